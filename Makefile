@@ -1,0 +1,55 @@
+# Psephos: `make demo` and `make test` need a Python >= 3.11 and nothing else; both set up .venv themselves.
+
+PYTHON ?= python3
+BIN := .venv/bin
+ROOMS := protocol transports agents scenarios
+# The installation links to every file, so a new or a removed one makes it stale; a changed one does not.
+FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name 'py.typed' | sort)
+
+.PHONY: demo test check bench docs mutate clean FORCE
+
+demo: .venv/installed
+	@$(BIN)/psephos run eu-council --transport tcp
+	@$(BIN)/psephos run consortium --transport tcp
+
+test: check
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage combine --quiet
+	$(BIN)/python tests/coverage_gate.py
+
+check: .venv/installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+	$(BIN)/python -m pytest -q tests/test_import_boundaries.py tests/test_packaging.py
+
+bench: .venv/installed
+	$(BIN)/python benchmarks/run.py
+
+docs: .venv/installed
+	$(BIN)/python docs/build.py
+
+mutate: .venv/installed
+	$(BIN)/pip install --quiet --group mutate
+	$(BIN)/python tests/mutate.py
+
+clean:
+	rm -rf .venv build *.egg-info
+
+.venv/installed: .venv/dependencies .venv/files
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable . --config-settings editable_mode=strict
+	@touch $@
+
+.venv/dependencies: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Psephos needs Python 3.11 or newer: make PYTHON=... ")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'setuptools>=77' wheel
+	$(BIN)/pip install --quiet '.[pictures]' --group dev
+	@touch $@
+
+# Rewritten only when the list of files has changed.
+.venv/files: FORCE | .venv/dependencies
+	@echo '$(FILES)' | cmp -s - $@ || echo '$(FILES)' > $@
+
+FORCE:

@@ -1,0 +1,19 @@
+"""Who takes part: partners and voters, cloud servers and aggregators, each driving a pure machine over a channel."""
+
+from .client import Client, Partner, Voter
+from .modes import Deployment, Mode, Simulation
+from .noise import SecureNoise
+from .server import Aggregator, CloudServer, Server
+
+__all__ = [
+    "Aggregator",
+    "Client",
+    "CloudServer",
+    "Deployment",
+    "Mode",
+    "Partner",
+    "SecureNoise",
+    "Server",
+    "Simulation",
+    "Voter",
+]

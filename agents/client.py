@@ -1,0 +1,118 @@
+"""Partners and voters: one party that holds private values and takes part in a session."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import msgspec
+import trio
+
+from ..protocol.client_machine import ClientMachine
+from ..protocol.phases import PhasedProtocol
+from ..protocol.privacy import Budget, Ledger
+from ..protocol.roles import Side
+from ..protocol.views import View
+from ..transports.abc import Channel
+from .driver import Driver
+from .events import Log
+from .modes import Mode
+
+__all__ = ["Client", "Partner", "Voter"]
+
+_SERVER = "server"
+
+
+class Client:
+    """A party that answers every phase with one randomized report.
+
+    Args:
+        protocol: the protocol with the parameters that the party agreed to.
+        party: its name.
+        place: its place in the roster, from 0.
+        row: its private row, as `PhasedProtocol.encode` makes it.
+        mode: a simulation with its noise, or a deployment with its.
+        ledger: where its losses are charged; by default one of its own.
+        budget: for that ledger of its own.
+        log: where its events go; None for nowhere.
+
+    Raises:
+        ConfigurationError, ValueError: as `ClientMachine`.
+
+    Privacy:
+        What leaves the party is its reports, each drawn once. See `ClientMachine`.
+    """
+
+    role: ClassVar[str] = "client"
+
+    __slots__ = ("_log", "_machine", "_session", "ledger", "view")
+
+    def __init__(
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        *,
+        party: str,
+        place: int,
+        row: Sequence[int],
+        mode: Mode,
+        ledger: Ledger | None = None,
+        budget: Budget | None = None,
+        log: Log | None = None,
+    ) -> None:
+        self.ledger = ledger if ledger is not None else Ledger(party, budget=budget)
+        self.view: View | None = None
+        if mode.record_views:
+            self.view = View(party, Side.CLIENT, mode.session, mode.kind, tuple(row))
+        self._session = mode.session
+        self._log = log
+        self._machine = ClientMachine(
+            protocol,
+            party=party,
+            place=place,
+            row=row,
+            session=mode.session,
+            noise=mode.noise,
+            ledger=self.ledger,
+            server=_SERVER,
+            view=self.view,
+        )
+
+    async def take_part(self, channel: Channel) -> msgspec.Struct:
+        """Take part in one session over `channel`, and close it.
+
+        Returns:
+            The released outcome.
+
+        Raises:
+            QuorumError: a phase closed without its quorum.
+            SessionAborted: the server ended the session, or the connection was lost.
+            RemoteProtocolError: the server broke the rules.
+            BudgetExceededError: the session would cost more than the ledger allows; nothing was drawn.
+
+        Cancelled, it closes the channel at once; losses that were charged stay charged.
+        """
+        async with channel:
+            return await self._drive(channel)
+
+    async def _drive(self, channel: Channel) -> msgspec.Struct:
+        machine = self._machine
+        async with trio.open_nursery() as nursery:
+            driver = Driver(machine, nursery, party=machine.party, session=self._session, log=self._log)
+            outbox = driver.open_outbox(_SERVER, channel)
+            driver.act(machine.start())
+            await driver.read(_SERVER, channel)
+            await outbox.drain()
+            nursery.cancel_scope.cancel()
+        return driver.result()
+
+
+class Partner(Client):
+    """A partner in a joint decision."""
+
+    role: ClassVar[str] = "partner"
+    __slots__ = ()
+
+
+class Voter(Client):
+    """A voter in an election or a survey."""
+
+    role: ClassVar[str] = "voter"
+    __slots__ = ()

@@ -1,0 +1,213 @@
+"""The driver: the only place that waits, sends and keeps time, for clients and servers alike.
+
+Per peer there is one reader, and one writer behind a bounded outbox, all under one nursery. Machines return
+effects and the driver acts on them; a deadline that expires comes back to the machine as an input. Everything
+queued is sent before a party finishes. A peer that leaves more than `outbox.MAX_QUEUED_MESSAGES` unread counts as
+one that misbehaves: its connection ends, and the vote goes on.
+"""
+
+import collections
+from typing import Protocol
+
+import msgspec
+import trio
+
+from ..protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
+from ..protocol.errors import RemoteProtocolError
+from ..protocol.messages import Message, decode, encode
+from ..transports.abc import Channel
+from .events import Log, log_effect
+from .outbox import Outbox, OutboxFullError
+
+__all__ = ["Driver", "EffectListener", "Machine"]
+
+
+class Machine(Protocol):
+    """What the driver needs of a machine."""
+
+    def receive(self, sender: str, message: Message) -> list[Effect]:
+        """Take one message."""
+        ...
+
+    def receive_loss(self, sender: str) -> list[Effect]:
+        """Take note that a peer's connection is gone."""
+        ...
+
+    def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
+        """Take note that a peer broke the rules below the machine's messages."""
+        ...
+
+
+class Timed(Protocol):
+    """A machine that sets deadlines."""
+
+    def receive_timeout(self, phase: str) -> list[Effect]:
+        """Take note that a deadline has passed."""
+        ...
+
+
+class EffectListener(Protocol):
+    """Is told of every effect, after it was acted on: progress bars, recorders."""
+
+    def __call__(self, effect: Effect) -> None:
+        """Take note of one effect; must not wait or raise."""
+        ...
+
+
+class Driver:
+    """Acts on one machine's effects.
+
+    Args:
+        machine: the party's machine.
+        nursery: where writers and deadlines run.
+        party: the party's name, for the log.
+        session: the session's name, for the log.
+        timed: the machine again, if it sets deadlines.
+        log: where events go; None for nowhere.
+        listener: told of every effect.
+    """
+
+    __slots__ = (
+        "_ending",
+        "_is_acting",
+        "_listener",
+        "_log",
+        "_machine",
+        "_nursery",
+        "_party",
+        "_pending",
+        "_session",
+        "_timed",
+        "_when_ended",
+        "outboxes",
+    )
+
+    def __init__(
+        self,
+        machine: Machine,
+        nursery: trio.Nursery,
+        *,
+        party: str,
+        session: str,
+        timed: Timed | None = None,
+        log: Log | None = None,
+        listener: EffectListener | None = None,
+    ) -> None:
+        self._machine = machine
+        self._nursery = nursery
+        self._party = party
+        self._session = session
+        self._timed = timed
+        self._log = log
+        self._listener = listener
+        self._pending: collections.deque[Effect] = collections.deque()
+        self._is_acting = False
+        self._ending: Finish | Fail | None = None
+        self._when_ended: trio.Event | None = None
+        self.outboxes: dict[str, Outbox] = {}
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the machine has finished or failed."""
+        return self._ending is not None
+
+    def open_outbox(self, peer: str, channel: Channel) -> Outbox:
+        """From now on, what is sent to `peer` goes through `channel`."""
+        outbox = self.outboxes[peer] = Outbox(channel, self._nursery)
+        return outbox
+
+    def act(self, effects: list[Effect]) -> None:
+        """Act on effects, and on those that acting on them brings, in order."""
+        self._pending.extend(effects)
+        if self._is_acting:
+            return
+        self._is_acting = True
+        try:
+            while self._pending:
+                effect = self._pending.popleft()
+                self._act_on(effect)
+                if self._log is not None and not isinstance(effect, Send):
+                    log_effect(self._log, session=self._session, party=self._party, effect=effect)
+                if self._listener is not None:
+                    self._listener(effect)
+        finally:
+            self._is_acting = False
+
+    async def read(self, peer: str, channel: Channel) -> None:
+        """Feed the machine what arrives from `peer`, until the channel or the session ends.
+
+        Cancelled, it has handed over every message that it had taken from the channel.
+        """
+        while not self.has_ended:
+            try:
+                payloads = await channel.receive()
+            except (trio.EndOfChannel, trio.BrokenResourceError):
+                self.act(self._machine.receive_loss(peer))
+                return
+            except trio.ClosedResourceError:  # we closed it: the machine knows
+                return
+            except RemoteProtocolError as error:
+                self.act(self._machine.receive_fault(peer, error))
+                return
+            if not self.take(peer, payloads):
+                return
+
+    def take(self, peer: str, payloads: list[bytes]) -> bool:
+        """Feed the machine some payloads from `peer`; return whether they were messages."""
+        for payload in payloads:
+            try:
+                message = decode(payload, sender=peer)
+            except RemoteProtocolError as error:
+                self.act(self._machine.receive_fault(peer, error))
+                return False
+            self.act(self._machine.receive(peer, message))
+        return True
+
+    async def wait_until_ended(self) -> None:
+        """Return when the machine has finished or failed."""
+        if self._ending is None:
+            self._when_ended = trio.Event()
+            await self._when_ended.wait()
+
+    def result(self) -> msgspec.Struct:
+        """Return what the machine finished with, or raise what it failed with."""
+        match self._ending:
+            case Finish(result):
+                return result
+            case Fail(error):
+                raise error
+            case None:
+                raise RuntimeError("the session has not ended")
+
+    def _act_on(self, effect: Effect) -> None:
+        match effect:
+            case Send(recipients, message):
+                payload = encode(message)
+                for recipient in recipients:
+                    outbox = self.outboxes.get(recipient)
+                    if outbox is not None:
+                        self._put(recipient, outbox, payload)
+            case SetDeadline(phase, seconds):
+                self._nursery.start_soon(self._expire, phase, seconds)
+            case Drop(party, _):
+                outbox = self.outboxes.get(party)
+                if outbox is not None:
+                    self._nursery.start_soon(outbox.drain_and_close)
+            case Finish() | Fail():
+                self._ending = effect
+                if self._when_ended is not None:
+                    self._when_ended.set()
+            case Opened() | Closed() | Charged():
+                pass  # these are for the log and the listener
+
+    def _put(self, peer: str, outbox: Outbox, payload: bytes) -> None:
+        try:
+            outbox.put(payload)
+        except OutboxFullError:
+            error = RemoteProtocolError(f"{peer} does not read what it is sent", sender=peer)
+            self._pending.extend(self._machine.receive_fault(peer, error))
+
+    async def _expire(self, phase: str, seconds: float) -> None:
+        await trio.sleep(seconds)
+        if self._timed is not None and not self.has_ended:
+            self.act(self._timed.receive_timeout(phase))

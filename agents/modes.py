@@ -1,0 +1,67 @@
+"""The two kinds of session, as types: a deployment cannot be built around simulated noise."""
+
+import dataclasses
+from typing import TypeAlias
+
+from ..protocol.randomness import SimulatedNoise
+from ..protocol.roles import SessionKind
+from .noise import SecureNoise
+
+__all__ = ["Deployment", "Mode", "Simulation"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulation:
+    """A session whose every draw follows from a seed.
+
+    Args:
+        session: the session's name.
+        noise: addressed noise for that session.
+        record_views: keep what each party sees, private inputs included.
+
+    Privacy:
+        None: whoever knows the seed can take the noise off.
+    """
+
+    session: str
+    noise: SimulatedNoise
+    record_views: bool = False
+
+    @property
+    def kind(self) -> SessionKind:
+        """Simulation."""
+        return SessionKind.SIMULATION
+
+
+@dataclasses.dataclass(frozen=True)
+class Deployment:
+    """A session with real voters: secure noise, and no views.
+
+    Args:
+        session: the session's name.
+        noise: secure noise.
+
+    Raises:
+        TypeError: the noise is of another type, whatever it says of itself.
+    """
+
+    session: str
+    noise: SecureNoise
+
+    def __post_init__(self) -> None:
+        # The annotation says so already; this is for callers that no type checker reads.
+        if type(self.noise) is not SecureNoise:
+            raise TypeError(f"a deployment draws secure noise, got {type(self.noise).__name__}")
+
+    @property
+    def kind(self) -> SessionKind:
+        """Deployment."""
+        return SessionKind.DEPLOYMENT
+
+    @property
+    def record_views(self) -> bool:
+        """Never."""
+        return False
+
+
+Mode: TypeAlias = Simulation | Deployment

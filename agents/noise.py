@@ -1,0 +1,84 @@
+"""Secure noise: the mechanisms' laws from operating-system entropy, by OpenDP's exact samplers.
+
+Exact and slow (tens of microseconds a draw), so right for one agent and wrong for a million. The samplers are
+the well-studied ones of OpenDP, which draw without floating-point error; here they are only matched to the
+mechanisms of `psephos.protocol.mechanisms`, whose laws are the same numbers.
+
+Source: OpenDP library; Canonne, Kamath and Steinke (2020) for the exact discrete Laplace sampler.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ..protocol.errors import ConfigurationError
+from ..protocol.mechanisms import DiscreteLaplace, GeneralizedRandomizedResponse, Mechanism
+from ..protocol.roles import SessionKind
+
+__all__ = ["Sampler", "SecureNoise"]
+
+Sampler: TypeAlias = Callable[[int], int]
+"""Draws one report for a private value."""
+
+
+class SecureNoise:
+    """The noise source of deployments.
+
+    Args:
+        samplers: for mechanisms of third parties: their type → a function that makes an exact sampler of one. It must
+            draw from operating-system entropy.
+    """
+
+    def __init__(self, samplers: Mapping[type[Mechanism], Callable[[Any], Sampler]] | None = None) -> None:
+        self._makers: dict[type[Mechanism], Callable[[Any], Sampler]] = {
+            GeneralizedRandomizedResponse: _randomized_response,
+            DiscreteLaplace: _discrete_laplace,
+            **(samplers or {}),
+        }
+        self._samplers: dict[Mechanism, Sampler] = {}
+
+    @property
+    def kind(self) -> SessionKind:
+        """Deployment."""
+        return SessionKind.DEPLOYMENT
+
+    def randomize(
+        self, mechanism: Mechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
+    ) -> list[int]:
+        """Return one report for each value. See `NoiseSource.randomize`; the address is not used.
+
+        Raises:
+            ConfigurationError: no exact sampler is known for the mechanism.
+        """
+        del protocol, phase, place
+        sampler = self._samplers.get(mechanism)
+        if sampler is None:
+            maker = self._makers.get(type(mechanism))
+            if maker is None:
+                known = ", ".join(kind.__name__ for kind in self._makers)
+                allowed = f"one with an exact sampler ({known}, or given to SecureNoise)"
+                raise ConfigurationError(field="mechanism", value=type(mechanism).__name__, allowed=allowed)
+            sampler = self._samplers[mechanism] = maker(mechanism)
+        return [sampler(value) for value in values]
+
+
+def _randomized_response(mechanism: GeneralizedRandomizedResponse) -> Sampler:
+    import opendp.prelude as dp  # noqa: PLC0415  heavy, and only deployments need it
+
+    dp.enable_features("contrib")
+    choices = list(range(mechanism.num_choices))
+    # OpenDP's `prob` is our keep probability, taken as the exact rational number that the float is.
+    return dp.m.make_randomized_response(choices, prob=mechanism.keep_probability)
+
+
+def _discrete_laplace(mechanism: DiscreteLaplace) -> Sampler:
+    import opendp.prelude as dp  # noqa: PLC0415  heavy, and only deployments need it
+
+    dp.enable_features("contrib")
+    space = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
+    measurement: Sampler = dp.m.make_laplace(*space, scale=mechanism.scale)
+    low, high = mechanism.report_range
+
+    def sample(value: int) -> int:
+        return min(max(measurement(value), low), high)
+
+    return sample

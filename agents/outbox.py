@@ -1,0 +1,104 @@
+"""What waits to be sent to one peer, so that a slow reader never stalls the vote."""
+
+from typing import Final
+
+import trio
+
+from ..transports.abc import Channel
+
+__all__ = ["MAX_QUEUED_MESSAGES", "Outbox", "OutboxFullError"]
+
+MAX_QUEUED_MESSAGES: Final = 256
+"""A session sends each peer a handful of messages; a peer with so many unread ones does not read at all."""
+
+
+class OutboxFullError(Exception):
+    """The peer does not read: its row ends."""
+
+
+class Outbox:
+    """A bounded queue in front of one channel, with a writer task of its own once anything has to wait.
+
+    Args:
+        channel: where messages go; the outbox closes it.
+        nursery: where the writer runs.
+    """
+
+    __slots__ = ("_channel", "_has_writer", "_idle", "_is_broken", "_is_closing", "_nursery", "_queue", "_writer")
+
+    def __init__(self, channel: Channel, nursery: trio.Nursery) -> None:
+        self._channel = channel
+        self._nursery = nursery
+        self._queue: list[bytes] = []
+        self._has_writer = False
+        self._is_broken = False
+        self._is_closing = False
+        self._idle: trio.Event | None = None
+        self._writer: trio.lowlevel.ParkingLot | None = None
+
+    def put(self, payload: bytes) -> None:
+        """Send now if that needs no waiting, else queue.
+
+        What is put into a broken or closing outbox is thrown away: the peer is gone, and its reader will say so.
+
+        Raises:
+            OutboxFullError: `MAX_QUEUED_MESSAGES` are waiting.
+        """
+        if self._is_broken or self._is_closing:
+            return
+        if not self._has_writer:
+            try:
+                self._channel.send_nowait(payload)
+            except trio.WouldBlock:
+                self._has_writer = True
+                self._queue.append(payload)
+                self._nursery.start_soon(self._write)
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                self._is_broken = True
+            return
+        if len(self._queue) >= MAX_QUEUED_MESSAGES:
+            raise OutboxFullError
+        self._queue.append(payload)
+        if self._writer is not None:
+            self._writer.unpark()
+
+    async def drain(self) -> None:
+        """Wait until everything that was put has been sent, or the channel is broken."""
+        if self._has_writer and not self._is_broken and (self._queue or not self._is_parked):
+            if self._idle is None:
+                self._idle = trio.Event()
+            await self._idle.wait()
+
+    async def drain_and_close(self) -> None:
+        """Send what was put, then close the channel. Cancelled, it closes at once."""
+        self._is_closing = True
+        try:
+            await self.drain()
+        finally:
+            await self._channel.aclose()
+
+    @property
+    def _is_parked(self) -> bool:
+        return self._writer is not None and len(self._writer) > 0
+
+    async def _write(self) -> None:
+        self._writer = trio.lowlevel.ParkingLot()
+        try:
+            while True:
+                while self._queue:
+                    payloads, self._queue = self._queue, []
+                    await self._channel.send(payloads)
+                self._say_idle()
+                if self._is_closing:
+                    return
+                await self._writer.park()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass
+        finally:
+            self._is_broken = True
+            self._say_idle()
+
+    def _say_idle(self) -> None:
+        if self._idle is not None:
+            self._idle.set()
+            self._idle = None

@@ -1,0 +1,196 @@
+"""Cloud servers and aggregators: the party that asks, tallies and releases."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+import trio
+
+from ..protocol.errors import RemoteProtocolError
+from ..protocol.messages import Abort, Hello, decode, encode
+from ..protocol.phases import PhasedProtocol
+from ..protocol.roles import Side
+from ..protocol.server_machine import PhaseRules, Roster, ServerMachine, SessionResult
+from ..protocol.views import View
+from ..transports.abc import Channel, Listener
+from .driver import Driver, EffectListener
+from .events import Log
+from .modes import Mode
+
+__all__ = ["Aggregator", "CloudServer", "Server"]
+
+# After the release, so long for the clients to read it and hang up before the server does.
+_LINGER_SECONDS: Final = 10.0
+# A connection that has not said Hello by then is closed; sessions may last longer than anybody needs to greet.
+_HELLO_SECONDS: Final = 60.0
+_REFUSAL_SECONDS: Final = 5.0
+
+
+class Server:
+    """The server of one session.
+
+    Args:
+        protocol: the protocol with its public parameters.
+        roster: who may take part.
+        mode: a simulation or a deployment; a client of the other kind is refused.
+        rules: deadline and quorum for each phase by name.
+        default_rules: for the phases that `rules` does not name.
+        log: where its events go; None for nowhere.
+        listener: told of every effect of its machine.
+
+    Raises:
+        ConfigurationError: as `ServerMachine`.
+    """
+
+    role: ClassVar[str] = "server"
+
+    def __init__(
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        *,
+        roster: Roster,
+        mode: Mode,
+        rules: Mapping[str, PhaseRules] | None = None,
+        default_rules: PhaseRules | None = None,
+        log: Log | None = None,
+        listener: EffectListener | None = None,
+    ) -> None:
+        self.view: View | None = None
+        if mode.record_views:
+            self.view = View(self.role, Side.SERVER, mode.session, mode.kind)
+        self._session = mode.session
+        self._log = log
+        self._listener = listener
+        self._readers = 0
+        self._all_gone: trio.Event | None = None
+        self._machine = ServerMachine(
+            protocol,
+            roster=roster,
+            session=mode.session,
+            kind=mode.kind,
+            rules=rules,
+            default_rules=default_rules,
+            view=self.view,
+        )
+
+    async def serve(self, listener: Listener) -> SessionResult:
+        """Serve one session to whoever connects, and close the listener.
+
+        Returns:
+            The outcome with the tallies behind it.
+
+        Raises:
+            QuorumError: a phase closed without its quorum; the clients have been told.
+
+        Cancelled, it closes every channel at once; clients then end with `SessionAborted`.
+        """
+        machine = self._machine
+        async with listener, trio.open_nursery() as nursery:
+            driver = Driver(
+                machine,
+                nursery,
+                party=self.role,
+                session=self._session,
+                timed=machine,
+                log=self._log,
+                listener=self._listener,
+            )
+            driver.act(machine.start())
+            nursery.start_soon(self._accept, listener, driver, nursery)
+            await driver.wait_until_ended()
+            await listener.aclose()
+            with trio.move_on_after(_LINGER_SECONDS):
+                for outbox in list(driver.outboxes.values()):
+                    await outbox.drain()
+                await self._wait_for_readers()
+            nursery.cancel_scope.cancel()
+        result = driver.result()
+        assert isinstance(result, SessionResult)  # noqa: S101  it is what this machine finishes with
+        return result
+
+    async def _accept(self, listener: Listener, driver: Driver, nursery: trio.Nursery) -> None:
+        while True:
+            try:
+                channel = await listener.accept()
+            except trio.ClosedResourceError:
+                return
+            nursery.start_soon(self._converse, channel, driver)
+
+    async def _converse(self, channel: Channel, driver: Driver) -> None:
+        """Find out who speaks on a new channel, then read it until it ends."""
+        async with channel:
+            payloads = await self._greet(channel)
+            if payloads is None:
+                return
+            party, rest = payloads
+            outbox = driver.open_outbox(party, channel)
+            self._readers += 1
+            try:
+                if driver.take(party, rest):
+                    await driver.read(party, channel)
+                await outbox.drain()
+                if driver.has_ended:
+                    await _read_to_the_end(channel)
+            finally:
+                self._readers -= 1
+                if not self._readers and self._all_gone is not None:
+                    self._all_gone.set()
+
+    async def _greet(self, channel: Channel) -> tuple[str, list[bytes]] | None:
+        """Return the party that a channel's first message admits, and everything received; None if it does not."""
+        try:
+            with trio.fail_after(_HELLO_SECONDS):
+                payloads = await channel.receive()
+            hello = decode(payloads[0], sender=channel.peer)
+            if not isinstance(hello, Hello):
+                name = type(hello).__name__
+                raise RemoteProtocolError(f"{channel.peer} began with {name} instead of Hello", sender=channel.peer)  # noqa: TRY301
+            self._machine.admit(hello)
+        except RemoteProtocolError as error:
+            await self._refuse(channel, error)
+        except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
+            pass  # it never said who it was
+        else:
+            return hello.party, payloads
+        return None
+
+    async def _refuse(self, channel: Channel, error: RemoteProtocolError) -> None:
+        if self._log is not None:
+            self._log.warning(
+                "connection_refused",
+                session=self._session,
+                party=self.role,
+                peer=error.sender or channel.peer,
+                error=type(error).__name__,
+                reason=str(error),
+            )
+        with trio.move_on_after(_REFUSAL_SECONDS):
+            try:
+                await channel.send([encode(Abort(reason=str(error)))])
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                return
+
+    async def _wait_for_readers(self) -> None:
+        if self._readers:
+            self._all_gone = trio.Event()
+            await self._all_gone.wait()
+
+
+async def _read_to_the_end(channel: Channel) -> None:
+    """Read on until the peer hangs up, so that closing does not cut off what it has yet to read."""
+    try:
+        while True:
+            await channel.receive()
+    except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError, RemoteProtocolError):
+        return
+
+
+class CloudServer(Server):
+    """The server of a joint decision."""
+
+    role: ClassVar[str] = "cloud-server"
+
+
+class Aggregator(Server):
+    """The server of an election or a survey."""
+
+    role: ClassVar[str] = "aggregator"

@@ -1,0 +1,62 @@
+"""What a protocol is: messages, phases, machines, mechanisms, estimators, privacy accounting.
+
+This room is pure: no trio, no sockets, no files, no clock, no randomness of its own.
+"""
+
+from .client_machine import ClientMachine
+from .errors import (
+    BudgetExceededError,
+    ConfigurationError,
+    ConflictingReportError,
+    LocalProtocolError,
+    MalformedMessageError,
+    PrivacyError,
+    ProtocolError,
+    PsephosError,
+    QuorumError,
+    RemoteProtocolError,
+    SessionAborted,
+    UnexpectedMessageError,
+    UnsupportedEventError,
+)
+from .phases import Column, Inputs, Phase, PhasedProtocol
+from .population import PopulationResult, run_population
+from .randomness import NoiseSource, SimulatedNoise
+from .roles import SessionKind, Side
+from .server_machine import JOIN, PhaseRules, Roster, ServerMachine, SessionResult
+from .tally import Tally
+from .views import View
+
+__all__ = [
+    "JOIN",
+    "BudgetExceededError",
+    "ClientMachine",
+    "Column",
+    "ConfigurationError",
+    "ConflictingReportError",
+    "Inputs",
+    "LocalProtocolError",
+    "MalformedMessageError",
+    "NoiseSource",
+    "Phase",
+    "PhaseRules",
+    "PhasedProtocol",
+    "PopulationResult",
+    "PrivacyError",
+    "ProtocolError",
+    "PsephosError",
+    "QuorumError",
+    "RemoteProtocolError",
+    "Roster",
+    "ServerMachine",
+    "SessionAborted",
+    "SessionKind",
+    "SessionResult",
+    "Side",
+    "SimulatedNoise",
+    "Tally",
+    "UnexpectedMessageError",
+    "UnsupportedEventError",
+    "View",
+    "run_population",
+]

@@ -1,0 +1,281 @@
+"""The client's machine: one party's side of a session, without I/O.
+
+It takes the server's messages and returns effects. It never waits and never draws by itself: a noise source is
+given to it, and it asks that source for each report once, after the loss was charged. The same request again gets
+the same bytes again, since a second draw would let an averaging attack in.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from .effects import Charged, Effect, Fail, Finish, Send
+from .errors import (
+    LocalProtocolError,
+    MalformedMessageError,
+    PrivacyError,
+    ProtocolError,
+    QuorumError,
+    RemoteProtocolError,
+    SessionAborted,
+    UnexpectedMessageError,
+)
+from .messages import PROTOCOL_VERSION, Abort, Hello, Message, Release, Report, Request, Welcome
+from .phases import PhasedProtocol
+from .privacy import Ledger
+from .randomness import NoiseSource
+from .roles import Side, check_party_name
+from .states import CONVERSATION, Move, State
+from .views import Happening, View
+
+__all__ = ["ClientMachine"]
+
+_TABLE = CONVERSATION[Side.CLIENT]
+_encoder = msgspec.msgpack.Encoder()
+
+
+class ClientMachine:
+    """One party's side of a session.
+
+    Args:
+        protocol: the protocol with the parameters that the party agreed to.
+        party: the party's name.
+        place: its place in the roster, from 0; addresses simulated noise.
+        row: its private row.
+        session: the session's name.
+        noise: where its reports' randomness comes from; its kind is the session's kind.
+        ledger: where its losses are charged.
+        server: what to call the server in effects and errors.
+        view: records what the party sees; simulations only.
+
+    Raises:
+        ConfigurationError: the party's name cannot name a party.
+        ValueError: a value is out of its mechanism's range.
+
+    Privacy:
+        Whatever the server sends, no more than the losses of `protocol` is ever charged or drawn, and nothing before
+        the ledger has room for all of it.
+    """
+
+    __slots__ = (
+        "_ledger",
+        "_noise",
+        "_party",
+        "_place",
+        "_protocol",
+        "_report",
+        "_reported_phases",
+        "_row",
+        "_server",
+        "_session",
+        "_state",
+        "_view",
+    )
+
+    def __init__(
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        *,
+        party: str,
+        place: int,
+        row: Sequence[int],
+        session: str,
+        noise: NoiseSource,
+        ledger: Ledger,
+        server: str = "server",
+        view: View | None = None,
+    ) -> None:
+        self._protocol = protocol
+        self._party = check_party_name(party)
+        self._place = place
+        self._row = tuple(row)
+        self._session = session
+        self._noise = noise
+        self._ledger = ledger
+        self._server = server
+        self._view = view
+        self._state = State.NEW
+        self._reported_phases = 0
+        self._report: Report | None = None
+        for phase in protocol.phases:
+            low, high = phase.mechanism.value_range
+            values = self._row[phase.columns]
+            if len(values) != phase.num_values or not all(low <= value <= high for value in values):
+                # The values are private: the message says what is allowed and not what was given.
+                raise ValueError(f"{party}: phase {phase.name!r} takes {phase.num_values} values in [{low}, {high}]")
+
+    @property
+    def state(self) -> State:
+        """Where the conversation stands."""
+        return self._state
+
+    @property
+    def party(self) -> str:
+        """The party's name."""
+        return self._party
+
+    def start(self) -> list[Effect]:
+        """Say Hello.
+
+        Raises:
+            LocalProtocolError: the machine was started before.
+        """
+        if self._state is not State.NEW:
+            raise LocalProtocolError("a machine starts once", role="client", state=self._state.value)
+        hello = Hello(
+            version=PROTOCOL_VERSION,
+            session=self._session,
+            protocol=self._protocol.name,
+            kind=self._noise.kind.value,
+            party=self._party,
+        )
+        self._move(Move.HELLO)
+        return [self._send(hello)]
+
+    def receive(self, sender: str, message: Message) -> list[Effect]:
+        """Take one message from the server.
+
+        A fault of the server ends the session (`Fail`) rather than raising; messages that arrive after the
+        end are ignored, since they were on their way.
+        """
+        if not _TABLE[self._state]:
+            return []
+        if self._view is not None:
+            self._view.record(Happening.RECEIVED, sender, message)
+        match message:
+            case Request():
+                return self._on_request(message)
+            case Welcome():
+                return self._on_welcome(message)
+            case Release():
+                return self._on_release(message)
+            case Abort():
+                self._move(Move.BREAK)
+                return [Fail(self._ending(message))]
+            case Hello() | Report():
+                return self._blame(self._unexpected(message))
+
+    def receive_loss(self, sender: str) -> list[Effect]:
+        """Take note that the connection is gone."""
+        if not _TABLE[self._state]:
+            return []
+        if self._view is not None:
+            self._view.record(Happening.LOST, sender)
+        self._move(Move.BREAK)
+        return [Fail(SessionAborted(reason="the connection was lost before the release", by=self._server))]
+
+    def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
+        """Take note that the server sent bytes that are no message."""
+        del sender
+        return self._blame(error) if _TABLE[self._state] else []
+
+    def _on_welcome(self, message: Welcome) -> list[Effect]:
+        if Move.WELCOME not in _TABLE[self._state]:
+            return self._blame(self._unexpected(message))
+        if message.version != PROTOCOL_VERSION:
+            reason = f"{self._server} speaks version {message.version}, this side {PROTOCOL_VERSION}"
+            return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
+        if bytes(message.parameters) != bytes(self._protocol.encoded_parameters):
+            reason = f"{self._server}'s parameters are not those agreed to: {self._difference(message.parameters)}"
+            return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
+        try:
+            self._ledger.check(self._protocol.losses)
+        except PrivacyError as error:
+            return self._leave(error)
+        self._move(Move.WELCOME)
+        return []
+
+    def _on_request(self, message: Request) -> list[Effect]:
+        if self._report is not None and message.phase == self._report.phase:
+            self._move(Move.REPORT)
+            return [self._send(self._report)]
+        if Move.REQUEST not in _TABLE[self._state] or message.phase != self._reported_phases:
+            return self._blame(self._unexpected(message))
+        if message.phase >= len(self._protocol.phases):
+            return self._blame(self._unexpected(message))
+        phase = self._protocol.phases[message.phase]
+        try:
+            self._ledger.check(phase.losses)
+        except PrivacyError as error:  # the ledger is shared with a session that has spent in the meantime
+            return self._leave(error)
+        self._move(Move.REQUEST)
+        effects: list[Effect] = [
+            Charged(self._ledger.charge(loss, session=self._session, phase=phase.name)) for loss in phase.losses
+        ]
+        values = self._noise.randomize(
+            phase.mechanism,
+            self._row[phase.columns],
+            protocol=self._protocol.name,
+            phase=phase.name,
+            place=self._place,
+        )
+        self._report = Report(message.phase, msgspec.Raw(_encoder.encode(values)))
+        self._reported_phases += 1
+        self._move(Move.REPORT)
+        effects.append(self._send(self._report))
+        return effects
+
+    def _on_release(self, message: Release) -> list[Effect]:
+        if Move.RELEASE not in _TABLE[self._state]:
+            return self._blame(self._unexpected(message))
+        try:
+            outcome = msgspec.msgpack.decode(message.payload, type=self._protocol.outcome_type)
+        except msgspec.DecodeError as error:
+            reason = f"{self._server}'s release is no {self._protocol.outcome_type.__name__}: {error}"
+            return self._blame(MalformedMessageError(reason, sender=self._server, role="client"))
+        self._move(Move.RELEASE)
+        return [Finish(outcome)]
+
+    def _send(self, message: Message) -> Send:
+        if self._view is not None:
+            self._view.record(Happening.SENT, self._server, message)
+        return Send((self._server,), message)
+
+    def _move(self, move: Move) -> None:
+        self._state = _TABLE[self._state][move]
+
+    def _blame(self, error: ProtocolError) -> list[Effect]:
+        """End the session because the server erred; tell it so."""
+        self._move(Move.BREAK)
+        return [self._send(Abort(reason=str(error))), Fail(error)]
+
+    def _leave(self, error: PrivacyError) -> list[Effect]:
+        """End the session because the ledger refused. The server learns that, and no number of the ledger's."""
+        self._move(Move.BREAK)
+        return [self._send(Abort(reason="the party's privacy budget does not allow it")), Fail(error)]
+
+    def _unexpected(self, message: Message) -> UnexpectedMessageError:
+        name = type(message).__name__
+        phase = f" of phase {message.phase}" if isinstance(message, (Request, Report)) else ""
+        return UnexpectedMessageError(
+            f"{self._server} sent a {name}{phase} in state {self._state.value!r}",
+            sender=self._server,
+            role="client",
+            state=self._state.value,
+            message_type=name,
+        )
+
+    def _ending(self, message: Abort) -> QuorumError | SessionAborted:
+        if not message.phase:
+            return SessionAborted(reason=message.reason, by=self._server)
+        return QuorumError(
+            phase=message.phase,
+            received=message.received,
+            required=message.required,
+            missing=message.missing,
+            num_missing=message.num_missing,
+        )
+
+    def _difference(self, offered: msgspec.Raw) -> str:
+        """Say where the server's parameters differ; they are public on both sides."""
+        agreed: object = msgspec.to_builtins(self._protocol.parameters)
+        try:
+            other: object = msgspec.msgpack.decode(offered)
+        except msgspec.DecodeError:
+            return "they cannot be read"
+        if not isinstance(agreed, dict) or not isinstance(other, dict):
+            return "they are of another kind"
+        names = sorted({str(key) for key in agreed} | {str(key) for key in other})
+        differing = [name for name in names if agreed.get(name) != other.get(name)]
+        return "; ".join(f"{name} is {other.get(name)!r}, agreed {agreed.get(name)!r}" for name in differing)

@@ -1,0 +1,28 @@
+"""DPWeVote: weighted yes/no voting under local differential privacy.
+
+Partners hold a weight and an opinion on each candidate. They report their weights by randomized response, then
+their opinions, and the cloud server releases which candidates pass the quota. Nobody is trusted: each report is
+private by itself, whoever colludes.
+
+Variants: `joint`, the default, estimates consistently; `printed` is the paper's estimate; `laplace` is the paper's
+baseline. What the paper leaves open, and the reading taken, is in `docs/dpwevote.md`.
+
+Source: Yan, Liu and Liu, DPWeVote: differentially private weighted voting protocol for cloud-based
+decision-making, Enterprise Information Systems (2018).
+"""
+
+from .outcome import CandidateOutcome, Outcome, WeightCount, WeightsOutcome
+from .parameters import Parameters, parameters_for_public_weights
+from .protocol import DPWeVote
+from .reference import reference_run
+
+__all__ = [
+    "CandidateOutcome",
+    "DPWeVote",
+    "Outcome",
+    "Parameters",
+    "WeightCount",
+    "WeightsOutcome",
+    "parameters_for_public_weights",
+    "reference_run",
+]

@@ -1,0 +1,78 @@
+"""What a DPWeVote session publishes."""
+
+import msgspec
+
+from ..estimators import Estimate
+
+__all__ = ["CandidateOutcome", "Outcome", "WeightCount", "WeightsOutcome"]
+
+
+class WeightCount(msgspec.Struct, frozen=True):
+    """How many partners hold a weight (or are in a group of weights, which `weight` then stands for).
+
+    With `project_counts`, `projected` is the nearest number that is possible; the estimate stands beside it.
+    """
+
+    weight: float
+    count: Estimate
+    projected: float | None = None
+
+
+class WeightsOutcome(msgspec.Struct, frozen=True):
+    """What closing a weights phase publishes: the approximate quota, and what it was computed from."""
+
+    quota: Estimate
+    total_weight: Estimate
+    weight_counts: tuple[WeightCount, ...]
+
+
+class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What is released of one candidate.
+
+    Args:
+        name: the candidate.
+        passed: the decision.
+        support: the estimated weight of the yes votes.
+        quota: what the support is held against.
+        margin: support minus quota, with its own standard error (the two are not independent).
+        bias: how far the variant's margin is from the unbiased one, estimated; 0 for unbiased variants.
+        error_probability: the probability that the decision is wrong, at the unbiased margin estimated from the same
+            reports (see `estimators.probability_of_other_sign`); above 1/2 where the printed rule contradicts it.
+    """
+
+    name: str
+    passed: bool
+    support: Estimate
+    quota: Estimate
+    margin: Estimate
+    bias: float
+    error_probability: float
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What is released to all partners.
+
+    Args:
+        candidates: one outcome each, in the parameters' order.
+        num_partners: how many reported in the first phase.
+        total_weight: of all partners, estimated where weights are private.
+        weight_counts: how many partners hold each weight; empty for the Laplace baseline, which does not tell.
+        weight_bias_bound: where weights differ inside a group, the most by which that can move a margin.
+        epsilon_weight: what one weight report cost a partner.
+        epsilon_opinion: what one opinion report cost a partner.
+        epsilon_total: what the session cost a partner.
+    """
+
+    candidates: tuple[CandidateOutcome, ...]
+    num_partners: int
+    total_weight: Estimate
+    weight_counts: tuple[WeightCount, ...]
+    weight_bias_bound: float
+    epsilon_weight: float
+    epsilon_opinion: float
+    epsilon_total: float
+
+    @property
+    def winners(self) -> tuple[str, ...]:
+        """The names of the candidates that passed."""
+        return tuple(candidate.name for candidate in self.candidates if candidate.passed)

@@ -1,0 +1,170 @@
+"""The public parameters of a DPWeVote session."""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from ..errors import ConfigurationError
+from ..mechanisms import MAX_EPSILON
+
+__all__ = ["Parameters", "parameters_for_public_weights"]
+
+MAX_CANDIDATES = 10_000
+MAX_WEIGHTS = 1_000
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What both sides of a session agree on.
+
+    Args:
+        candidates: what is voted on; distinct names.
+        weights: the public finite set of weights that a partner may have; positive, increasing.
+        groups: a partition of `weights` into the groups that are reported, each a run of neighbors; by default every
+            weight is a group of its own. A group stands for its members by their mean (reading W7).
+        public_weights: weights are known to everybody, nothing is spent on them, and only opinions are reported.
+        variant: which reports and which estimate (see the package).
+        epsilon: the paper's ε, the price of one candidate with its weight; in nats.
+        epsilon_weight: what a weight report costs; by default ε/2, and 0 where weights are public.
+        epsilon_opinion: what an opinion report costs; by default ε/2, and ε where weights are public.
+        quota: a fixed quota; by default the quota is a share of all weight.
+        quota_fraction: that share; 1/2 is the majority.
+        passes: whether a candidate whose support equals the quota passes (reading W4).
+        weight_collection: once per session, or again for each candidate as the paper has it (reading W5).
+        project_counts: publish estimated group sizes projected to what is possible (reading W6).
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    candidates: tuple[str, ...]
+    weights: tuple[float, ...] = (1.0, 2.0, 3.0)
+    groups: tuple[tuple[float, ...], ...] = ()
+    public_weights: bool = False
+    variant: Literal["joint", "printed", "laplace"] = "joint"
+    epsilon: float = 1.0
+    epsilon_weight: float | None = None
+    epsilon_opinion: float | None = None
+    quota: float | None = None
+    quota_fraction: float | None = None
+    passes: Literal["at_least", "more_than"] = "at_least"
+    weight_collection: Literal["once", "per_candidate"] = "once"
+    project_counts: bool = False
+
+    def __post_init__(self) -> None:
+        self._check_candidates()
+        self._check_weights()
+        self._check_losses()
+        self._check_quota()
+
+    @property
+    def group_of_weight(self) -> tuple[int, ...]:
+        """The group of each weight, by its place in `weights`."""
+        if not self.groups:
+            return tuple(range(len(self.weights)))
+        return tuple(number for number, group in enumerate(self.groups) for _ in group)
+
+    @property
+    def group_means(self) -> tuple[float, ...]:
+        """The public weight that stands for each group."""
+        if not self.groups:
+            return self.weights
+        return tuple(math.fsum(group) / len(group) for group in self.groups)
+
+    @property
+    def group_deviation(self) -> float:
+        """The most by which a partner's weight can differ from what stands for it."""
+        means = self.group_means
+        groups = zip(self.weights, self.group_of_weight, strict=True)
+        return max(abs(weight - means[group]) for weight, group in groups)
+
+    @property
+    def loss_of_weight(self) -> float:
+        """ε of one weight report; 0 where weights are public."""
+        if self.public_weights:
+            return 0.0
+        return self.epsilon / 2 if self.epsilon_weight is None else self.epsilon_weight
+
+    @property
+    def loss_of_opinion(self) -> float:
+        """ε of one opinion report."""
+        if self.epsilon_opinion is not None:
+            return self.epsilon_opinion
+        return self.epsilon if self.public_weights else self.epsilon / 2
+
+    @property
+    def epsilon_total(self) -> float:
+        """What a whole session costs one partner."""
+        rounds = 1 if self.weight_collection == "once" else len(self.candidates)
+        return rounds * self.loss_of_weight + len(self.candidates) * self.loss_of_opinion
+
+    @property
+    def fraction(self) -> float:
+        """The quota as a share of all weight; 0 where it is fixed."""
+        if self.quota is not None:
+            return 0.0
+        return 0.5 if self.quota_fraction is None else self.quota_fraction
+
+    def _check_candidates(self) -> None:
+        if not 0 < len(self.candidates) <= MAX_CANDIDATES or len(set(self.candidates)) < len(self.candidates):
+            allowed = f"1 to {MAX_CANDIDATES} distinct names"
+            raise ConfigurationError(field="candidates", value=list(self.candidates)[:10], allowed=allowed)
+        for name in self.candidates:
+            if not name or name.strip() != name or not name.isprintable() or name in {"partner", "weight"}:
+                allowed = "printable names without a space at either end, other than 'partner' and 'weight'"
+                raise ConfigurationError(field="candidates", value=name, allowed=allowed)
+
+    def _check_weights(self) -> None:
+        rising = all(a < b for a, b in zip(self.weights, self.weights[1:], strict=False))
+        if not 0 < len(self.weights) <= MAX_WEIGHTS or not rising or not 0 < self.weights[0] <= self.weights[-1] < math.inf:
+            allowed = f"1 to {MAX_WEIGHTS} positive finite numbers in increasing order"
+            raise ConfigurationError(field="weights", value=list(self.weights)[:10], allowed=allowed)
+        if self.groups:
+            members = tuple(weight for group in self.groups for weight in group)
+            if members != self.weights or not all(self.groups):
+                allowed = "a partition of weights into non-empty groups of neighbors, in order"
+                raise ConfigurationError(field="groups", value=[list(group) for group in self.groups], allowed=allowed)
+            if self.public_weights:
+                raise ConfigurationError(field="groups", value="given", allowed="left out where weights are public")
+            if self.variant == "laplace":
+                raise ConfigurationError(field="groups", value="given", allowed="left out in variant 'laplace'")
+        if not self.public_weights and len(self.group_means) < 2:  # noqa: PLR2004  one weight is no secret
+            allowed = "at least two groups, or public_weights = true"
+            raise ConfigurationError(field="weights", value=list(self.weights), allowed=allowed)
+
+    def _check_losses(self) -> None:
+        if self.public_weights and self.epsilon_weight not in {None, 0.0}:
+            allowed = "left out where weights are public"
+            raise ConfigurationError(field="epsilon_weight", value=self.epsilon_weight, allowed=allowed)
+        if self.public_weights and self.weight_collection == "per_candidate":
+            raise ConfigurationError(
+                field="weight_collection", value="per_candidate", allowed="'once' where weights are public"
+            )
+        losses = [("epsilon", self.epsilon), ("epsilon_opinion", self.epsilon_opinion)]
+        if not self.public_weights:
+            losses.append(("epsilon_weight", self.epsilon_weight))
+        for field, loss in losses:
+            if loss is not None and not 0 < loss <= MAX_EPSILON:
+                raise ConfigurationError(field=field, value=loss, allowed=f"in (0, {MAX_EPSILON:g}]")
+
+    def _check_quota(self) -> None:
+        if self.quota is not None and self.quota_fraction is not None:
+            raise ConfigurationError(field="quota_fraction", value=self.quota_fraction, allowed="left out beside quota")
+        if self.quota is not None and not 0 < self.quota < math.inf:
+            raise ConfigurationError(field="quota", value=self.quota, allowed="positive and finite")
+        if self.quota_fraction is not None and not 0 < self.quota_fraction <= 1:
+            raise ConfigurationError(field="quota_fraction", value=self.quota_fraction, allowed="in (0, 1]")
+
+
+def parameters_for_public_weights(parameters: Parameters, weights: Sequence[float]) -> Parameters:
+    """Return the parameters with the partners' own public weights as the public set.
+
+    Args:
+        parameters: with `public_weights`.
+        weights: each partner's weight.
+
+    Raises:
+        ConfigurationError: a weight is not positive and finite.
+    """
+    return msgspec.structs.replace(parameters, weights=tuple(sorted(set(weights))))

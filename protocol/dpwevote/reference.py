@@ -1,0 +1,62 @@
+"""One DPWeVote session with all parties in one function, to be read beside the paper.
+
+Agents, the array path and replays must equal it bit for bit; the tests hold them to that.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..phases import Inputs
+from ..randomness import SimulatedNoise
+from ..tally import Tally
+from .outcome import Outcome
+from .protocol import DPWeVote
+
+__all__ = ["reference_run"]
+
+
+def reference_run(vote: DPWeVote, inputs: Inputs, *, noise: SimulatedNoise) -> Outcome:
+    """Run a session of variant `joint` or `printed` in which every partner answers.
+
+    Args:
+        vote: the protocol with its parameters.
+        inputs: every partner's row.
+        noise: the simulation's.
+
+    Raises:
+        ValueError: the variant is another one.
+    """
+    parameters = vote.parameters
+    if parameters.variant == "laplace":
+        raise ValueError("the reference run covers the variants 'joint' and 'printed'")
+    num_groups = len(parameters.group_means)
+    tallies: list[Tally] = []
+    reported_group = [int(group) for group in inputs.public[:, 0]] if parameters.public_weights else [0] * len(inputs)
+    for phase in vote.phases:
+        # Each partner randomizes its own values and sends nothing else (Figures 2 and 3, the partner's side).
+        reports: list[Sequence[int]] = []
+        for place, row in enumerate(inputs.private.tolist()):
+            values = row[phase.columns]
+            uniforms = noise.uniforms(
+                protocol=vote.name, phase=phase.name, start=place, stop=place + 1, slots=len(values)
+            )[0]
+            reports.append(
+                [
+                    phase.mechanism.randomize_one(value, (uniform,))
+                    for value, uniform in zip(values, uniforms.tolist(), strict=True)
+                ]
+            )
+        # The cloud server counts (the same figures, the server's side).
+        if phase.name.startswith("weights"):
+            reported_group = [report[0] for report in reports]
+            counts = [reported_group.count(group) for group in range(num_groups)]
+            tallies.append(Tally(len(reports), np.array(counts, dtype=np.int64)))
+        else:
+            table = np.zeros((phase.num_values, num_groups, 2), dtype=np.int64)
+            for group, report in zip(reported_group, reports, strict=True):
+                for candidate, opinion in enumerate(report):
+                    table[candidate, group, opinion] += 1
+            tallies.append(Tally(len(reports), table))
+    # It estimates, decides and releases (Section 4.4).
+    return vote.outcome(tallies)

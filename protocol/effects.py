@@ -1,0 +1,69 @@
+"""What a machine asks of the driver: values, acted on in one place (`psephos.agents.driver`)."""
+
+from typing import TypeAlias
+
+import msgspec
+
+from .errors import PsephosError, RemoteProtocolError
+from .messages import Message
+from .privacy import Charge
+
+__all__ = ["Charged", "Closed", "Drop", "Effect", "Fail", "Finish", "Opened", "Send", "SetDeadline"]
+
+
+class Send(msgspec.Struct, frozen=True, gc=False):
+    """Send one message to these parties, in this order."""
+
+    recipients: tuple[str, ...]
+    message: Message
+
+
+class SetDeadline(msgspec.Struct, frozen=True, gc=False):
+    """Call `receive_timeout(phase)` after so many seconds, unless the session has ended by then."""
+
+    phase: str
+    seconds: float
+
+
+class Drop(msgspec.Struct, frozen=True):
+    """End the connection with this party once what is queued for it has left; its fault is `error`."""
+
+    party: str
+    error: RemoteProtocolError
+
+
+class Opened(msgspec.Struct, frozen=True, gc=False):
+    """A phase began, with so many parties asked."""
+
+    phase: str
+    num_asked: int
+
+
+class Closed(msgspec.Struct, frozen=True, gc=False):
+    """A phase ended with so many reports; `outcome` is what it publishes, as plain data, or None."""
+
+    phase: str
+    num_received: int
+    num_missing: int
+    outcome: msgspec.Struct | None
+
+
+class Charged(msgspec.Struct, frozen=True, gc=False):
+    """A privacy loss was charged; the report that caused it is drawn only after this."""
+
+    charge: Charge
+
+
+class Finish(msgspec.Struct, frozen=True, gc=False):
+    """The session is over for this party, and this is its result; everything queued is sent first."""
+
+    result: msgspec.Struct
+
+
+class Fail(msgspec.Struct, frozen=True):
+    """The session is over for this party without a result; everything queued is sent first."""
+
+    error: PsephosError
+
+
+Effect: TypeAlias = Send | SetDeadline | Drop | Opened | Closed | Charged | Finish | Fail

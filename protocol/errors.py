@@ -1,0 +1,184 @@
+"""The errors of Psephos: who is to blame, and the numbers that show it.
+
+A message names the value, the limit and the party, and the same facts stand on the error as attributes, so
+that a program need not parse a sentence. Wrong arguments to pure functions are plain `ValueError` or
+`TypeError`; channels raise trio's own exceptions.
+"""
+
+from collections.abc import Sequence
+
+__all__ = [
+    "BudgetExceededError",
+    "ConfigurationError",
+    "ConflictingReportError",
+    "LocalProtocolError",
+    "MalformedMessageError",
+    "PrivacyError",
+    "ProtocolError",
+    "PsephosError",
+    "QuorumError",
+    "RemoteProtocolError",
+    "SessionAborted",
+    "UnexpectedMessageError",
+    "UnsupportedEventError",
+]
+
+# So many missing parties are spelled out in a sentence; the attribute holds all of them.
+MAX_NAMES_IN_A_SENTENCE = 12
+
+
+class PsephosError(Exception):
+    """Base of every error that Psephos raises on purpose."""
+
+
+class ProtocolError(PsephosError):
+    """A step that the protocol does not allow.
+
+    Attributes:
+        role: the side that noticed ("client" or "server"), or None.
+        state: the state in which it stood, or None.
+        message_type: the name of the message concerned, or None.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        role: str | None = None,
+        state: str | None = None,
+        message_type: str | None = None,
+    ) -> None:
+        super().__init__(reason)
+        self.role = role
+        self.state = state
+        self.message_type = message_type
+
+
+class LocalProtocolError(ProtocolError):
+    """We were asked for what the protocol forbids: a bug on this side."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """A peer did what the protocol forbids.
+
+    Attributes:
+        sender: the peer's name, or None while it has not named itself.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        sender: str | None = None,
+        role: str | None = None,
+        state: str | None = None,
+        message_type: str | None = None,
+    ) -> None:
+        super().__init__(reason, role=role, state=state, message_type=message_type)
+        self.sender = sender
+
+
+class MalformedMessageError(RemoteProtocolError):
+    """Bytes that are no message, or a payload that its phase did not declare."""
+
+
+class UnexpectedMessageError(RemoteProtocolError):
+    """A well-formed message that has no place in the sender's state."""
+
+
+class ConflictingReportError(RemoteProtocolError):
+    """A second report that differs from the first one of the same phase; the first one stands."""
+
+
+class QuorumError(PsephosError):
+    """A phase closed with fewer reports than its quorum.
+
+    Attributes:
+        phase: the phase's name.
+        received: how many parties had reported when it closed.
+        required: the quorum.
+        missing: the parties that had not, in roster order (a client may know only the first ones).
+        num_missing: how many they are.
+    """
+
+    def __init__(
+        self, *, phase: str, received: int, required: int, missing: Sequence[str], num_missing: int | None = None
+    ) -> None:
+        self.phase = phase
+        self.received = received
+        self.required = required
+        self.missing = tuple(missing)
+        self.num_missing = len(self.missing) if num_missing is None else num_missing
+        named = ", ".join(self.missing[:MAX_NAMES_IN_A_SENTENCE])
+        more = self.num_missing - min(len(self.missing), MAX_NAMES_IN_A_SENTENCE)
+        and_more = f" and {more} more" if more else ""
+        super().__init__(
+            f"phase {phase!r} closed with {received} of the {required} parties that its quorum requires; "
+            f"missing: {named}{and_more}"
+        )
+
+
+class SessionAborted(PsephosError):  # noqa: N818  an ending that a party chose, rather than a fault
+    """A party ended the session.
+
+    Attributes:
+        reason: what it said.
+        by: its name.
+    """
+
+    def __init__(self, *, reason: str, by: str) -> None:
+        self.reason = reason
+        self.by = by
+        super().__init__(f"{by} ended the session: {reason}")
+
+
+class PrivacyError(PsephosError):
+    """A privacy loss that may not, or cannot, be charged."""
+
+
+class BudgetExceededError(PrivacyError):
+    """A loss that does not fit into what is left; raised before anything is drawn.
+
+    Attributes:
+        requested: the proven loss asked for (ε, in nats).
+        remaining: what the budget still holds.
+        unit: the unit of protection of the request.
+    """
+
+    def __init__(self, *, requested: float, remaining: float, unit: str) -> None:
+        self.requested = requested
+        self.remaining = remaining
+        self.unit = unit
+        super().__init__(
+            f"the privacy budget holds epsilon = {remaining:g}, requested {requested:g} (unit: {unit}); nothing was drawn"
+        )
+
+
+class UnsupportedEventError(PrivacyError):
+    """An accountant cannot bound this event under its neighboring relation.
+
+    Attributes:
+        event: the offending event, the innermost one where events are nested.
+        accountant: the accountant's name.
+    """
+
+    def __init__(self, *, event: object, accountant: str, reason: str) -> None:
+        self.event = event
+        self.accountant = accountant
+        super().__init__(f"{accountant} cannot account for {event!r}: {reason}")
+
+
+class ConfigurationError(PsephosError, ValueError):
+    """A setting that is not allowed.
+
+    Attributes:
+        field: the setting's name.
+        value: what was given.
+        allowed: what is allowed, as a phrase.
+    """
+
+    def __init__(self, *, field: str, value: object, allowed: str) -> None:
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+        super().__init__(f"{field} must be {allowed}, got {value!r}")

@@ -1,0 +1,7 @@
+"""Estimators: unbiased numbers from randomized tallies, each with its standard error."""
+
+from .estimate import Estimate, probability_of_other_sign
+from .frequencies import estimate_counts, project_to_simplex
+from .linear import LinearEstimator
+
+__all__ = ["Estimate", "LinearEstimator", "estimate_counts", "probability_of_other_sign", "project_to_simplex"]

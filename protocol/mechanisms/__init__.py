@@ -1,0 +1,14 @@
+"""Local randomizers: each a sampler with its exact law and its privacy event beside it."""
+
+from .discrete_laplace import DiscreteLaplace, laplace_grid
+from .mechanism import FiniteMechanism, Mechanism
+from .randomized_response import MAX_EPSILON, GeneralizedRandomizedResponse
+
+__all__ = [
+    "MAX_EPSILON",
+    "DiscreteLaplace",
+    "FiniteMechanism",
+    "GeneralizedRandomizedResponse",
+    "Mechanism",
+    "laplace_grid",
+]

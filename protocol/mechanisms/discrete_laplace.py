@@ -1,0 +1,121 @@
+"""Laplace noise on a public grid, with a law that is exact.
+
+The textbook's Laplace mechanism adds a real number, and a computer's reals leak the value through their low
+bits (Mironov, 2012). Here values and reports are multiples of a public power of two, and the noise is the
+discrete Laplace (two-sided geometric) law on that grid; as the grid gets finer it becomes the printed one.
+
+Source: Ghosh, Roughgarden and Sundararajan (2009) for the law and its privacy.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import xlogy
+
+from ..arrays import FloatArray, IntArray
+from ..errors import ConfigurationError
+from ..privacy import events
+from .mechanism import Mechanism, check_batch
+
+__all__ = ["DiscreteLaplace", "laplace_grid"]
+
+# Grid steps per scale: the variance then differs from the continuous law's by a factor of 1 - 1/(12 * 128**2).
+_STEPS_PER_SCALE = 128
+# Reports are clamped so many scales beyond the values; that happens with probability below e**-60, and
+# clamping is post-processing.
+_CLAMP_IN_SCALES = 60
+# The least uniform above 0 that a simulation can draw is 2**-53; 0 itself stands for the interval below it.
+_LEAST_UNIFORM = 2.0**-54
+
+
+def laplace_grid(*, scale: float) -> float:
+    """Return the grid step for noise of this scale: the power of two in (scale/256, scale/128].
+
+    Args:
+        scale: > 0, in the value's own unit.
+    """
+    if not 0 < scale < math.inf:
+        raise ConfigurationError(field="scale", value=scale, allowed="positive and finite")
+    return 2.0 ** math.floor(math.log2(scale / _STEPS_PER_SCALE))
+
+
+@dataclasses.dataclass(frozen=True)
+class DiscreteLaplace(Mechanism):
+    """Add an integer x with P[x] = (1 − a)/(1 + a)·a^|x|, a = e^(−1/scale).
+
+    Args:
+        scale: > 0, in grid steps.
+        least: the least value, in grid steps.
+        greatest: the greatest value, in grid steps.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+
+    Privacy:
+        ε-LDP with ε = (greatest − least)/scale, replace-one, unit: the value. Exact.
+
+    Source:
+        Yan, Liu and Liu (2018), Section 5.1.3 (their baseline, on the continuum); reading W3.
+    """
+
+    scale: float
+    least: int
+    greatest: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale < 2**40:
+            raise ConfigurationError(field="scale", value=self.scale, allowed="in (0, 2**40) grid steps")
+        if self.greatest <= self.least:
+            raise ConfigurationError(field="greatest", value=self.greatest, allowed=f"above least = {self.least}")
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """[least, greatest]."""
+        return self.least, self.greatest
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """The values' range, widened by sixty scales on either side."""
+        reach = math.ceil(_CLAMP_IN_SCALES * self.scale)
+        return self.least - reach, self.greatest + reach
+
+    @property
+    def event(self) -> events.DiscreteLaplace:
+        """Discrete Laplace noise of this scale over this range."""
+        return events.DiscreteLaplace(scale=self.scale, sensitivity=self.greatest - self.least)
+
+    @property
+    def noise_variance(self) -> float:
+        """Var[x] = 2a/(1 − a)², in squared grid steps."""
+        decay = math.exp(-1 / self.scale)
+        return 2 * decay / math.expm1(-1 / self.scale) ** 2
+
+    def noise_probability(self, noise: int) -> float:
+        """Return P[x = noise], before clamping."""
+        return math.tanh(0.5 / self.scale) * math.exp(-abs(noise) / self.scale)
+
+    def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Add the noise whose distribution function passes the uniform. See `Mechanism.randomize`."""
+        check_batch(self, values, uniforms)
+        spread = 1 + math.exp(-1 / self.scale)
+        draws = np.maximum(uniforms[:, 0], _LEAST_UNIFORM)
+        below = draws * spread < spread - 1  # P[x < 0] = a / (1 + a)
+        tails = np.where(below, draws, 1 - draws) * spread
+        # scipy's logarithm, not numpy's: its last bit does not change with the processor's vector instructions.
+        steps = np.floor(-self.scale * xlogy(1.0, tails)).astype(np.int64)
+        low, high = self.report_range
+        return np.clip(values + np.where(below, -steps, steps), low, high)
+
+    def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
+        """Return `randomize` of one value, bit for bit."""
+        if not self.least <= value <= self.greatest:
+            raise ValueError(f"value must be in [{self.least}, {self.greatest}], got {value}")
+        spread = 1 + math.exp(-1 / self.scale)
+        draw = max(uniforms[0], _LEAST_UNIFORM)
+        below = draw * spread < spread - 1
+        tail = (draw if below else 1 - draw) * spread
+        steps = math.floor(-self.scale * float(xlogy(1.0, tail)))
+        low, high = self.report_range
+        return min(max(value + (-steps if below else steps), low), high)

@@ -1,0 +1,108 @@
+"""Randomized response: keep the value with probability p, else tell one of the lies, all alike.
+
+Source: Warner (1965) for two choices; Wang, Wu and Hu (2016), Theorems 1 and 2, as used by Yan, Liu and Liu
+(2018), Theorems 4.1 and 4.2, for any number; the field calls it generalized randomized response or k-RR.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..errors import ConfigurationError
+from ..privacy.events import RandomizedResponse
+from .mechanism import FiniteMechanism, check_batch
+
+__all__ = ["MAX_EPSILON", "GeneralizedRandomizedResponse"]
+
+# A uniform of the simulation has 53 bits. Beyond this, a lie would be rarer than such a uniform can express,
+# and the simulated law would no longer be the stated one.
+MAX_EPSILON = 30.0
+
+
+@dataclasses.dataclass(frozen=True)
+class GeneralizedRandomizedResponse(FiniteMechanism):
+    """Randomized response over `num_choices` values (k-RR).
+
+    A value is kept with p = e^ε / (e^ε + k − 1); each other choice has q = 1 / (e^ε + k − 1).
+
+    Args:
+        epsilon: 0 < ε ≤ `MAX_EPSILON`, in nats, per value.
+        num_choices: k ≥ 2.
+
+    Attributes:
+        keep_probability: p, rounded towards 1/k, so that the printed ε stays an upper bound.
+        lie_probability: q = (1 − p) / (k − 1).
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+
+    Privacy:
+        ε-LDP, replace-one, unit: the value. Exact: ln(p/q) ≤ ε, see `channel_matrix`. With simulated noise there
+        is none, since the seed is known.
+
+    Source:
+        Yan, Liu and Liu (2018), Section 4.5, Theorem 4.2 and equations (9a), (9b).
+    """
+
+    epsilon: float
+    num_choices: int
+    keep_probability: float = dataclasses.field(init=False)
+    lie_probability: float = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon <= MAX_EPSILON:
+            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=f"in (0, {MAX_EPSILON:g}]")
+        if self.num_choices < 2:  # noqa: PLR2004  one choice has nothing to hide
+            raise ConfigurationError(field="num_choices", value=self.num_choices, allowed="at least 2")
+        others = self.num_choices - 1
+        keep = 1 / (1 + others * math.exp(-self.epsilon))
+        # The quotient above is right to a few units in the last place; four steps down make ln(p/q) <= epsilon sure.
+        for _ in range(4):
+            keep = math.nextafter(keep, 0.0)
+        object.__setattr__(self, "keep_probability", keep)
+        object.__setattr__(self, "lie_probability", (1 - keep) / others)
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """[0, k − 1]."""
+        return 0, self.num_choices - 1
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """[0, k − 1]."""
+        return 0, self.num_choices - 1
+
+    @property
+    def event(self) -> RandomizedResponse:
+        """k-RR at this ε."""
+        return RandomizedResponse(epsilon=self.epsilon, num_choices=self.num_choices)
+
+    def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
+        """Return P[report | value]: p on the diagonal, q elsewhere."""
+        keep, lie, choices = self.keep_probability, self.lie_probability, range(self.num_choices)
+        return tuple(tuple(keep if report == value else lie for report in choices) for value in choices)
+
+    def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Keep a value where its uniform is below p, else tell the lie that the place in [p, 1) names.
+
+        See `Mechanism.randomize` for shapes and errors.
+        """
+        check_batch(self, values, uniforms)
+        place = uniforms[:, 0] - self.keep_probability
+        lies = (place / self.lie_probability).astype(np.int64)
+        np.minimum(lies, self.num_choices - 2, out=lies)
+        lies += lies >= values  # the lies are the choices without the value itself
+        return np.where(place < 0, values, lies)
+
+    def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
+        """Return `randomize` of one value, bit for bit."""
+        if not 0 <= value < self.num_choices:
+            raise ValueError(f"value must be in [0, {self.num_choices - 1}], got {value}")
+        place = uniforms[0] - self.keep_probability
+        if place < 0:
+            return value
+        lie = min(int(place / self.lie_probability), self.num_choices - 2)
+        return lie + (lie >= value)

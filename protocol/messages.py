@@ -1,0 +1,126 @@
+"""What travels between a client and a server: six messages, the same for every protocol.
+
+Messages are few and general; what a phase sends inside them is its own payload type (`phases.Phase`), which
+travels as raw msgpack and is decoded only by the side that knows the phase. `encode` and `decode` are the
+only way to the wire: MessagePack arrays, tagged by message type, limited in size.
+"""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from .errors import MalformedMessageError
+
+__all__ = [
+    "MAX_MESSAGE_BYTES",
+    "MAX_NAMES_IN_ABORT",
+    "PROTOCOL_VERSION",
+    "Abort",
+    "Hello",
+    "Message",
+    "Release",
+    "Report",
+    "Request",
+    "Welcome",
+    "decode",
+    "encode",
+]
+
+PROTOCOL_VERSION: Final = 1
+"""Of the messages below; a session whose sides differ is refused at the first message."""
+
+MAX_MESSAGE_BYTES: Final = 1 << 20
+"""A report of 100,000 numbers fits; a peer cannot make us buffer more."""
+
+MAX_NAMES_IN_ABORT: Final = 1000
+"""Parties named in one `Abort`; the rest are counted, so that the message stays below the limit."""
+
+
+class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbid_unknown_fields=True):
+    """Client to server, first: who I am, and which session I mean to join."""
+
+    version: int
+    session: str
+    protocol: str
+    kind: str
+    party: str
+
+
+class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, forbid_unknown_fields=True):
+    """Server to client: you are on the roster, and these are the session's public parameters."""
+
+    version: int
+    parameters: msgspec.Raw
+
+
+class Request(msgspec.Struct, frozen=True, array_like=True, tag=3, gc=False, forbid_unknown_fields=True):
+    """Server to client: phase `phase` (from 0) is open; `payload` is the last phase's outcome, or nil."""
+
+    phase: int
+    payload: msgspec.Raw
+
+
+class Report(msgspec.Struct, frozen=True, array_like=True, tag=4, gc=False, forbid_unknown_fields=True):
+    """Client to server: my randomized report for phase `phase`."""
+
+    phase: int
+    payload: msgspec.Raw
+
+
+class Release(msgspec.Struct, frozen=True, array_like=True, tag=5, gc=False, forbid_unknown_fields=True):
+    """Server to client, last: the session's public outcome."""
+
+    payload: msgspec.Raw
+
+
+class Abort(msgspec.Struct, frozen=True, array_like=True, tag=6, forbid_unknown_fields=True):
+    """Either way: I end this conversation.
+
+    `phase`, `received`, `required`, `missing` and `num_missing` are set where a phase closed without its quorum.
+    """
+
+    reason: str
+    phase: str = ""
+    received: int = 0
+    required: int = 0
+    missing: tuple[str, ...] = ()
+    num_missing: int = 0
+
+
+Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
+
+
+def encode(message: Message) -> bytes:
+    """Return the bytes of one message.
+
+    Raises:
+        ValueError: they would be more than `MAX_MESSAGE_BYTES`.
+    """
+    payload = _encoder.encode(message)
+    if len(payload) > MAX_MESSAGE_BYTES:
+        name = type(message).__name__
+        raise ValueError(f"a message may have {MAX_MESSAGE_BYTES} bytes, this {name} has {len(payload)}")
+    return payload
+
+
+def decode(payload: bytes, *, sender: str | None = None) -> Message:
+    """Return the message in `payload`.
+
+    Args:
+        payload: what one frame carried.
+        sender: the peer's name, for the error.
+
+    Raises:
+        MalformedMessageError: it holds no message of this version, or more than `MAX_MESSAGE_BYTES`.
+    """
+    if len(payload) > MAX_MESSAGE_BYTES:
+        reason = f"a message may have {MAX_MESSAGE_BYTES} bytes, {sender or 'a peer'} sent {len(payload)}"
+        raise MalformedMessageError(reason, sender=sender)
+    try:
+        return _decoder.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        reason = f"{sender or 'a peer'} sent {len(payload)} bytes that are no message: {error}"
+        raise MalformedMessageError(reason, sender=sender) from None

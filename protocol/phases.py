@@ -1,0 +1,198 @@
+"""A protocol is a list of phases; a phase is a randomizer, a tally and an outcome.
+
+In each phase the server opens with a request, every client answers with one report (the phase's local
+randomizer applied to columns of its private row), the server tallies the reports, and closing the phase yields
+an outcome that the next request carries. Machines, agents, arrays and replays are all driven by these two
+classes, so a protocol is one module that defines them.
+
+A party's private input is a *row* of integers: indices into public sets, or multiples of a public grid.
+`PhasedProtocol.encode` makes rows from a table as users know it, and each phase names its columns.
+"""
+
+import abc
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
+
+import msgspec
+import numpy as np
+
+from .arrays import IntArray
+from .errors import ConfigurationError
+from .mechanisms import Mechanism
+from .privacy import PrivacyLoss
+from .tally import Tally
+
+__all__ = ["Column", "Inputs", "Phase", "PhasedProtocol"]
+
+ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
+OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column of the table that a protocol's users fill in.
+
+    Args:
+        name: its header.
+        private: whether only its owner may know it.
+        description: what it holds and what is allowed, as a phrase.
+    """
+
+    name: str
+    private: bool
+    description: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Inputs:
+    """All parties' inputs, one row each, in roster order.
+
+    Args:
+        private: int64, shape (n, private columns): known to its owner alone.
+        public: int64, shape (n, public columns): known to the server as well.
+    """
+
+    private: IntArray
+    public: IntArray
+
+    def __post_init__(self) -> None:
+        if self.private.ndim != 2 or self.public.ndim != 2 or len(self.private) != len(self.public):  # noqa: PLR2004  tables
+            raise ValueError(f"expected two tables of as many rows, got {self.private.shape} and {self.public.shape}")
+
+    def __len__(self) -> int:
+        return len(self.private)
+
+
+class Phase(abc.ABC):
+    """One step of a protocol, for clients and server alike.
+
+    Args:
+        name: what users call it; unique in its protocol.
+        columns: which columns of a private row it randomizes.
+        mechanism: the local randomizer of each of these values.
+        losses: what this phase costs one person, one entry for each unit of protection.
+    """
+
+    def __init__(self, name: str, *, columns: range, mechanism: Mechanism, losses: Sequence[PrivacyLoss]) -> None:
+        if not columns or columns.step != 1:
+            raise ConfigurationError(field="columns", value=columns, allowed="at least one column, without gaps")
+        self.name = name
+        self.columns = slice(columns.start, columns.stop)
+        self.num_values = len(columns)
+        self.mechanism = mechanism
+        self.losses = tuple(losses)
+
+    @functools.cached_property
+    def decoder(self) -> msgspec.msgpack.Decoder[tuple[int, ...]]:
+        """Decodes and checks the payload type that this phase declares.
+
+        A report is an array of `num_values` integers in the mechanism's report range.
+        """
+        low, high = self.mechanism.report_range
+        number = Annotated[int, msgspec.Meta(ge=low, le=high)]
+        length = msgspec.Meta(min_length=self.num_values, max_length=self.num_values)
+        return msgspec.msgpack.Decoder(Annotated[tuple[number, ...], length])
+
+    @abc.abstractmethod
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Run by the server: tally the reports of some clients.
+
+        Args:
+            reports: int64, shape (n, num_values): theirs in this phase.
+            earlier: theirs in each earlier phase, in order.
+            public: int64, shape (n, public columns): their public rows.
+
+        Returns:
+            A tally such that the tallies of a partition of the clients merge into that of all.
+        """
+
+    def outcome(self, tallies: Sequence[Tally]) -> msgspec.Struct | None:
+        """Run by the server: what closing this phase publishes in the next request; nothing unless overridden.
+
+        Args:
+            tallies: of all phases up to this one.
+        """
+        del tallies
+        return None
+
+
+class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
+    """A private collective decision: parameters, phases, and what is released at the end.
+
+    Instances are immutable and may be shared by any number of machines.
+
+    Args:
+        parameters: public; both sides must hold equal ones, and a client checks that before it draws anything.
+    """
+
+    name: ClassVar[str]
+    """What the wire, scenarios and entry points call it."""
+    client_role: ClassVar[str] = "voter"
+    server_role: ClassVar[str] = "aggregator"
+    parameters_type: ClassVar[type[msgspec.Struct]]
+    outcome_type: ClassVar[type[msgspec.Struct]]
+
+    def __init__(self, parameters: ParametersT) -> None:
+        self.parameters = parameters
+
+    @functools.cached_property
+    def phases(self) -> tuple[Phase, ...]:
+        """The phases, in order; at least one."""
+        phases = tuple(self.make_phases())
+        if not phases or len({phase.name for phase in phases}) < len(phases):
+            raise ConfigurationError(
+                field="phases", value=[phase.name for phase in phases], allowed="at least one, with distinct names"
+            )
+        return phases
+
+    @functools.cached_property
+    def losses(self) -> tuple[PrivacyLoss, ...]:
+        """What a whole session costs one person, phase by phase."""
+        return tuple(loss for phase in self.phases for loss in phase.losses)
+
+    @functools.cached_property
+    def encoded_parameters(self) -> msgspec.Raw:
+        """The parameters as every `Welcome` carries them; equal parameters have equal bytes."""
+        return msgspec.Raw(msgspec.msgpack.encode(self.parameters))
+
+    @abc.abstractmethod
+    def make_phases(self) -> Sequence[Phase]:
+        """Return the phases that these parameters ask for."""
+
+    @abc.abstractmethod
+    def columns(self) -> tuple[Column, ...]:
+        """Return the columns of the table from which `encode` makes rows, beside each party's name."""
+
+    @abc.abstractmethod
+    def encode(self, table: Mapping[str, Sequence[Any]]) -> Inputs:
+        """Check a table and turn it into rows.
+
+        Args:
+            table: for each of `columns`, the parties' entries in roster order (text, as in a file, or numbers).
+
+        Raises:
+            ConfigurationError: an entry is not allowed; `field` names column and row, from 1.
+        """
+
+    @abc.abstractmethod
+    def outcome(self, tallies: Sequence[Tally]) -> OutcomeT:
+        """Run by the server: the public outcome of the session, from the tallies of all phases.
+
+        A pure function of integers: everybody who holds the tallies computes the same bits.
+        """
+
+    def truth(self, inputs: Inputs) -> Mapping[str, float] | None:
+        """Return what the outcome estimates, computed without noise, for simulations; None where not offered."""
+        del inputs
+        return None
+
+    def check_inputs(self, inputs: Inputs) -> None:
+        """Raise ValueError unless every value is in the range of the mechanism that will randomize it."""
+        for phase in self.phases:
+            values = inputs.private[:, phase.columns]
+            low, high = phase.mechanism.value_range
+            if values.shape[1] != phase.num_values:
+                raise ValueError(f"phase {phase.name!r} needs columns {phase.columns}, the rows have {values.shape[1]}")
+            if values.size and (np.any(values < low) or np.any(values > high)):
+                raise ValueError(f"phase {phase.name!r} takes values in [{low}, {high}]")

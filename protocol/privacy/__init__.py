@@ -1,0 +1,35 @@
+"""What happened to a person's data (events), what it costs (accountants), and who paid (ledger)."""
+
+from .accountants import Accountant, ApproximateAccountant, PureAccountant
+from .events import (
+    Composed,
+    DiscreteLaplace,
+    NonPrivate,
+    NoRelease,
+    PrivacyEvent,
+    RandomizedResponse,
+    SelfComposed,
+)
+from .ledger import Budget, Charge, Ledger, LedgerEntry, PrivacyLoss, compose_parallel
+from .relations import NeighboringRelation, TrustModel
+
+__all__ = [
+    "Accountant",
+    "ApproximateAccountant",
+    "Budget",
+    "Charge",
+    "Composed",
+    "DiscreteLaplace",
+    "Ledger",
+    "LedgerEntry",
+    "NeighboringRelation",
+    "NoRelease",
+    "NonPrivate",
+    "PrivacyEvent",
+    "PrivacyLoss",
+    "PureAccountant",
+    "RandomizedResponse",
+    "SelfComposed",
+    "TrustModel",
+    "compose_parallel",
+]

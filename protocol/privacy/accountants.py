@@ -1,0 +1,215 @@
+"""What events cost: upper bounds on the privacy loss under one neighboring relation.
+
+An accountant's relation is fixed when it is made. `check` walks an event dry and names what it cannot bound;
+`compose` checks, then charges, so that nothing is half charged. What is not known is refused; what is not
+private costs infinity.
+
+Source: Dwork and Roth (2014), Section 3.5 for sequential composition; Koskela et al. (2020) and Google's
+dp_accounting for composition by privacy loss distributions.
+"""
+
+import abc
+import math
+from typing import Protocol, assert_never
+
+from ..errors import ConfigurationError, UnsupportedEventError
+from .events import (
+    Composed,
+    DiscreteLaplace,
+    NonPrivate,
+    NoRelease,
+    PrivacyEvent,
+    RandomizedResponse,
+    SelfComposed,
+)
+from .relations import NeighboringRelation
+
+__all__ = ["Accountant", "ApproximateAccountant", "PureAccountant"]
+
+
+class Accountant(abc.ABC):
+    """Adds up the loss of a sequence of events on the same data.
+
+    Args:
+        relation: which data sets count as neighbors.
+    """
+
+    def __init__(self, relation: NeighboringRelation) -> None:
+        self._relation = relation
+
+    @property
+    def relation(self) -> NeighboringRelation:
+        """The neighboring relation of every bound that this accountant gives."""
+        return self._relation
+
+    def check(self, event: PrivacyEvent) -> None:
+        """Raise UnsupportedEventError if `compose` would; charge nothing."""
+        match event:
+            case Composed(events):
+                for part in events:
+                    self.check(part)
+            case SelfComposed(part, count):
+                if count < 0:
+                    raise self._refusal(event, "an event cannot happen a negative number of times")
+                self.check(part)
+            case RandomizedResponse():
+                if self._relation is not NeighboringRelation.REPLACE_ONE:
+                    raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
+                if not event.epsilon >= 0 or event.num_choices < 1:
+                    raise self._refusal(event, "epsilon must be >= 0 and num_choices >= 1")
+            case DiscreteLaplace():
+                if not event.scale > 0 or event.sensitivity < 0:
+                    raise self._refusal(event, "scale must be > 0 and sensitivity >= 0")
+            case NoRelease() | NonPrivate():
+                pass
+            case _:  # pyright: ignore[reportUnnecessaryComparison]  a third party's class is not in the union
+                raise self._refusal(event, "it is not known")
+
+    def compose(self, event: PrivacyEvent, count: int = 1) -> None:
+        """Charge `count` times `event`.
+
+        Raises:
+            UnsupportedEventError: it cannot be bounded; then nothing is charged.
+        """
+        repeated = SelfComposed(event, count)
+        self.check(repeated)
+        self._charge(repeated, 1)
+
+    def _charge(self, event: PrivacyEvent, count: int) -> None:
+        match event:
+            case Composed(events):
+                for part in events:
+                    self._charge(part, count)
+            case SelfComposed(part, repeats):
+                self._charge(part, count * repeats)
+            case NoRelease():
+                pass
+            case NonPrivate() | RandomizedResponse() | DiscreteLaplace():
+                if count:
+                    self._charge_primitive(event, count)
+            case _:
+                assert_never(event)
+
+    @abc.abstractmethod
+    def _charge_primitive(self, event: "NonPrivate | RandomizedResponse | DiscreteLaplace", count: int) -> None:
+        """Charge a checked event `count` ≥ 1 times."""
+
+    def _refusal(self, event: object, reason: str) -> UnsupportedEventError:
+        name = f"{type(self).__name__}({self._relation.value})"
+        return UnsupportedEventError(event=event, accountant=name, reason=reason)
+
+
+class PureAccountant(Accountant):
+    """Pure ε-differential privacy: losses add.
+
+    Privacy:
+        The sum of the events' own ε bounds the loss of any adaptive sequence, for the accountant's relation.
+    """
+
+    def __init__(self, relation: NeighboringRelation) -> None:
+        super().__init__(relation)
+        self._epsilon = 0.0
+
+    @property
+    def epsilon(self) -> float:
+        """The bound so far, in nats; infinity after a non-private event."""
+        return self._epsilon
+
+    @classmethod
+    def epsilon_of(cls, event: PrivacyEvent, relation: NeighboringRelation) -> float:
+        """Return the bound for one event by itself."""
+        accountant = cls(relation)
+        accountant.compose(event)
+        return accountant.epsilon
+
+    def _charge_primitive(self, event: NonPrivate | RandomizedResponse | DiscreteLaplace, count: int) -> None:
+        self._epsilon += count * _own_epsilon(event)
+
+
+def _own_epsilon(event: NonPrivate | RandomizedResponse | DiscreteLaplace) -> float:
+    match event:
+        case NonPrivate():
+            return math.inf
+        case RandomizedResponse():
+            return event.epsilon if event.num_choices > 1 else 0.0
+        case DiscreteLaplace():
+            return event.sensitivity / event.scale
+        case _:
+            assert_never(event)
+
+
+class _LossDistribution(Protocol):
+    """What is used of dp_accounting's privacy loss distribution, which has no types."""
+
+    def self_compose(self, num_times: int) -> "_LossDistribution": ...
+
+    def compose(self, other: "_LossDistribution") -> "_LossDistribution": ...
+
+    def get_epsilon_for_delta(self, delta: float) -> float: ...
+
+
+class ApproximateAccountant(Accountant):
+    """(ε, δ)-differential privacy by composing privacy loss distributions, never worse than the pure sum.
+
+    Args:
+        relation: which data sets count as neighbors.
+        delta: 0 < δ < 1, the δ at which `epsilon` is stated.
+
+    Privacy:
+        dp_accounting rounds losses upwards (its pessimistic estimate), so `epsilon` is an upper bound at `delta`.
+    """
+
+    def __init__(self, relation: NeighboringRelation, *, delta: float) -> None:
+        super().__init__(relation)
+        if not 0 < delta < 1:
+            raise ConfigurationError(field="delta", value=delta, allowed="in (0, 1)")
+        self._delta = delta
+        self._pure = PureAccountant(relation)
+        self._counts: dict[RandomizedResponse | DiscreteLaplace, int] = {}
+
+    @property
+    def delta(self) -> float:
+        """The δ at which `epsilon` is stated."""
+        return self._delta
+
+    @property
+    def epsilon(self) -> float:
+        """The bound so far at `delta`: the smaller one of the composed distribution's and the pure sum."""
+        if not self._counts or math.isinf(self._pure.epsilon):
+            return self._pure.epsilon
+        composed: _LossDistribution | None = None
+        for event, count in self._counts.items():
+            part = _loss_distribution(event).self_compose(count)
+            composed = part if composed is None else composed.compose(part)
+        assert composed is not None  # noqa: S101  there is at least one count
+        return min(self._pure.epsilon, float(composed.get_epsilon_for_delta(self._delta)))
+
+    def _charge_primitive(self, event: NonPrivate | RandomizedResponse | DiscreteLaplace, count: int) -> None:
+        self._pure.compose(event, count)
+        if not isinstance(event, NonPrivate):
+            self._counts[event] = self._counts.get(event, 0) + count
+
+
+def _loss_distribution(event: RandomizedResponse | DiscreteLaplace) -> _LossDistribution:
+    """Return dp_accounting's distribution of one event.
+
+    Its `PLDAccountant` ignores `count` for randomized response (0.6.0), so the distributions are used directly.
+    """
+    # Imported here: it takes a second, and most sessions add pure losses.
+    from dp_accounting.pld import (  # noqa: PLC0415
+        privacy_loss_distribution as pld,  # pyright: ignore[reportMissingTypeStubs]  it ships none
+    )
+
+    match event:
+        case RandomizedResponse():
+            if event.num_choices == 1:
+                return pld.identity()  # pyright: ignore[reportReturnType]
+            # dp_accounting's parameter is the chance that the report is drawn uniformly: k times the lie probability.
+            lie = 1 / (math.exp(event.epsilon) + event.num_choices - 1)
+            return pld.from_randomized_response(event.num_choices * lie, event.num_choices)  # pyright: ignore[reportReturnType]
+        case DiscreteLaplace():
+            if event.sensitivity == 0:
+                return pld.identity()  # pyright: ignore[reportReturnType]
+            return pld.from_discrete_laplace_mechanism(1 / event.scale, sensitivity=event.sensitivity)  # pyright: ignore[reportReturnType]
+        case _:
+            assert_never(event)

@@ -1,0 +1,214 @@
+"""Who paid what: the record of every privacy loss, and budgets that refuse before anything is drawn.
+
+A loss has three numbers: *claimed* (what the paper states), *proven* (an upper bound that the code derives) and,
+from audits, *audited*. The ledger charges the proven one. Losses of one person add over phases and sessions
+(sequential composition); losses of different persons do not, since each touches that person's data alone
+(parallel composition), so a population's loss is that of whoever paid most.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from ..errors import BudgetExceededError, ConfigurationError, PrivacyError
+from .accountants import ApproximateAccountant, PureAccountant
+from .events import PrivacyEvent
+from .relations import NeighboringRelation, TrustModel
+
+__all__ = ["Budget", "Charge", "Ledger", "LedgerEntry", "PrivacyLoss", "compose_parallel"]
+
+# Budgets are decimal numbers that users type and losses are sums of quotients: 0.1 + 0.2 must fit into 0.3.
+_ROUNDING = 1e-9
+
+
+class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
+    """What one phase costs one person, as its protocol states it.
+
+    Args:
+        mechanism: the mechanism's name.
+        event: what is applied to the person's data in this phase.
+        unit: the unit of protection, a word of the protocol (weight, opinion, voter, record, answer).
+        relation: which data sets are neighbors.
+        model: whom the loss is bounded against.
+        claimed: the loss that the paper states (ε, nats).
+        proven: the upper bound that the accountant derives (ε, nats); filled in from `event`.
+    """
+
+    mechanism: str
+    event: PrivacyEvent
+    unit: str
+    relation: NeighboringRelation
+    model: TrustModel
+    claimed: float
+    proven: float = math.nan
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.proven):
+            msgspec.structs.force_setattr(self, "proven", PureAccountant.epsilon_of(self.event, self.relation))
+
+
+class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a ledger.
+
+    `person` is a name, or "each of n partners" where one line stands for `num_persons` people (the array path).
+    """
+
+    person: str
+    session: str
+    phase: str
+    mechanism: str
+    relation: NeighboringRelation
+    unit: str
+    model: TrustModel
+    claimed: float
+    proven: float
+    num_persons: int = 1
+
+
+class Charge(msgspec.Struct, frozen=True):
+    """An entry as it was charged, with the person's totals after it.
+
+    `total` is the person's proven loss so far under the entry's relation and model; `remaining` is what the
+    budget still holds (infinity without one).
+    """
+
+    entry: LedgerEntry
+    total: float
+    remaining: float
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """The most that one person may lose, over all sessions on one ledger.
+
+    Args:
+        epsilon: ≥ 0, in nats, pure.
+        relation: a loss under another relation is refused.
+
+    Raises:
+        ConfigurationError: ε is negative or not a number.
+    """
+
+    epsilon: float
+    relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE
+
+    def __post_init__(self) -> None:
+        if not self.epsilon >= 0:
+            raise ConfigurationError(field="budget", value=self.epsilon, allowed="at least 0")
+
+
+class Ledger:
+    """One person's losses, in the order in which they were charged.
+
+    Args:
+        person: whose data it is.
+        budget: what the person allows; without one, everything is recorded and nothing refused.
+    """
+
+    __slots__ = ("_budget", "_charges", "_losses", "_person", "_totals")
+
+    def __init__(self, person: str, *, budget: Budget | None = None) -> None:
+        self._person = person
+        self._budget = budget
+        self._charges: list[Charge] = []
+        self._losses: list[PrivacyLoss] = []
+        self._totals: dict[tuple[NeighboringRelation, TrustModel], float] = {}
+
+    @property
+    def person(self) -> str:
+        """Whose data it is."""
+        return self._person
+
+    @property
+    def entries(self) -> Sequence[LedgerEntry]:
+        """All entries so far."""
+        return tuple(charge.entry for charge in self._charges)
+
+    @property
+    def spent(self) -> float:
+        """The proven loss so far over all relations and models, which is what a budget is held against."""
+        return math.fsum(self._totals.values())
+
+    @property
+    def remaining(self) -> float:
+        """What the budget still holds; infinity without one."""
+        return math.inf if self._budget is None else max(0.0, self._budget.epsilon - self.spent)
+
+    def total(self, *, relation: NeighboringRelation, model: TrustModel, unit: str | None = None) -> float:
+        """Return the proven loss so far under one relation and model, of one unit or of all."""
+        if unit is None:
+            return self._totals.get((relation, model), 0.0)
+        entries = (charge.entry for charge in self._charges)
+        return math.fsum(
+            entry.proven
+            for entry in entries
+            if entry.relation is relation and entry.model is model and entry.unit == unit
+        )
+
+    def approximate_total(self, *, relation: NeighboringRelation, model: TrustModel, delta: float) -> float:
+        """Return ε at this δ by tighter composition of the same losses; never more than `total`."""
+        accountant = ApproximateAccountant(relation, delta=delta)
+        for loss in self._losses:
+            if loss.relation is relation and loss.model is model:
+                accountant.compose(loss.event)
+        return accountant.epsilon
+
+    def check(self, losses: Iterable[PrivacyLoss]) -> None:
+        """Raise if `charge` of all these losses, one after another, would; charge nothing.
+
+        Raises:
+            BudgetExceededError: they do not fit into what is left.
+            PrivacyError: a loss is stated under another relation than the budget.
+        """
+        if self._budget is None:
+            return
+        requested = 0.0
+        unit = ""
+        for loss in losses:
+            if loss.relation is not self._budget.relation:
+                stated, budgeted = loss.relation.value, self._budget.relation.value
+                raise PrivacyError(f"the loss is stated for {stated} neighbors, the budget for {budgeted}")
+            requested += loss.proven
+            unit = loss.unit if unit in {"", loss.unit} else f"{unit}, {loss.unit}"
+        if requested > self.remaining + _ROUNDING:
+            raise BudgetExceededError(requested=requested, remaining=self.remaining, unit=unit)
+
+    def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
+        """Check, then record one loss.
+
+        Returns:
+            The entry with the totals after it.
+
+        Raises:
+            BudgetExceededError, PrivacyError: as `check`; then nothing is charged.
+        """
+        self.check((loss,))
+        entry = LedgerEntry(
+            person=self._person,
+            session=session,
+            phase=phase,
+            mechanism=loss.mechanism,
+            relation=loss.relation,
+            unit=loss.unit,
+            model=loss.model,
+            claimed=loss.claimed,
+            proven=loss.proven,
+        )
+        key = (loss.relation, loss.model)
+        total = self._totals[key] = self._totals.get(key, 0.0) + loss.proven
+        charge = Charge(entry, total, self.remaining)
+        self._charges.append(charge)
+        self._losses.append(loss)
+        return charge
+
+
+def compose_parallel(ledgers: Iterable[Ledger], *, relation: NeighboringRelation, model: TrustModel) -> float:
+    """Return the loss of a population whose members' data are disjoint: that of whoever paid most; 0 for nobody.
+
+    Holds for replace-one neighbors, who differ in one person's data. Reports of different persons must have been
+    drawn independently.
+
+    Source:
+        McSherry (2009), Theorem 4.
+    """
+    return max((ledger.total(relation=relation, model=model) for ledger in ledgers), default=0.0)

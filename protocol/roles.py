@@ -1,0 +1,46 @@
+"""Who takes part: sides of a conversation, kinds of session, names of parties.
+
+A *side* is one of the two machines; a *role* is what users call a party (partner, voter, cloud server,
+aggregator). Roles share the two machines, so nothing in this room depends on a role's name.
+"""
+
+import enum
+
+from .errors import ConfigurationError
+
+__all__ = ["MAX_PARTY_NAME_LENGTH", "SessionKind", "Side", "check_party_name"]
+
+# Long enough for a legal name, short enough that a roster of 100,000 fits into memory many times.
+MAX_PARTY_NAME_LENGTH = 128
+
+
+class Side(enum.Enum):
+    """One of the two machines that a conversation joins."""
+
+    CLIENT = "client"
+    SERVER = "server"
+
+
+class SessionKind(enum.Enum):
+    """Where a session's randomness comes from; the two kinds never meet in one session."""
+
+    SIMULATION = "simulation"
+    """Addressed noise: reproducible from a seed, and therefore no protection at all."""
+    DEPLOYMENT = "deployment"
+    """Secure noise: operating-system entropy and exact samplers."""
+
+
+def check_party_name(name: str, *, field: str = "party") -> str:
+    """Return `name` if it can name a party.
+
+    Args:
+        name: 1 to `MAX_PARTY_NAME_LENGTH` printable characters, no space at either end.
+        field: how the caller's user knows this value.
+
+    Raises:
+        ConfigurationError: it cannot.
+    """
+    if not 0 < len(name) <= MAX_PARTY_NAME_LENGTH or not name.isprintable() or name.strip() != name:
+        allowed = f"1 to {MAX_PARTY_NAME_LENGTH} printable characters without a space at either end"
+        raise ConfigurationError(field=field, value=name, allowed=allowed)
+    return name

@@ -1,0 +1,458 @@
+"""The server's machine: all conversations of one session, without I/O.
+
+It keeps one state per client. What a client does wrong ends that client's row and never the vote: `receive`
+does not raise for anything a peer can cause, but returns `Drop` with the error. A report that was accepted
+stands, whatever its sender does next. A phase closes when every client that was asked has answered or gone, or
+at its deadline; without its quorum the session ends, and both sides name who was missing.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from .arrays import IntArray
+from .effects import Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
+from .errors import (
+    ConfigurationError,
+    ConflictingReportError,
+    LocalProtocolError,
+    MalformedMessageError,
+    QuorumError,
+    RemoteProtocolError,
+    UnexpectedMessageError,
+)
+from .messages import (
+    MAX_NAMES_IN_ABORT,
+    PROTOCOL_VERSION,
+    Abort,
+    Hello,
+    Message,
+    Release,
+    Report,
+    Request,
+    Welcome,
+)
+from .phases import PhasedProtocol
+from .population import tally_batch
+from .roles import SessionKind, Side, check_party_name
+from .states import CONVERSATION, SESSION, Move, SessionMove, SessionState, State
+from .tally import Tally
+from .views import Happening, View
+
+__all__ = ["JOIN", "PhaseRules", "Roster", "ServerMachine", "SessionResult"]
+
+JOIN: Final = "join"
+"""What the time before the first phase is called in rules, deadlines and quorum errors."""
+
+_TABLE = CONVERSATION[Side.SERVER]
+_NIL: Final = msgspec.Raw(msgspec.msgpack.encode(None))
+
+
+class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How long a phase waits, and for whom.
+
+    Args:
+        deadline_seconds: > 0; the phase closes then with whoever has reported.
+        quorum: how many reports it needs: a number of parties (an integer ≥ 1), or a share of the roster (a
+            float in (0, 1]); everybody by default.
+
+    Raises:
+        ConfigurationError: a value is out of range.
+    """
+
+    deadline_seconds: float = 300.0
+    quorum: int | float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.deadline_seconds > 0:
+            raise ConfigurationError(field="deadline_seconds", value=self.deadline_seconds, allowed="positive")
+        is_count = isinstance(self.quorum, int) and self.quorum >= 1
+        if not is_count and not (isinstance(self.quorum, float) and 0 < self.quorum <= 1):
+            allowed = "a number of parties (an integer >= 1) or a share (a float in (0, 1])"
+            raise ConfigurationError(field="quorum", value=self.quorum, allowed=allowed)
+
+    def required(self, num_parties: int) -> int:
+        """Return the quorum among `num_parties`, rounded up.
+
+        Raises:
+            ConfigurationError: it asks for more parties than there are.
+        """
+        if isinstance(self.quorum, float):
+            # 0.6 * 5 is 3.0000000000000004 in floating point, and means three.
+            return max(1, int(-(-(self.quorum * num_parties - 1e-9) // 1)))
+        if self.quorum > num_parties:
+            raise ConfigurationError(field="quorum", value=self.quorum, allowed=f"at most the {num_parties} parties")
+        return self.quorum
+
+
+class Roster:
+    """Who may take part: names in order, and what the server knows of each.
+
+    Args:
+        names: distinct names; a party's place in this order addresses its simulated noise.
+        public: int64, shape (n, public columns).
+
+    Raises:
+        ConfigurationError: there is nobody, a name is taken twice or cannot name a party.
+    """
+
+    def __init__(self, names: Sequence[str], public: IntArray) -> None:
+        self.names = tuple(names)
+        self.public = public
+        self.places = {name: place for place, name in enumerate(self.names)}
+        if not self.names:
+            raise ConfigurationError(field="roster", value=[], allowed="at least one party")
+        for name in self.names:
+            check_party_name(name)
+        if len(self.places) < len(self.names):
+            twice = next(name for place, name in enumerate(self.names) if self.places[name] != place)
+            raise ConfigurationError(field="roster", value=twice, allowed="distinct names")
+        if public.ndim != 2 or len(public) != len(self.names):  # noqa: PLR2004  a table
+            raise ValueError(f"expected public rows for {len(self.names)} parties, got shape {public.shape}")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+class SessionResult(msgspec.Struct, frozen=True):
+    """What a session leaves with its server.
+
+    Args:
+        outcome: what was released.
+        tallies: each phase's.
+        num_received: each phase's number of reports.
+    """
+
+    outcome: msgspec.Struct
+    tallies: tuple[Tally, ...]
+    num_received: tuple[int, ...]
+
+
+class _Row:
+    """One client's conversation. `payload` is its last accepted report, to tell the same from another."""
+
+    __slots__ = ("num_reports", "payload", "place", "state")
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+        self.state = State.NEW
+        self.num_reports = 0
+        self.payload = b""
+
+
+class ServerMachine:
+    """The server's side of one session.
+
+    Args:
+        protocol: the protocol with its public parameters.
+        roster: who may take part.
+        session: the session's name.
+        kind: where the clients' randomness comes from; a client of the other kind is refused.
+        rules: deadline and quorum for each phase by name (and for `JOIN`).
+        default_rules: for the phases that `rules` does not name.
+        view: records what the server sees; simulations only.
+
+    Raises:
+        ConfigurationError: a rule names no phase, or asks for more parties than the roster has.
+    """
+
+    def __init__(
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        *,
+        roster: Roster,
+        session: str,
+        kind: SessionKind,
+        rules: Mapping[str, PhaseRules] | None = None,
+        default_rules: PhaseRules | None = None,
+        view: View | None = None,
+    ) -> None:
+        self._protocol = protocol
+        self._roster = roster
+        self._session = session
+        self._kind = kind
+        self._view = view
+        names = (JOIN, *(phase.name for phase in protocol.phases))
+        given = dict(rules or {})
+        if unknown := sorted(set(given) - set(names)):
+            raise ConfigurationError(field="rules", value=unknown[0], allowed=f"one of {', '.join(names)}")
+        default = default_rules or PhaseRules()
+        self._rules = {name: given.get(name, default) for name in names}
+        self._required = {name: rule.required(len(roster)) for name, rule in self._rules.items()}
+        self._rows = {name: _Row(place) for place, name in enumerate(roster.names)}
+        self._state = SessionState.IDLE
+        self._phase = -1  # -1 while the clients join
+        self._outstanding = len(roster)
+        self._num_joined = 0
+        self._reports: list[dict[int, tuple[int, ...]]] = []
+        self._tallies: list[Tally] = []
+        self._welcome = Welcome(PROTOCOL_VERSION, protocol.encoded_parameters)
+
+    @property
+    def state(self) -> SessionState:
+        """Where the session stands."""
+        return self._state
+
+    def state_of(self, party: str) -> State:
+        """Return where the conversation with `party` stands."""
+        return self._rows[party].state
+
+    def start(self) -> list[Effect]:
+        """Begin to wait for the roster.
+
+        Raises:
+            LocalProtocolError: the machine was started before.
+        """
+        if self._state is not SessionState.IDLE:
+            raise LocalProtocolError("a machine starts once", role="server", state=self._state.value)
+        self._state = SESSION[self._state][SessionMove.START]
+        return [SetDeadline(JOIN, self._rules[JOIN].deadline_seconds)]
+
+    def admit(self, hello: Hello) -> None:
+        """Check whether a connection may speak for the party that it names; change nothing.
+
+        Raises:
+            RemoteProtocolError: version, session, protocol or kind differ, the party is not on the roster, or it
+                has spoken before.
+        """
+        expected = (
+            ("version", hello.version, PROTOCOL_VERSION),
+            ("protocol", hello.protocol, self._protocol.name),
+            ("session", hello.session, self._session),
+            ("kind", hello.kind, self._kind.value),
+        )
+        for field, given, ours in expected:
+            if given != ours:
+                reason = f"this session's {field} is {ours!r}, {hello.party!r} came with {given!r}"
+                raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
+        row = self._rows.get(hello.party)
+        if row is None:
+            reason = f"{hello.party!r} is not on the roster of session {self._session!r}"
+            raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
+        if row.state is not State.NEW:
+            reason = f"{hello.party!r} has joined before"
+            raise UnexpectedMessageError(
+                reason, sender=hello.party, role="server", state=row.state.value, message_type="Hello"
+            )
+        if self._state is not SessionState.GATHERING:
+            reason = f"session {self._session!r} no longer admits anybody"
+            raise UnexpectedMessageError(
+                reason, sender=hello.party, role="server", state=self._state.value, message_type="Hello"
+            )
+
+    def receive(self, sender: str, message: Message) -> list[Effect]:
+        """Take one message from a client on the roster.
+
+        Never raises for what a client can cause; its faults come back as `Drop`.
+        """
+        row = self._rows[sender]
+        moves = _TABLE[row.state]
+        if not moves:
+            return []  # it was on its way when the conversation ended
+        if self._view is not None:
+            self._view.record(Happening.RECEIVED, sender, message)
+        match message:
+            case Report():
+                if Move.REPORT not in moves:
+                    return self._drop(row, self._unexpected(sender, row, message))
+                return self._on_report(sender, row, message)
+            case Hello():
+                try:
+                    self.admit(message)
+                except RemoteProtocolError as error:
+                    return self._drop(row, error)
+                return self._on_hello(sender, row)
+            case Abort():
+                return self._on_departure(row)
+            case Welcome() | Request() | Release():
+                return self._drop(row, self._unexpected(sender, row, message))
+
+    def receive_loss(self, sender: str) -> list[Effect]:
+        """Take note that a client's connection is gone; what it reported stands."""
+        row = self._rows[sender]
+        if not _TABLE[row.state]:
+            return []
+        if self._view is not None:
+            self._view.record(Happening.LOST, sender)
+        return self._on_departure(row)
+
+    def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
+        """Take note that a client sent bytes that are no message, or does not read what it is sent."""
+        row = self._rows[sender]
+        return self._drop(row, error) if _TABLE[row.state] else []
+
+    def receive_timeout(self, phase: str) -> list[Effect]:
+        """Take note that a phase's deadline has passed; nothing if the phase has closed before."""
+        if phase != self._phase_name() or not SESSION[self._state]:
+            return []
+        if self._view is not None:
+            self._view.record(Happening.TIMEOUT, phase)
+        return self._close()
+
+    def _on_hello(self, sender: str, row: _Row) -> list[Effect]:
+        row.state = _TABLE[_TABLE[row.state][Move.HELLO]][Move.WELCOME]
+        effects: list[Effect] = [self._send((sender,), self._welcome)]
+        self._outstanding -= 1
+        self._num_joined += 1
+        return effects + self._close_if_complete()
+
+    def _on_report(self, sender: str, row: _Row, message: Report) -> list[Effect]:
+        if row.state is State.LATE:
+            return []
+        payload = bytes(message.payload)
+        if row.state is State.REPORTED:
+            if message.phase != row.num_reports - 1:
+                return self._drop(row, self._unexpected(sender, row, message))
+            if payload == row.payload:
+                return []
+            reason = f"{sender} reported a second time in phase {self._phase_name()!r}, and differently; the first stands"
+            error = ConflictingReportError(
+                reason, sender=sender, role="server", state=row.state.value, message_type="Report"
+            )
+            return self._drop(row, error)
+        if message.phase != self._phase:
+            return self._drop(row, self._unexpected(sender, row, message))
+        try:
+            values = self._protocol.phases[self._phase].decoder.decode(payload)
+        except msgspec.DecodeError as problem:
+            # The reason goes to the log and the peer: it says what is allowed, and a report is not private.
+            reason = f"{sender}'s report in phase {self._phase_name()!r} is not what the phase declares: {problem}"
+            error = MalformedMessageError(
+                reason, sender=sender, role="server", state=row.state.value, message_type="Report"
+            )
+            return self._drop(row, error)
+        row.state = _TABLE[row.state][Move.REPORT]
+        row.num_reports += 1
+        row.payload = payload
+        self._reports[self._phase][row.place] = values
+        self._outstanding -= 1
+        return self._close_if_complete()
+
+    def _on_departure(self, row: _Row) -> list[Effect]:
+        if self._state is SessionState.GATHERING:
+            self._num_joined -= row.state is State.JOINED
+            self._outstanding -= row.state is State.NEW
+        elif self._state is SessionState.COLLECTING:
+            self._outstanding -= row.state is State.ASKED
+        row.state = _TABLE[row.state][Move.BREAK]
+        return self._close_if_complete()
+
+    def _drop(self, row: _Row, error: RemoteProtocolError) -> list[Effect]:
+        """End one client's row for its own fault."""
+        party = self._roster.names[row.place]
+        effects: list[Effect] = [self._send((party,), Abort(reason=str(error))), Drop(party, error)]
+        return effects + self._on_departure(row)
+
+    def _close_if_complete(self) -> list[Effect]:
+        """Close the phase as soon as nobody else can report, or as soon as its quorum is out of reach."""
+        if self._state not in {SessionState.GATHERING, SessionState.COLLECTING}:
+            return []
+        received = self._num_joined if self._phase < 0 else len(self._reports[self._phase])
+        out_of_reach = received + self._outstanding < self._required[self._phase_name()]
+        return self._close() if not self._outstanding or out_of_reach else []
+
+    def _close(self) -> list[Effect]:
+        name = self._phase_name()
+        if self._phase < 0:
+            present = {row.place for row in self._rows.values() if row.state is State.JOINED}
+        else:
+            present = set(self._reports[self._phase])
+        if len(present) < self._required[name]:
+            return self._abort(name, present)
+        num_missing = len(self._roster) - len(present)
+        if self._phase < 0:
+            return [Closed(name, len(present), num_missing, None), *self._open_next(_NIL)]
+        phase = self._protocol.phases[self._phase]
+        for row in self._rows.values():
+            if row.state is State.ASKED:
+                row.state = _TABLE[row.state][Move.CLOSE]
+        self._tallies.append(self._tally(sorted(present)))
+        outcome = phase.outcome(self._tallies)
+        closed = Closed(name, len(present), num_missing, outcome)
+        if self._phase + 1 < len(self._protocol.phases):
+            payload = _NIL if outcome is None else msgspec.Raw(msgspec.msgpack.encode(outcome))
+            return [closed, *self._open_next(payload)]
+        return [closed, *self._release()]
+
+    def _tally(self, places: list[int]) -> Tally:
+        """Tally the clients that have reported in every phase so far."""
+        reports = [
+            np.array([of_phase[place] for place in places], dtype=np.int64).reshape(len(places), -1)
+            for of_phase in self._reports
+        ]
+        phase = self._protocol.phases[self._phase]
+        everybody = slice(None)
+        return tally_batch(phase, reports[-1], reports[:-1], self._roster.public[places], everybody)
+
+    def _open_next(self, payload: msgspec.Raw) -> list[Effect]:
+        self._state = SESSION[self._state][SessionMove.OPEN_PHASE]
+        self._phase += 1
+        self._reports.append({})
+        asked: list[str] = []
+        for party, row in self._rows.items():
+            if Move.REQUEST in _TABLE[row.state]:
+                row.state = _TABLE[row.state][Move.REQUEST]
+                asked.append(party)
+        self._outstanding = len(asked)
+        name = self._phase_name()
+        return [
+            Opened(name, len(asked)),
+            SetDeadline(name, self._rules[name].deadline_seconds),
+            self._send(tuple(asked), Request(self._phase, payload)),
+            *self._close_if_complete(),
+        ]
+
+    def _release(self) -> list[Effect]:
+        self._state = SESSION[self._state][SessionMove.RELEASE]
+        outcome: msgspec.Struct = self._protocol.outcome(self._tallies)
+        hearing: list[str] = []
+        for party, row in self._rows.items():
+            if Move.RELEASE in _TABLE[row.state]:
+                row.state = _TABLE[row.state][Move.RELEASE]
+                hearing.append(party)
+        release = Release(msgspec.Raw(msgspec.msgpack.encode(outcome)))
+        num_received = tuple(len(reports) for reports in self._reports)
+        result = SessionResult(outcome, tuple(self._tallies), num_received)
+        return [self._send(tuple(hearing), release), Finish(result)]
+
+    def _abort(self, phase: str, present: set[int]) -> list[Effect]:
+        """End the session without its quorum, on every side."""
+        self._state = SESSION[self._state][SessionMove.ABORT]
+        missing = [name for place, name in enumerate(self._roster.names) if place not in present]
+        error = QuorumError(phase=phase, received=len(present), required=self._required[phase], missing=missing)
+        live: list[str] = []
+        for party, row in self._rows.items():
+            if row.state is not State.NEW and _TABLE[row.state]:
+                row.state = _TABLE[row.state][Move.BREAK]
+                live.append(party)
+        abort = Abort(
+            reason=str(error),
+            phase=phase,
+            received=error.received,
+            required=error.required,
+            missing=error.missing[:MAX_NAMES_IN_ABORT],
+            num_missing=error.num_missing,
+        )
+        return [self._send(tuple(live), abort), Fail(error)]
+
+    def _send(self, recipients: tuple[str, ...], message: Message) -> Send:
+        if self._view is not None:
+            for recipient in recipients:
+                self._view.record(Happening.SENT, recipient, message)
+        return Send(recipients, message)
+
+    def _phase_name(self) -> str:
+        return JOIN if self._phase < 0 else self._protocol.phases[self._phase].name
+
+    def _unexpected(self, sender: str, row: _Row, message: Message) -> UnexpectedMessageError:
+        name = type(message).__name__
+        phase = f" of phase {message.phase}" if isinstance(message, (Request, Report)) else ""
+        return UnexpectedMessageError(
+            f"{sender} sent a {name}{phase} in state {row.state.value!r} of phase {self._phase_name()!r}",
+            sender=sender,
+            role="server",
+            state=row.state.value,
+            message_type=name,
+        )

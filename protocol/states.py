@@ -1,0 +1,137 @@
+"""The states of one conversation, and every move between them.
+
+Two rules, after h11: whatever changes a state is in this file, and the tables do not know what a message
+carries. A conversation joins one client with the server. Both ends see the same moves, so both read the same
+alphabet (`Move`); the server keeps one state per client, and a client's fault ends that client's row alone.
+`SESSION` is the server's second table: where the session as a whole stands.
+
+A *phase* (weights, opinions) is a step that users know; a *state* is where one end of a conversation stands.
+"""
+
+import enum
+from collections.abc import Mapping
+from typing import Final
+
+from .roles import Side
+
+__all__ = ["CONVERSATION", "SESSION", "Move", "SessionMove", "SessionState", "State", "mermaid"]
+
+
+class State(enum.Enum):
+    """Where one end of a conversation stands."""
+
+    NEW = "new"
+    """Nothing was said: the client has not sent its Hello, or the server still expects it."""
+    GREETED = "greeted"
+    """Hello was said, Welcome was not."""
+    JOINED = "joined"
+    """Welcome was said; no phase has been asked yet."""
+    ASKED = "asked"
+    """A request is open."""
+    REPORTED = "reported"
+    """The request was answered."""
+    LATE = "late"
+    """Server only: a phase closed without this client; it is counted no more, yet may hear the release."""
+    FINISHED = "finished"
+    """The release was said."""
+    ENDED = "ended"
+    """The conversation was broken off: aborted by an end, or lost by the network."""
+
+
+class Move(enum.Enum):
+    """What both ends of a conversation can see happening."""
+
+    HELLO = "hello"
+    WELCOME = "welcome"
+    REQUEST = "request"
+    REPORT = "report"
+    CLOSE = "close"
+    """The server closed a phase that this client had not answered."""
+    RELEASE = "release"
+    BREAK = "break"
+    """Either end aborted, or the connection was lost."""
+
+
+_CLIENT: Final[Mapping[State, Mapping[Move, State]]] = {
+    State.NEW: {Move.HELLO: State.GREETED, Move.BREAK: State.ENDED},
+    State.GREETED: {Move.WELCOME: State.JOINED, Move.BREAK: State.ENDED},
+    State.JOINED: {Move.REQUEST: State.ASKED, Move.RELEASE: State.FINISHED, Move.BREAK: State.ENDED},
+    State.ASKED: {Move.REPORT: State.REPORTED, Move.RELEASE: State.FINISHED, Move.BREAK: State.ENDED},
+    State.REPORTED: {
+        Move.REQUEST: State.ASKED,
+        Move.REPORT: State.REPORTED,  # the same request again: the same bytes again, nothing new is drawn
+        Move.RELEASE: State.FINISHED,
+        Move.BREAK: State.ENDED,
+    },
+    State.LATE: {},  # a client cannot know that it is late
+    State.FINISHED: {},
+    State.ENDED: {},
+}
+
+_SERVER: Final[Mapping[State, Mapping[Move, State]]] = {
+    State.NEW: {Move.HELLO: State.GREETED, Move.BREAK: State.ENDED},
+    State.GREETED: {Move.WELCOME: State.JOINED, Move.BREAK: State.ENDED},
+    State.JOINED: {Move.REQUEST: State.ASKED, Move.RELEASE: State.FINISHED, Move.BREAK: State.ENDED},
+    State.ASKED: {Move.REPORT: State.REPORTED, Move.CLOSE: State.LATE, Move.BREAK: State.ENDED},
+    State.REPORTED: {
+        Move.REQUEST: State.ASKED,
+        Move.REPORT: State.REPORTED,  # the same report again is counted once
+        Move.RELEASE: State.FINISHED,
+        Move.BREAK: State.ENDED,
+    },
+    State.LATE: {
+        Move.REPORT: State.LATE,  # it was on its way when the phase closed: not counted, not a fault
+        Move.RELEASE: State.FINISHED,
+        Move.BREAK: State.ENDED,
+    },
+    State.FINISHED: {},
+    State.ENDED: {},
+}
+
+CONVERSATION: Final[Mapping[Side, Mapping[State, Mapping[Move, State]]]] = {Side.CLIENT: _CLIENT, Side.SERVER: _SERVER}
+"""Side × state × move → state; total over states, terminal rows empty. What is absent is forbidden."""
+
+
+class SessionState(enum.Enum):
+    """Where the server's session stands, over all its conversations."""
+
+    IDLE = "idle"
+    GATHERING = "gathering"
+    COLLECTING = "collecting"
+    RELEASED = "released"
+    ABORTED = "aborted"
+
+
+class SessionMove(enum.Enum):
+    """What moves the session as a whole."""
+
+    START = "start"
+    OPEN_PHASE = "open phase"
+    RELEASE = "release"
+    ABORT = "abort"
+
+
+SESSION: Final[Mapping[SessionState, Mapping[SessionMove, SessionState]]] = {
+    SessionState.IDLE: {SessionMove.START: SessionState.GATHERING},
+    SessionState.GATHERING: {
+        SessionMove.OPEN_PHASE: SessionState.COLLECTING,
+        SessionMove.ABORT: SessionState.ABORTED,
+    },
+    SessionState.COLLECTING: {
+        SessionMove.OPEN_PHASE: SessionState.COLLECTING,
+        SessionMove.RELEASE: SessionState.RELEASED,
+        SessionMove.ABORT: SessionState.ABORTED,
+    },
+    SessionState.RELEASED: {},
+    SessionState.ABORTED: {},
+}
+
+
+def mermaid(side: Side) -> str:
+    """Return one side's table as a Mermaid state diagram, so that the manual's picture is the table itself."""
+    lines = ["stateDiagram-v2", "    [*] --> new"]
+    for state, moves in CONVERSATION[side].items():
+        lines += [f"    {state.value} --> {after.value}: {move.value}" for move, after in moves.items()]
+    terminal = (State.FINISHED, State.ENDED)
+    lines += [f"    {state.value} --> [*]" for state in terminal]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,75 @@
+"""Views: what a party saw of a session, in order.
+
+A *view*, in multi-party computation, is a party's own input together with every message that it sent and
+received. An adversary is a function of the views of its coalition and of public parameters. Views hold private
+values, so they are recorded only in simulations and only on request; a deployment never has one.
+"""
+
+import enum
+
+import msgspec
+
+from .errors import ConfigurationError
+from .messages import Message
+from .roles import SessionKind, Side
+
+__all__ = ["Happening", "Observation", "View", "describe"]
+
+
+class Happening(enum.Enum):
+    """What an observation is."""
+
+    SENT = "sent"
+    RECEIVED = "received"
+    TIMEOUT = "timeout"
+    LOST = "lost"
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """One step of a view.
+
+    `peer` is the other party (of a timeout, the phase's name); `message` is None for a timeout or a loss.
+    """
+
+    happening: Happening
+    peer: str
+    message: Message | None = None
+
+
+class View(msgspec.Struct):
+    """One party's view.
+
+    Args:
+        party: its name.
+        side: the machine that it ran.
+        session: the session's name.
+        kind: must be a simulation.
+        private_row: a client's own input, as integers; empty for a server.
+
+    Raises:
+        ConfigurationError: the session is a deployment.
+    """
+
+    party: str
+    side: Side
+    session: str
+    kind: SessionKind
+    private_row: tuple[int, ...] = ()
+    observations: list[Observation] = msgspec.field(default_factory=list[Observation])
+
+    def __post_init__(self) -> None:
+        if self.kind is not SessionKind.SIMULATION:
+            raise ConfigurationError(field="kind", value=self.kind.value, allowed="a simulation, to record a view")
+
+    def record(self, happening: Happening, peer: str, message: Message | None = None) -> None:
+        """Append one observation."""
+        self.observations.append(Observation(happening, peer, message))
+
+
+def describe(message: Message) -> dict[str, object]:
+    """Return a message as plain JSON-able data, its payload decoded, with its type's name first."""
+    plain: dict[str, object] = {"type": type(message).__name__}
+    for field in message.__struct_fields__:
+        value: object = getattr(message, field)
+        plain[field] = msgspec.msgpack.decode(value) if isinstance(value, msgspec.Raw) else value
+    return plain

@@ -1,0 +1,87 @@
+"""Protocols, transports and roles by name: ours and anybody's, through entry points.
+
+A distribution that declares, say,
+
+    [project.entry-points."psephos.protocols"]
+    mean = "survey.mean:BoundedMean"
+
+makes `protocol = "mean"` a word in scenarios. Ours are declared the same way, in `pyproject.toml`.
+"""
+
+import importlib.metadata
+from typing import Any, Final
+
+from ..agents.client import Client
+from ..agents.server import Server
+from ..protocol.errors import ConfigurationError
+from ..protocol.phases import PhasedProtocol
+from ..transports.abc import Transport
+
+__all__ = [
+    "PROTOCOLS",
+    "ROLES",
+    "TRANSPORTS",
+    "find_client_role",
+    "find_protocol",
+    "find_server_role",
+    "make_transport",
+    "names_in",
+]
+
+PROTOCOLS: Final = "psephos.protocols"
+"""Entry points: name → subclass of `PhasedProtocol`."""
+TRANSPORTS: Final = "psephos.transports"
+"""Entry points: name → subclass of `Transport`, made without arguments."""
+ROLES: Final = "psephos.roles"
+"""Entry points: name → subclass of `Client` or `Server`."""
+
+
+def names_in(group: str) -> tuple[str, ...]:
+    """Return the names that are registered in an entry point group, sorted."""
+    return tuple(sorted(importlib.metadata.entry_points(group=group).names))
+
+
+def find_protocol(name: str) -> type[PhasedProtocol[Any, Any]]:
+    """Return the protocol registered as `name`.
+
+    Raises:
+        ConfigurationError: there is none, or what is registered is no protocol.
+    """
+    return _find(PROTOCOLS, name, PhasedProtocol, field="protocol")
+
+
+def make_transport(name: str) -> Transport:
+    """Return a new transport of the kind registered as `name`.
+
+    Raises:
+        ConfigurationError: there is none, or what is registered is no transport.
+    """
+    return _find(TRANSPORTS, name, Transport, field="transport")()
+
+
+def find_client_role(name: str) -> type[Client]:
+    """Return the client role registered as `name`.
+
+    Raises:
+        ConfigurationError: there is none, or it is no client's.
+    """
+    return _find(ROLES, name, Client, field="client role")
+
+
+def find_server_role(name: str) -> type[Server]:
+    """Return the server role registered as `name`.
+
+    Raises:
+        ConfigurationError: there is none, or it is no server's.
+    """
+    return _find(ROLES, name, Server, field="server role")
+
+
+def _find(group: str, name: str, kind: type[Any], *, field: str) -> Any:  # noqa: ANN401  the callers say what it is
+    found = importlib.metadata.entry_points(group=group, name=name)
+    if not found:
+        raise ConfigurationError(field=field, value=name, allowed=f"one of {', '.join(names_in(group))}")
+    registered = next(iter(found)).load()
+    if not (isinstance(registered, type) and issubclass(registered, kind)):
+        raise ConfigurationError(field=field, value=name, allowed=f"registered as a {kind.__name__}")
+    return registered

@@ -1,0 +1,264 @@
+"""One session from inputs to outcome: agents over a transport, or arrays. The same bits either way."""
+
+import resource
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+import trio
+
+from ..agents.client import Client
+from ..agents.driver import EffectListener
+from ..agents.events import Log, log_effect
+from ..agents.modes import Mode, Simulation
+from ..agents.server import Server
+from ..protocol.effects import Closed, Opened
+from ..protocol.errors import ConfigurationError, PsephosError
+from ..protocol.phases import Inputs, Phase, PhasedProtocol
+from ..protocol.population import run_population
+from ..protocol.privacy import Budget, LedgerEntry
+from ..protocol.randomness import SimulatedNoise
+from ..protocol.server_machine import PhaseRules, Roster
+from ..protocol.tally import Tally
+from ..protocol.views import View
+from ..transports.abc import Channel, Transport
+from .plugins import find_client_role, find_server_role, make_transport
+
+OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
+
+__all__ = ["AgentClasses", "SessionRecord", "run_agents", "run_arrays", "simulate"]
+
+# Descriptors of a session over sockets that are not its channels: listener, files, trio's own.
+_SPARE_DESCRIPTORS: Final = 64
+
+
+class AgentClasses(msgspec.Struct, frozen=True):
+    """Which agents play the two sides."""
+
+    client: type[Client]
+    server: type[Server]
+
+
+class SessionRecord(msgspec.Struct, kw_only=True):
+    """What a session leaves.
+
+    Args:
+        outcome: what was released.
+        tallies: each phase's.
+        num_received: each phase's number of reports.
+        entries: the ledger: of each party in roster order, or one line for all of them (arrays).
+        endings: for each party that did not end with the outcome, why.
+        views: what each party saw, the server's first; only where asked for.
+    """
+
+    outcome: msgspec.Struct
+    tallies: tuple[Tally, ...]
+    num_received: tuple[int, ...]
+    entries: Sequence[LedgerEntry]
+    endings: Mapping[str, PsephosError] = {}
+    views: Sequence[View] = ()
+
+
+async def run_agents(
+    protocol: PhasedProtocol[Any, Any],
+    *,
+    names: Sequence[str],
+    inputs: Inputs,
+    mode: Mode,
+    transport: Transport,
+    classes: AgentClasses | None = None,
+    rules: Mapping[str, PhaseRules] | None = None,
+    default_rules: PhaseRules | None = None,
+    budget: Budget | None = None,
+    log: Log | None = None,
+    listener: EffectListener | None = None,
+) -> SessionRecord:
+    """Run a session with one agent a party, all in this process, over `transport`.
+
+    Args:
+        protocol: what is run.
+        names: the parties, in roster order.
+        inputs: their rows, in the same order.
+        mode: a simulation or a deployment.
+        transport: how they talk.
+        classes: who plays the sides; by default the roles that the protocol names.
+        rules: deadline and quorum by phase.
+        default_rules: for the other phases.
+        budget: each party's privacy budget.
+        log: where events go; None for nowhere.
+        listener: told of every effect of the server's machine.
+
+    Raises:
+        QuorumError: a phase closed without its quorum.
+        ConfigurationError: the roster or a rule is not allowed, or the system has too few descriptors.
+    """
+    if classes is None:
+        classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))
+    if transport.name != "memory":
+        _reserve_descriptors(2 * len(names) + _SPARE_DESCRIPTORS)
+    server = classes.server(
+        protocol,
+        roster=Roster(names, inputs.public),
+        mode=mode,
+        rules=rules,
+        default_rules=default_rules,
+        log=log,
+        listener=listener,
+    )
+    rows: list[list[int]] = inputs.private.tolist()
+    clients = [
+        classes.client(protocol, party=name, place=place, row=rows[place], mode=mode, budget=budget, log=log)
+        for place, name in enumerate(names)
+    ]
+    endings: dict[str, PsephosError] = {}
+
+    async def take_part(name: str, client: Client, channel: Channel) -> None:
+        try:
+            await client.take_part(channel)
+        except PsephosError as error:
+            endings[name] = error
+
+    async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+
+        async def connect_all() -> None:
+            for name, client in zip(names, clients, strict=True):
+                try:
+                    channel = await transport.connect(listening.address)
+                except OSError:
+                    if server_scope.cancel_called or failure:
+                        return  # the session ended before everybody had come
+                    raise
+                nursery.start_soon(take_part, name, client, channel)
+
+        failure: list[PsephosError] = []
+        with trio.CancelScope() as server_scope:
+            nursery.start_soon(connect_all)
+            try:
+                result = await server.serve(listening)
+            except PsephosError as error:
+                # Raised outside the nursery, once the clients have ended too: as itself, not in a group.
+                failure.append(error)
+                result = None
+    if result is None:
+        raise failure[0]
+    return SessionRecord(
+        outcome=result.outcome,
+        tallies=result.tallies,
+        num_received=result.num_received,
+        entries=[entry for client in clients for entry in client.ledger.entries],
+        endings=endings,
+        views=[view for view in (server.view, *(client.view for client in clients)) if view is not None],
+    )
+
+
+def run_arrays(
+    protocol: PhasedProtocol[Any, Any],
+    *,
+    inputs: Inputs,
+    noise: SimulatedNoise,
+    session: str,
+    log: Log | None = None,
+    listener: EffectListener | None = None,
+) -> SessionRecord:
+    """Run the same session as array computations; the ledger gets one aggregated line a phase and unit.
+
+    Args:
+        protocol: what is run.
+        inputs: all parties' rows.
+        noise: the simulation's.
+        session: the session's name.
+        log: where events go; None for nowhere.
+        listener: told of each phase as it closes, as it would be by the server's machine.
+
+    Raises:
+        ValueError: as `run_population`.
+    """
+
+    def on_phase(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> None:
+        effects = (Opened(phase.name, len(inputs)), Closed(phase.name, tally.num_reports, 0, outcome))
+        for effect in effects:
+            if log is not None:
+                log_effect(log, session=session, party="arrays", effect=effect)
+            if listener is not None:
+                listener(effect)
+
+    result = run_population(protocol, inputs, noise=noise, on_phase=on_phase)
+    everybody = f"each of {len(inputs)} {protocol.client_role}s"
+    entries = [
+        LedgerEntry(
+            person=everybody,
+            session=session,
+            phase=phase.name,
+            mechanism=loss.mechanism,
+            relation=loss.relation,
+            unit=loss.unit,
+            model=loss.model,
+            claimed=loss.claimed,
+            proven=loss.proven,
+            num_persons=len(inputs),
+        )
+        for phase in protocol.phases
+        for loss in phase.losses
+    ]
+    return SessionRecord(
+        outcome=result.outcome,
+        tallies=result.tallies,
+        num_received=tuple(tally.num_reports for tally in result.tallies),
+        entries=entries,
+    )
+
+
+def simulate(
+    protocol: PhasedProtocol[Any, OutcomeT],
+    parties: Mapping[str, Sequence[Any]],
+    *,
+    seed: int,
+    transport: str = "array",
+    session: str = "simulation",
+) -> OutcomeT:
+    """Run one simulated session and return its outcome: the shortest way from values to a result.
+
+    Args:
+        protocol: what is run.
+        parties: each party's entries, in the order of `protocol.columns()`.
+        seed: ≥ 0; the same seed gives the same bits on every path.
+        transport: "array", or "memory" or "tcp" for agents.
+        session: the session's name; other names draw other noise.
+
+    Raises:
+        ConfigurationError: an entry, the seed or the transport is not allowed.
+
+    Privacy:
+        None: a simulation's seed takes its noise off again.
+    """
+    columns = protocol.columns()
+    for name, entries in parties.items():
+        if len(entries) != len(columns):
+            allowed = f"{len(columns)} entries: {', '.join(column.name for column in columns)}"
+            raise ConfigurationError(field=f"entries of {name}", value=f"{len(entries)} entries", allowed=allowed)
+    table = {column.name: [entries[place] for entries in parties.values()] for place, column in enumerate(columns)}
+    inputs = protocol.encode(table)
+    noise = SimulatedNoise(seed, session=session)
+    if transport == "array":
+        return run_arrays(protocol, inputs=inputs, noise=noise, session=session).outcome  # pyright: ignore[reportReturnType]  the protocol's own
+    mode = Simulation(session, noise)
+    names = tuple(parties)
+
+    async def main() -> SessionRecord:
+        return await run_agents(protocol, names=names, inputs=inputs, mode=mode, transport=make_transport(transport))
+
+    return trio.run(main).outcome  # pyright: ignore[reportReturnType]  the protocol's own
+
+
+def _reserve_descriptors(number: int) -> None:
+    """Raise this process's limit of open descriptors to `number` if it is lower.
+
+    Raises:
+        ConfigurationError: the system does not allow so many.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < number:
+        if hard != resource.RLIM_INFINITY and hard < number:
+            allowed = f"few enough for {hard} open files ({number} are needed); run by arrays, or raise `ulimit -n`"
+            raise ConfigurationError(field="partners over sockets", value=number // 2, allowed=allowed)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))

@@ -1,0 +1,1 @@
+"""The scenarios that come with Psephos: one TOML file each."""

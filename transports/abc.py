@@ -1,0 +1,129 @@
+"""The contract that every transport keeps, and that `transports.testing.check_transport` checks.
+
+A *channel* joins two parties and carries payloads: bytes of a limited size, in order, each once, none lost while
+both ends are open. Payloads that are ready together leave in one write and may arrive together.
+
+Who raises what, and when (trio's own exceptions, unwrapped):
+
+| exception | raised by | when |
+|---|---|---|
+| `trio.ClosedResourceError` | send, receive, accept, connect | this end closed the channel (or the listener, or the transport), before or during the call |
+| `trio.BrokenResourceError` | send | the other end closed, or the network failed |
+| `trio.BrokenResourceError` | receive | the network failed, or the bytes ended inside a payload |
+| `trio.EndOfChannel` | receive | the other end closed, and everything that it had sent was received |
+| `trio.BusyResourceError` | send, receive | another task is in the same call |
+| `trio.WouldBlock` | send_nowait | sending would wait; nothing was sent |
+| `ValueError` | send, send_nowait | a payload exceeds the limit; nothing was sent |
+| `MalformedMessageError` | receive | the peer announced a payload above the limit; the channel is of no more use |
+| `OSError` | open_listener, connect | the operating system's: the address is taken, unreachable, not ours |
+
+`async` means that a call may wait; each such call is a checkpoint. Nobody here takes a timeout: deadlines belong
+to the caller. A cancelled `receive` loses nothing; a cancelled `send` leaves the channel in an unknown state, and
+all that can be done with it then is to close it.
+"""
+
+import abc
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+__all__ = ["Channel", "Listener", "Transport"]
+
+
+class _Closable(abc.ABC):
+    """A resource with an idempotent close."""
+
+    @abc.abstractmethod
+    async def aclose(self) -> None:
+        """Close; at once if cancelled. Closing twice does nothing the second time."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class Channel(_Closable):
+    """One end of an ordered, reliable, two-way channel of payloads."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    async def send(self, payloads: Sequence[bytes]) -> None:
+        """Send payloads in one write, and wait until the channel can take more.
+
+        Raises:
+            ValueError: one of them is too large; then none is sent.
+            trio.ClosedResourceError, trio.BrokenResourceError, trio.BusyResourceError: see the module.
+        """
+
+    @abc.abstractmethod
+    def send_nowait(self, payload: bytes) -> None:
+        """Send one payload if that needs no waiting.
+
+        Raises:
+            trio.WouldBlock: it would wait; a channel that coalesces writes may always say so.
+            ValueError, trio.ClosedResourceError, trio.BrokenResourceError: as `send`.
+        """
+
+    @abc.abstractmethod
+    async def receive(self) -> list[bytes]:
+        """Return all payloads that have arrived, in order; wait for the first if there is none.
+
+        Raises:
+            trio.EndOfChannel: the other end has closed, and there will be no more.
+            MalformedMessageError: the peer announced a payload above the limit.
+            trio.ClosedResourceError, trio.BrokenResourceError, trio.BusyResourceError: see the module.
+        """
+
+    @property
+    @abc.abstractmethod
+    def peer(self) -> str:
+        """The other end's address, for logs; what it calls itself is for the driver to find out."""
+
+
+class Listener(_Closable):
+    """Waits for channels."""
+
+    @property
+    @abc.abstractmethod
+    def address(self) -> str:
+        """What `Transport.connect` takes to reach this listener from where it was opened."""
+
+    @abc.abstractmethod
+    async def accept(self) -> Channel:
+        """Return the next incoming channel.
+
+        Raises:
+            trio.ClosedResourceError: the listener was closed, before or during the call.
+        """
+
+
+class Transport(abc.ABC):
+    """Opens listeners and channels. Entry points of group `psephos.transports` name subclasses by `name`."""
+
+    name: str
+
+    @abc.abstractmethod
+    async def open_listener(self, address: str | None = None) -> Listener:
+        """Begin to listen.
+
+        Args:
+            address: in the transport's own form; by default one that it chooses.
+
+        Raises:
+            OSError: the address is taken or not ours.
+            ValueError: it is no address.
+        """
+
+    @abc.abstractmethod
+    async def connect(self, address: str) -> Channel:
+        """Return a channel to the listener at `address`.
+
+        Raises:
+            OSError: nobody listens there, or it cannot be reached.
+            ValueError: it is no address.
+        """

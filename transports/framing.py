@@ -1,0 +1,78 @@
+"""Payloads to bytes and back: four bytes of length, big-endian, then the payload.
+
+Pure: bytes in, payloads out. A length above the limit is refused as soon as it is read, so that a peer cannot make
+us buffer what we would refuse anyway.
+"""
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import Final
+
+from ..protocol.errors import MalformedMessageError
+
+__all__ = ["MAX_FRAME_BYTES", "FrameDecoder", "check_size", "encode_frames"]
+
+MAX_FRAME_BYTES: Final = 1 << 20
+"""The greatest payload, as large as the greatest message."""
+
+_HEADER = Struct(">I")
+
+
+def check_size(payload: bytes) -> None:
+    """Raise ValueError if `payload` exceeds the limit."""
+    if len(payload) > MAX_FRAME_BYTES:
+        raise ValueError(f"a payload may have {MAX_FRAME_BYTES} bytes, got {len(payload)}")
+
+
+def encode_frames(payloads: Sequence[bytes]) -> bytes:
+    """Return the bytes of all payloads, to be written at once.
+
+    Raises:
+        ValueError: a payload exceeds `MAX_FRAME_BYTES`.
+    """
+    pack = _HEADER.pack
+    parts: list[bytes] = []
+    for payload in payloads:
+        size = len(payload)
+        if size > MAX_FRAME_BYTES:
+            check_size(payload)
+        parts += (pack(size), payload)
+    return b"".join(parts)
+
+
+class FrameDecoder:
+    """Finds payloads in a stream of bytes, however it is cut."""
+
+    __slots__ = ("_rest",)
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the bytes so far end where a payload ends."""
+        return not self._rest
+
+    def feed(self, data: bytes | bytearray) -> list[bytes]:
+        """Take the next bytes and return the payloads that are complete.
+
+        Raises:
+            MalformedMessageError: a payload is announced that exceeds `MAX_FRAME_BYTES`.
+        """
+        stream = self._rest + data if self._rest else bytes(data)
+        unpack, header_size, end = _HEADER.unpack_from, _HEADER.size, len(stream)
+        payloads: list[bytes] = []
+        append = payloads.append
+        at = 0
+        while at + header_size <= end:
+            (size,) = unpack(stream, at)
+            if size > MAX_FRAME_BYTES:
+                raise MalformedMessageError(f"a payload may have {MAX_FRAME_BYTES} bytes, the peer announced {size}")
+            start = at + header_size
+            stop = start + size
+            if stop > end:
+                break
+            append(stream[start:stop])
+            at = stop
+        self._rest = stream[at:]
+        return payloads

@@ -1,0 +1,224 @@
+"""Channels inside one process: the same contract, no sockets.
+
+A direction is a queue of payloads that holds at most `MAX_QUEUED_PAYLOADS`; senders wait beyond that, as they would
+behind a full socket buffer.
+"""
+
+import collections
+import itertools
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+import trio
+
+from .abc import Channel, Listener, Transport
+from .framing import check_size
+
+__all__ = ["MAX_QUEUED_PAYLOADS", "MemoryTransport"]
+
+MAX_QUEUED_PAYLOADS: Final = 64
+"""In one direction of one channel."""
+
+
+class _Direction:
+    """One direction of a channel: a bounded queue between one sender and one receiver."""
+
+    __slots__ = ("is_receiver_closed", "is_sender_closed", "payloads", "receiver", "sender")
+
+    def __init__(self) -> None:
+        self.payloads: list[bytes] = []
+        self.is_sender_closed = False
+        self.is_receiver_closed = False
+        self.sender: trio.lowlevel.Task | None = None
+        self.receiver: trio.lowlevel.Task | None = None
+
+    def wake_receiver(self) -> None:
+        if self.receiver is not None:
+            task, self.receiver = self.receiver, None
+            trio.lowlevel.reschedule(task)
+
+    def wake_sender(self) -> None:
+        if self.sender is not None:
+            task, self.sender = self.sender, None
+            trio.lowlevel.reschedule(task)
+
+    async def wait_for_payloads(self) -> None:
+        self.receiver = trio.lowlevel.current_task()
+
+        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            self.receiver = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+
+    async def wait_for_room(self) -> None:
+        self.sender = trio.lowlevel.current_task()
+
+        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            self.sender = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+
+
+class _MemoryChannel(Channel):
+    """One end: sends into one direction, receives from the other."""
+
+    __slots__ = ("_inbound", "_is_closed", "_is_receiving", "_is_sending", "_outbound", "_peer")
+
+    def __init__(self, *, outbound: _Direction, inbound: _Direction, peer: str) -> None:
+        self._outbound = outbound
+        self._inbound = inbound
+        self._peer = peer
+        self._is_closed = False
+        self._is_sending = False
+        self._is_receiving = False
+
+    @property
+    def peer(self) -> str:
+        return self._peer
+
+    def send_nowait(self, payload: bytes) -> None:
+        outbound = self._outbound
+        self._check_sending()
+        check_size(payload)
+        if len(outbound.payloads) >= MAX_QUEUED_PAYLOADS or self._is_sending:
+            raise trio.WouldBlock
+        outbound.payloads.append(payload)
+        outbound.wake_receiver()
+
+    async def send(self, payloads: Sequence[bytes]) -> None:
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._is_sending:
+            raise trio.BusyResourceError("another task is sending on this channel")
+        self._check_sending()
+        for payload in payloads:
+            check_size(payload)
+        self._is_sending = True
+        try:
+            await self._enqueue(payloads)
+        finally:
+            self._is_sending = False
+
+    async def receive(self) -> list[bytes]:
+        inbound = self._inbound
+        if self._is_receiving:
+            raise trio.BusyResourceError("another task is receiving on this channel")
+        self._is_receiving = True
+        try:
+            if inbound.payloads or inbound.is_sender_closed or self._is_closed:
+                await trio.lowlevel.checkpoint()
+            while True:
+                if self._is_closed:
+                    raise trio.ClosedResourceError("this end of the channel is closed")
+                if inbound.payloads:
+                    payloads = inbound.payloads
+                    inbound.payloads = []
+                    inbound.wake_sender()
+                    return payloads
+                if inbound.is_sender_closed:
+                    raise trio.EndOfChannel
+                await inbound.wait_for_payloads()
+        finally:
+            self._is_receiving = False
+
+    async def _enqueue(self, payloads: Sequence[bytes]) -> None:
+        outbound = self._outbound
+        waited = False
+        for payload in payloads:
+            while len(outbound.payloads) >= MAX_QUEUED_PAYLOADS:
+                await outbound.wait_for_room()
+                waited = True
+                self._check_sending()
+            outbound.payloads.append(payload)
+            outbound.wake_receiver()
+        if not waited:
+            await trio.lowlevel.cancel_shielded_checkpoint()
+
+    async def aclose(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            self._outbound.is_sender_closed = True
+            self._inbound.is_receiver_closed = True
+            self._inbound.payloads = []
+            for direction in (self._outbound, self._inbound):
+                direction.wake_receiver()
+                direction.wake_sender()
+        await trio.lowlevel.checkpoint()
+
+    def _check_sending(self) -> None:
+        if self._is_closed:
+            raise trio.ClosedResourceError("this end of the channel is closed")
+        if self._outbound.is_receiver_closed:
+            raise trio.BrokenResourceError("the other end of the channel is closed")
+
+
+class _MemoryListener(Listener):
+    def __init__(self, transport: "MemoryTransport", address: str) -> None:
+        self._transport = transport
+        self._address = address
+        self._incoming: collections.deque[Channel] = collections.deque()
+        self._waiting = trio.lowlevel.ParkingLot()
+        self._is_closed = False
+
+    @property
+    def address(self) -> str:
+        return self._address
+
+    async def accept(self) -> Channel:
+        await trio.lowlevel.checkpoint()
+        while not self._is_closed:
+            if self._incoming:
+                return self._incoming.popleft()
+            await self._waiting.park()
+        raise trio.ClosedResourceError("the listener is closed")
+
+    def offer(self, channel: Channel) -> None:
+        self._incoming.append(channel)
+        self._waiting.unpark()
+
+    async def aclose(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            self._transport.forget(self._address)
+            self._waiting.unpark_all()
+            while self._incoming:
+                await self._incoming.popleft().aclose()
+        await trio.lowlevel.checkpoint()
+
+
+class MemoryTransport(Transport):
+    """Channels inside one process and one trio run; addresses are names.
+
+    Each instance is a network of its own: only listeners that it opened can be reached through it.
+    """
+
+    name: ClassVar[str] = "memory"  # pyright: ignore[reportIncompatibleVariableOverride]  a constant of the class
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, _MemoryListener] = {}
+        self._numbers = itertools.count(1)
+
+    async def open_listener(self, address: str | None = None) -> Listener:
+        """Listen under a name. See `Transport.open_listener`."""
+        await trio.lowlevel.checkpoint()
+        name = f"memory-{next(self._numbers)}" if address is None else address
+        if name in self._listeners:
+            raise OSError(f"the address {name!r} is taken")
+        listener = self._listeners[name] = _MemoryListener(self, name)
+        return listener
+
+    async def connect(self, address: str) -> Channel:
+        """Reach a listener of this transport. See `Transport.connect`."""
+        await trio.lowlevel.checkpoint()
+        listener = self._listeners.get(address)
+        if listener is None:
+            raise ConnectionRefusedError(f"nobody listens at {address!r}")
+        up, down = _Direction(), _Direction()
+        number = next(self._numbers)
+        listener.offer(_MemoryChannel(outbound=down, inbound=up, peer=f"{address}#{number}"))
+        return _MemoryChannel(outbound=up, inbound=down, peer=address)
+
+    def forget(self, address: str) -> None:
+        """Take a closed listener's name off the network; called by the listener."""
+        self._listeners.pop(address, None)

@@ -1,0 +1,134 @@
+"""Channels over TCP: framed payloads, coalesced writes, addresses as HOST:PORT.
+
+Without TLS everybody on the way reads every report. Local differential privacy is made for that (each report is
+private by itself), but names, traffic and integrity are not protected: loopback, or a network that you trust.
+"""
+
+import errno
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+import trio
+
+from .abc import Channel, Listener, Transport
+from .framing import FrameDecoder, encode_frames
+
+__all__ = ["TCPTransport", "format_address", "parse_address"]
+
+_READ_BYTES: Final = 1 << 16
+# A whole roster may connect at once; the kernel drops what does not fit and the clients then wait a second.
+_BACKLOG: Final = 4096
+_MAX_PORT: Final = 65535
+# The process or the system has no descriptor left for one more connection; it may have one again in a moment.
+_OUT_OF_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_PAUSE_SECONDS: Final = 0.1
+
+
+def parse_address(address: str) -> tuple[str, int]:
+    """Return host and port of "HOST:PORT" or "[IPV6]:PORT"; port 0 lets the system choose.
+
+    Raises:
+        ValueError: it has another form.
+    """
+    host, colon, port = address.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    bare = host[1:-1] if bracketed else host
+    is_port = port.isascii() and port.isdigit() and int(port) <= _MAX_PORT
+    if not colon or not bare or not is_port or (":" in bare and not bracketed):
+        raise ValueError(f"an address must be HOST:PORT or [IPV6]:PORT with a port up to {_MAX_PORT}, got {address!r}")
+    return bare, int(port)
+
+
+def format_address(host: str, port: int) -> str:
+    """Return the form that `parse_address` reads."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class _TCPChannel(Channel):
+    __slots__ = ("_decoder", "_peer", "_stream")
+
+    def __init__(self, stream: trio.SocketStream, peer: str) -> None:
+        self._stream = stream
+        self._peer = peer
+        self._decoder = FrameDecoder()
+
+    @property
+    def peer(self) -> str:
+        return self._peer
+
+    async def send(self, payloads: Sequence[bytes]) -> None:
+        await self._stream.send_all(encode_frames(payloads))
+
+    def send_nowait(self, payload: bytes) -> None:
+        # Messages that are ready together leave in one write; only the writer knows when that is.
+        raise trio.WouldBlock
+
+    async def receive(self) -> list[bytes]:
+        while True:
+            data = await self._stream.receive_some(_READ_BYTES)
+            if not data:
+                if self._decoder.is_empty:
+                    raise trio.EndOfChannel
+                raise trio.BrokenResourceError("the connection ended inside a payload")
+            payloads = self._decoder.feed(data)
+            if payloads:
+                return payloads
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _TCPListener(Listener):
+    def __init__(self, listener: trio.SocketListener) -> None:
+        self._listener = listener
+        host, port = listener.socket.getsockname()[:2]
+        self._address = format_address(host, port)
+
+    @property
+    def address(self) -> str:
+        return self._address
+
+    async def accept(self) -> Channel:
+        while True:
+            try:
+                stream = await self._listener.accept()
+            except OSError as error:
+                if error.errno not in _OUT_OF_DESCRIPTORS:
+                    raise
+                await trio.sleep(_PAUSE_SECONDS)
+            else:
+                return _TCPChannel(stream, _peer_address(stream))
+
+    async def aclose(self) -> None:
+        await self._listener.aclose()
+
+
+class TCPTransport(Transport):
+    """Channels over TCP.
+
+    Listens on the loopback interface, at a port that the system chooses, unless an address is given.
+    """
+
+    name: ClassVar[str] = "tcp"  # pyright: ignore[reportIncompatibleVariableOverride]  a constant of the class
+
+    async def open_listener(self, address: str | None = None) -> Listener:
+        """Listen at HOST:PORT. See `Transport.open_listener`."""
+        host, port = parse_address("127.0.0.1:0" if address is None else address)
+        first, *others = await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)
+        for listener in others:  # a name with several addresses; clients try all of them, so one will do
+            await listener.aclose()
+        return _TCPListener(first)
+
+    async def connect(self, address: str) -> Channel:
+        """Reach HOST:PORT. See `Transport.connect`."""
+        host, port = parse_address(address)
+        stream = await trio.open_tcp_stream(host, port)
+        return _TCPChannel(stream, address)
+
+
+def _peer_address(stream: trio.SocketStream) -> str:
+    try:
+        host, port = stream.socket.getpeername()[:2]
+    except OSError:  # it has gone already, which its reader will find out
+        return "unknown"
+    return format_address(host, port)
