@@ -61,7 +61,9 @@ def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
                 outcome=msgspec.to_builtins(outcome),
             )
         case Drop(peer, error):
-            log.warning("party_dropped", session=session, party=party, peer=peer, error=type(error).__name__, reason=str(error))
+            log.warning(
+                "party_dropped", session=session, party=party, peer=peer, error=type(error).__name__, reason=str(error)
+            )
         case Finish():
             pass  # one line a party would say what `phase_closed` and the result say once
         case Fail(error):

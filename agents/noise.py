@@ -7,6 +7,7 @@ mechanisms of `psephos.protocol.mechanisms`, whose laws are the same numbers.
 Source: OpenDP library; Canonne, Kamath and Steinke (2020) for the exact discrete Laplace sampler.
 """
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -61,19 +62,22 @@ class SecureNoise:
         return [sampler(value) for value in values]
 
 
-def _randomized_response(mechanism: GeneralizedRandomizedResponse) -> Sampler:
-    import opendp.prelude as dp  # noqa: PLC0415  heavy, and only deployments need it
-
+def _opendp() -> Any:
+    """Return OpenDP's prelude, imported late: it is heavy, and only deployments need it."""
+    dp = importlib.import_module("opendp.prelude")  # by name, since its types are partly unknown to checkers
     dp.enable_features("contrib")
+    return dp
+
+
+def _randomized_response(mechanism: GeneralizedRandomizedResponse) -> Sampler:
+    dp = _opendp()
     choices = list(range(mechanism.num_choices))
     # OpenDP's `prob` is our keep probability, taken as the exact rational number that the float is.
     return dp.m.make_randomized_response(choices, prob=mechanism.keep_probability)
 
 
 def _discrete_laplace(mechanism: DiscreteLaplace) -> Sampler:
-    import opendp.prelude as dp  # noqa: PLC0415  heavy, and only deployments need it
-
-    dp.enable_features("contrib")
+    dp = _opendp()
     space = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
     measurement: Sampler = dp.m.make_laplace(*space, scale=mechanism.scale)
     low, high = mechanism.report_range

@@ -269,13 +269,11 @@ class ClientMachine:
 
     def _difference(self, offered: msgspec.Raw) -> str:
         """Say where the server's parameters differ; they are public on both sides."""
-        agreed: object = msgspec.to_builtins(self._protocol.parameters)
+        agreed = msgspec.msgpack.decode(self._protocol.encoded_parameters, type=dict[str, object])
         try:
-            other: object = msgspec.msgpack.decode(offered)
+            other = msgspec.msgpack.decode(offered, type=dict[str, object])
         except msgspec.DecodeError:
             return "they cannot be read"
-        if not isinstance(agreed, dict) or not isinstance(other, dict):
-            return "they are of another kind"
-        names = sorted({str(key) for key in agreed} | {str(key) for key in other})
+        names = sorted(agreed.keys() | other.keys())
         differing = [name for name in names if agreed.get(name) != other.get(name)]
         return "; ".join(f"{name} is {other.get(name)!r}, agreed {agreed.get(name)!r}" for name in differing)

@@ -150,7 +150,8 @@ class BudgetExceededError(PrivacyError):
         self.remaining = remaining
         self.unit = unit
         super().__init__(
-            f"the privacy budget holds epsilon = {remaining:g}, requested {requested:g} (unit: {unit}); nothing was drawn"
+            f"the privacy budget holds epsilon = {remaining:g}, requested {requested:g} (unit: {unit}); "
+            "nothing was drawn"
         )
 
 

@@ -12,7 +12,7 @@ A party's private input is a *row* of integers: indices into public sets, or mul
 import abc
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 import msgspec
@@ -157,7 +157,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         return msgspec.Raw(msgspec.msgpack.encode(self.parameters))
 
     @abc.abstractmethod
-    def make_phases(self) -> Sequence[Phase]:
+    def make_phases(self) -> Iterable[Phase]:
         """Return the phases that these parameters ask for."""
 
     @abc.abstractmethod

@@ -30,9 +30,7 @@ class PopulationResult(msgspec.Struct, Generic[OutcomeT], frozen=True):
     tallies: tuple[Tally, ...]
 
 
-def draw_reports(
-    phase: Phase, rows: IntArray, *, noise: SimulatedNoise, protocol: str, start: int
-) -> IntArray:
+def draw_reports(phase: Phase, rows: IntArray, *, noise: SimulatedNoise, protocol: str, start: int) -> IntArray:
     """Return the reports of the parties whose private rows these are.
 
     Args:
@@ -86,9 +84,7 @@ def run_population(
         tally: Tally | None = None
         for start in range(0, len(inputs), batch_rows):
             batch = slice(start, min(start + batch_rows, len(inputs)))
-            drawn[batch] = draw_reports(
-                phase, inputs.private[batch], noise=noise, protocol=protocol.name, start=start
-            )
+            drawn[batch] = draw_reports(phase, inputs.private[batch], noise=noise, protocol=protocol.name, start=start)
             part = tally_batch(phase, drawn, reports, inputs.public, batch)
             tally = part if tally is None else tally.merge(part)
         assert tally is not None  # noqa: S101  there is at least one row

@@ -130,9 +130,7 @@ class SimulatedNoise:
         if slots == 1:
             return [mechanism.randomize_one(value, (uniform,)) for value, uniform in zip(values, row, strict=True)]
         starts = range(0, len(row), slots)
-        return [
-            mechanism.randomize_one(value, row[at : at + slots]) for value, at in zip(values, starts, strict=True)
-        ]
+        return [mechanism.randomize_one(value, row[at : at + slots]) for value, at in zip(values, starts, strict=True)]
 
     def _key(self, protocol: str, phase: str) -> int:
         key = self._keys.get((protocol, phase))
@@ -155,8 +153,6 @@ class SimulatedNoise:
         if not start <= place < start + len(rows):
             block = max(1, _BLOCK_NUMBERS // slots)
             start = place // block * block
-            rows = self.uniforms(
-                protocol=protocol, phase=phase, start=start, stop=start + block, slots=slots
-            ).tolist()
+            rows = self.uniforms(protocol=protocol, phase=phase, start=start, stop=start + block, slots=slots).tolist()
             self._blocks[address] = (start, rows)
         return rows[place - start]

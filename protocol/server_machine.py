@@ -307,7 +307,9 @@ class ServerMachine:
                 return self._drop(row, self._unexpected(sender, row, message))
             if payload == row.payload:
                 return []
-            reason = f"{sender} reported a second time in phase {self._phase_name()!r}, and differently; the first stands"
+            reason = (
+                f"{sender} reported a second time in phase {self._phase_name()!r}, and differently; the first stands"
+            )
             error = ConflictingReportError(
                 reason, sender=sender, role="server", state=row.state.value, message_type="Report"
             )

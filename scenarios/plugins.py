@@ -77,7 +77,7 @@ def find_server_role(name: str) -> type[Server]:
     return _find(ROLES, name, Server, field="server role")
 
 
-def _find(group: str, name: str, kind: type[Any], *, field: str) -> Any:  # noqa: ANN401  the callers say what it is
+def _find(group: str, name: str, kind: type[Any], *, field: str) -> Any:
     found = importlib.metadata.entry_points(group=group, name=name)
     if not found:
         raise ConfigurationError(field=field, value=name, allowed=f"one of {', '.join(names_in(group))}")

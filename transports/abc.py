@@ -7,14 +7,14 @@ Who raises what, and when (trio's own exceptions, unwrapped):
 
 | exception | raised by | when |
 |---|---|---|
-| `trio.ClosedResourceError` | send, receive, accept, connect | this end closed the channel (or the listener, or the transport), before or during the call |
+| `trio.ClosedResourceError` | send, receive, accept | this end closed it, before or during the call |
 | `trio.BrokenResourceError` | send | the other end closed, or the network failed |
 | `trio.BrokenResourceError` | receive | the network failed, or the bytes ended inside a payload |
 | `trio.EndOfChannel` | receive | the other end closed, and everything that it had sent was received |
 | `trio.BusyResourceError` | send, receive | another task is in the same call |
 | `trio.WouldBlock` | send_nowait | sending would wait; nothing was sent |
 | `ValueError` | send, send_nowait | a payload exceeds the limit; nothing was sent |
-| `MalformedMessageError` | receive | the peer announced a payload above the limit; the channel is of no more use |
+| `MalformedMessageError` | receive | the peer announced a payload above the limit; the channel is useless now |
 | `OSError` | open_listener, connect | the operating system's: the address is taken, unreachable, not ours |
 
 `async` means that a call may wait; each such call is a checkpoint. Nobody here takes a timeout: deadlines belong

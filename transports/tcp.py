@@ -60,6 +60,7 @@ class _TCPChannel(Channel):
         await self._stream.send_all(encode_frames(payloads))
 
     def send_nowait(self, payload: bytes) -> None:
+        del payload
         # Messages that are ready together leave in one write; only the writer knows when that is.
         raise trio.WouldBlock
 

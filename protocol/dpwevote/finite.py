@@ -113,7 +113,7 @@ class FiniteEstimates:
 
     def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         """Return quota, total weight and group sizes from one weights phase, or the average of several."""
-        counts = [int(count) for count in sum(tally.totals for tally in tallies)]
+        counts: list[int] = functools.reduce(Tally.merge, tallies).totals.tolist()
         rounds = len(tallies)
         averaged = [weight / rounds for weight in self._debiased]
         total = self._of_weights(averaged).estimate(counts)
@@ -177,9 +177,7 @@ class FiniteEstimates:
     def _of_weights(self, contributions: Sequence[float]) -> LinearEstimator:
         return LinearEstimator(contributions, self._weight.channel_matrix(), inverse_matrix(self._weight))
 
-    def _sum(
-        self, counts: IntArray, *, weights: Sequence[float], quota_weights: Sequence[float] | None
-    ) -> Estimate:
+    def _sum(self, counts: IntArray, *, weights: Sequence[float], quota_weights: Sequence[float] | None) -> Estimate:
         """Return Σ weights[g]·φ̂(o) − τ·quota_weights[g] over the reports (g, o)."""
         held_against = [0.0] * len(weights) if quota_weights is None else [self._fraction * w for w in quota_weights]
         rows = [
@@ -193,8 +191,7 @@ class FiniteEstimates:
             return LinearEstimator(list(itertools.chain.from_iterable(rows)), channel, inverse).estimate(flat)
         channel, inverse = self._opinion.channel_matrix(), inverse_matrix(self._opinion)
         parts = (
-            LinearEstimator(row, channel, inverse).estimate(of_group)
-            for row, of_group in zip(rows, table, strict=True)
+            LinearEstimator(row, channel, inverse).estimate(of_group) for row, of_group in zip(rows, table, strict=True)
         )
         return functools.reduce(Estimate.__add__, parts)
 

@@ -5,6 +5,7 @@ w̃·φ̃ to the support and τ·w̃ to the quota; both are unbiased (reading W3
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -44,7 +45,7 @@ class LaplaceGrids:
     def weight_step(self) -> float:
         """A power of two well below the noise's scale, and no greater than the least distance of two weights."""
         weights = self._parameters.weights
-        spacing = min(b - a for a, b in zip(weights, weights[1:], strict=False))
+        spacing = min(b - a for a, b in itertools.pairwise(weights))
         return min(2.0 ** math.floor(math.log2(spacing)), laplace_grid(scale=self._weight_scale))
 
     @property
@@ -159,9 +160,7 @@ class LaplaceEstimates:
         rounds = len(tallies)
         steps = sum(int(tally.totals[0]) for tally in tallies)
         reports = sum(tally.num_reports for tally in tallies)
-        total = Estimate(
-            steps * self._grids.weight_step / rounds, math.sqrt(reports * self._weight_noise) / rounds
-        )
+        total = Estimate(steps * self._grids.weight_step / rounds, math.sqrt(reports * self._weight_noise) / rounds)
         return WeightsOutcome(quota=self.quota(total), total_weight=total, weight_counts=())
 
     def quota(self, total_weight: Estimate) -> Estimate:

@@ -1,5 +1,6 @@
 """The public parameters of a DPWeVote session."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Literal
@@ -116,8 +117,12 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 raise ConfigurationError(field="candidates", value=name, allowed=allowed)
 
     def _check_weights(self) -> None:
-        rising = all(a < b for a, b in zip(self.weights, self.weights[1:], strict=False))
-        if not 0 < len(self.weights) <= MAX_WEIGHTS or not rising or not 0 < self.weights[0] <= self.weights[-1] < math.inf:
+        rising = all(a < b for a, b in itertools.pairwise(self.weights))
+        if (
+            not 0 < len(self.weights) <= MAX_WEIGHTS
+            or not rising
+            or not 0 < self.weights[0] <= self.weights[-1] < math.inf
+        ):
             allowed = f"1 to {MAX_WEIGHTS} positive finite numbers in increasing order"
             raise ConfigurationError(field="weights", value=list(self.weights)[:10], allowed=allowed)
         if self.groups:

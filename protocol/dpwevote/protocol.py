@@ -78,7 +78,9 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         places = _places(table["weight"], parameters.weights, field="weight")
         opinions = [_places(table[name], (0.0, 1.0), field=name) for name in parameters.candidates]
         if any(len(column) != len(places) for column in opinions):
-            raise ConfigurationError(field="table", value="columns of different length", allowed="columns of one length")
+            raise ConfigurationError(
+                field="table", value="columns of different length", allowed="columns of one length"
+            )
         groups = np.array(parameters.group_of_weight, dtype=np.int64)[places]
         if parameters.variant == "laplace":
             grids = LaplaceGrids(parameters)

@@ -196,9 +196,7 @@ def _loss_distribution(event: RandomizedResponse | DiscreteLaplace) -> _LossDist
     Its `PLDAccountant` ignores `count` for randomized response (0.6.0), so the distributions are used directly.
     """
     # Imported here: it takes a second, and most sessions add pure losses.
-    from dp_accounting.pld import (  # noqa: PLC0415
-        privacy_loss_distribution as pld,  # pyright: ignore[reportMissingTypeStubs]  it ships none
-    )
+    from dp_accounting.pld import privacy_loss_distribution as pld  # noqa: PLC0415
 
     match event:
         case RandomizedResponse():

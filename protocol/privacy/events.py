@@ -38,7 +38,7 @@ class RandomizedResponse:
 
 @dataclasses.dataclass(frozen=True)
 class DiscreteLaplace:
-    """Discrete Laplace noise of `scale` on integers that a neighbor can change by `sensitivity` (both in grid steps)."""
+    """Discrete Laplace noise of `scale` on integers that a neighbor changes by up to `sensitivity`, in grid steps."""
 
     scale: float
     sensitivity: int
