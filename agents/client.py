@@ -12,7 +12,7 @@ from ..protocol.privacy import Budget, Ledger
 from ..protocol.roles import Side
 from ..protocol.views import View
 from ..transports.abc import Channel
-from .driver import Driver
+from .driver import LINGER_SECONDS, Driver
 from .events import Log
 from .modes import Mode
 
@@ -94,12 +94,14 @@ class Client:
 
     async def _drive(self, channel: Channel) -> msgspec.Struct:
         machine = self._machine
+        effects = machine.start()
         async with trio.open_nursery() as nursery:
             driver = Driver(machine, nursery, party=machine.party, session=self._session, log=self._log)
             outbox = driver.open_outbox(_SERVER, channel)
-            driver.act(machine.start())
+            driver.act(effects)
             await driver.read(_SERVER, channel)
-            await outbox.drain()
+            with trio.move_on_after(LINGER_SECONDS):
+                await outbox.drain()
             nursery.cancel_scope.cancel()
         return driver.result()
 

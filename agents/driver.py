@@ -7,7 +7,7 @@ one that misbehaves: its connection ends, and the vote goes on.
 """
 
 import collections
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 import trio
@@ -19,7 +19,10 @@ from ..transports.abc import Channel
 from .events import Log, log_effect
 from .outbox import Outbox, OutboxFullError
 
-__all__ = ["Driver", "EffectListener", "Machine"]
+__all__ = ["LINGER_SECONDS", "Driver", "EffectListener", "Machine"]
+
+LINGER_SECONDS: Final = 10.0
+"""So long a peer may take to read what is left for it when its conversation ends; after that it is cut off."""
 
 
 class Machine(Protocol):
@@ -141,10 +144,8 @@ class Driver:
         while not self.has_ended:
             try:
                 payloads = await channel.receive()
-            except (trio.EndOfChannel, trio.BrokenResourceError):
-                self.act(self._machine.receive_loss(peer))
-                return
-            except trio.ClosedResourceError:  # we closed it: the machine knows
+            except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
+                self.act(self._machine.receive_loss(peer))  # if we closed it, the machine knows already
                 return
             except RemoteProtocolError as error:
                 self.act(self._machine.receive_fault(peer, error))
@@ -192,7 +193,7 @@ class Driver:
             case Drop(party, _):
                 outbox = self.outboxes.get(party)
                 if outbox is not None:
-                    self._nursery.start_soon(outbox.drain_and_close)
+                    self._nursery.start_soon(_hang_up, outbox)
             case Finish() | Fail():
                 self._ending = effect
                 if self._when_ended is not None:
@@ -211,3 +212,9 @@ class Driver:
         await trio.sleep(seconds)
         if self._timed is not None and not self.has_ended:
             self.act(self._timed.receive_timeout(phase))
+
+
+async def _hang_up(outbox: Outbox) -> None:
+    """Close a channel once what is queued for it has left, or soon after if the peer does not read."""
+    with trio.move_on_after(LINGER_SECONDS):
+        await outbox.drain_and_close()

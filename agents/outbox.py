@@ -70,11 +70,13 @@ class Outbox:
             await self._idle.wait()
 
     async def drain_and_close(self) -> None:
-        """Send what was put, then close the channel. Cancelled, it closes at once."""
+        """Send what was put, then close the channel and let the writer end. Cancelled, it closes at once."""
         self._is_closing = True
         try:
             await self.drain()
         finally:
+            if self._writer is not None:
+                self._writer.unpark()
             await self._channel.aclose()
 
     @property

@@ -10,19 +10,20 @@ from ..protocol.messages import Abort, Hello, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import Side
 from ..protocol.server_machine import PhaseRules, Roster, ServerMachine, SessionResult
+from ..protocol.states import SESSION
 from ..protocol.views import View
 from ..transports.abc import Channel, Listener
-from .driver import Driver, EffectListener
+from .driver import LINGER_SECONDS, Driver, EffectListener
 from .events import Log
 from .modes import Mode
 
 __all__ = ["Aggregator", "CloudServer", "Server"]
 
-# After the release, so long for the clients to read it and hang up before the server does.
-_LINGER_SECONDS: Final = 10.0
 # A connection that has not said Hello by then is closed; sessions may last longer than anybody needs to greet.
 _HELLO_SECONDS: Final = 60.0
 _REFUSAL_SECONDS: Final = 5.0
+# Of a reason that may quote what a stranger sent.
+_MAX_REASON_CHARACTERS: Final = 1000
 
 
 class Server:
@@ -72,6 +73,16 @@ class Server:
             view=self.view,
         )
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the session has been released or aborted; it may still be telling its clients."""
+        return not SESSION[self._machine.state]
+
+    @property
+    def progress(self) -> tuple[str, int, int]:
+        """The open phase, how many have reported in it, and how many it still waits for."""
+        return self._machine.progress
+
     async def serve(self, listener: Listener) -> SessionResult:
         """Serve one session to whoever connects, and close the listener.
 
@@ -84,25 +95,28 @@ class Server:
         Cancelled, it closes every channel at once; clients then end with `SessionAborted`.
         """
         machine = self._machine
-        async with listener, trio.open_nursery() as nursery:
-            driver = Driver(
-                machine,
-                nursery,
-                party=self.role,
-                session=self._session,
-                timed=machine,
-                log=self._log,
-                listener=self._listener,
-            )
-            driver.act(machine.start())
-            nursery.start_soon(self._accept, listener, driver, nursery)
-            await driver.wait_until_ended()
-            await listener.aclose()
-            with trio.move_on_after(_LINGER_SECONDS):
-                for outbox in list(driver.outboxes.values()):
-                    await outbox.drain()
-                await self._wait_for_readers()
-            nursery.cancel_scope.cancel()
+        async with listener:
+            effects = machine.start()
+            async with trio.open_nursery() as nursery:
+                driver = Driver(
+                    machine,
+                    nursery,
+                    party=self.role,
+                    session=self._session,
+                    timed=machine,
+                    log=self._log,
+                    listener=self._listener,
+                )
+                driver.act(effects)
+                nursery.start_soon(self._accept, listener, driver, nursery)
+                await driver.wait_until_ended()
+                await listener.aclose()
+                # The clients read the ending and hang up before the server does.
+                with trio.move_on_after(LINGER_SECONDS):
+                    for outbox in list(driver.outboxes.values()):
+                        await outbox.drain()
+                    await self._wait_for_readers()
+                nursery.cancel_scope.cancel()
         result = driver.result()
         assert isinstance(result, SessionResult)  # noqa: S101  it is what this machine finishes with
         return result
@@ -154,18 +168,19 @@ class Server:
         return None
 
     async def _refuse(self, channel: Channel, error: RemoteProtocolError) -> None:
+        reason = str(error)[:_MAX_REASON_CHARACTERS]
         if self._log is not None:
             self._log.warning(
                 "connection_refused",
                 session=self._session,
                 party=self.role,
-                peer=error.sender or channel.peer,
+                peer=(error.sender or channel.peer)[:_MAX_REASON_CHARACTERS],
                 error=type(error).__name__,
-                reason=str(error),
+                reason=reason,
             )
         with trio.move_on_after(_REFUSAL_SECONDS):
             try:
-                await channel.send([encode(Abort(reason=str(error)))])
+                await channel.send([encode(Abort(reason=reason))])
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return
 

@@ -13,10 +13,11 @@ import abc
 import dataclasses
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from .arrays import IntArray
 from .errors import ConfigurationError
@@ -24,7 +25,10 @@ from .mechanisms import Mechanism
 from .privacy import PrivacyLoss
 from .tally import Tally
 
-__all__ = ["Column", "Inputs", "Phase", "PhasedProtocol"]
+__all__ = ["Column", "Entries", "Inputs", "Phase", "PhasedProtocol"]
+
+Entries: TypeAlias = Sequence[Any] | NDArray[Any]
+"""One column of a table as its users know it: text or numbers, a party each."""
 
 ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
@@ -132,6 +136,8 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     server_role: ClassVar[str] = "aggregator"
     parameters_type: ClassVar[type[msgspec.Struct]]
     outcome_type: ClassVar[type[msgspec.Struct]]
+    parameters_of_table: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that describe a table's columns: another table brings its own (see `complete`)."""
 
     def __init__(self, parameters: ParametersT) -> None:
         self.parameters = parameters
@@ -160,12 +166,23 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def make_phases(self) -> Iterable[Phase]:
         """Return the phases that these parameters ask for."""
 
+    @classmethod
+    def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
+        """Return the parameters as given, with those filled in that follow from the table's public part.
+
+        Args:
+            given: parameters by name, before they are checked.
+            table: the parties' entries by column, before they are checked.
+        """
+        del table
+        return dict(given)
+
     @abc.abstractmethod
     def columns(self) -> tuple[Column, ...]:
         """Return the columns of the table from which `encode` makes rows, beside each party's name."""
 
     @abc.abstractmethod
-    def encode(self, table: Mapping[str, Sequence[Any]]) -> Inputs:
+    def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Check a table and turn it into rows.
 
         Args:

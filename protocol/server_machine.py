@@ -195,6 +195,12 @@ class ServerMachine:
         """Where the session stands."""
         return self._state
 
+    @property
+    def progress(self) -> tuple[str, int, int]:
+        """The open phase, how many have reported in it, and how many it still waits for."""
+        received = self._num_joined if self._phase < 0 else len(self._reports[self._phase])
+        return self._phase_name(), received, self._outstanding
+
     def state_of(self, party: str) -> State:
         """Return where the conversation with `party` stands."""
         return self._rows[party].state

@@ -3,7 +3,7 @@
 import contextlib
 import gc
 import resource
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -34,6 +34,7 @@ __all__ = ["AgentClasses", "SessionRecord", "run_agents", "run_arrays", "simulat
 _SPARE_DESCRIPTORS: Final = 64
 # New container objects for each party between two walks of the collector.
 _OBJECTS_BETWEEN_COLLECTIONS: Final = 50
+_SECONDS_BETWEEN_PROGRESS: Final = 0.2
 
 
 class AgentClasses(msgspec.Struct, frozen=True):
@@ -76,6 +77,7 @@ async def run_agents(
     budget: Budget | None = None,
     log: Log | None = None,
     listener: EffectListener | None = None,
+    on_progress: Callable[[str, int, int], None] | None = None,
 ) -> SessionRecord:
     """Run a session with one agent a party, all in this process, over `transport`.
 
@@ -91,6 +93,7 @@ async def run_agents(
         budget: each party's privacy budget.
         log: where events go; None for nowhere.
         listener: told of every effect of the server's machine.
+        on_progress: called a few times a second with the open phase, how many have reported and how many have not.
 
     Raises:
         QuorumError: a phase closed without its quorum.
@@ -132,16 +135,26 @@ async def run_agents(
                     try:
                         channel = await transport.connect(listening.address)
                     except OSError:
-                        if result is not None or failure is not None:
-                            return  # the session ended before everybody had come
+                        if server.has_ended:
+                            return  # before everybody had come
                         raise
                     nursery.start_soon(take_part, name, client, channel)
 
+            async def watch(report: Callable[[str, int, int], None]) -> None:
+                with watching:
+                    while True:
+                        report(*server.progress)
+                        await trio.sleep(_SECONDS_BETWEEN_PROGRESS)
+
+            watching = trio.CancelScope()
+            if on_progress is not None:
+                nursery.start_soon(watch, on_progress)
             nursery.start_soon(connect_all)
             try:
                 result = await server.serve(listening)
             except PsephosError as error:  # kept until the clients have ended too
                 failure = error
+            watching.cancel()
     if result is None:
         assert failure is not None  # noqa: S101  one of the two was set
         raise failure
@@ -189,18 +202,7 @@ def run_arrays(
     result = run_population(protocol, inputs, noise=noise, on_phase=on_phase)
     everybody = f"each of {len(inputs)} {protocol.client_role}s"
     entries = [
-        LedgerEntry(
-            person=everybody,
-            session=session,
-            phase=phase.name,
-            mechanism=loss.mechanism,
-            relation=loss.relation,
-            unit=loss.unit,
-            model=loss.model,
-            claimed=loss.claimed,
-            proven=loss.proven,
-            num_persons=len(inputs),
-        )
+        LedgerEntry.of(loss, person=everybody, session=session, phase=phase.name, num_persons=len(inputs))
         for phase in protocol.phases
         for loss in phase.losses
     ]

@@ -1,7 +1,8 @@
 """The contract that every transport keeps, and that `transports.testing.check_transport` checks.
 
 A *channel* joins two parties and carries payloads: bytes of a limited size, in order, each once, none lost while
-both ends are open. Payloads that are ready together leave in one write and may arrive together.
+both ends are open. Payloads that are ready together leave in one write and may arrive together. A channel holds a
+bounded amount; beyond that, senders wait for the other end to receive.
 
 Who raises what, and when (trio's own exceptions, unwrapped):
 
@@ -16,6 +17,9 @@ Who raises what, and when (trio's own exceptions, unwrapped):
 | `ValueError` | send, send_nowait | a payload exceeds the limit; nothing was sent |
 | `MalformedMessageError` | receive | the peer announced a payload above the limit; the channel is useless now |
 | `OSError` | open_listener, connect | the operating system's: the address is taken, unreachable, not ours |
+
+A network brings news late: the first sends after the other end has closed may succeed, and an end that closes with
+payloads unread may break the channel where it would else have ended.
 
 `async` means that a call may wait; each such call is a checkpoint. Nobody here takes a timeout: deadlines belong
 to the caller. A cancelled `receive` loses nothing; a cancelled `send` leaves the channel in an unknown state, and
@@ -32,6 +36,8 @@ __all__ = ["Channel", "Listener", "Transport"]
 
 class _Closable(abc.ABC):
     """A resource with an idempotent close."""
+
+    __slots__ = ()
 
     @abc.abstractmethod
     async def aclose(self) -> None:
@@ -86,7 +92,12 @@ class Channel(_Closable):
 
 
 class Listener(_Closable):
-    """Waits for channels."""
+    """Waits for channels.
+
+    Closing it leaves accepted channels as they are, and ends those that nobody has accepted.
+    """
+
+    __slots__ = ()
 
     @property
     @abc.abstractmethod

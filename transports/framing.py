@@ -1,7 +1,8 @@
 """Payloads to bytes and back: four bytes of length, big-endian, then the payload.
 
 Pure: bytes in, payloads out. A length above the limit is refused as soon as it is read, so that a peer cannot make
-us buffer what we would refuse anyway.
+us buffer what we would refuse anyway. What comes out does not depend on how the stream is cut: the payloads before a
+length that is refused are returned first.
 """
 
 from collections.abc import Sequence
@@ -43,10 +44,11 @@ def encode_frames(payloads: Sequence[bytes]) -> bytes:
 class FrameDecoder:
     """Finds payloads in a stream of bytes, however it is cut."""
 
-    __slots__ = ("_rest",)
+    __slots__ = ("_refused_size", "_rest")
 
     def __init__(self) -> None:
         self._rest = b""
+        self._refused_size = 0
 
     @property
     def is_empty(self) -> bool:
@@ -57,8 +59,10 @@ class FrameDecoder:
         """Take the next bytes and return the payloads that are complete.
 
         Raises:
-            MalformedMessageError: a payload is announced that exceeds `MAX_FRAME_BYTES`.
+            MalformedMessageError: a payload is announced that exceeds `MAX_FRAME_BYTES`, and all before it were
+                returned; every later call raises it again.
         """
+        self.check()
         stream = self._rest + data if self._rest else bytes(data)
         unpack, header_size, end = _HEADER.unpack_from, _HEADER.size, len(stream)
         payloads: list[bytes] = []
@@ -67,12 +71,25 @@ class FrameDecoder:
         while at + header_size <= end:
             (size,) = unpack(stream, at)
             if size > MAX_FRAME_BYTES:
-                raise MalformedMessageError(f"a payload may have {MAX_FRAME_BYTES} bytes, the peer announced {size}")
+                self._refused_size = size
+                break
             start = at + header_size
             stop = start + size
             if stop > end:
                 break
             append(stream[start:stop])
             at = stop
-        self._rest = stream[at:]
+        if self._refused_size:
+            self._rest = b""  # nothing that follows can be read
+            if not payloads:
+                self.check()
+        else:
+            self._rest = stream[at:]
         return payloads
+
+    def check(self) -> None:
+        """Raise MalformedMessageError if a payload was announced that exceeds `MAX_FRAME_BYTES`."""
+        if self._refused_size:
+            raise MalformedMessageError(
+                f"a payload may have {MAX_FRAME_BYTES} bytes, the peer announced {self._refused_size}"
+            )

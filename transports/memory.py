@@ -5,6 +5,7 @@ behind a full socket buffer.
 """
 
 import collections
+import errno
 import itertools
 from collections.abc import Sequence
 from typing import ClassVar, Final
@@ -136,6 +137,11 @@ class _MemoryChannel(Channel):
             await trio.lowlevel.cancel_shielded_checkpoint()
 
     async def aclose(self) -> None:
+        self.close()
+        await trio.lowlevel.checkpoint()
+
+    def close(self) -> None:
+        """Close without waiting, which nobody can cancel."""
         if not self._is_closed:
             self._is_closed = True
             self._outbound.is_sender_closed = True
@@ -144,7 +150,6 @@ class _MemoryChannel(Channel):
             for direction in (self._outbound, self._inbound):
                 direction.wake_receiver()
                 direction.wake_sender()
-        await trio.lowlevel.checkpoint()
 
     def _check_sending(self) -> None:
         if self._is_closed:
@@ -157,7 +162,7 @@ class _MemoryListener(Listener):
     def __init__(self, transport: "MemoryTransport", address: str) -> None:
         self._transport = transport
         self._address = address
-        self._incoming: collections.deque[Channel] = collections.deque()
+        self._incoming: collections.deque[_MemoryChannel] = collections.deque()
         self._waiting = trio.lowlevel.ParkingLot()
         self._is_closed = False
 
@@ -173,7 +178,7 @@ class _MemoryListener(Listener):
             await self._waiting.park()
         raise trio.ClosedResourceError("the listener is closed")
 
-    def offer(self, channel: Channel) -> None:
+    def offer(self, channel: _MemoryChannel) -> None:
         self._incoming.append(channel)
         self._waiting.unpark()
 
@@ -183,7 +188,7 @@ class _MemoryListener(Listener):
             self._transport.forget(self._address)
             self._waiting.unpark_all()
             while self._incoming:
-                await self._incoming.popleft().aclose()
+                self._incoming.popleft().close()
         await trio.lowlevel.checkpoint()
 
 
@@ -204,7 +209,7 @@ class MemoryTransport(Transport):
         await trio.lowlevel.checkpoint()
         name = f"memory-{next(self._numbers)}" if address is None else address
         if name in self._listeners:
-            raise OSError(f"the address {name!r} is taken")
+            raise OSError(errno.EADDRINUSE, f"the address {name!r} is taken")
         listener = self._listeners[name] = _MemoryListener(self, name)
         return listener
 
@@ -213,7 +218,7 @@ class MemoryTransport(Transport):
         await trio.lowlevel.checkpoint()
         listener = self._listeners.get(address)
         if listener is None:
-            raise ConnectionRefusedError(f"nobody listens at {address!r}")
+            raise ConnectionRefusedError(errno.ECONNREFUSED, f"nobody listens at {address!r}")
         up, down = _Direction(), _Direction()
         number = next(self._numbers)
         listener.offer(_MemoryChannel(outbound=down, inbound=up, peer=f"{address}#{number}"))

@@ -45,12 +45,13 @@ def format_address(host: str, port: int) -> str:
 
 
 class _TCPChannel(Channel):
-    __slots__ = ("_decoder", "_peer", "_stream")
+    __slots__ = ("_decoder", "_is_receiving", "_peer", "_stream")
 
     def __init__(self, stream: trio.SocketStream, peer: str) -> None:
         self._stream = stream
         self._peer = peer
         self._decoder = FrameDecoder()
+        self._is_receiving = False
 
     @property
     def peer(self) -> str:
@@ -65,6 +66,17 @@ class _TCPChannel(Channel):
         raise trio.WouldBlock
 
     async def receive(self) -> list[bytes]:
+        # The stream notices a second reader only if both have to wait; else the two would mix up the bytes.
+        if self._is_receiving:
+            raise trio.BusyResourceError("another task is receiving on this channel")
+        self._is_receiving = True
+        try:
+            return await self._receive()
+        finally:
+            self._is_receiving = False
+
+    async def _receive(self) -> list[bytes]:
+        self._decoder.check()
         while True:
             data = await self._stream.receive_some(_READ_BYTES)
             if not data:
@@ -117,7 +129,7 @@ class TCPTransport(Transport):
         host, port = parse_address("127.0.0.1:0" if address is None else address)
         first, *others = await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)
         for listener in others:  # a name with several addresses; clients try all of them, so one will do
-            await listener.aclose()
+            listener.socket.close()  # without waiting, so that a cancelled call leaves none of them open
         return _TCPListener(first)
 
     async def connect(self, address: str) -> Channel:

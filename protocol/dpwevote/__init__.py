@@ -12,7 +12,7 @@ decision-making, Enterprise Information Systems (2018).
 """
 
 from .outcome import CandidateOutcome, Outcome, WeightCount, WeightsOutcome
-from .parameters import Parameters, parameters_for_public_weights
+from .parameters import Parameters
 from .protocol import DPWeVote
 from .reference import reference_run
 
@@ -23,6 +23,5 @@ __all__ = [
     "Parameters",
     "WeightCount",
     "WeightsOutcome",
-    "parameters_for_public_weights",
     "reference_run",
 ]

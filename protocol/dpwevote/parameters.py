@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -10,7 +9,7 @@ import msgspec
 from ..errors import ConfigurationError
 from ..mechanisms import MAX_EPSILON
 
-__all__ = ["Parameters", "parameters_for_public_weights"]
+__all__ = ["Parameters"]
 
 MAX_CANDIDATES = 10_000
 MAX_WEIGHTS = 1_000
@@ -160,16 +159,3 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigurationError(field="quota", value=self.quota, allowed="positive and finite")
         if self.quota_fraction is not None and not 0 < self.quota_fraction <= 1:
             raise ConfigurationError(field="quota_fraction", value=self.quota_fraction, allowed="in (0, 1]")
-
-
-def parameters_for_public_weights(parameters: Parameters, weights: Sequence[float]) -> Parameters:
-    """Return the parameters with the partners' own public weights as the public set.
-
-    Args:
-        parameters: with `public_weights`.
-        weights: each partner's weight.
-
-    Raises:
-        ConfigurationError: a weight is not positive and finite.
-    """
-    return msgspec.structs.replace(parameters, weights=tuple(sorted(set(weights))))

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..estimators import Estimate, probability_of_other_sign
-from ..phases import Column, Inputs, Phase, PhasedProtocol
+from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
 from ..tally import Tally
 from .finite import FiniteEstimates, OpinionsPhase, WeightsPhase
 from .laplace import LaplaceEstimates, LaplaceGrids, LaplaceOpinionsPhase, LaplaceWeightsPhase
@@ -40,6 +40,17 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     server_role: ClassVar[str] = "cloud-server"
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
+    parameters_of_table: ClassVar[frozenset[str]] = frozenset({"candidates"})
+
+    @classmethod
+    def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
+        """Fill in the candidates, from the columns, and the set of weights where weights are public."""
+        parameters = dict(given)
+        parameters.setdefault("candidates", [name for name in table if name != "weight"])
+        if parameters.get("public_weights") and "weights" not in parameters:
+            weights = np.unique(_numbers(table.get("weight", ())))
+            parameters["weights"] = weights[np.isfinite(weights)].tolist()
+        return parameters
 
     def make_phases(self) -> Iterator[Phase]:
         """Yield the phases: weights and opinions once, or a pair of them for each candidate."""
@@ -65,7 +76,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         weight = Column("weight", private=not parameters.public_weights, description=f"one of {shown}{more}")
         return (weight, *(Column(name, private=True, description="0 or 1") for name in parameters.candidates))
 
-    def encode(self, table: Mapping[str, Sequence[Any]]) -> Inputs:
+    def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Turn weights and opinions into rows. See `PhasedProtocol.encode`.
 
         A private row is (what the weights phase randomizes, an opinion for each candidate, the weight's place in the
@@ -188,17 +199,14 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return num_partners * self.parameters.group_deviation * max(fraction, 1 - fraction)
 
 
-def _places(entries: Sequence[Any], allowed: Sequence[float], *, field: str) -> IntArray:
+def _places(entries: Entries, allowed: Sequence[float], *, field: str) -> IntArray:
     """Return the place in `allowed` of each entry, a number or its text.
 
     Raises:
         ConfigurationError: an entry is not allowed.
     """
     choices = np.array(allowed)
-    try:
-        numbers = np.asarray(entries, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.array([_number(entry) for entry in entries], dtype=np.float64)
+    numbers = _numbers(entries)
     if numbers.ndim != 1:
         raise ConfigurationError(field=field, value=f"shape {numbers.shape}", allowed="one entry for each party")
     places = np.minimum(np.searchsorted(choices, numbers), len(choices) - 1)
@@ -211,6 +219,14 @@ def _places(entries: Sequence[Any], allowed: Sequence[float], *, field: str) -> 
             field=f"{field} in row {first + 1}", value=entries[first], allowed=f"one of {shown}{more}"
         )
     return places.astype(np.int64)
+
+
+def _numbers(entries: Entries) -> FloatArray:
+    """Return the entries as numbers; what is none becomes nan, which is in no public set."""
+    try:
+        return np.asarray(entries, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array([_number(entry) for entry in entries], dtype=np.float64)
 
 
 def _number(entry: object) -> float:

@@ -1,11 +1,12 @@
 """What was applied to a unit of data, completely enough that an accountant needs nothing else.
 
-Events are frozen values and say nothing of cost. Their meanings never change; new classes are added.
-Source for the separation of event and accountant: Google's dp_accounting.
+Events are frozen values, tagged by their names where they are written, and say nothing of cost. Their meanings
+never change; new classes are added. Source for the separation of event and accountant: Google's dp_accounting.
 """
 
-import dataclasses
 from typing import TypeAlias
+
+import msgspec
 
 __all__ = [
     "Composed",
@@ -18,41 +19,35 @@ __all__ = [
 ]
 
 
-@dataclasses.dataclass(frozen=True)
-class NoRelease:
+class NoRelease(msgspec.Struct, frozen=True, tag=True):
     """Nothing that depends on the data left its owner."""
 
 
-@dataclasses.dataclass(frozen=True)
-class NonPrivate:
+class NonPrivate(msgspec.Struct, frozen=True, tag=True):
     """The data left its owner as it is."""
 
 
-@dataclasses.dataclass(frozen=True)
-class RandomizedResponse:
+class RandomizedResponse(msgspec.Struct, frozen=True, tag=True):
     """Generalized randomized response over `num_choices` values at `epsilon` (nats)."""
 
     epsilon: float
     num_choices: int
 
 
-@dataclasses.dataclass(frozen=True)
-class DiscreteLaplace:
+class DiscreteLaplace(msgspec.Struct, frozen=True, tag=True):
     """Discrete Laplace noise of `scale` on integers that a neighbor changes by up to `sensitivity`, in grid steps."""
 
     scale: float
     sensitivity: int
 
 
-@dataclasses.dataclass(frozen=True)
-class Composed:
+class Composed(msgspec.Struct, frozen=True, tag=True):
     """Several events on the same data, each with randomness of its own; later ones may depend on earlier outcomes."""
 
     events: tuple["PrivacyEvent", ...]
 
 
-@dataclasses.dataclass(frozen=True)
-class SelfComposed:
+class SelfComposed(msgspec.Struct, frozen=True, tag=True):
     """The same event `count` times."""
 
     event: "PrivacyEvent"

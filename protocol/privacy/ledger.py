@@ -63,7 +63,25 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     model: TrustModel
     claimed: float
     proven: float
+    event: PrivacyEvent
     num_persons: int = 1
+
+    @classmethod
+    def of(cls, loss: PrivacyLoss, *, person: str, session: str, phase: str, num_persons: int = 1) -> "LedgerEntry":
+        """Return the line that records `loss`."""
+        return cls(
+            person=person,
+            session=session,
+            phase=phase,
+            mechanism=loss.mechanism,
+            relation=loss.relation,
+            unit=loss.unit,
+            model=loss.model,
+            claimed=loss.claimed,
+            proven=loss.proven,
+            event=loss.event,
+            num_persons=num_persons,
+        )
 
 
 class Charge(msgspec.Struct, frozen=True):
@@ -105,13 +123,12 @@ class Ledger:
         budget: what the person allows; without one, everything is recorded and nothing refused.
     """
 
-    __slots__ = ("_budget", "_charges", "_losses", "_person", "_totals")
+    __slots__ = ("_budget", "_charges", "_person", "_totals")
 
     def __init__(self, person: str, *, budget: Budget | None = None) -> None:
         self._person = person
         self._budget = budget
         self._charges: list[Charge] = []
-        self._losses: list[PrivacyLoss] = []
         self._totals: dict[tuple[NeighboringRelation, TrustModel], float] = {}
 
     @property
@@ -148,9 +165,9 @@ class Ledger:
     def approximate_total(self, *, relation: NeighboringRelation, model: TrustModel, delta: float) -> float:
         """Return ε at this δ by tighter composition of the same losses; never more than `total`."""
         accountant = ApproximateAccountant(relation, delta=delta)
-        for loss in self._losses:
-            if loss.relation is relation and loss.model is model:
-                accountant.compose(loss.event)
+        for entry in self.entries:
+            if entry.relation is relation and entry.model is model:
+                accountant.compose(entry.event)
         return accountant.epsilon
 
     def check(self, losses: Iterable[PrivacyLoss]) -> None:
@@ -183,22 +200,11 @@ class Ledger:
             BudgetExceededError, PrivacyError: as `check`; then nothing is charged.
         """
         self.check((loss,))
-        entry = LedgerEntry(
-            person=self._person,
-            session=session,
-            phase=phase,
-            mechanism=loss.mechanism,
-            relation=loss.relation,
-            unit=loss.unit,
-            model=loss.model,
-            claimed=loss.claimed,
-            proven=loss.proven,
-        )
+        entry = LedgerEntry.of(loss, person=self._person, session=session, phase=phase)
         key = (loss.relation, loss.model)
         total = self._totals[key] = self._totals.get(key, 0.0) + loss.proven
         charge = Charge(entry, total, self.remaining)
         self._charges.append(charge)
-        self._losses.append(loss)
         return charge
 
 

@@ -1,0 +1,200 @@
+"""The command line. Heavy imports wait until a command needs them, so that help is there at once.
+
+Exit status: 0, or 1 where a run failed, or 2 where the input was wrong; one line says why, without a traceback.
+"""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from .config import Resolved
+    from .run import Finished
+
+__all__ = ["main"]
+
+_RUN_FAILED, _WRONG_INPUT, _INTERRUPTED = 1, 2, 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="psephos", prog_name="psephos")
+def cli() -> None:
+    """Private collective decisions: votes and surveys in which nobody has to be trusted."""
+
+
+@cli.command()
+@click.argument("scenario")
+@click.option("--transport", metavar="NAME", help="memory, tcp (agents), or array (no agents); the bits are the same.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of the simulated noise.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any scenario value; may be repeated.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="The run's folder (default: below runs/)."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
+@click.option("--record", is_flag=True, help="Also write seed, private inputs and views (simulations only).")
+@click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
+def run(
+    scenario: str,
+    transport: str | None,
+    seed: int | None,
+    settings: tuple[str, ...],
+    out: Path | None,
+    *,
+    as_json: bool,
+    record: bool,
+    pictures: bool,
+) -> None:
+    r"""Run SCENARIO: a shipped name (see `psephos scenarios`) or a TOML file.
+
+    \b
+    psephos run eu-council --transport tcp
+    psephos run consortium --set epsilon=2 --set variant=printed
+    psephos run consortium --set partners=mine.csv --seed 7 --json
+
+    A CSV of partners has the header partner,weight,<candidate>,... and a line for each partner; its candidates
+    replace the scenario's.
+    """
+    from .config import load_scenario, resolve
+    from .folder import RunFolder
+
+    chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
+    resolved = resolve(load_scenario(scenario, [*chosen, *settings]))
+    folder = RunFolder(out if out is not None else _default_folder(resolved.scenario.name))
+    _run(resolved, folder, as_json=as_json, record=record, pictures=pictures)
+
+
+@cli.command()
+def scenarios() -> None:
+    """List the scenarios that come with Psephos."""
+    from .config import load_scenario, shipped_scenarios
+    from .report import make_console, show_scenarios
+
+    loaded = [load_scenario(name) for name in shipped_scenarios()]
+    show_scenarios(make_console(), ((each.name, each.protocol, each.title) for each in loaded))
+
+
+@cli.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--party", metavar="NAME", help="The entries of this party alone.")
+@click.option("--delta", type=float, help="Also show epsilon at this delta, by tighter composition.")
+@click.option("--json", "as_json", is_flag=True, help="Print the entries as JSON lines.")
+def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) -> None:
+    """Show who paid what in RUN, a run's folder."""
+    import msgspec
+
+    from ..protocol.errors import ConfigurationError
+    from .folder import read_ledger
+    from .report import make_console, show_ledger
+
+    entries = read_ledger(run)
+    if party is not None and all(entry.person != party for entry in entries):
+        raise ConfigurationError(field="--party", value=party, allowed="a party with an entry in this ledger")
+    if not entries:
+        click.echo("the ledger is empty: nothing was reported")
+    elif as_json:
+        for entry in entries:
+            if party in {None, entry.person}:
+                click.echo(msgspec.json.encode(entry))
+    else:
+        show_ledger(make_console(), entries, party=party, delta=delta)
+
+
+def main() -> NoReturn:
+    """Run the command line and exit."""
+    try:
+        cli.main(standalone_mode=False)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        _fail("interrupted", status=_INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except Exception as error:
+        from ..protocol.errors import ConfigurationError, PsephosError
+
+        if isinstance(error, ConfigurationError):
+            _fail(str(error), status=_WRONG_INPUT)
+        if isinstance(error, (PsephosError, OSError)):
+            _fail(str(error), status=_RUN_FAILED)
+        raise  # a bug of ours: its traceback is what we want to be sent
+    sys.exit(0)
+
+
+def _run(resolved: "Resolved", folder: Any, *, as_json: bool, record: bool, pictures: bool) -> None:
+    import msgspec
+
+    from .progress import watch
+    from .report import make_console
+    from .run import run_in_folder
+
+    console = make_console()
+    if not as_json:
+        _show_beginning(console, resolved)
+    shown = None if as_json else console
+    with watch(console=shown, errors=make_console(stderr=True), num_parties=len(resolved.names)) as watcher:
+        finished = run_in_folder(
+            resolved,
+            folder,
+            record=record,
+            pictures=pictures,
+            listener=watcher.on_effect,
+            on_progress=watcher.poll,
+        )
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(finished.result), indent=2))
+        return
+    _show_end(console, resolved, finished)
+    console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
+
+
+def _show_beginning(console: "Console", resolved: "Resolved") -> None:
+    from .report import show_heading
+
+    scenario, protocol = resolved.scenario, resolved.protocol
+    facts = [
+        f"{len(resolved.names):,} {protocol.client_role}s",
+        f"protocol {protocol.name}",
+        *([f"variant {protocol.parameters.variant}"] if hasattr(protocol.parameters, "variant") else []),
+        {"array": "arrays, no agents"}.get(scenario.transport, f"agents over {scenario.transport}"),
+        f"{scenario.noise} noise",
+    ]
+    title = scenario.title or scenario.name
+    show_heading(console, title=title, facts=facts, description=scenario.description, trust=scenario.trust)
+
+
+def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") -> None:
+    from .report import show_outcome, show_privacy
+
+    protocol, record = resolved.protocol, finished.record
+    heard = len(resolved.names) - len(record.endings)
+    console.print(f"  {'release':<12} the outcome, to {heard:,} {protocol.client_role}s\n")
+    show_outcome(console, record.outcome, truth=finished.truth)
+    console.print()
+    show_privacy(console, protocol)
+    if record.endings:
+        name, error = next(iter(record.endings.items()))
+        console.print(f"\n  {len(record.endings)} did not hear the outcome; {name}: {error}", style="yellow")
+
+
+def _default_folder(name: str) -> Path:
+    """Return a folder below runs/ that does not exist yet."""
+    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    number = 1
+    path = Path("runs") / stem
+    while path.exists():
+        number += 1
+        path = Path("runs") / f"{stem}-{number}"
+    return path
+
+
+def _fail(message: str, *, status: int) -> NoReturn:
+    click.echo(f"psephos: {message}", err=True)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

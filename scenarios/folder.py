@@ -1,0 +1,161 @@
+"""The folder that a run leaves: everything shown anywhere is computed from it.
+
+| file | holds |
+|---|---|
+| `scenario.json` | the scenario with what was set, and how it ran; `psephos run` takes it again |
+| `events.jsonl` | structlog events, in order |
+| `ledger.jsonl` | every privacy loss |
+| `result.json` | the outcome; the same bytes for the same seed on every path |
+| `estimates.csv`, `estimates.svg`, `estimates.png` | the outcome as a table and as a picture |
+| `private/` | only with `--record`, only for simulations: the seed, every private input, every party's view |
+"""
+
+import contextlib
+import csv
+import logging
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import msgspec
+import structlog
+
+from ..agents.events import Log
+from ..protocol.errors import ConfigurationError
+from ..protocol.privacy import LedgerEntry
+from ..protocol.views import View, describe
+
+__all__ = ["RunFolder", "open_event_log", "read_ledger"]
+
+_WARNING: Final = "simulation only: holds private inputs and the seed that takes the noise off again"
+_encoder = msgspec.json.Encoder()
+
+
+class _Lines:
+    """A structlog logger that writes encoded lines to a buffered file."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._write = file.write
+
+    def msg(self, line: bytes) -> None:
+        self._write(line + b"\n")
+
+    info = warning = error = msg
+
+
+@contextlib.contextmanager
+def open_event_log(path: Path) -> Generator[Log]:
+    """Yield a structlog logger whose events become lines of JSON in `path`."""
+    with path.open("wb", buffering=1 << 16) as file:
+        yield structlog.wrap_logger(
+            _Lines(file),
+            processors=[
+                structlog.processors.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+                structlog.processors.EventRenamer("event"),
+                _render,
+            ],
+            wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+            cache_logger_on_first_use=True,
+        )
+
+
+def _render(_logger: object, _method: str, event: Mapping[str, Any]) -> bytes:
+    return _encoder.encode(event)
+
+
+class RunFolder:
+    """Writes one run's folder.
+
+    Args:
+        path: a folder that does not exist yet or is empty; made with its parents.
+
+    Raises:
+        ConfigurationError: it holds something, or cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            occupied = any(path.iterdir())
+        except OSError as error:
+            raise ConfigurationError(
+                field="--out", value=str(path), allowed=f"a folder to write to ({error})"
+            ) from None
+        if occupied:
+            raise ConfigurationError(field="--out", value=str(path), allowed="a new or an empty folder")
+        self.path = path
+
+    @property
+    def events(self) -> Path:
+        """Where the event log goes."""
+        return self.path / "events.jsonl"
+
+    def write_json(self, name: str, value: object) -> None:
+        """Write one value as indented JSON."""
+        self._write(name, msgspec.json.format(_encoder.encode(value), indent=2) + b"\n")
+
+    def write_ledger(self, entries: Iterable[LedgerEntry]) -> None:
+        """Write every privacy loss, a line each."""
+        with (self.path / "ledger.jsonl").open("wb") as file:
+            file.writelines(_encoder.encode(entry) + b"\n" for entry in entries)
+
+    def write_table(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """Write rows with the same keys as CSV."""
+        with (self.path / name).open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+    def write_recording(self, recording: Mapping[str, object], views: Iterable[View]) -> None:
+        """Write what only a simulation may write: seed, private inputs, views."""
+        (self.path / "private").mkdir()
+        self.write_json("private/simulation.json", {"warning": _WARNING, **recording})
+        with (self.path / "private" / "views.jsonl").open("wb") as file:
+            file.write(_encoder.encode({"warning": _WARNING}) + b"\n")
+            for view in views:
+                file.writelines(_encoder.encode(line) + b"\n" for line in _lines_of(view))
+
+    def _write(self, name: str, data: bytes) -> None:
+        (self.path / name).write_bytes(data)
+
+
+def _lines_of(view: View) -> Generator[dict[str, object]]:
+    """Yield a view: who saw it, then what was seen, in order."""
+    yield {"party": view.party, "side": view.side.value, "session": view.session, "private_row": view.private_row}
+    for step, seen in enumerate(view.observations):
+        message = None if seen.message is None else describe(seen.message)
+        yield {
+            "party": view.party,
+            "step": step,
+            "happening": seen.happening.value,
+            "peer": seen.peer,
+            "message": message,
+        }
+
+
+def read_ledger(run: Path) -> list[LedgerEntry]:
+    """Return the entries of a run's ledger.
+
+    Args:
+        run: the run's folder.
+
+    Raises:
+        ConfigurationError: there is no ledger, or a line is none of a ledger's.
+    """
+    path = run / "ledger.jsonl"
+    decoder = msgspec.json.Decoder(LedgerEntry)
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        allowed = f"the folder of a run ({error.strerror}: {path})"
+        raise ConfigurationError(field="RUN", value=str(run), allowed=allowed) from None
+    entries: list[LedgerEntry] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            entries.append(decoder.decode(line))
+        except msgspec.DecodeError as error:
+            allowed = f"a ledger's entry ({error})"
+            shown = line[:80].decode(errors="replace")
+            raise ConfigurationError(field=f"{path.name} line {number}", value=shown, allowed=allowed) from None
+    return entries

@@ -1,0 +1,141 @@
+"""The parties of a scenario: from a CSV file, from a generator, or written down in the scenario.
+
+A file has a header: the role's name (partner, voter), then the protocol's columns. Every fault is named with its
+line before anything runs.
+"""
+
+import csv
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.errors import ConfigurationError
+from ..protocol.phases import Entries, Inputs, PhasedProtocol
+from ..protocol.roles import check_party_name
+from .generators import generate
+
+if TYPE_CHECKING:
+    from .config import Scenario
+
+__all__ = ["PartiesTable", "read_parties"]
+
+
+@dataclasses.dataclass(frozen=True)
+class PartiesTable:
+    """Names and entries, in roster order.
+
+    Args:
+        names: the parties.
+        table: the other columns.
+        lines: where each party stands in its file; empty where there is none.
+        source: what to call that in errors.
+    """
+
+    names: Sequence[str]
+    table: Mapping[str, Entries]
+    lines: Sequence[int] = ()
+    source: str = ""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the parties were read from a file, and may be real."""
+        return bool(self.lines)
+
+    def locate(self, encode: Callable[[Mapping[str, Entries]], Inputs]) -> Inputs:
+        """Return `encode(table)`, its errors naming the line of the file rather than the row.
+
+        Raises:
+            ConfigurationError: what `encode` raises.
+        """
+        try:
+            return encode(self.table)
+        except ConfigurationError as error:
+            row = re.search(r"(.*) in row (\d+)$", error.field)
+            if row is None:
+                raise
+            number = int(row[2])
+            where = f"{self.source} line {self.lines[number - 1]}" if self.lines else self.names[number - 1]
+            raise ConfigurationError(field=f"{row[1]} ({where})", value=error.value, allowed=error.allowed) from None
+
+
+def read_parties(
+    parties: str | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    *,
+    scenario: "Scenario",
+    protocol: type[PhasedProtocol[Any, Any]],
+) -> PartiesTable:
+    """Return the parties that a scenario names.
+
+    Raises:
+        ConfigurationError: a file cannot be read, a column or an entry is missing, a party is named twice.
+    """
+    role = protocol.client_role
+    match parties:
+        case str():
+            return _read_file(Path(parties), role)
+        case Mapping():
+            count, table = generate(protocol, parties, parameters=scenario.parameters)
+            return PartiesTable([f"{role}-{number}" for number in range(1, count + 1)], table)
+        case _:
+            return _from_rows(parties, role)
+
+
+def _from_rows(rows: Sequence[Mapping[str, Any]], role: str) -> PartiesTable:
+    if not rows:
+        raise ConfigurationError(field=f"{role}s", value="none", allowed=f"a file, a generator, or at least one {role}")
+    columns = list(rows[0])
+    for number, row in enumerate(rows, start=1):
+        if set(row) != set(columns) or role not in row:
+            allowed = f"{role} and the columns of the first: {', '.join(columns)}"
+            raise ConfigurationError(field=f"{role}s[{number}]", value=sorted(row), allowed=allowed)
+    names = _check_names([str(row[role]) for row in rows], role, lines=())
+    return PartiesTable(names, {column: [row[column] for row in rows] for column in columns if column != role})
+
+
+def _read_file(path: Path, role: str) -> PartiesTable:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            header = [name.strip() for name in next(reader, list[str]())]
+            _check_header(header, path, role)
+            rows: list[list[str]] = []
+            lines: list[int] = []
+            for row in reader:
+                if not row:
+                    continue  # a blank line
+                if len(row) != len(header):
+                    allowed = f"{len(header)} entries: {', '.join(header)}"
+                    raise ConfigurationError(field=f"{path.name} line {reader.line_num}", value=row, allowed=allowed)
+                rows.append(row)
+                lines.append(reader.line_num)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ConfigurationError(field=f"{role}s", value=str(path), allowed=f"a readable CSV file ({error})") from None
+    if not rows:
+        raise ConfigurationError(field=f"{role}s", value=str(path), allowed=f"a file with at least one {role}")
+    entries = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+    names = _check_names([name.strip() for name in entries.pop(role)], role, lines=lines)
+    return PartiesTable(names, entries, lines, path.name)
+
+
+def _check_header(header: Sequence[str], path: Path, role: str) -> None:
+    for number, name in enumerate(header):
+        if not name or name in header[:number]:
+            allowed = "a header of distinct, non-empty names"
+            raise ConfigurationError(field=f"{path.name} line 1", value=name, allowed=allowed)
+    if role not in header:
+        allowed = f"a header with the column {role!r}"
+        raise ConfigurationError(field=f"{path.name} line 1", value=list(header), allowed=allowed)
+
+
+def _check_names(names: Sequence[str], role: str, *, lines: Sequence[int]) -> Sequence[str]:
+    """Return the names, or say which one is taken twice or cannot name a party."""
+    places: dict[str, int] = {}
+    for place, name in enumerate(names):
+        where = f"{role} (line {lines[place]})" if lines else role
+        check_party_name(name, field=where)
+        if places.setdefault(name, place) != place:
+            first = f"line {lines[places[name]]}" if lines else f"row {places[name] + 1}"
+            raise ConfigurationError(field=where, value=name, allowed=f"named once (it is also in {first})")
+    return names

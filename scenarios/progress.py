@@ -1,0 +1,74 @@
+"""What is seen while a session runs: a line as each phase closes, and a bar while one is open.
+
+The bar is for people: it goes to standard error and only where that is a terminal.
+"""
+
+import contextlib
+from collections.abc import Callable, Generator
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from ..protocol.effects import Closed, Effect, Opened
+from .report import show_phase
+
+__all__ = ["Watcher", "watch"]
+
+
+class Watcher:
+    """Shows one session.
+
+    Args:
+        console: where a phase's line goes as it closes; None for nowhere.
+        progress: the bars; None where nobody watches.
+        num_parties: on the roster.
+    """
+
+    def __init__(self, console: Console | None, progress: Progress | None, *, num_parties: int) -> None:
+        self._console = console
+        self._progress = progress
+        self._num_parties = num_parties
+        self._bars: dict[str, TaskID] = {}
+
+    def on_effect(self, effect: Effect) -> None:
+        """Take note of an effect of the server's machine."""
+        match effect:
+            case Opened(phase, num_asked):
+                self.on_progress(phase, 0, num_asked)
+            case Closed():
+                if self._progress is not None and effect.phase in self._bars:
+                    self._progress.remove_task(self._bars.pop(effect.phase))
+                if self._console is not None:
+                    show_phase(self._console, effect, num_parties=self._num_parties)
+            case _:
+                pass
+
+    def on_progress(self, phase: str, received: int, outstanding: int) -> None:
+        """Move the open phase's bar."""
+        if self._progress is None:
+            return
+        if phase not in self._bars:
+            self._bars[phase] = self._progress.add_task(phase, total=received + outstanding)
+        self._progress.update(self._bars[phase], completed=received, total=received + outstanding)
+
+    @property
+    def poll(self) -> Callable[[str, int, int], None] | None:
+        """`on_progress`, if there is a bar to move."""
+        return None if self._progress is None else self.on_progress
+
+
+@contextlib.contextmanager
+def watch(*, console: Console | None, errors: Console, num_parties: int) -> Generator[Watcher]:
+    """Yield what shows a session while it runs.
+
+    Args:
+        console: for a line as each phase closes; None for none.
+        errors: for the bars, on standard error.
+        num_parties: on the roster.
+    """
+    if not errors.is_terminal:
+        yield Watcher(console, None, num_parties=num_parties)
+        return
+    columns = (TextColumn("  {task.description:<12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=errors, transient=True) as progress:
+        yield Watcher(console, progress, num_parties=num_parties)
