@@ -28,6 +28,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/run.py
 
 docs: .venv/installed
+	$(BIN)/pip install --quiet --group docs
 	$(BIN)/python docs/build.py
 
 mutate: .venv/installed

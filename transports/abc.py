@@ -6,17 +6,15 @@ bounded amount; beyond that, senders wait for the other end to receive.
 
 Who raises what, and when (trio's own exceptions, unwrapped):
 
-| exception | raised by | when |
-|---|---|---|
-| `trio.ClosedResourceError` | send, receive, accept | this end closed it, before or during the call |
-| `trio.BrokenResourceError` | send | the other end closed, or the network failed |
-| `trio.BrokenResourceError` | receive | the network failed, or the bytes ended inside a payload |
-| `trio.EndOfChannel` | receive | the other end closed, and everything that it had sent was received |
-| `trio.BusyResourceError` | send, receive | another task is in the same call |
-| `trio.WouldBlock` | send_nowait | sending would wait; nothing was sent |
-| `ValueError` | send, send_nowait | a payload exceeds the limit; nothing was sent |
-| `MalformedMessageError` | receive | the peer announced a payload above the limit; the channel is useless now |
-| `OSError` | open_listener, connect | the operating system's: the address is taken, unreachable, not ours |
+- `trio.ClosedResourceError`, by send, receive and accept: this end closed it, before or during the call.
+- `trio.BrokenResourceError`, by send: the other end closed, or the network failed.
+- `trio.BrokenResourceError`, by receive: the network failed, or the bytes ended inside a payload.
+- `trio.EndOfChannel`, by receive: the other end closed, and everything that it had sent was received.
+- `trio.BusyResourceError`, by send and receive: another task is in the same call.
+- `trio.WouldBlock`, by send_nowait: sending would wait; nothing was sent.
+- `ValueError`, by send and send_nowait: a payload exceeds the limit; nothing was sent.
+- `MalformedMessageError`, by receive: the peer announced a payload above the limit; the channel is useless now.
+- `OSError`, by open_listener and connect: the operating system's; the address is taken, unreachable, not ours.
 
 A network brings news late: the first sends after the other end has closed may succeed, and an end that closes with
 payloads unread may break the channel where it would else have ended.
