@@ -39,18 +39,20 @@ clean:
 	rm -rf .venv build *.egg-info
 
 .venv/installed: .venv/dependencies .venv/files
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable . --config-settings editable_mode=strict
+	@PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable . \
+		--config-settings editable_mode=strict
 	@touch $@
 
 .venv/dependencies: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Psephos needs Python 3.11 or newer: make PYTHON=... ")'
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'setuptools>=77' wheel
-	$(BIN)/pip install --quiet '.[pictures]' --group dev
+	@echo 'Setting up .venv: about a minute, once.'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'setuptools>=77' wheel
+	@$(BIN)/pip install --quiet '.[pictures]' --group dev
 	@touch $@
 
-# Rewritten only when the list of files has changed.
+# Rewritten only when the list of files has changed, or the links are gone.
 .venv/files: FORCE | .venv/dependencies
-	@echo '$(FILES)' | cmp -s - $@ || echo '$(FILES)' > $@
+	@test -d build && echo '$(FILES)' | cmp -s - $@ || echo '$(FILES)' > $@
 
 FORCE:

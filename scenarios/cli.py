@@ -167,11 +167,11 @@ def _show_beginning(console: "Console", resolved: "Resolved") -> None:
 
 
 def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") -> None:
-    from .report import show_outcome, show_privacy
+    from .report import show_outcome, show_privacy, show_release
 
     protocol, record = resolved.protocol, finished.record
     heard = len(resolved.names) - len(record.endings)
-    console.print(f"  {'release':<12} the outcome, to {heard:,} {protocol.client_role}s\n")
+    show_release(console, num_heard=heard, role=protocol.client_role)
     show_outcome(console, record.outcome, truth=finished.truth)
     console.print()
     show_privacy(console, protocol)

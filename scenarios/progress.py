@@ -71,4 +71,6 @@ def watch(*, console: Console | None, errors: Console, num_parties: int) -> Gene
         return
     columns = (TextColumn("  {task.description:<12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True) as progress:
-        yield Watcher(console, progress, num_parties=num_parties)
+        # On one and the same terminal, lines must go through the bars' console, which keeps the two apart.
+        lines = progress.console if console is not None and console.is_terminal else console
+        yield Watcher(lines, progress, num_parties=num_parties)

@@ -25,11 +25,12 @@ __all__ = [
     "show_outcome",
     "show_phase",
     "show_privacy",
+    "show_release",
     "show_scenarios",
 ]
 
 _WIDTH_WHEN_PIPED = 110
-_LARGE = 1000
+_LARGE = 100
 _MODELS = {
     "local": "local model: against everybody else, all colluding",
     "central": "central model: against whoever sees the release; the aggregator is trusted",
@@ -52,7 +53,7 @@ def show_heading(console: Console, *, title: str, facts: Sequence[str], descript
     for label, text in (("", description), ("Trust: ", trust)):
         if text.strip():
             console.print()
-            console.print(Text(label, style="bold") + Text(" ".join(text.split()), style="dim"))
+            console.print(Text.assemble((label, "bold"), (" ".join(text.split()), "dim")))
     console.print()
 
 
@@ -60,10 +61,15 @@ def show_phase(console: Console, closed: Closed, *, num_parties: int) -> None:
     """Print one line as a phase closes: how many reported, and what it publishes."""
     verb = "joined" if closed.phase == JOIN else "reported"
     of_all = "" if not closed.num_missing else f" of {num_parties:,}"
-    line = Text(f"  {closed.phase:<12}", style="bold") + Text(f" {closed.num_received:,}{of_all} {verb}")
+    line = Text.assemble((f"  {closed.phase:<12}", "bold"), f" {closed.num_received:,}{of_all} {verb}")
     if isinstance(closed.outcome, WeightsOutcome):
-        line += Text(", approximate quota ") + _estimate(closed.outcome.quota)
+        line.append(", approximate quota ").append_text(_estimate(closed.outcome.quota))
     console.print(line)
+
+
+def show_release(console: Console, *, num_heard: int, role: str) -> None:
+    """Print the last line of a session: who was told."""
+    console.print(Text.assemble(("  release     ", "bold"), f" told to {num_heard:,} {role}s\n"))
 
 
 def show_outcome(console: Console, outcome: msgspec.Struct, *, truth: Mapping[str, float] | None) -> None:
@@ -176,6 +182,7 @@ def _show_votes(console: Console, outcome: Outcome, truth: Mapping[str, float] |
         table.add_row(*cells)
     console.print(table)
     if outcome.weight_counts:
+        console.print()
         weights = _table("Weight", "Partners")
         for count in outcome.weight_counts:
             possible = "" if count.projected is None else f"   (possible: {count.projected:,.1f})"

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from ..errors import ConfigurationError
-from ..mechanisms import MAX_EPSILON
+from ..mechanisms import check_epsilon
 
 __all__ = ["Parameters"]
 
@@ -145,12 +145,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigurationError(
                 field="weight_collection", value="per_candidate", allowed="'once' where weights are public"
             )
-        losses = [("epsilon", self.epsilon), ("epsilon_opinion", self.epsilon_opinion)]
+        check_epsilon(self.epsilon)
+        # The halves of a small epsilon may be too small, so what is paid is checked rather than what was given.
+        check_epsilon(self.loss_of_opinion, field="epsilon_opinion")
         if not self.public_weights:
-            losses.append(("epsilon_weight", self.epsilon_weight))
-        for field, loss in losses:
-            if loss is not None and not 0 < loss <= MAX_EPSILON:
-                raise ConfigurationError(field=field, value=loss, allowed=f"in (0, {MAX_EPSILON:g}]")
+            check_epsilon(self.loss_of_weight, field="epsilon_weight")
 
     def _check_quota(self) -> None:
         if self.quota is not None and self.quota_fraction is not None:

@@ -2,13 +2,15 @@
 
 from .discrete_laplace import DiscreteLaplace, laplace_grid
 from .mechanism import FiniteMechanism, Mechanism
-from .randomized_response import MAX_EPSILON, GeneralizedRandomizedResponse
+from .randomized_response import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, check_epsilon
 
 __all__ = [
     "MAX_EPSILON",
+    "MIN_EPSILON",
     "DiscreteLaplace",
     "FiniteMechanism",
     "GeneralizedRandomizedResponse",
     "Mechanism",
+    "check_epsilon",
     "laplace_grid",
 ]

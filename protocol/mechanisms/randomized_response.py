@@ -15,11 +15,19 @@ from ..errors import ConfigurationError
 from ..privacy.events import RandomizedResponse
 from .mechanism import FiniteMechanism, check_batch
 
-__all__ = ["MAX_EPSILON", "GeneralizedRandomizedResponse"]
+__all__ = ["MAX_EPSILON", "MIN_EPSILON", "GeneralizedRandomizedResponse", "check_epsilon"]
 
 # A uniform of the simulation has 53 bits. Beyond this, a lie would be rarer than such a uniform can express,
 # and the simulated law would no longer be the stated one.
 MAX_EPSILON = 30.0
+# Below this, p and 1/k would differ by less than p's own rounding, and rounding would decide how private the law is.
+MIN_EPSILON = 1e-9
+
+
+def check_epsilon(epsilon: float, *, field: str = "epsilon") -> None:
+    """Raise ConfigurationError unless `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`."""
+    if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
+        raise ConfigurationError(field=field, value=epsilon, allowed=f"in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +37,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
     A value is kept with p = e^ε / (e^ε + k − 1); each other choice has q = 1 / (e^ε + k − 1).
 
     Args:
-        epsilon: 0 < ε ≤ `MAX_EPSILON`, in nats, per value.
+        epsilon: `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`, in nats, per value.
         num_choices: k ≥ 2.
 
     Attributes:
@@ -53,8 +61,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
     lie_probability: float = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        if not 0 < self.epsilon <= MAX_EPSILON:
-            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=f"in (0, {MAX_EPSILON:g}]")
+        check_epsilon(self.epsilon)
         if self.num_choices < 2:  # noqa: PLR2004  one choice has nothing to hide
             raise ConfigurationError(field="num_choices", value=self.num_choices, allowed="at least 2")
         others = self.num_choices - 1
