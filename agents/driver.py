@@ -52,7 +52,7 @@ class Timed(Protocol):
 class EffectListener(Protocol):
     """Is told of every effect, after it was acted on: progress bars, recorders."""
 
-    def __call__(self, effect: Effect) -> None:
+    def __call__(self, effect: Effect, /) -> None:
         """Take note of one effect; must not wait or raise."""
         ...
 

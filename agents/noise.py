@@ -49,8 +49,12 @@ class SecureNoise:
 
         Raises:
             ConfigurationError: no exact sampler is known for the mechanism.
+            ValueError: a value is out of range; a sampler might take that for something else.
         """
         del protocol, phase, place
+        low, high = mechanism.value_range
+        if not all(low <= value <= high for value in values):
+            raise ValueError(f"values must be in [{low}, {high}]")  # they are private: not shown
         sampler = self._samplers.get(mechanism)
         if sampler is None:
             maker = self._makers.get(type(mechanism))

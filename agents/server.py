@@ -8,7 +8,7 @@ import trio
 from ..protocol.errors import RemoteProtocolError
 from ..protocol.messages import Abort, Hello, decode, encode
 from ..protocol.phases import PhasedProtocol
-from ..protocol.roles import Side
+from ..protocol.roles import MAX_PARTY_NAME_LENGTH, Side
 from ..protocol.server_machine import PhaseRules, Roster, ServerMachine, SessionResult
 from ..protocol.states import SESSION
 from ..protocol.views import View
@@ -22,8 +22,6 @@ __all__ = ["Aggregator", "CloudServer", "Server"]
 # A connection that has not said Hello by then is closed; sessions may last longer than anybody needs to greet.
 _HELLO_SECONDS: Final = 60.0
 _REFUSAL_SECONDS: Final = 5.0
-# Of a reason that may quote what a stranger sent.
-_MAX_REASON_CHARACTERS: Final = 1000
 
 
 class Server:
@@ -168,19 +166,19 @@ class Server:
         return None
 
     async def _refuse(self, channel: Channel, error: RemoteProtocolError) -> None:
-        reason = str(error)[:_MAX_REASON_CHARACTERS]
+        abort = Abort.because(error)  # whose reason is short, whatever a stranger sent
         if self._log is not None:
             self._log.warning(
                 "connection_refused",
                 session=self._session,
                 party=self.role,
-                peer=(error.sender or channel.peer)[:_MAX_REASON_CHARACTERS],
+                peer=(error.sender or channel.peer)[:MAX_PARTY_NAME_LENGTH],
                 error=type(error).__name__,
-                reason=reason,
+                reason=abort.reason,
             )
         with trio.move_on_after(_REFUSAL_SECONDS):
             try:
-                await channel.send([encode(Abort(reason=reason))])
+                await channel.send([encode(abort)])
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return
 

@@ -20,8 +20,9 @@ from .errors import (
     RemoteProtocolError,
     SessionAborted,
     UnexpectedMessageError,
+    quote,
 )
-from .messages import PROTOCOL_VERSION, Abort, Hello, Message, Release, Report, Request, Welcome
+from .messages import PROTOCOL_VERSION, Abort, Hello, Message, Release, Report, Request, Welcome, decode_payload
 from .phases import PhasedProtocol
 from .privacy import Ledger
 from .randomness import NoiseSource
@@ -33,6 +34,7 @@ __all__ = ["ClientMachine"]
 
 _TABLE = CONVERSATION[Side.CLIENT]
 _encoder = msgspec.msgpack.Encoder()
+_PLAIN = msgspec.msgpack.Decoder(dict[str, object])
 
 
 class ClientMachine:
@@ -167,8 +169,11 @@ class ClientMachine:
 
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
         """Take note that the server sent bytes that are no message."""
-        del sender
-        return self._blame(error) if _TABLE[self._state] else []
+        if not _TABLE[self._state]:
+            return []
+        if self._view is not None:
+            self._view.record(Happening.FAULT, sender, reason=str(error))
+        return self._blame(error)
 
     def _on_welcome(self, message: Welcome) -> list[Effect]:
         if Move.WELCOME not in _TABLE[self._state]:
@@ -219,11 +224,13 @@ class ClientMachine:
     def _on_release(self, message: Release) -> list[Effect]:
         if Move.RELEASE not in _TABLE[self._state]:
             return self._blame(self._unexpected(message))
+        decoder = self._protocol.outcome_decoder
         try:
-            outcome = msgspec.msgpack.decode(message.payload, type=self._protocol.outcome_type)
-        except msgspec.DecodeError as error:
-            reason = f"{self._server}'s release is no {self._protocol.outcome_type.__name__}: {error}"
-            return self._blame(MalformedMessageError(reason, sender=self._server, role="client"))
+            problem = f"{self._server}'s release is no {self._protocol.outcome_type.__name__}"
+            outcome = decode_payload(message.payload, decoder, sender=self._server, problem=problem)
+        except MalformedMessageError as error:
+            error.role, error.state, error.message_type = "client", self._state.value, "Release"
+            return self._blame(error)
         self._move(Move.RELEASE)
         return [Finish(outcome)]
 
@@ -238,7 +245,7 @@ class ClientMachine:
     def _blame(self, error: ProtocolError) -> list[Effect]:
         """End the session because the server erred; tell it so."""
         self._move(Move.BREAK)
-        return [self._send(Abort(reason=str(error))), Fail(error)]
+        return [self._send(Abort.because(error)), Fail(error)]
 
     def _leave(self, error: PrivacyError) -> list[Effect]:
         """End the session because the ledger refused. The server learns that, and no number of the ledger's."""
@@ -269,11 +276,13 @@ class ClientMachine:
 
     def _difference(self, offered: msgspec.Raw) -> str:
         """Say where the server's parameters differ; they are public on both sides."""
-        agreed = msgspec.msgpack.decode(self._protocol.encoded_parameters, type=dict[str, object])
+        agreed = _PLAIN.decode(self._protocol.encoded_parameters)
         try:
-            other = msgspec.msgpack.decode(offered, type=dict[str, object])
-        except msgspec.DecodeError:
+            other = decode_payload(offered, _PLAIN, sender=self._server, problem="")
+        except MalformedMessageError:
             return "they cannot be read"
-        names = sorted(agreed.keys() | other.keys())
-        differing = [name for name in names if agreed.get(name) != other.get(name)]
-        return "; ".join(f"{name} is {other.get(name)!r}, agreed {agreed.get(name)!r}" for name in differing)
+        differing = [name for name in sorted(agreed.keys() | other.keys()) if agreed.get(name) != other.get(name)]
+        if not differing:
+            return "they are encoded differently"
+        shown = (f"{name[:40]} is {quote(other.get(name))}, agreed {quote(agreed.get(name))}" for name in differing)
+        return "; ".join(shown)

@@ -21,10 +21,19 @@ __all__ = [
     "SessionAborted",
     "UnexpectedMessageError",
     "UnsupportedEventError",
+    "quote",
 ]
 
+# So much of what somebody else wrote is shown; a sentence that quotes a megabyte could not be sent, or read.
+MAX_QUOTED_CHARACTERS = 120
 # So many missing parties are spelled out in a sentence; the attribute holds all of them.
 MAX_NAMES_IN_A_SENTENCE = 12
+
+
+def quote(value: object) -> str:
+    """Return `repr(value)`, cut where it is long: for sentences that quote a peer."""
+    text = repr(value)
+    return text if len(text) <= MAX_QUOTED_CHARACTERS else f"{text[:MAX_QUOTED_CHARACTERS]}... ({len(text)} characters)"
 
 
 class PsephosError(Exception):
@@ -182,4 +191,4 @@ class ConfigurationError(PsephosError, ValueError):
         self.field = field
         self.value = value
         self.allowed = allowed
-        super().__init__(f"{field} must be {allowed}, got {value!r}")
+        super().__init__(f"{field} must be {allowed}, got {quote(value)}")

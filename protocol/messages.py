@@ -5,15 +5,16 @@ travels as raw msgpack and is decoded only by the side that knows the phase. `en
 only way to the wire: MessagePack arrays, tagged by message type, limited in size.
 """
 
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
-from .errors import MalformedMessageError
+from .errors import MalformedMessageError, QuorumError
 
 __all__ = [
     "MAX_MESSAGE_BYTES",
     "MAX_NAMES_IN_ABORT",
+    "MAX_REASON_CHARACTERS",
     "PROTOCOL_VERSION",
     "Abort",
     "Hello",
@@ -23,6 +24,7 @@ __all__ = [
     "Request",
     "Welcome",
     "decode",
+    "decode_payload",
     "encode",
 ]
 
@@ -34,6 +36,15 @@ MAX_MESSAGE_BYTES: Final = 1 << 20
 
 MAX_NAMES_IN_ABORT: Final = 1000
 """Parties named in one `Abort`; the rest are counted, so that the message stays below the limit."""
+
+
+MAX_REASON_CHARACTERS: Final = 1000
+"""Of an `Abort`'s reason."""
+
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises for bytes that somebody made up: other types, other text, nesting without end."""
+
+DecodedT = TypeVar("DecodedT")
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbid_unknown_fields=True):
@@ -86,6 +97,21 @@ class Abort(msgspec.Struct, frozen=True, array_like=True, tag=6, forbid_unknown_
     missing: tuple[str, ...] = ()
     num_missing: int = 0
 
+    @classmethod
+    def because(cls, error: Exception) -> "Abort":
+        """Return the message that says why; it fits into a message whatever the error quotes."""
+        reason = str(error)[:MAX_REASON_CHARACTERS]
+        if not isinstance(error, QuorumError):
+            return cls(reason=reason)
+        return cls(
+            reason=reason,
+            phase=error.phase,
+            received=error.received,
+            required=error.required,
+            missing=error.missing[:MAX_NAMES_IN_ABORT],
+            num_missing=error.num_missing,
+        )
+
 
 Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort
 
@@ -121,6 +147,26 @@ def decode(payload: bytes, *, sender: str | None = None) -> Message:
         raise MalformedMessageError(reason, sender=sender)
     try:
         return _decoder.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         reason = f"{sender or 'a peer'} sent {len(payload)} bytes that are no message: {error}"
         raise MalformedMessageError(reason, sender=sender) from None
+
+
+def decode_payload(
+    payload: msgspec.Raw, decoder: msgspec.msgpack.Decoder[DecodedT], *, sender: str, problem: str
+) -> DecodedT:
+    """Return what a message carries.
+
+    Args:
+        payload: of a message.
+        decoder: of the type that is declared.
+        sender: the peer's name, for the error.
+        problem: what to say of bytes that are something else.
+
+    Raises:
+        MalformedMessageError: it is something else.
+    """
+    try:
+        return decoder.decode(payload)
+    except _UNREADABLE as error:
+        raise MalformedMessageError(f"{problem}: {error}", sender=sender) from None

@@ -140,16 +140,22 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     """Parameters that describe a table's columns: another table brings its own (see `complete`)."""
 
     def __init__(self, parameters: ParametersT) -> None:
-        self.parameters = parameters
+        # Equal parameters must have equal bytes: 1 for 1.0 and a list for a tuple are put right here.
+        try:
+            self.parameters = msgspec.convert(msgspec.to_builtins(parameters), type(parameters))
+        except msgspec.ValidationError as error:
+            if isinstance(error.__cause__, ConfigurationError):  # raised by the parameters themselves
+                raise error.__cause__ from None
+            allowed = f"of the declared types ({error})"
+            raise ConfigurationError(field="parameters", value=parameters, allowed=allowed) from None
 
     @functools.cached_property
     def phases(self) -> tuple[Phase, ...]:
         """The phases, in order; at least one."""
         phases = tuple(self.make_phases())
-        if not phases or len({phase.name for phase in phases}) < len(phases):
-            raise ConfigurationError(
-                field="phases", value=[phase.name for phase in phases], allowed="at least one, with distinct names"
-            )
+        names = [phase.name for phase in phases]
+        if not phases or len(set(names)) < len(phases):
+            raise ConfigurationError(field="phases", value=names, allowed="at least one, with distinct names")
         return phases
 
     @functools.cached_property
@@ -161,6 +167,11 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def encoded_parameters(self) -> msgspec.Raw:
         """The parameters as every `Welcome` carries them; equal parameters have equal bytes."""
         return msgspec.Raw(msgspec.msgpack.encode(self.parameters))
+
+    @functools.cached_property
+    def outcome_decoder(self) -> msgspec.msgpack.Decoder[msgspec.Struct]:
+        """Decodes and checks the outcome that a `Release` carries."""
+        return msgspec.msgpack.Decoder(self.outcome_type)
 
     @abc.abstractmethod
     def make_phases(self) -> Iterable[Phase]:

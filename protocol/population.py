@@ -5,7 +5,7 @@ through the same mechanisms, and tallies merge exactly in any order.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -52,7 +52,7 @@ def draw_reports(phase: Phase, rows: IntArray, *, noise: SimulatedNoise, protoco
 
 
 def run_population(
-    protocol: PhasedProtocol[msgspec.Struct, OutcomeT],
+    protocol: PhasedProtocol[Any, OutcomeT],
     inputs: Inputs,
     *,
     noise: SimulatedNoise,
@@ -69,11 +69,13 @@ def run_population(
         batch_rows: rows at a time; the result does not depend on it.
 
     Raises:
-        ValueError: there is no party, or a value is out of its mechanism's range.
+        ValueError: there is no party, `batch_rows` is below 1, or a value is out of its mechanism's range.
 
     Privacy:
         None: a simulation's seed takes its noise off again.
     """
+    if batch_rows < 1:
+        raise ValueError(f"batch_rows must be at least 1, got {batch_rows}")
     if not len(inputs):
         raise ValueError("a session needs at least one party")
     protocol.check_inputs(inputs)

@@ -125,6 +125,8 @@ class SimulatedNoise:
         self, mechanism: Mechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:
         """Return one report for each value. See `NoiseSource.randomize`."""
+        if not values:
+            return []
         slots = mechanism.slots
         row = self._row(protocol, phase, place, slots * len(values))
         if slots == 1:

@@ -22,9 +22,9 @@ from .errors import (
     QuorumError,
     RemoteProtocolError,
     UnexpectedMessageError,
+    quote,
 )
 from .messages import (
-    MAX_NAMES_IN_ABORT,
     PROTOCOL_VERSION,
     Abort,
     Hello,
@@ -33,6 +33,8 @@ from .messages import (
     Report,
     Request,
     Welcome,
+    decode_payload,
+    encode,
 )
 from .phases import PhasedProtocol
 from .population import tally_batch
@@ -47,6 +49,7 @@ JOIN: Final = "join"
 """What the time before the first phase is called in rules, deadlines and quorum errors."""
 
 _TABLE = CONVERSATION[Side.SERVER]
+_UNDER_WAY: Final = (SessionState.GATHERING, SessionState.COLLECTING)
 _NIL: Final = msgspec.Raw(msgspec.msgpack.encode(None))
 
 
@@ -156,6 +159,7 @@ class ServerMachine:
 
     Raises:
         ConfigurationError: a rule names no phase, or asks for more parties than the roster has.
+        ValueError: the parameters do not fit into a message.
     """
 
     def __init__(
@@ -175,6 +179,8 @@ class ServerMachine:
         self._kind = kind
         self._view = view
         names = (JOIN, *(phase.name for phase in protocol.phases))
+        if JOIN in names[1:]:
+            raise ConfigurationError(field="phase", value=JOIN, allowed="named otherwise")
         given = dict(rules or {})
         if unknown := sorted(set(given) - set(names)):
             raise ConfigurationError(field="rules", value=unknown[0], allowed=f"one of {', '.join(names)}")
@@ -189,6 +195,7 @@ class ServerMachine:
         self._reports: list[dict[int, tuple[int, ...]]] = []
         self._tallies: list[Tally] = []
         self._welcome = Welcome(PROTOCOL_VERSION, protocol.encoded_parameters)
+        encode(self._welcome)  # parameters that do not fit into a message are refused before anybody comes
 
     @property
     def state(self) -> SessionState:
@@ -231,11 +238,11 @@ class ServerMachine:
         )
         for field, given, ours in expected:
             if given != ours:
-                reason = f"this session's {field} is {ours!r}, {hello.party!r} came with {given!r}"
+                reason = f"this session's {field} is {ours!r}, {quote(hello.party)} came with {quote(given)}"
                 raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
         row = self._rows.get(hello.party)
         if row is None:
-            reason = f"{hello.party!r} is not on the roster of session {self._session!r}"
+            reason = f"{quote(hello.party)} is not on the roster of session {self._session!r}"
             raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
         if row.state is not State.NEW:
             reason = f"{hello.party!r} has joined before"
@@ -269,6 +276,8 @@ class ServerMachine:
                     self.admit(message)
                 except RemoteProtocolError as error:
                     return self._drop(row, error)
+                if message.party != sender:
+                    return self._drop(row, self._unexpected(sender, row, message))
                 return self._on_hello(sender, row)
             case Abort():
                 return self._on_departure(row)
@@ -287,11 +296,15 @@ class ServerMachine:
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
         """Take note that a client sent bytes that are no message, or does not read what it is sent."""
         row = self._rows[sender]
-        return self._drop(row, error) if _TABLE[row.state] else []
+        if not _TABLE[row.state]:
+            return []
+        if self._view is not None:
+            self._view.record(Happening.FAULT, sender, reason=str(error))
+        return self._drop(row, error)
 
     def receive_timeout(self, phase: str) -> list[Effect]:
         """Take note that a phase's deadline has passed; nothing if the phase has closed before."""
-        if phase != self._phase_name() or not SESSION[self._state]:
+        if phase != self._phase_name() or self._state not in _UNDER_WAY:
             return []
         if self._view is not None:
             self._view.record(Happening.TIMEOUT, phase)
@@ -308,28 +321,16 @@ class ServerMachine:
         if row.state is State.LATE:
             return []
         payload = bytes(message.payload)
-        if row.state is State.REPORTED:
-            if message.phase != row.num_reports - 1:
-                return self._drop(row, self._unexpected(sender, row, message))
-            if payload == row.payload:
-                return []
-            reason = (
-                f"{sender} reported a second time in phase {self._phase_name()!r}, and differently; the first stands"
-            )
-            error = ConflictingReportError(
-                reason, sender=sender, role="server", state=row.state.value, message_type="Report"
-            )
-            return self._drop(row, error)
-        if message.phase != self._phase:
+        if 0 <= message.phase == row.num_reports - 1:  # the last one again: on its way twice, or asked for by nobody
+            return [] if payload == row.payload else self._drop(row, self._conflict(sender, row, message))
+        if row.state is not State.ASKED or message.phase != self._phase:
             return self._drop(row, self._unexpected(sender, row, message))
+        phase = self._protocol.phases[self._phase]
         try:
-            values = self._protocol.phases[self._phase].decoder.decode(payload)
-        except msgspec.DecodeError as problem:
-            # The reason goes to the log and the peer: it says what is allowed, and a report is not private.
-            reason = f"{sender}'s report in phase {self._phase_name()!r} is not what the phase declares: {problem}"
-            error = MalformedMessageError(
-                reason, sender=sender, role="server", state=row.state.value, message_type="Report"
-            )
+            problem = f"{sender}'s report in phase {phase.name!r} is not what the phase declares"
+            values = decode_payload(message.payload, phase.decoder, sender=sender, problem=problem)
+        except MalformedMessageError as error:
+            error.role, error.state, error.message_type = "server", row.state.value, "Report"
             return self._drop(row, error)
         row.state = _TABLE[row.state][Move.REPORT]
         row.num_reports += 1
@@ -339,10 +340,10 @@ class ServerMachine:
         return self._close_if_complete()
 
     def _on_departure(self, row: _Row) -> list[Effect]:
-        if self._state is SessionState.GATHERING:
+        if self._phase < 0:
             self._num_joined -= row.state is State.JOINED
             self._outstanding -= row.state is State.NEW
-        elif self._state is SessionState.COLLECTING:
+        else:
             self._outstanding -= row.state is State.ASKED
         row.state = _TABLE[row.state][Move.BREAK]
         return self._close_if_complete()
@@ -350,12 +351,12 @@ class ServerMachine:
     def _drop(self, row: _Row, error: RemoteProtocolError) -> list[Effect]:
         """End one client's row for its own fault."""
         party = self._roster.names[row.place]
-        effects: list[Effect] = [self._send((party,), Abort(reason=str(error))), Drop(party, error)]
+        effects: list[Effect] = [self._send((party,), Abort.because(error)), Drop(party, error)]
         return effects + self._on_departure(row)
 
     def _close_if_complete(self) -> list[Effect]:
         """Close the phase as soon as nobody else can report, or as soon as its quorum is out of reach."""
-        if self._state not in {SessionState.GATHERING, SessionState.COLLECTING}:
+        if self._state not in _UNDER_WAY:
             return []
         received = self._num_joined if self._phase < 0 else len(self._reports[self._phase])
         out_of_reach = received + self._outstanding < self._required[self._phase_name()]
@@ -398,18 +399,20 @@ class ServerMachine:
         self._state = SESSION[self._state][SessionMove.OPEN_PHASE]
         self._phase += 1
         self._reports.append({})
+        name = self._phase_name()
+        num_asked = sum(Move.REQUEST in _TABLE[row.state] for row in self._rows.values())
+        if num_asked < self._required[name]:  # nobody shall pay for a phase that cannot reach its quorum
+            return self._abort(name, set())
         asked: list[str] = []
         for party, row in self._rows.items():
             if Move.REQUEST in _TABLE[row.state]:
                 row.state = _TABLE[row.state][Move.REQUEST]
                 asked.append(party)
         self._outstanding = len(asked)
-        name = self._phase_name()
         return [
             Opened(name, len(asked)),
             SetDeadline(name, self._rules[name].deadline_seconds),
             self._send(tuple(asked), Request(self._phase, payload)),
-            *self._close_if_complete(),
         ]
 
     def _release(self) -> list[Effect]:
@@ -435,15 +438,7 @@ class ServerMachine:
             if row.state is not State.NEW and _TABLE[row.state]:
                 row.state = _TABLE[row.state][Move.BREAK]
                 live.append(party)
-        abort = Abort(
-            reason=str(error),
-            phase=phase,
-            received=error.received,
-            required=error.required,
-            missing=error.missing[:MAX_NAMES_IN_ABORT],
-            num_missing=error.num_missing,
-        )
-        return [self._send(tuple(live), abort), Fail(error)]
+        return [self._send(tuple(live), Abort.because(error)), Fail(error)]
 
     def _send(self, recipients: tuple[str, ...], message: Message) -> Send:
         if self._view is not None:
@@ -453,6 +448,16 @@ class ServerMachine:
 
     def _phase_name(self) -> str:
         return JOIN if self._phase < 0 else self._protocol.phases[self._phase].name
+
+    def _conflict(self, sender: str, row: _Row, message: Report) -> ConflictingReportError:
+        phase = self._protocol.phases[message.phase].name
+        return ConflictingReportError(
+            f"{sender} reported a second time in phase {phase!r}, and differently; the first stands",
+            sender=sender,
+            role="server",
+            state=row.state.value,
+            message_type="Report",
+        )
 
     def _unexpected(self, sender: str, row: _Row, message: Message) -> UnexpectedMessageError:
         name = type(message).__name__

@@ -20,6 +20,8 @@ __all__ = ["CONVERSATION", "SESSION", "Move", "SessionMove", "SessionState", "St
 class State(enum.Enum):
     """Where one end of a conversation stands."""
 
+    __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
+
     NEW = "new"
     """Nothing was said: the client has not sent its Hello, or the server still expects it."""
     GREETED = "greeted"
@@ -40,6 +42,8 @@ class State(enum.Enum):
 
 class Move(enum.Enum):
     """What both ends of a conversation can see happening."""
+
+    __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
 
     HELLO = "hello"
     WELCOME = "welcome"
@@ -95,6 +99,8 @@ CONVERSATION: Final[Mapping[Side, Mapping[State, Mapping[Move, State]]]] = {Side
 class SessionState(enum.Enum):
     """Where the server's session stands, over all its conversations."""
 
+    __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
+
     IDLE = "idle"
     GATHERING = "gathering"
     COLLECTING = "collecting"
@@ -104,6 +110,8 @@ class SessionState(enum.Enum):
 
 class SessionMove(enum.Enum):
     """What moves the session as a whole."""
+
+    __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
 
     START = "start"
     OPEN_PHASE = "open phase"

@@ -23,17 +23,21 @@ class Happening(enum.Enum):
     RECEIVED = "received"
     TIMEOUT = "timeout"
     LOST = "lost"
+    FAULT = "fault"
+    """The peer sent bytes that are no message, or did not read; `reason` says which."""
 
 
 class Observation(msgspec.Struct, frozen=True):
     """One step of a view.
 
-    `peer` is the other party (of a timeout, the phase's name); `message` is None for a timeout or a loss.
+    `peer` is the other party (of a timeout, the phase's name); `message` is set for what was sent or received,
+    `reason` for a fault.
     """
 
     happening: Happening
     peer: str
     message: Message | None = None
+    reason: str = ""
 
 
 class View(msgspec.Struct):
@@ -61,9 +65,9 @@ class View(msgspec.Struct):
         if self.kind is not SessionKind.SIMULATION:
             raise ConfigurationError(field="kind", value=self.kind.value, allowed="a simulation, to record a view")
 
-    def record(self, happening: Happening, peer: str, message: Message | None = None) -> None:
+    def record(self, happening: Happening, peer: str, message: Message | None = None, *, reason: str = "") -> None:
         """Append one observation."""
-        self.observations.append(Observation(happening, peer, message))
+        self.observations.append(Observation(happening, peer, message, reason))
 
 
 def describe(message: Message) -> dict[str, object]:
@@ -71,5 +75,15 @@ def describe(message: Message) -> dict[str, object]:
     plain: dict[str, object] = {"type": type(message).__name__}
     for field in message.__struct_fields__:
         value: object = getattr(message, field)
-        plain[field] = msgspec.msgpack.decode(value) if isinstance(value, msgspec.Raw) else value
+        plain[field] = _plain(value) if isinstance(value, msgspec.Raw) else value
     return plain
+
+
+def _plain(payload: msgspec.Raw) -> object:
+    """Return a payload decoded; what a misbehaving party made up, as its bytes in hexadecimal."""
+    try:
+        value: object = msgspec.msgpack.decode(payload)
+        msgspec.json.encode(value)  # some of what msgpack holds has no place in JSON
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, ValueError):
+        return {"undecodable": bytes(payload).hex()}
+    return value

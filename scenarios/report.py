@@ -193,7 +193,7 @@ def _show_votes(console: Console, outcome: Outcome, truth: Mapping[str, float] |
         note = f"  {candidate.name}: the printed margin is off by {candidate.bias:+,.1f}, as far as the reports tell"
         console.print(Text(note, style="yellow"))
     if outcome.weight_bias_bound:
-        note = f"  weights differ inside groups: that can move a margin by up to {outcome.weight_bias_bound:,.6g}"
+        note = f"  weights are rounded to what stands for them: that can move a margin by up to {outcome.weight_bias_bound:,.6g}"
         console.print(Text(note, style="yellow"))
     note = "  ± is one standard error of the randomization; P(wrong) the chance that the true margin has the other sign"
     console.print(Text(note, style="dim"))

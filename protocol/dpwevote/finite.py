@@ -12,13 +12,15 @@ and τ·ŵ(g) to the quota (equation 4b with τ = 1/2). Where weights are public
 
 import functools
 import itertools
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from ..arrays import IntArray
 from ..estimators import Estimate, LinearEstimator, estimate_counts, project_to_simplex
-from ..estimators.frequencies import inverse_matrix
+from ..estimators.frequencies import debiased_values, inverse_matrix
 from ..mechanisms import GeneralizedRandomizedResponse
 from ..phases import Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
@@ -99,41 +101,44 @@ class OpinionsPhase(Phase):
 class FiniteEstimates:
     """All estimates from the tallies of the two phases above.
 
+    Contributions are fractions of the exact channel probabilities, so that a tie is decided as a tie.
+
     Args:
         parameters: the session's.
     """
 
     def __init__(self, parameters: Parameters) -> None:
         self._parameters = parameters
-        self._means = parameters.group_means
-        self._fraction = parameters.fraction
+        self._means = tuple(Fraction(mean) for mean in parameters.group_means)
+        self._fraction = Fraction(parameters.fraction)
+        self._fixed_quota = Fraction(parameters.quota or 0)
         self._opinion = GeneralizedRandomizedResponse(parameters.loss_of_opinion, len(_OPINIONS))
-        lie, gap = self._opinion.lie_probability, self._opinion.keep_probability - self._opinion.lie_probability
-        self._opinions = tuple((opinion - lie) / gap for opinion in _OPINIONS)
+        self._opinions = debiased_values(self._opinion, _OPINIONS)
 
     def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         """Return quota, total weight and group sizes from one weights phase, or the average of several."""
         counts: list[int] = functools.reduce(Tally.merge, tallies).totals.tolist()
         rounds = len(tallies)
-        averaged = [weight / rounds for weight in self._debiased]
-        total = self._of_weights(averaged).estimate(counts)
+        pooled = self._total_weight.estimate(counts)
+        # The reports of several rounds are independent given the weights, so the average of `rounds` has the pooled
+        # sum's standard error divided by their number.
+        total = Estimate(pooled.value / rounds, pooled.standard_error / rounds)
         return WeightsOutcome(
-            quota=self.quota(total),
-            total_weight=total,
-            weight_counts=self._weight_counts(counts, rounds),
+            quota=self.quota(total), total_weight=total, weight_counts=self._weight_counts(counts, rounds)
         )
 
     def quota(self, total_weight: Estimate) -> Estimate:
         """Return the quota: fixed, or the share of all weight."""
         if self._parameters.quota is not None:
             return Estimate(self._parameters.quota, 0.0)
-        return Estimate(self._fraction * total_weight.value, self._fraction * total_weight.standard_error)
+        fraction = self._parameters.fraction
+        return Estimate(fraction * total_weight.value, fraction * total_weight.standard_error)
 
     def support(self, counts: IntArray) -> Estimate:
         """Return Σ w·φ by the session's variant, from one candidate's counts, shape (groups, 2)."""
-        if self._parameters.variant == "printed":
-            return self._sum(counts, weights=self._means, quota_weights=None)
-        return self._sum(counts, weights=self._debiased, quota_weights=None)
+        weights = self._means if self._parameters.variant == "printed" else self._debiased
+        total, variance = _add_up(self._estimators(weights, self._nothing), self._strata(counts))
+        return Estimate(float(total), math.sqrt(variance))
 
     def margin(self, counts: IntArray, absent: Sequence[int], *, printed: bool) -> Estimate:
         """Return support minus quota.
@@ -144,66 +149,69 @@ class FiniteEstimates:
             printed: by the paper's estimate rather than the consistent one.
         """
         weights = self._means if printed else self._debiased
-        margin = self._sum(counts, weights=weights, quota_weights=self._debiased)
+        held_against = tuple(self._fraction * weight for weight in self._debiased)
+        total, variance = _add_up(self._estimators(weights, held_against), self._strata(counts))
         if any(absent) and self._fraction:
-            held_against = [-self._fraction * weight for weight in self._debiased]
-            margin += self._of_weights(held_against).estimate(absent)
-        if self._parameters.quota is not None:
-            margin = Estimate(margin.value - self._parameters.quota, margin.standard_error)
-        return margin
+            total -= self._fraction * self._total_weight.total(absent)
+            variance += float(self._fraction) ** 2 * self._total_weight.total_variance(absent)
+        return Estimate(float(total - self._fixed_quota), math.sqrt(variance))
 
     @functools.cached_property
-    def _debiased(self) -> tuple[float, ...]:
+    def _debiased(self) -> tuple[Fraction, ...]:
         """ŵ(g): the numbers whose expectation, over the report of a partner of weight w, is w."""
-        if self._parameters.public_weights:
-            return self._means
-        mechanism = self._weight
-        total = sum(self._means)
-        gap = mechanism.keep_probability - mechanism.lie_probability
-        return tuple((mean - mechanism.lie_probability * total) / gap for mean in self._means)
+        return self._means if self._parameters.public_weights else debiased_values(self._weight, self._means)
 
     @functools.cached_property
     def _weight(self) -> GeneralizedRandomizedResponse:
         return GeneralizedRandomizedResponse(self._parameters.loss_of_weight, len(self._means))
 
     @functools.cached_property
-    def _joint_channel(self) -> tuple[list[list[float]], list[list[float]]]:
-        """M_w ⊗ M_φ and its inverse, over (group, opinion)."""
-        return (
-            _kronecker(self._weight.channel_matrix(), self._opinion.channel_matrix()),
-            _kronecker(inverse_matrix(self._weight), inverse_matrix(self._opinion)),
-        )
+    def _total_weight(self) -> LinearEstimator:
+        return LinearEstimator(self._debiased, self._weight.channel_matrix(), inverse_matrix(self._weight))
 
-    def _of_weights(self, contributions: Sequence[float]) -> LinearEstimator:
-        return LinearEstimator(contributions, self._weight.channel_matrix(), inverse_matrix(self._weight))
+    @property
+    def _nothing(self) -> tuple[Fraction, ...]:
+        return (Fraction(0),) * len(self._means)
 
-    def _sum(self, counts: IntArray, *, weights: Sequence[float], quota_weights: Sequence[float] | None) -> Estimate:
-        """Return Σ weights[g]·φ̂(o) − τ·quota_weights[g] over the reports (g, o)."""
-        held_against = [0.0] * len(weights) if quota_weights is None else [self._fraction * w for w in quota_weights]
+    def _strata(self, counts: IntArray) -> list[list[int]]:
+        """Return counts over (group, opinion) as the strata whose channels are known.
+
+        Where weights are public, every weight is a stratum of its own; otherwise there is one, over both.
+        """
+        table: list[list[int]] = counts.tolist()
+        return table if self._parameters.public_weights else [list(itertools.chain.from_iterable(table))]
+
+    @functools.lru_cache(maxsize=8)  # noqa: B019  as many as there are variants; the object lives as long as they do
+    def _estimators(
+        self, weights: tuple[Fraction, ...], held_against: tuple[Fraction, ...]
+    ) -> tuple[LinearEstimator, ...]:
+        """Return, for each stratum, the sum of weights[g]·φ̂(o) − held_against[g] over the reports (g, o)."""
         rows = [
             [weight * opinion - quota for opinion in self._opinions]
             for weight, quota in zip(weights, held_against, strict=True)
         ]
-        table: list[list[int]] = counts.tolist()
-        if not self._parameters.public_weights:
-            channel, inverse = self._joint_channel
-            flat = list(itertools.chain.from_iterable(table))
-            return LinearEstimator(list(itertools.chain.from_iterable(rows)), channel, inverse).estimate(flat)
         channel, inverse = self._opinion.channel_matrix(), inverse_matrix(self._opinion)
-        parts = (
-            LinearEstimator(row, channel, inverse).estimate(of_group) for row, of_group in zip(rows, table, strict=True)
-        )
-        return functools.reduce(Estimate.__add__, parts)
+        if self._parameters.public_weights:
+            return tuple(LinearEstimator(row, channel, inverse) for row in rows)
+        joint_channel = _kronecker(self._weight.channel_matrix(), channel)
+        joint_inverse = _kronecker(inverse_matrix(self._weight), inverse)
+        return (LinearEstimator(list(itertools.chain.from_iterable(rows)), joint_channel, joint_inverse),)
 
     def _weight_counts(self, counts: Sequence[int], rounds: int) -> tuple[WeightCount, ...]:
-        # The reports of several rounds are independent given the weights, so their average has the variance of the
-        # pooled sum divided by rounds squared.
         pooled = estimate_counts(self._weight, counts)
         estimates = [Estimate(pool.value / rounds, pool.standard_error / rounds) for pool in pooled]
+        weights = self._parameters.group_means
         if not self._parameters.project_counts:
-            return tuple(map(WeightCount, self._means, estimates))
+            return tuple(map(WeightCount, weights, estimates))
         projected = project_to_simplex([e.value for e in estimates], total=sum(counts) / rounds)
-        return tuple(map(WeightCount, self._means, estimates, projected))
+        return tuple(map(WeightCount, weights, estimates, projected))
+
+
+def _add_up(estimators: Sequence[LinearEstimator], strata: Sequence[Sequence[int]]) -> tuple[Fraction, float]:
+    """Return value and variance of a sum over independent strata."""
+    pairs = list(zip(estimators, strata, strict=True))
+    total = sum((estimator.total(counts) for estimator, counts in pairs), start=Fraction(0))
+    return total, math.fsum(estimator.total_variance(counts) for estimator, counts in pairs)
 
 
 def _kronecker(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> list[list[float]]:

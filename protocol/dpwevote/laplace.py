@@ -1,19 +1,24 @@
 """The phases and estimates of the variant `laplace`, the paper's baseline.
 
 Weights and opinions get Laplace noise of scale (w_max − w_min)/ε_w and 1/ε_o, on public grids. A partner adds
-w̃·φ̃ to the support and τ·w̃ to the quota; both are unbiased (reading W3).
+w̃·φ̃ to the support and τ·w̃ to the quota; both are unbiased (reading W3), up to the rounding of weights to their
+grid, which the release bounds.
+
+Reports are in grid steps above the least value: w̃ = w_min + step·v and φ̃ = step·u. They stay below
+`_MAX_REPORT`, so that sums of products over 16 million partners fit into 64 bits.
 """
 
 import functools
-import itertools
 import math
 from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final
 
 import numpy as np
 
 from ..arrays import IntArray, exact_column_sums
 from ..estimators import Estimate
-from ..mechanisms import DiscreteLaplace, laplace_grid
+from ..mechanisms import CLAMP_IN_SCALES, DiscreteLaplace
 from ..phases import Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
@@ -22,42 +27,33 @@ from .parameters import Parameters
 
 __all__ = ["LaplaceEstimates", "LaplaceGrids", "LaplaceOpinionsPhase", "LaplaceWeightsPhase"]
 
-# Columns of an opinions tally: the reports, what the reporters had reported as weights, and the products.
+_MAX_REPORT: Final = 2**19
+
+# Columns of an opinions tally: the opinions, what the reporters had reported as weights, and the products.
 _OPINION, _WEIGHT, _SQUARED_WEIGHT, _PRODUCT = range(4)
 
 
 class LaplaceGrids:
-    """The public grids and noise of a session's reports.
+    """The public grids and randomizers of a session's reports.
 
     Args:
         parameters: the session's.
-
-    Attributes:
-        weight_step: the weights' grid step.
-        opinion_step: the opinions' grid step.
     """
 
     def __init__(self, parameters: Parameters) -> None:
         self._parameters = parameters
-        self.opinion_step = min(1.0, laplace_grid(scale=1 / parameters.loss_of_opinion))
+        self.opinion_step = _finest_step(1.0, epsilon=parameters.loss_of_opinion)
 
     @functools.cached_property
     def weight_step(self) -> float:
-        """A power of two well below the noise's scale, and no greater than the least distance of two weights."""
-        weights = self._parameters.weights
-        spacing = min(b - a for a, b in itertools.pairwise(weights))
-        return min(2.0 ** math.floor(math.log2(spacing)), laplace_grid(scale=self._weight_scale))
-
-    @property
-    def _weight_scale(self) -> float:
-        weights = self._parameters.weights
-        return (weights[-1] - weights[0]) / self._parameters.loss_of_weight
+        """The weights' grid step."""
+        return _finest_step(self._spread, epsilon=self._parameters.loss_of_weight)
 
     @functools.cached_property
     def weight(self) -> DiscreteLaplace:
-        """The weights' randomizer. Its scale is that of the snapped range, so that ε holds exactly."""
-        least, *_, greatest = self.weights_on_grid
-        return DiscreteLaplace((greatest - least) / self._parameters.loss_of_weight, least, greatest)
+        """The weights' randomizer. Its scale is that of the rounded range, so that ε holds exactly."""
+        greatest = self.weights_on_grid[-1]
+        return DiscreteLaplace(greatest / self._parameters.loss_of_weight, 0, greatest)
 
     @functools.cached_property
     def opinion(self) -> DiscreteLaplace:
@@ -67,8 +63,29 @@ class LaplaceGrids:
 
     @functools.cached_property
     def weights_on_grid(self) -> tuple[int, ...]:
-        """Each weight of the public set, rounded to the grid; off by at most half a step."""
-        return tuple(round(weight / self.weight_step) for weight in self._parameters.weights)
+        """Each weight of the public set, in steps above the least one, rounded half up."""
+        least = self._parameters.weights[0]
+        return tuple(math.floor((weight - least) / self.weight_step + 0.5) for weight in self._parameters.weights)
+
+    @property
+    def rounding(self) -> float:
+        """The most by which rounding to the grid moves a weight."""
+        least = Fraction(self._parameters.weights[0])
+        step = Fraction(self.weight_step)
+        pairs = zip(self._parameters.weights, self.weights_on_grid, strict=True)
+        return float(max(abs(Fraction(weight) - least - steps * step) for weight, steps in pairs))
+
+    @property
+    def _spread(self) -> float:
+        return self._parameters.weights[-1] - self._parameters.weights[0]
+
+
+def _finest_step(spread: float, *, epsilon: float) -> float:
+    """Return the least power of two that keeps values over `spread` with their noise below `_MAX_REPORT`.
+
+    `parameters.MIN_LAPLACE_EPSILON` sees to it that it is no greater than the spread.
+    """
+    return 2.0 ** math.ceil(math.log2(spread * (CLAMP_IN_SCALES / epsilon + 1) / (_MAX_REPORT - 1)))
 
 
 def _loss(mechanism: DiscreteLaplace, *, unit: str, claimed: float) -> PrivacyLoss:
@@ -83,7 +100,7 @@ def _loss(mechanism: DiscreteLaplace, *, unit: str, claimed: float) -> PrivacyLo
 
 
 class LaplaceWeightsPhase(Phase):
-    """Noisy weights. The tally is (Σ w̃, Σ w̃²), in grid steps."""
+    """Noisy weights. The tally is (Σ v, Σ v²), in grid steps."""
 
     def __init__(self, name: str, *, column: int, parameters: Parameters) -> None:
         mechanism = LaplaceGrids(parameters).weight
@@ -104,8 +121,8 @@ class LaplaceWeightsPhase(Phase):
 class LaplaceOpinionsPhase(Phase):
     """Noisy opinions.
 
-    The tally has, for each candidate, Σ φ̃, Σ w̃, Σ w̃² and Σ w̃φ̃ over those who report opinions, in grid steps,
-    shape (candidates, 4); where weights are public, (number, Σ φ̃) for each weight, shape (candidates, weights, 2).
+    The tally has, for each candidate, Σ u, Σ v, Σ v² and Σ v·u over those who report opinions, in grid steps,
+    shape (candidates, 4); where weights are public, (number, Σ u) for each weight, shape (candidates, weights, 2).
     """
 
     def __init__(self, name: str, *, columns: range, parameters: Parameters) -> None:
@@ -139,6 +156,8 @@ class LaplaceOpinionsPhase(Phase):
 class LaplaceEstimates:
     """All estimates from the tallies of the two phases above.
 
+    Values are computed as fractions, so that a tie is a tie.
+
     Args:
         parameters: the session's.
     """
@@ -146,28 +165,34 @@ class LaplaceEstimates:
     def __init__(self, parameters: Parameters) -> None:
         self._parameters = parameters
         self._grids = LaplaceGrids(parameters)
-        self._fraction = parameters.fraction
+        self._fraction = Fraction(parameters.fraction)
+        self._fixed_quota = Fraction(parameters.quota or 0)
+        self._least = Fraction(parameters.weights[0])
+        self._opinion_step = Fraction(self._grids.opinion_step)
         self._opinion_noise = self._grids.opinion.noise_variance * self._grids.opinion_step**2
 
     @functools.cached_property
+    def _weight_step(self) -> Fraction:
+        return Fraction(self._grids.weight_step)
+
+    @functools.cached_property
     def _weight_noise(self) -> float:
-        if self._parameters.public_weights:
-            return 0.0
         return self._grids.weight.noise_variance * self._grids.weight_step**2
 
     def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         """Return quota and total weight from one weights phase, or the average of several."""
         rounds = len(tallies)
-        steps = sum(int(tally.totals[0]) for tally in tallies)
-        reports = sum(tally.num_reports for tally in tallies)
-        total = Estimate(steps * self._grids.weight_step / rounds, math.sqrt(reports * self._weight_noise) / rounds)
-        return WeightsOutcome(quota=self.quota(total), total_weight=total, weight_counts=())
+        total = sum((self._total_weight(tally) for tally in tallies), start=Fraction(0)) / rounds
+        num_reports = sum(tally.num_reports for tally in tallies)
+        estimate = Estimate(float(total), math.sqrt(num_reports * self._weight_noise) / rounds)
+        return WeightsOutcome(quota=self.quota(estimate), total_weight=estimate, weight_counts=())
 
     def quota(self, total_weight: Estimate) -> Estimate:
         """Return the quota: fixed, or the share of all weight."""
         if self._parameters.quota is not None:
             return Estimate(self._parameters.quota, 0.0)
-        return Estimate(self._fraction * total_weight.value, self._fraction * total_weight.standard_error)
+        fraction = self._parameters.fraction
+        return Estimate(fraction * total_weight.value, fraction * total_weight.standard_error)
 
     def support_and_margin(self, sums: IntArray, weights: Tally, num_reports: int) -> tuple[Estimate, Estimate]:
         """Return both for one candidate, private weights.
@@ -177,30 +202,36 @@ class LaplaceEstimates:
             weights: the tally of the weights phase just before.
             num_reports: how many reported opinions.
         """
-        weight_step, opinion_step = self._grids.weight_step, self._grids.opinion_step
-        yes = int(sums[_OPINION]) * opinion_step
-        squared = int(sums[_SQUARED_WEIGHT]) * weight_step**2
-        support = int(sums[_PRODUCT]) * weight_step * opinion_step
-        total = int(weights.totals[0]) * weight_step
-        quota = self._fraction * total + (self._parameters.quota or 0.0)
-        num_absent = weights.num_reports - num_reports
-        of_absent = self._fraction**2 * num_absent * self._weight_noise
-        return (
-            Estimate(support, math.sqrt(self._variance(num_reports, yes, squared, fraction=0.0))),
-            Estimate(
-                support - quota,
-                math.sqrt(self._variance(num_reports, yes, squared, fraction=self._fraction) + of_absent),
-            ),
+        steps: list[int] = sums.tolist()
+        yes = self._opinion_step * steps[_OPINION]
+        support = self._least * yes + self._weight_step * self._opinion_step * steps[_PRODUCT]
+        squares = (
+            num_reports * self._least**2
+            + 2 * self._least * self._weight_step * steps[_WEIGHT]
+            + self._weight_step**2 * steps[_SQUARED_WEIGHT]
         )
+        margin = support - self._fraction * self._total_weight(weights) - self._fixed_quota
+        num_absent = weights.num_reports - num_reports
+        of_absent = float(self._fraction) ** 2 * num_absent * self._weight_noise
+        own, held = (
+            self._variance(num_reports, float(yes), float(squares), fraction=fraction)
+            for fraction in (0.0, self._parameters.fraction)
+        )
+        return Estimate(float(support), math.sqrt(own)), Estimate(float(margin), math.sqrt(held + of_absent))
 
     def support_and_margin_by_weight(self, sums: IntArray, total_weight: float) -> tuple[Estimate, Estimate]:
-        """Return both for one candidate, public weights: `sums` is (number, Σ φ̃) for each weight."""
+        """Return both for one candidate, public weights: `sums` is (number, Σ u) for each weight."""
         table: list[list[int]] = sums.tolist()
-        of_weight = list(zip(self._parameters.weights, table, strict=True))
-        support = math.fsum(weight * yes * self._grids.opinion_step for weight, (_, yes) in of_weight)
-        variance = self._opinion_noise * math.fsum(weight**2 * number for weight, (number, _) in of_weight)
-        quota = self._fraction * total_weight + (self._parameters.quota or 0.0)
-        return Estimate(support, math.sqrt(variance)), Estimate(support - quota, math.sqrt(variance))
+        of_weight = list(zip((Fraction(weight) for weight in self._parameters.weights), table, strict=True))
+        support = self._opinion_step * sum((weight * yes for weight, (_, yes) in of_weight), start=Fraction(0))
+        margin = support - self._fraction * Fraction(total_weight) - self._fixed_quota
+        squares = math.fsum(float(weight) ** 2 * number for weight, (number, _) in of_weight)
+        error = math.sqrt(self._opinion_noise * squares)
+        return Estimate(float(support), error), Estimate(float(margin), error)
+
+    def _total_weight(self, weights: Tally) -> Fraction:
+        """Return Σ w̃."""
+        return self._least * weights.num_reports + self._weight_step * int(weights.totals[0])
 
     def _variance(self, num_reports: int, yes: float, squared: float, *, fraction: float) -> float:
         """Return Var[Σ w̃(φ̃ − τ)] = b·Σw² + a·Σ(φ − τ)² + n·a·b, noise variances a (weight) and b (opinion).

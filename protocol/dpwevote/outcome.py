@@ -55,9 +55,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         candidates: one outcome each, in the parameters' order.
         num_partners: how many reported in the first phase.
-        total_weight: of all partners, estimated where weights are private.
+        total_weight: of those who reported in the weights phase (the average over several); where weights are public,
+            of those who reported opinions.
         weight_counts: how many partners hold each weight; empty for the Laplace baseline, which does not tell.
-        weight_bias_bound: where weights differ inside a group, the most by which that can move a margin.
+        weight_bias_bound: where weights differ from what stands for them (inside a group, or on the Laplace baseline's
+            grid), the most by which that can move the expectation of a margin.
         epsilon_weight: what one weight report cost a partner.
         epsilon_opinion: what one opinion report cost a partner.
         epsilon_total: what the session cost a partner.

@@ -11,8 +11,14 @@ from ..mechanisms import check_epsilon
 
 __all__ = ["Parameters"]
 
-MAX_CANDIDATES = 10_000
+# The release of so many still fits into one message.
+MAX_CANDIDATES = 1_000
 MAX_WEIGHTS = 1_000
+# Private weights: the estimates' tables have (2 * groups)**2 entries.
+MAX_GROUPS = 100
+# Below, Laplace noise on a grid fine enough for the values would not leave room for exact sums of products.
+MIN_LAPLACE_EPSILON = 0.001
+MAX_NAME_LENGTH = 128
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -111,8 +117,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             allowed = f"1 to {MAX_CANDIDATES} distinct names"
             raise ConfigurationError(field="candidates", value=list(self.candidates)[:10], allowed=allowed)
         for name in self.candidates:
-            if not name or name.strip() != name or not name.isprintable() or name in {"partner", "weight"}:
-                allowed = "printable names without a space at either end, other than 'partner' and 'weight'"
+            printable = 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name.strip() == name
+            if not printable or name in {"partner", "weight"}:
+                allowed = f"names of up to {MAX_NAME_LENGTH} printable characters, other than 'partner' and 'weight'"
                 raise ConfigurationError(field="candidates", value=name, allowed=allowed)
 
     def _check_weights(self) -> None:
@@ -133,6 +140,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 raise ConfigurationError(field="groups", value="given", allowed="left out where weights are public")
             if self.variant == "laplace":
                 raise ConfigurationError(field="groups", value="given", allowed="left out in variant 'laplace'")
+        if not self.public_weights and len(self.group_means) > MAX_GROUPS:
+            allowed = f"at most {MAX_GROUPS} groups where weights are private"
+            raise ConfigurationError(field="weights", value=f"{len(self.group_means)} groups", allowed=allowed)
         if not self.public_weights and len(self.group_means) < 2:  # noqa: PLR2004  one weight is no secret
             allowed = "at least two groups, or public_weights = true"
             raise ConfigurationError(field="weights", value=list(self.weights), allowed=allowed)
@@ -150,6 +160,13 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         check_epsilon(self.loss_of_opinion, field="epsilon_opinion")
         if not self.public_weights:
             check_epsilon(self.loss_of_weight, field="epsilon_weight")
+        if self.variant == "laplace":
+            paid = {"epsilon_opinion": self.loss_of_opinion}
+            paid |= {} if self.public_weights else {"epsilon_weight": self.loss_of_weight}
+            for field, loss in paid.items():
+                if loss < MIN_LAPLACE_EPSILON:
+                    allowed = f"at least {MIN_LAPLACE_EPSILON} in variant 'laplace'"
+                    raise ConfigurationError(field=field, value=loss, allowed=allowed)
 
     def _check_quota(self) -> None:
         if self.quota is not None and self.quota_fraction is not None:

@@ -1,5 +1,6 @@
 """DPWeVote as a list of phases: randomized weights, randomized opinions, release."""
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -180,7 +181,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             error_probability=probability_of_other_sign(unbiased, positive=passed),
         )
 
-    @property
+    @functools.cached_property
     def _estimates(self) -> FiniteEstimates | LaplaceEstimates:
         laplace = self.parameters.variant == "laplace"
         return LaplaceEstimates(self.parameters) if laplace else FiniteEstimates(self.parameters)
@@ -194,9 +195,15 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         )
 
     def _weight_bias_bound(self, num_partners: int) -> float:
-        """Return n·max|w − μ|·max(τ, 1 − τ): each partner's margin is (w − μ)(φ − τ) off at most."""
-        fraction = self.parameters.fraction
-        return num_partners * self.parameters.group_deviation * max(fraction, 1 - fraction)
+        """Return n·max|w − μ|·max(τ, 1 − τ): each partner's margin is (w − μ)(φ − τ) off at most.
+
+        μ is what stands for a weight: its group's mean, or the nearest point of the Laplace baseline's grid.
+        """
+        parameters = self.parameters
+        deviation = parameters.group_deviation
+        if parameters.variant == "laplace" and not parameters.public_weights:
+            deviation = LaplaceGrids(parameters).rounding
+        return num_partners * deviation * max(parameters.fraction, 1 - parameters.fraction)
 
 
 def _places(entries: Entries, allowed: Sequence[float], *, field: str) -> IntArray:
@@ -225,12 +232,12 @@ def _numbers(entries: Entries) -> FloatArray:
     """Return the entries as numbers; what is none becomes nan, which is in no public set."""
     try:
         return np.asarray(entries, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.array([_number(entry) for entry in entries], dtype=np.float64)
 
 
 def _number(entry: object) -> float:
     try:
         return float(entry)  # pyright: ignore[reportArgumentType]  whatever it is, it is a number or refused below
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return math.nan

@@ -6,18 +6,42 @@ Source: Warner (1965); Yan, Liu and Liu (2018), equation (3), with the inverse o
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 from ..mechanisms import GeneralizedRandomizedResponse
 from .estimate import Estimate
 from .linear import LinearEstimator
 
-__all__ = ["estimate_counts", "inverse_matrix", "project_to_simplex"]
+__all__ = ["debiased_values", "estimate_counts", "inverse_matrix", "project_to_simplex"]
 
 
 def inverse_matrix(mechanism: GeneralizedRandomizedResponse) -> tuple[tuple[float, ...], ...]:
     """Return M⁻¹ as rows, one for each value; columns are reports."""
     keep, lie, choices = mechanism.keep_probability, mechanism.lie_probability, range(mechanism.num_choices)
     return tuple(tuple(((x == r) - lie) / (keep - lie) for r in choices) for x in choices)
+
+
+def debiased_values(
+    mechanism: GeneralizedRandomizedResponse, values: Sequence[Fraction | float]
+) -> tuple[Fraction, ...]:
+    """Return numbers d(r) with E[d(r) | x] = values[x], exactly.
+
+    Args:
+        mechanism: the randomizer.
+        values: one for each choice, shape (k,).
+
+    Returns:
+        d(r) = (values[r] − q·Σ values)/(p − q), with p as its float holds it and q = (1 − p)/(k − 1).
+
+    Raises:
+        ValueError: there are not k values.
+    """
+    if len(values) != mechanism.num_choices:
+        raise ValueError(f"expected {mechanism.num_choices} values, got {len(values)}")
+    exact = tuple(Fraction(value) for value in values)
+    lie = (1 - Fraction(mechanism.keep_probability)) / (mechanism.num_choices - 1)
+    gap = Fraction(mechanism.keep_probability) - lie
+    return tuple((value - lie * sum(exact)) / gap for value in exact)
 
 
 def estimate_counts(mechanism: GeneralizedRandomizedResponse, counts: Sequence[int]) -> tuple[Estimate, ...]:

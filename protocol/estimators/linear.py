@@ -2,13 +2,15 @@
 
 Each report r contributes a number d(r); the estimate is their sum. Everything about it follows from the channel
 C[x][r] = P[report r | value x]: its expectation for a value, hence its bias; its variance for a value, hence the
-standard error, with the unknown numbers of values replaced by their unbiased estimates. All sums are exactly
-rounded (`math.fsum`), so that the bits do not depend on the order or on vector instructions.
+standard error, with the unknown numbers of values replaced by their unbiased estimates. Sums are exact or exactly
+rounded, so that the bits do not depend on the order or on vector instructions.
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 from .estimate import Estimate
 
@@ -20,7 +22,7 @@ class LinearEstimator:
     """The sum over reports of a contribution that depends on the report alone.
 
     Args:
-        contributions: d(r), one for each report.
+        contributions: d(r), one for each report; fractions where the sum must be exact.
         channel: rows C[x][·], one for each value; columns are reports.
         inverse: rows with Σ_r inverse[x][r]·C[y][r] = 1 if x = y else 0; debiases counts.
 
@@ -28,7 +30,7 @@ class LinearEstimator:
         ValueError: the shapes do not fit.
     """
 
-    contributions: Sequence[float]
+    contributions: Sequence[Fraction | float]
     channel: Sequence[Sequence[float]]
     inverse: Sequence[Sequence[float]]
 
@@ -42,30 +44,54 @@ class LinearEstimator:
     def expectation(self, value: int) -> float:
         """Return E[d(r) | value]."""
         row = self.channel[value]
-        return math.fsum(chance * d for chance, d in zip(row, self.contributions, strict=True))
+        return math.fsum(chance * float(d) for chance, d in zip(row, self.contributions, strict=True))
 
     def variance(self, value: int) -> float:
         """Return Var[d(r) | value]."""
         mean = self.expectation(value)
         row = self.channel[value]
-        return math.fsum(chance * (d - mean) ** 2 for chance, d in zip(row, self.contributions, strict=True))
+        return math.fsum(chance * (float(d) - mean) ** 2 for chance, d in zip(row, self.contributions, strict=True))
+
+    def total(self, counts: Sequence[int]) -> Fraction:
+        """Return the estimate's value exactly, so that a tie is a tie.
+
+        Args:
+            counts: how often each report came in.
+        """
+        return sum((count * d for count, d in zip(counts, self._exact, strict=True)), start=Fraction(0))
+
+    def total_variance(self, counts: Sequence[int]) -> float:
+        """Return Σ_x n_x·Var[d(r) | x], the variance of `total`, with the n_x estimated from the same counts.
+
+        As the true n_x are not negative and sum to n, it is kept between n times the least and the greatest term.
+
+        Args:
+            counts: how often each report came in.
+        """
+        num_reports = sum(counts)
+        plug_in = math.fsum(count * weight for count, weight in zip(counts, self._variance_of_report, strict=True))
+        return min(max(plug_in, num_reports * min(self._variances)), num_reports * max(self._variances))
 
     def estimate(self, counts: Sequence[int]) -> Estimate:
         """Return the estimate with its standard error.
 
         Args:
             counts: how often each report came in.
-
-        The variance is Σ_x n_x·Var[d(r) | x], with n_x estimated without bias from the same counts; as the true
-        n_x are not negative and sum to n, it is kept between n times the least and the greatest term.
         """
-        num_reports = sum(counts)
-        value = math.fsum(count * d for count, d in zip(counts, self.contributions, strict=True))
-        variances = [self.variance(x) for x in range(len(self.channel))]
-        plug_in = math.fsum(
-            count * weight * variance
-            for row, variance in zip(self.inverse, variances, strict=True)
-            for count, weight in zip(counts, row, strict=True)
+        return Estimate(float(self.total(counts)), math.sqrt(self.total_variance(counts)))
+
+    @functools.cached_property
+    def _exact(self) -> tuple[Fraction, ...]:
+        return tuple(Fraction(d) for d in self.contributions)
+
+    @functools.cached_property
+    def _variances(self) -> tuple[float, ...]:
+        return tuple(map(self.variance, range(len(self.channel))))
+
+    @functools.cached_property
+    def _variance_of_report(self) -> tuple[float, ...]:
+        """What each report adds to the estimated variance: Σ_x inverse[x][r]·Var[d | x]."""
+        return tuple(
+            math.fsum(weight * variance for weight, variance in zip(column, self._variances, strict=True))
+            for column in zip(*self.inverse, strict=True)
         )
-        bounded = min(max(plug_in, num_reports * min(variances)), num_reports * max(variances))
-        return Estimate(value, math.sqrt(bounded))

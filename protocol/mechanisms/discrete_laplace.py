@@ -19,13 +19,13 @@ from ..errors import ConfigurationError
 from ..privacy import events
 from .mechanism import Mechanism, check_batch
 
-__all__ = ["DiscreteLaplace", "laplace_grid"]
+__all__ = ["CLAMP_IN_SCALES", "DiscreteLaplace", "laplace_grid"]
 
 # Grid steps per scale: the variance then differs from the continuous law's by a factor of 1 - 1/(12 * 128**2).
 _STEPS_PER_SCALE = 128
 # Reports are clamped so many scales beyond the values; that happens with probability below e**-60, and
 # clamping is post-processing.
-_CLAMP_IN_SCALES = 60
+CLAMP_IN_SCALES = 60
 # The least uniform above 0 that a simulation can draw is 2**-53; 0 itself stands for the interval below it.
 _LEAST_UNIFORM = 2.0**-54
 
@@ -78,7 +78,7 @@ class DiscreteLaplace(Mechanism):
     @property
     def report_range(self) -> tuple[int, int]:
         """The values' range, widened by sixty scales on either side."""
-        reach = math.ceil(_CLAMP_IN_SCALES * self.scale)
+        reach = math.ceil(CLAMP_IN_SCALES * self.scale)
         return self.least - reach, self.greatest + reach
 
     @property

@@ -26,6 +26,9 @@ from .relations import NeighboringRelation
 
 __all__ = ["Accountant", "ApproximateAccountant", "PureAccountant"]
 
+# Losses for which a distribution on dp_accounting's grid of 1e-4 says something, and no exponential overflows.
+_LEAST_COMPOSED, _GREATEST_COMPOSED = 1e-4, 100.0
+
 
 class Accountant(abc.ABC):
     """Adds up the loss of a sequence of events on the same data.
@@ -175,14 +178,20 @@ class ApproximateAccountant(Accountant):
     @property
     def epsilon(self) -> float:
         """The bound so far at `delta`: the smaller one of the composed distribution's and the pure sum."""
-        if not self._counts or math.isinf(self._pure.epsilon):
-            return self._pure.epsilon
+        if math.isinf(self._pure.epsilon):
+            return math.inf
         composed: _LossDistribution | None = None
+        apart = 0.0  # what is added as pure loss: (ε, δ) and pure ε' compose to (ε + ε', δ)
         for event, count in self._counts.items():
+            loss = _own_epsilon(event)
+            if not _LEAST_COMPOSED <= loss <= _GREATEST_COMPOSED:
+                apart += count * loss
+                continue
             part = _loss_distribution(event).self_compose(count)
             composed = part if composed is None else composed.compose(part)
-        assert composed is not None  # noqa: S101  there is at least one count
-        return min(self._pure.epsilon, float(composed.get_epsilon_for_delta(self._delta)))
+        if composed is None:
+            return self._pure.epsilon
+        return min(self._pure.epsilon, apart + float(composed.get_epsilon_for_delta(self._delta)))
 
     def _charge_primitive(self, event: NonPrivate | RandomizedResponse | DiscreteLaplace, count: int) -> None:
         self._pure.compose(event, count)
@@ -200,14 +209,10 @@ def _loss_distribution(event: RandomizedResponse | DiscreteLaplace) -> _LossDist
 
     match event:
         case RandomizedResponse():
-            if event.num_choices == 1:
-                return pld.identity()  # pyright: ignore[reportReturnType]
             # dp_accounting's parameter is the chance that the report is drawn uniformly: k times the lie probability.
             lie = 1 / (math.exp(event.epsilon) + event.num_choices - 1)
             return pld.from_randomized_response(event.num_choices * lie, event.num_choices)  # pyright: ignore[reportReturnType]
         case DiscreteLaplace():
-            if event.sensitivity == 0:
-                return pld.identity()  # pyright: ignore[reportReturnType]
             return pld.from_discrete_laplace_mechanism(1 / event.scale, sensitivity=event.sensitivity)  # pyright: ignore[reportReturnType]
         case _:
             assert_never(event)

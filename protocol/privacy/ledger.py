@@ -149,7 +149,9 @@ class Ledger:
     @property
     def remaining(self) -> float:
         """What the budget still holds; infinity without one."""
-        return math.inf if self._budget is None else max(0.0, self._budget.epsilon - self.spent)
+        if self._budget is None or math.isinf(self._budget.epsilon):
+            return math.inf
+        return max(0.0, self._budget.epsilon - self.spent)
 
     def total(self, *, relation: NeighboringRelation, model: TrustModel, unit: str | None = None) -> float:
         """Return the proven loss so far under one relation and model, of one unit or of all."""
@@ -180,15 +182,15 @@ class Ledger:
         if self._budget is None:
             return
         requested = 0.0
-        unit = ""
+        units: list[str] = []
         for loss in losses:
             if loss.relation is not self._budget.relation:
                 stated, budgeted = loss.relation.value, self._budget.relation.value
                 raise PrivacyError(f"the loss is stated for {stated} neighbors, the budget for {budgeted}")
             requested += loss.proven
-            unit = loss.unit if unit in {"", loss.unit} else f"{unit}, {loss.unit}"
-        if requested > self.remaining + _ROUNDING:
-            raise BudgetExceededError(requested=requested, remaining=self.remaining, unit=unit)
+            units += [loss.unit] if loss.unit not in units else []
+        if self.spent + requested > self._budget.epsilon + _ROUNDING:
+            raise BudgetExceededError(requested=requested, remaining=self.remaining, unit=", ".join(units))
 
     def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
         """Check, then record one loss.

@@ -12,6 +12,8 @@ __all__ = ["NeighboringRelation", "TrustModel"]
 class NeighboringRelation(enum.Enum):
     """Which two data sets must be hard to tell apart."""
 
+    __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
+
     REPLACE_ONE = "replace-one"
     """One unit has another value; how many units there are is public."""
     ADD_OR_REMOVE_ONE = "add-remove-one"
@@ -20,6 +22,8 @@ class NeighboringRelation(enum.Enum):
 
 class TrustModel(enum.Enum):
     """Whom a loss is bounded against."""
+
+    __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
 
     LOCAL = "local"
     """Everybody else, all colluding: each report is private by itself."""
