@@ -1,0 +1,42 @@
+"""Measure Psephos beside its raw limits and print one table. `make bench` runs this; see `docs/performance.md`."""
+
+import argparse
+import itertools
+import pathlib
+import sys
+
+import memory
+import scale
+import startup
+import tcp
+from table import Row, rewrite_between_marks, to_markdown, to_text
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Measure everything; say on standard error what is done, and print the table at the end."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="smaller sizes; where a target is for a size, none")
+    parser.add_argument(
+        "--markdown", type=pathlib.Path, metavar="FILE", help="write the table into FILE too, between its marks"
+    )
+    options = parser.parse_args()
+    rows: list[Row] = []
+    # Processes of their own come first: what this one has grown to would count as theirs on some systems.
+    topics = itertools.chain(
+        startup.measure(),
+        scale.measure(quick=options.quick),
+        memory.measure(quick=options.quick),
+        tcp.measure(quick=options.quick),
+    )
+    for row in topics:
+        print(f"{row.what}: {row.ours}", file=sys.stderr)
+        rows.append(row)
+    print(to_text(rows))
+    if options.markdown is not None:
+        rewrite_between_marks(options.markdown, to_markdown(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""What a measurement prints: one row beside its raw limit, as text and as Markdown."""
+
+import dataclasses
+import pathlib
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = ["Row", "at_least", "at_most", "rewrite_between_marks", "skipped", "to_markdown", "to_text"]
+
+NOTHING: Final = "–"
+BEGIN: Final = "<!-- begin table -->"
+END: Final = "<!-- end table -->"
+
+_HEADERS: Final = ("what", "ours", "raw limit", "ratio", "target", "met")
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    Args:
+        what: what is measured.
+        ours: the number with its unit.
+        raw: what the same work takes without Psephos, in the same unit.
+        ratio: ours divided by raw.
+        target: what the project wants; `NOTHING` where a quick run is too small to tell.
+        met: "yes", "no", or why there is no answer.
+    """
+
+    what: str
+    ours: str
+    raw: str
+    ratio: str
+    target: str
+    met: str
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The cells, in the headers' order."""
+        return (self.what, self.ours, self.raw, self.ratio, self.target, self.met)
+
+
+def at_least(value: float, least: float, *, unit: str = "") -> tuple[str, str]:
+    """Return target and answer of a measurement that should be great."""
+    return f"≥ {least:g}{unit}", "yes" if value >= least else "no"
+
+
+def at_most(value: float, most: float | None, *, unit: str = "") -> tuple[str, str]:
+    """Return target and answer of a measurement that should be small; no answer without a target."""
+    if most is None:
+        return NOTHING, NOTHING
+    return f"≤ {most:g}{unit}", "yes" if value <= most else "no"
+
+
+def skipped(what: str, reason: str) -> Row:
+    """Return the row of something that was not measured."""
+    return Row(what, NOTHING, NOTHING, NOTHING, NOTHING, f"skipped: {reason}")
+
+
+def to_text(rows: Sequence[Row]) -> str:
+    """Return the table in aligned columns: words to the left, numbers to the right."""
+    lines = [_HEADERS, *(row.cells for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADERS))]
+    return "\n".join("  ".join(_align(line, widths)).rstrip() for line in lines)
+
+
+def to_markdown(rows: Sequence[Row]) -> str:
+    """Return the table as Markdown."""
+    lines = [_HEADERS, ("---", "---:", "---:", "---:", "---:", "---"), *(row.cells for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def rewrite_between_marks(path: pathlib.Path, table: str) -> None:
+    """Put the table between the two marks of a file; a file that does not exist gets nothing else.
+
+    Raises:
+        ValueError: the file has no marks.
+    """
+    if path.exists():
+        head, begin, rest = path.read_text().partition(BEGIN)
+        _, end, tail = rest.partition(END)
+        if not begin or not end:
+            raise ValueError(f"{path} must hold {BEGIN} and, below it, {END}")
+    else:
+        head, tail = "", "\n"
+    path.write_text(f"{head}{BEGIN}\n{table}\n{END}{tail}")
+
+
+def _align(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
+    last = len(cells) - 1
+    return [
+        cell.ljust(width) if column in {0, last} else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]

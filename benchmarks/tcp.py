@@ -1,0 +1,210 @@
+"""TCP on the loopback interface: one connection full of small payloads, and a whole session over many connections."""
+
+import gc
+import resource
+from collections.abc import Iterator, Sequence
+from time import perf_counter
+from typing import Final
+
+import trio
+from psephos.transports import TCPTransport
+from table import Row, at_least, at_most
+from trials import interleave, timed
+from votes import Transcript, Vote, record_transcript
+
+__all__ = ["measure"]
+
+_HOST: Final = "127.0.0.1"
+_READ_BYTES: Final = 1 << 16
+_BACKLOG: Final = 4096
+_HEADER_BYTES: Final = 4
+# As many as an agent lets wait for one peer.
+_BATCH: Final = 256
+_LEAST_OF_CONNECTION: Final = 0.4
+_MOST_OF_SESSION: Final = 4.0
+_TRIALS: Final = 7
+
+
+def measure(*, quick: bool) -> Iterator[Row]:
+    """Yield payloads a second on one connection, and the time of a whole session over many."""
+    yield _measure_connection(num_payloads=_BATCH * (100 if quick else 1_000))
+    yield _measure_session(200) if quick else _measure_session(1_000, most=_MOST_OF_SESSION)
+
+
+def _measure_connection(*, num_payloads: int) -> Row:
+    payload = record_transcript(Vote(10)).reports[0][0]
+    batches = [[payload] * _BATCH] * (num_payloads // _BATCH)
+    times = interleave(
+        {
+            "raw": lambda: trio.run(_time_raw_connection, batches),
+            "ours": lambda: trio.run(_time_our_connection, batches),
+        },
+        trials=_TRIALS,
+    )
+    ratio = times.ratio("raw", to="ours")
+    return Row(
+        f"one TCP connection, reports of {len(payload)} bytes, {_BATCH} a write",
+        f"{num_payloads / times.median('ours'):,.0f} messages/s",
+        f"{num_payloads / times.median('raw'):,.0f} messages/s",
+        f"{ratio:.2f}",
+        *at_least(ratio, _LEAST_OF_CONNECTION),
+    )
+
+
+def _measure_session(num_partners: int, *, most: float | None = None) -> Row:
+    _reserve_descriptors(2 * num_partners + 64)
+    vote = Vote(num_partners)
+    frames = record_transcript(vote).framed()
+    times = interleave(
+        {
+            "raw": lambda: timed(lambda: _run_raw_session(frames)),
+            "ours": lambda: timed(lambda: vote.run(TCPTransport())),
+        },
+        trials=_TRIALS,
+    )
+    ratio = times.ratio("ours", to="raw")
+    return Row(
+        f"session over TCP, {num_partners:,} partners in one process",
+        f"{times.median('ours'):.2f} s",
+        f"{times.median('raw'):.2f} s",
+        f"{ratio:.2f}",
+        *at_most(ratio, most),
+    )
+
+
+async def _time_our_connection(batches: Sequence[Sequence[bytes]]) -> float:
+    transport = TCPTransport()
+    async with (
+        await transport.open_listener() as listener,
+        await transport.connect(listener.address) as near,
+        await listener.accept() as far,
+        trio.open_nursery() as nursery,
+    ):
+
+        async def send() -> None:
+            for batch in batches:
+                await near.send(batch)
+
+        missing = sum(map(len, batches))
+        begin = perf_counter()
+        nursery.start_soon(send)
+        while missing:
+            missing -= len(await far.receive())
+        return perf_counter() - begin
+
+
+async def _time_raw_connection(batches: Sequence[Sequence[bytes]]) -> float:
+    listener, *_ = await trio.open_tcp_listeners(0, host=_HOST)
+    port = listener.socket.getsockname()[1]
+    async with (
+        listener,
+        await trio.open_tcp_stream(_HOST, port) as near,
+        await listener.accept() as far,
+        trio.open_nursery() as nursery,
+    ):
+
+        async def send() -> None:
+            for batch in batches:
+                await near.send_all(
+                    b"".join([len(payload).to_bytes(_HEADER_BYTES, "big") + payload for payload in batch])
+                )
+
+        missing = sum(map(len, batches))
+        rest = b""
+        begin = perf_counter()
+        nursery.start_soon(send)
+        while missing:
+            payloads, rest = _split(rest + await far.receive_some(_READ_BYTES))
+            missing -= len(payloads)
+        return perf_counter() - begin
+
+
+def _split(data: bytes) -> tuple[list[bytes], bytes]:
+    """Return the payloads in `data`, and the beginning of the next one."""
+    payloads: list[bytes] = []
+    at = 0
+    while at + _HEADER_BYTES <= len(data):
+        start = at + _HEADER_BYTES
+        stop = start + int.from_bytes(data[at:start], "big")
+        if stop > len(data):
+            break
+        payloads.append(data[start:stop])
+        at = stop
+    return payloads, data[at:]
+
+
+def _run_raw_session(frames: Transcript) -> None:
+    """Send a transcript's frames through bare TCP streams: two tasks a partner, and nothing else.
+
+    The cyclic collector is off: this is meant to be the least that it can take.
+
+    Raises:
+        RuntimeError: a message did not arrive.
+    """
+    gc.disable()
+    try:
+        num_arrived = trio.run(_raw_session, frames)
+    finally:
+        gc.enable()
+    if num_arrived != frames.num_messages:
+        raise RuntimeError(f"expected {frames.num_messages} messages, {num_arrived} arrived")
+
+
+async def _raw_session(frames: Transcript) -> int:
+    num_partners = frames.num_partners
+    accepted: list[trio.SocketStream] = []
+    at_server = at_clients = 0
+
+    async def accept(listener: trio.SocketListener, nursery: trio.Nursery) -> None:
+        async with listener:
+            for _ in range(num_partners):
+                stream = await listener.accept()
+                accepted.append(stream)
+                nursery.start_soon(serve, stream)
+
+    async def serve(stream: trio.SocketStream) -> None:
+        nonlocal at_server
+        rest = b""
+        is_greeted = False
+        async with stream:
+            while data := await stream.receive_some(_READ_BYTES):
+                payloads, rest = _split(rest + data)
+                for _ in payloads:
+                    if not is_greeted:
+                        await stream.send_all(frames.welcome)
+                        is_greeted = True
+                    at_server += 1
+                    if at_server % num_partners == 0:
+                        frame = frames.announcement(at_server)
+                        for other in accepted:
+                            await other.send_all(frame)
+
+    async def take_part(stream: trio.SocketStream, hello: bytes, reports: Sequence[bytes]) -> None:
+        nonlocal at_clients
+        answers = [None, *reports, None]  # to Welcome, to each Request, to Release
+        rest = b""
+        async with stream:
+            await stream.send_all(hello)
+            while answers:
+                payloads, rest = _split(rest + await stream.receive_some(_READ_BYTES))
+                for _ in payloads:
+                    at_clients += 1
+                    answer = answers.pop(0)
+                    if answer is not None:
+                        await stream.send_all(answer)
+
+    async with trio.open_nursery() as nursery:
+        listener, *_ = await trio.open_tcp_listeners(0, host=_HOST, backlog=_BACKLOG)
+        nursery.start_soon(accept, listener, nursery)
+        port = listener.socket.getsockname()[1]
+        for hello, reports in zip(frames.hellos, frames.reports, strict=True):
+            stream = await trio.open_tcp_stream(_HOST, port)
+            nursery.start_soon(take_part, stream, hello, reports)
+    return at_server + at_clients
+
+
+def _reserve_descriptors(number: int) -> None:
+    """Raise this process's limit of open descriptors to `number` if it is lower."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < number:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))

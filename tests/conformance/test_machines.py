@@ -1,0 +1,130 @@
+"""What every machine keeps, whichever protocol it runs: it never raises for what a peer can cause.
+
+What a peer may choose is drawn by Hypothesis and given to both machines in any state that a session comes to.
+"""
+
+import msgspec
+from helpers import SERVER, Session, Wire, hello, raw
+from hypothesis import given
+from hypothesis import strategies as st
+from psephos.protocol import PhaseRules, RemoteProtocolError
+from psephos.protocol.effects import Drop, Fail, Finish, Send
+from psephos.protocol.messages import Abort, Message, Release, Report, Request, Welcome, decode, encode
+from psephos.protocol.states import SESSION
+from strategies import CHECKED, choosers, sessions
+
+HALF = PhaseRules(quorum=0.5)
+
+
+def _payloads() -> st.SearchStrategy[msgspec.Raw]:
+    scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=5)
+    values = st.recursive(
+        scalars, lambda part: st.lists(part, max_size=4) | st.dictionaries(st.text(max_size=3), part, max_size=3)
+    )
+    return values.map(raw)
+
+
+def messages() -> st.SearchStrategy[Message]:
+    """Return messages of every type, sensible and not."""
+    phases = st.integers(-1, 4)
+    return st.one_of(
+        st.builds(hello, st.sampled_from(["p0", "p1", "p2", "p99"]), version=st.sampled_from([1, 1, 1, 2])),
+        st.builds(Welcome, st.sampled_from([1, 2]), _payloads()),
+        st.builds(Request, phases, _payloads()),
+        st.builds(Report, phases, _payloads()),
+        st.builds(Release, _payloads()),
+        st.builds(Abort, st.text(max_size=5), st.sampled_from(["", "weights"]), st.integers(-1, 9), st.integers(-1, 9)),
+    )
+
+
+def _wire_on_its_way(session: Session, data: st.DataObject) -> Wire:
+    """Return a wire after some deliveries."""
+    wire = session.wire()
+    wire.start()
+    choose = data.draw(choosers())
+    for _ in range(data.draw(st.integers(0, 6 * len(session.names)))):
+        available = wire.available()
+        if available:
+            wire.deliver(available[choose(available)])
+    return wire
+
+
+@CHECKED
+@given(sessions(largest=4, default_rules=HALF), messages(), st.data())
+def test_a_server_never_raises_and_a_fault_moves_one_row(
+    session: Session, message: Message, data: st.DataObject
+) -> None:
+    wire = _wire_on_its_way(session, data)
+    sender = data.draw(st.sampled_from(session.names))
+    wire.feed_server(sender, encode(message))  # the wire checks that no other row moves
+    wire.run()
+    wire.check_end()
+
+
+@CHECKED
+@given(sessions(largest=4, default_rules=HALF), messages(), st.data())
+def test_a_client_never_raises_and_ends_for_a_servers_fault(
+    session: Session, message: Message, data: st.DataObject
+) -> None:
+    wire = _wire_on_its_way(session, data)
+    party = data.draw(st.sampled_from(session.names))
+    if isinstance(message, Release):
+        # A forged release is believed: the channel is what tells a server from somebody else.
+        message = Release(raw([]))
+    effects = wire.feed_client(party, encode(message))
+    endings = [effect for effect in effects if isinstance(effect, (Fail, Finish))]
+    assert len(endings) <= 1
+    wire.run()
+    wire.check_end()
+
+
+@CHECKED
+@given(sessions(largest=4, default_rules=HALF), st.binary(max_size=40), st.booleans(), st.data())
+def test_no_bytes_raise(session: Session, payload: bytes, at_server: bool, data: st.DataObject) -> None:  # noqa: FBT001  Hypothesis passes it by place
+    wire = _wire_on_its_way(session, data)
+    party = data.draw(st.sampled_from(session.names))
+    if at_server:
+        wire.feed_server(party, payload)
+    else:
+        wire.feed_client(party, payload)
+    wire.run()
+    wire.check_end()
+
+
+@CHECKED
+@given(sessions(largest=4, default_rules=HALF), messages(), st.data())
+def test_everything_that_a_machine_sends_fits_through_the_wire(
+    session: Session, message: Message, data: st.DataObject
+) -> None:
+    wire = _wire_on_its_way(session, data)
+    party = data.draw(st.sampled_from(session.names))
+    for effects in (wire.server.receive(party, message), wire.clients[party].receive(SERVER, message)):
+        for effect in effects:
+            if isinstance(effect, Send):
+                assert decode(encode(effect.message)) == effect.message
+
+
+@CHECKED
+@given(sessions(largest=4, default_rules=HALF), messages(), st.data())
+def test_a_fault_says_who_and_in_which_role(session: Session, message: Message, data: st.DataObject) -> None:
+    wire = _wire_on_its_way(session, data)
+    party = data.draw(st.sampled_from(session.names))
+    for effect in wire.server.receive(party, message):
+        if isinstance(effect, Drop):
+            assert (effect.party, effect.error.role) == (party, "server")
+            assert effect.error.sender is not None
+    for effect in wire.clients[party].receive(SERVER, message):
+        if isinstance(effect, Fail) and isinstance(effect.error, RemoteProtocolError):
+            assert (effect.error.sender, effect.error.role) == (SERVER, "client")
+
+
+@CHECKED
+@given(sessions(largest=4, default_rules=HALF), st.data())
+def test_a_deadline_of_any_name_at_any_time_ends_a_session_at_most_once(session: Session, data: st.DataObject) -> None:
+    wire = _wire_on_its_way(session, data)
+    names = ["join", "weights", "opinions", "weights-1", "nothing"]
+    for phase in data.draw(st.lists(st.sampled_from(names), max_size=6)):
+        was_over = not SESSION[wire.server.state]
+        assert not (wire.expire(phase) and was_over)
+    wire.run()
+    wire.check_end()

@@ -1,0 +1,195 @@
+"""One battery over all mechanisms, on both noise sources: range, exact law, and proven privacy.
+
+A mechanism joins by a line in `CASES` and, where it is not finite, by its law in `law_of`. Laws are tested by
+chi-square. The simulation's draws are seeded, so that its verdict never changes. Secure draws cannot be seeded:
+`FALSE_ALARM` is the nominal probability that one run of this file fails although every law holds; it is a hundred
+times below the 1e-6 that is asked for, since the chi-square law is only nearly that of the statistic so far out.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from psephos.agents import SecureNoise
+from psephos.protocol import NoiseSource, SessionKind, SimulatedNoise
+from psephos.protocol.mechanisms import DiscreteLaplace, FiniteMechanism, GeneralizedRandomizedResponse, Mechanism
+from psephos.protocol.privacy import NeighboringRelation, PureAccountant
+from scipy.special import chdtrc, pdtrc
+
+FALSE_ALARM = 1e-8
+NUM_DRAWS = {SessionKind.SIMULATION: 40_000, SessionKind.DEPLOYMENT: 8_000}
+LEAST_EXPECTED = 25.0
+HARDLY_EXPECTED = 1e-3
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A mechanism and a value whose reports are drawn."""
+
+    mechanism: Mechanism
+    value: int
+
+    def __str__(self) -> str:
+        fields = dataclasses.asdict(self.mechanism)  # pyright: ignore[reportArgumentType]  all are dataclasses
+        shown = ",".join(f"{number:.3g}" for number in fields.values())
+        return f"{type(self.mechanism).__name__}({shown}) of {self.value}"
+
+
+CASES = [
+    Case(GeneralizedRandomizedResponse(1e-6, 2), 1),
+    Case(GeneralizedRandomizedResponse(1.0, 2), 0),
+    Case(GeneralizedRandomizedResponse(1.0, 2), 1),
+    Case(GeneralizedRandomizedResponse(math.log(2), 3), 1),
+    Case(GeneralizedRandomizedResponse(0.7, 9), 8),
+    Case(GeneralizedRandomizedResponse(4.0, 4), 0),
+    Case(GeneralizedRandomizedResponse(30.0, 3), 2),
+    Case(DiscreteLaplace(0.2, 0, 1), 1),
+    Case(DiscreteLaplace(1.0, -3, 3), -3),
+    Case(DiscreteLaplace(3.3, 0, 5), 2),
+    Case(DiscreteLaplace(128.0, 32, 96), 96),
+    Case(DiscreteLaplace(5000.0, 0, 1), 0),
+]
+SOURCES: list[NoiseSource] = [SimulatedNoise(20260131, session="conformance"), SecureNoise()]
+
+THRESHOLD = FALSE_ALARM / (2 * len(CASES))  # two tests for each case
+
+cases = pytest.mark.parametrize("case", CASES, ids=str)
+sources = pytest.mark.parametrize("source", SOURCES, ids=lambda source: type(source).__name__)
+
+
+def law_of(mechanism: Mechanism, value: int) -> Mapping[int, float]:
+    """Return P[report | value], for reports that are not too rare to matter."""
+    match mechanism:
+        case FiniteMechanism():
+            return dict(enumerate(mechanism.channel_matrix()[value - mechanism.value_range[0]]))
+        case DiscreteLaplace():
+            reach = math.ceil(40 * mechanism.scale)
+            return {value + noise: mechanism.noise_probability(noise) for noise in range(-reach, reach + 1)}
+        case _:
+            raise TypeError(f"the law of {mechanism} is not known here")
+
+
+def draw(source: NoiseSource, case: Case, number: int) -> list[int]:
+    return source.randomize(case.mechanism, [case.value] * number, protocol="battery", phase=str(case), place=0)
+
+
+def least_tail(reports: list[int], law: Mapping[int, float]) -> float:
+    """Return the smaller tail probability of two tests: of the common reports' counts, and of the rare ones' number.
+
+    Neighbors are pooled until `LEAST_EXPECTED` are expected together, and their counts tested by chi-square. Reports
+    that are hardly expected at all (or are not in the law) are counted once more by themselves: Poisson.
+    """
+    edges: list[int] = []
+    expected: list[float] = []
+    pooled = 0.0
+    for report in sorted(law):
+        pooled += law[report] * len(reports)
+        if pooled >= LEAST_EXPECTED:
+            edges.append(report)
+            expected.append(pooled)
+            pooled = 0.0
+    expected[-1] += len(reports) - math.fsum(expected)  # what is left, and what is too rare to be in the law
+    places = np.minimum(np.searchsorted(np.array(edges), np.array(reports)), len(edges) - 1)
+    observed = np.bincount(places, minlength=len(edges))
+    statistic = float(np.sum((observed - np.array(expected)) ** 2 / np.array(expected)))
+    of_common = float(chdtrc(len(edges) - 1, statistic)) if len(edges) > 1 else 1.0
+    common = {report for report, chance in law.items() if chance * len(reports) >= HARDLY_EXPECTED}
+    num_rare = sum(report not in common for report in reports)
+    of_rare = float(pdtrc(num_rare - 1, (1 - math.fsum(law[report] for report in common)) * len(reports)))
+    return min(of_common, of_rare if num_rare else 1.0)
+
+
+@cases
+@sources
+def test_reports_are_integers_in_range_and_follow_the_exact_law(source: NoiseSource, case: Case) -> None:
+    """False alarm: below 1e-6 for all cases of a run together; see the module."""
+    reports = draw(source, case, NUM_DRAWS[source.kind])
+    low, high = case.mechanism.report_range
+    assert all(type(report) is int for report in reports)
+    assert low <= min(reports) <= max(reports) <= high
+    assert least_tail(reports, law_of(case.mechanism, case.value)) > THRESHOLD
+
+
+@pytest.mark.parametrize("case", CASES[1:], ids=str)  # the first has nearly one law for all values, as it should
+def test_the_battery_would_notice_another_law(case: Case) -> None:
+    """The same draws, held against the law of another value or of noise a fifth as wide again, are refused."""
+    mechanism = case.mechanism
+    if isinstance(mechanism, DiscreteLaplace):
+        other = law_of(dataclasses.replace(mechanism, scale=1.2 * mechanism.scale), case.value)
+    else:
+        low, high = mechanism.value_range
+        other = law_of(mechanism, high if case.value == low else low)
+    reports = draw(SOURCES[0], case, NUM_DRAWS[SessionKind.SIMULATION])
+    assert least_tail(reports, other) < THRESHOLD
+
+
+@cases
+def test_every_value_has_a_law_that_sums_to_one(case: Case) -> None:
+    low, high = case.mechanism.value_range
+    for value in {low, case.value, high}:
+        law = law_of(case.mechanism, value)
+        assert math.fsum(law.values()) == pytest.approx(1, abs=1e-12)
+        assert min(law.values()) > 0
+
+
+@cases
+def test_the_proven_loss_covers_the_law_and_is_no_larger_than_it_must_be(case: Case) -> None:
+    """The greatest ln(P[r | v]/P[r | v']) over reports and pairs of values, up to rounding."""
+    mechanism = case.mechanism
+    proven = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
+    low, high = mechanism.value_range
+    laws = [law_of(mechanism, value) for value in range(low, high + 1)]
+    step = max(1, (high - low) // 8)  # for wide ranges, some values and both ends
+    chosen = [*laws[:-1:step], laws[-1]]
+    greatest = max(
+        math.log(one[report] / another[report])
+        for one, another in itertools.permutations(chosen, 2)
+        for report in one
+        if report in another and another[report] > 1e-300
+    )
+    assert greatest <= proven + 1e-11
+    assert greatest == pytest.approx(proven, rel=0.01, abs=1e-9)
+
+
+@sources
+def test_a_value_out_of_range_is_never_randomized(source: NoiseSource) -> None:
+    """Beyond its range a value would not be protected by the proven loss."""
+    for case in CASES:
+        low, high = case.mechanism.value_range
+        for value in (low - 1, high + 1, high + 10**6):
+            with pytest.raises(ValueError, match="value must be in"):
+                source.randomize(case.mechanism, [value], protocol="battery", phase="range", place=0)
+
+
+@sources
+@pytest.mark.parametrize("number", [0, 1, 2, 7])
+def test_there_is_one_report_for_each_value(source: NoiseSource, number: int) -> None:
+    for case in CASES:
+        values = [case.value] * number
+        reports = source.randomize(case.mechanism, values, protocol="battery", phase="number", place=3)
+        assert len(reports) == number
+
+
+@cases
+def test_simulated_agents_draw_what_arrays_draw(case: Case) -> None:
+    """Bit for bit: party i's reports are row i."""
+    noise = SimulatedNoise(7, session="s")
+    uniforms = noise.uniforms(protocol="battery", phase="p", start=0, stop=300, slots=2 * case.mechanism.slots)
+    low, high = case.mechanism.value_range
+    values = np.tile([low, high], 300)
+    together = case.mechanism.randomize(values, uniforms.reshape(600, case.mechanism.slots)).reshape(300, 2).tolist()
+    alone = [
+        noise.randomize(case.mechanism, [low, high], protocol="battery", phase="p", place=place) for place in range(300)
+    ]
+    assert alone == together
+
+
+@pytest.mark.parametrize("case", [CASES[1], CASES[4], CASES[8], CASES[10]], ids=str)
+def test_secure_draws_are_fresh_each_time(case: Case) -> None:
+    """Sixty reports come again with probability max P[r]**60 at most, below 1e-8 for these cases."""
+    assert max(law_of(case.mechanism, case.value).values()) ** 60 < 1e-8
+    noise = SecureNoise()
+    assert draw(noise, case, 60) != draw(noise, case, 60)

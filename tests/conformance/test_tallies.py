@@ -1,0 +1,85 @@
+"""What every phase's tally keeps: it merges exactly, whoever counts which clients and in whatever order."""
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from helpers import Session, make_vote
+from hypothesis import given
+from hypothesis import strategies as st
+from psephos.protocol import Tally, run_population
+from psephos.protocol.arrays import IntArray
+from psephos.protocol.population import draw_reports, tally_batch
+from strategies import CHECKED, sessions
+
+
+def tallies_of_shards(session: Session, shards: Sequence[Sequence[int]]) -> list[list[Tally]]:
+    """Return each phase's tallies, one for each shard of the places."""
+    drawn: list[IntArray] = []
+    tallies: list[list[Tally]] = []
+    for phase in session.protocol.phases:
+        noise = session.fresh_noise()
+        reports = draw_reports(phase, session.inputs.private, noise=noise, protocol=session.protocol.name, start=0)
+        rows = [np.array(shard, dtype=np.int64) for shard in shards]
+        tallies.append([tally_batch(phase, reports, drawn, session.inputs.public, of_shard) for of_shard in rows])
+        drawn.append(reports)
+    return tallies
+
+
+def partition(num_parties: int, data: st.DataObject) -> list[list[int]]:
+    """Return the places in any order, cut into shards, some of them empty."""
+    order = data.draw(st.permutations(range(num_parties)))
+    cuts = sorted(data.draw(st.lists(st.integers(0, num_parties), max_size=4)))
+    return [list(order[start:stop]) for start, stop in zip([0, *cuts], [*cuts, num_parties], strict=True)]
+
+
+@CHECKED
+@given(sessions(), st.data())
+def test_any_partition_in_any_order_gives_the_same_tallies_and_outcome(session: Session, data: st.DataObject) -> None:
+    whole = run_population(session.protocol, session.inputs, noise=session.fresh_noise())
+    merged = [
+        functools.reduce(Tally.merge, data.draw(st.permutations(of_phase)))
+        for of_phase in tallies_of_shards(session, partition(len(session.inputs), data))
+    ]
+    assert tuple(merged) == whole.tallies
+    assert session.protocol.outcome(merged) == whole.outcome
+
+
+@CHECKED
+@given(sessions(), st.data())
+def test_merging_is_associative_and_commutative(session: Session, data: st.DataObject) -> None:
+    shards = [*partition(len(session.inputs), data), [], []][:3]
+    for first, second, third in tallies_of_shards(session, shards):
+        assert first.merge(second) == second.merge(first)
+        assert first.merge(second).merge(third) == first.merge(second.merge(third))
+
+
+@CHECKED
+@given(sessions(largest=4))
+def test_the_tally_of_nobody_is_neutral(session: Session) -> None:
+    for everybody, nobody in tallies_of_shards(session, [range(len(session.inputs)), []]):
+        assert nobody.num_reports == 0
+        assert not nobody.totals.any()
+        assert everybody.merge(nobody) == nobody.merge(everybody) == everybody
+
+
+@CHECKED
+@given(sessions(largest=4))
+def test_a_tally_holds_64_bit_integers(session: Session) -> None:
+    for (tally,) in tallies_of_shards(session, [range(len(session.inputs))]):
+        assert tally.totals.dtype == np.int64
+        assert tally.num_reports == len(session.inputs)
+
+
+@pytest.mark.parametrize("largest", [2.0**20, 2.0**32, 2.0**36])
+def test_a_tally_of_large_weights_is_exact_or_refused(largest: float) -> None:
+    """Shares of a company are counted in billions, and a wrapped sum of squares looks like any other."""
+    vote = make_vote(variant="laplace", weights=(1.0, 2.0, largest))
+    phase = vote.phases[0]
+    reports = [[phase.mechanism.value_range[1]], [3]]
+    try:
+        tally = phase.tally(np.array(reports, dtype=np.int64), earlier=[], public=np.empty((2, 0), dtype=np.int64))
+    except OverflowError:
+        return
+    assert tally.totals.tolist() == [sum(report for (report,) in reports), sum(report**2 for (report,) in reports)]

@@ -1,0 +1,362 @@
+"""The estimates of `joint` and `printed` against brute force: all reports of a few partners, with their probabilities.
+
+Means over all reports are exact, so unbiased means unbiased. The squared standard error is linear in the counts of
+reports wherever its bounds do not act; evaluated at the expected counts it is therefore its own mean, which must be
+the exact variance.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from psephos.protocol import Tally
+from psephos.protocol.arrays import IntArray
+from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Parameters
+from psephos.protocol.estimators import Estimate
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+
+# With these losses, three groups keep with 1/2 and lie with 1/4 each, opinions keep with 3/4: sixteenths in all.
+SIXTEENTHS: dict[str, Any] = {"epsilon_weight": math.log(2), "epsilon_opinion": math.log(3)}
+COPIES = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Partner:
+    """A weight and an opinion; a partner that is absent reports the weight alone."""
+
+    weight: float
+    opinion: int
+    absent: bool = False
+
+
+PARTIES = {
+    "mixed": (Partner(1, 1), Partner(3, 0), Partner(2, 1)),
+    "heavy": (Partner(3, 1), Partner(3, 1), Partner(3, 0)),
+    "one absent": (Partner(3, 1), Partner(1, 0), Partner(2, 1, absent=True)),
+    "two absent": (Partner(2, 1), Partner(3, 1, absent=True), Partner(1, 0, absent=True)),
+}
+QUOTAS: dict[str, dict[str, Any]] = {
+    "majority": {},
+    "two thirds": {"quota_fraction": 2 / 3},
+    "unanimity": {"quota_fraction": 1.0},
+    "fixed": {"quota": 4.5},
+}
+parties = pytest.mark.parametrize("partners", list(PARTIES.values()), ids=list(PARTIES))
+quotas = pytest.mark.parametrize("quota", list(QUOTAS.values()), ids=list(QUOTAS))
+
+
+def make_vote(**given: Any) -> DPWeVote:
+    fields: dict[str, Any] = {"candidates": ("a",), **SIXTEENTHS, **given}
+    return DPWeVote(Parameters(**fields))
+
+
+def report_laws(vote: DPWeVote, partner: Partner) -> list[tuple[float, int, int | None]]:
+    """Return (probability, reported group, reported opinion or None) of one partner."""
+    parameters = vote.parameters
+    group = parameters.group_of_weight[parameters.weights.index(partner.weight)]
+    opinions = GeneralizedRandomizedResponse(parameters.loss_of_opinion, 2).channel_matrix()[partner.opinion]
+    if parameters.public_weights:
+        return [(chance, group, opinion) for opinion, chance in enumerate(opinions)]
+    channel = GeneralizedRandomizedResponse(parameters.loss_of_weight, len(parameters.group_means)).channel_matrix()
+    if partner.absent:
+        return [(chance, reported, None) for reported, chance in enumerate(channel[group])]
+    return [
+        (chance * of_opinion, reported, opinion)
+        for reported, chance in enumerate(channel[group])
+        for opinion, of_opinion in enumerate(opinions)
+    ]
+
+
+def tallies_of(vote: DPWeVote, counted: list[tuple[int, int, int | None]]) -> list[Tally]:
+    """Return the tallies of (how many, reported group, reported opinion or None)."""
+    num_groups = len(vote.parameters.group_means)
+    weights, opinions = np.zeros(num_groups, dtype=np.int64), np.zeros((1, num_groups, 2), dtype=np.int64)
+    for number, group, opinion in counted:
+        weights[group] += number
+        if opinion is not None:
+            opinions[0, group, opinion] += number
+    of_opinions = Tally(int(opinions.sum()), opinions)
+    return [of_opinions] if vote.parameters.public_weights else [Tally(int(weights.sum()), weights), of_opinions]
+
+
+def all_outcomes(vote: DPWeVote, partners: tuple[Partner, ...]) -> Iterator[tuple[float, Outcome]]:
+    """Yield the outcome of every vector of reports, with its probability."""
+    for reports in itertools.product(*(report_laws(vote, partner) for partner in partners)):
+        chance = math.prod(report[0] for report in reports)
+        yield chance, vote.outcome(tallies_of(vote, [(1, group, opinion) for _, group, opinion in reports]))
+
+
+def at_expected_counts(vote: DPWeVote, partners: tuple[Partner, ...]) -> Outcome:
+    """Return the outcome of sixteen copies of each partner whose reports come exactly as often as expected."""
+    counted = [
+        (round(COPIES * chance), group, opinion)
+        for partner in partners
+        for chance, group, opinion in report_laws(vote, partner)
+    ]
+    return vote.outcome(tallies_of(vote, counted))
+
+
+def mean_and_variance(
+    outcomes: list[tuple[float, Outcome]], quantity: Callable[[Outcome], float]
+) -> tuple[float, float]:
+    mean = math.fsum(chance * quantity(outcome) for chance, outcome in outcomes)
+    return mean, math.fsum(chance * (quantity(outcome) - mean) ** 2 for chance, outcome in outcomes)
+
+
+def first(outcome: Outcome) -> CandidateOutcome:
+    return outcome.candidates[0]
+
+
+def true_support(partners: tuple[Partner, ...]) -> float:
+    return sum(partner.weight * partner.opinion for partner in partners if not partner.absent)
+
+
+def true_quota(vote: DPWeVote, partners: tuple[Partner, ...]) -> float:
+    if vote.parameters.quota is not None:
+        return vote.parameters.quota
+    return vote.parameters.fraction * sum(partner.weight for partner in partners)
+
+
+@parties
+@quotas
+def test_the_joint_estimates_are_unbiased(partners: tuple[Partner, ...], quota: dict[str, Any]) -> None:
+    vote = make_vote(**quota)
+    outcomes = list(all_outcomes(vote, partners))
+    support, held_against = true_support(partners), true_quota(vote, partners)
+    assert math.fsum(chance for chance, _ in outcomes) == pytest.approx(1)
+    assert mean_and_variance(outcomes, lambda o: first(o).support.value)[0] == pytest.approx(support, abs=1e-9)
+    assert mean_and_variance(outcomes, lambda o: first(o).quota.value)[0] == pytest.approx(held_against, abs=1e-9)
+    margin, _ = mean_and_variance(outcomes, lambda o: first(o).margin.value)
+    assert margin == pytest.approx(support - held_against, abs=1e-9)
+    assert all(first(outcome).bias == 0 for _, outcome in outcomes)
+    total = sum(partner.weight for partner in partners)
+    assert mean_and_variance(outcomes, lambda o: o.total_weight.value)[0] == pytest.approx(total, abs=1e-9)
+    for place, weight in enumerate((1, 2, 3)):
+        count, _ = mean_and_variance(outcomes, lambda o, place=place: o.weight_counts[place].count.value)
+        assert count == pytest.approx(sum(partner.weight == weight for partner in partners), abs=1e-9)
+
+
+@parties
+@quotas
+def test_the_printed_bias_is_estimated_without_bias(partners: tuple[Partner, ...], quota: dict[str, Any]) -> None:
+    """Reading W2: E[μ(g) | w] = c·w + (1 − c)·2 with c = (3p − 1)/2 = 1/4 here; the quota is not shrunk."""
+    vote = make_vote(variant="printed", **quota)
+    outcomes = list(all_outcomes(vote, partners))
+    shrunk = [Partner(p.weight / 4 + 2 * 3 / 4, p.opinion, p.absent) for p in partners]
+    support, held_against = true_support(tuple(shrunk)), true_quota(vote, partners)
+    assert mean_and_variance(outcomes, lambda o: first(o).support.value)[0] == pytest.approx(support, abs=1e-9)
+    assert mean_and_variance(outcomes, lambda o: first(o).quota.value)[0] == pytest.approx(held_against, abs=1e-9)
+    margin, _ = mean_and_variance(outcomes, lambda o: first(o).margin.value)
+    assert margin == pytest.approx(support - held_against, abs=1e-9)
+    bias, _ = mean_and_variance(outcomes, lambda o: first(o).bias)
+    assert bias == pytest.approx(support - true_support(partners), abs=1e-9)
+
+
+@parties
+@quotas
+@pytest.mark.parametrize("variant", ["joint", "printed"])
+def test_the_mean_squared_standard_error_is_the_exact_variance(
+    variant: str, partners: tuple[Partner, ...], quota: dict[str, Any]
+) -> None:
+    vote = make_vote(variant=variant, **quota)
+    outcomes = list(all_outcomes(vote, partners))
+    expected = at_expected_counts(vote, partners)
+
+    def check(estimate: Callable[[Outcome], Estimate]) -> None:
+        _, variance = mean_and_variance(outcomes, lambda outcome: estimate(outcome).value)
+        squared = estimate(expected).standard_error ** 2 / COPIES
+        assert squared == pytest.approx(variance, rel=1e-9, abs=1e-12)
+
+    check(lambda outcome: first(outcome).margin)
+    check(lambda outcome: first(outcome).support)
+    check(lambda outcome: first(outcome).quota)
+    check(lambda outcome: outcome.total_weight)
+    for place in range(3):
+        check(lambda outcome, place=place: outcome.weight_counts[place].count)
+
+
+@parties
+def test_the_error_probability_is_that_of_the_unbiased_margin(partners: tuple[Partner, ...]) -> None:
+    vote, unbiased = make_vote(variant="printed"), make_vote(variant="joint")
+    for reports in itertools.islice(itertools.product(*(report_laws(vote, p) for p in partners)), 0, None, 5):
+        tallies = tallies_of(vote, [(1, group, opinion) for _, group, opinion in reports])
+        printed, joint = first(vote.outcome(tallies)), first(unbiased.outcome(tallies))
+        assert printed.margin.value - printed.bias == pytest.approx(joint.margin.value, abs=1e-9)
+        assert printed.passed == (printed.margin.value >= 0)
+        towards = joint.margin.value if printed.passed else -joint.margin.value
+        wrong = 0.5 * math.erfc(towards / joint.margin.standard_error / math.sqrt(2))
+        assert printed.error_probability == pytest.approx(wrong)
+        assert (printed.error_probability > 0.5) == (towards < 0)
+
+
+PUBLIC_PARTNERS = (Partner(1, 1), Partner(2, 0), Partner(3, 1), Partner(3, 0))
+
+
+@quotas
+@pytest.mark.parametrize("variant", ["joint", "printed"])
+def test_public_weights_are_estimated_without_bias_and_with_their_own_error(
+    variant: str, quota: dict[str, Any]
+) -> None:
+    vote = make_vote(public_weights=True, variant=variant, epsilon_weight=None, **quota)
+    outcomes = list(all_outcomes(vote, PUBLIC_PARTNERS))
+    margin, variance = mean_and_variance(outcomes, lambda o: first(o).margin.value)
+    assert margin == pytest.approx(true_support(PUBLIC_PARTNERS) - true_quota(vote, PUBLIC_PARTNERS), abs=1e-9)
+    # Binary randomized response at e^ε = 3: pq/(p − q)² = 3/4 for each partner, times its squared weight.
+    assert variance == pytest.approx(0.75 * (1 + 4 + 9 + 9))
+    for _, outcome in outcomes:
+        assert first(outcome).margin.standard_error == pytest.approx(math.sqrt(variance))
+        assert first(outcome).support.standard_error == pytest.approx(math.sqrt(variance))
+        assert outcome.total_weight == Estimate(9.0, 0.0)
+        assert first(outcome).quota == Estimate(true_quota(vote, PUBLIC_PARTNERS), 0.0)
+        assert first(outcome).bias == 0
+        assert outcome.weight_counts == ()
+
+
+GROUPED: dict[str, Any] = {
+    "weights": (1.0, 2.0, 6.0, 10.0, 11.0),
+    "groups": ((1.0, 2.0, 6.0), (10.0, 11.0)),
+    "epsilon_weight": math.log(3),
+}
+
+
+@quotas
+@pytest.mark.parametrize("variant", ["joint", "printed"])
+def test_grouped_weights_move_the_margin_by_no_more_than_their_bound(variant: str, quota: dict[str, Any]) -> None:
+    """Reading W7: the estimate is that of the group means; Σ(w − μ)(φ − τ) is what it misses."""
+    vote = make_vote(**GROUPED, **quota, variant=variant)
+    for weights in itertools.combinations_with_replacement(GROUPED["weights"], 2):
+        for opinions in itertools.product((0, 1), repeat=2):
+            for absent in (False, True):
+                partners = (Partner(weights[0], opinions[0]), Partner(weights[1], opinions[1], absent))
+                outcomes = list(all_outcomes(vote, partners))
+                unbiased, _ = mean_and_variance(outcomes, lambda o: first(o).margin.value - first(o).bias)
+                truth = true_support(partners) - true_quota(vote, partners)
+                bound = outcomes[0][1].weight_bias_bound
+                assert abs(unbiased - truth) <= bound + 1e-9
+
+
+@quotas
+def test_the_bias_bound_of_groups_is_reached(quota: dict[str, Any]) -> None:
+    """Two partners of weight 6, which a mean of 3 stands for, both for or both against."""
+    vote = make_vote(**GROUPED, **quota)
+    worst = 0.0
+    bound = math.nan
+    for opinion in (0, 1):
+        partners = (Partner(6, opinion), Partner(6, opinion))
+        outcomes = list(all_outcomes(vote, partners))
+        margin, _ = mean_and_variance(outcomes, lambda o: first(o).margin.value)
+        worst = max(worst, abs(margin - (true_support(partners) - true_quota(vote, partners))))
+        bound = outcomes[0][1].weight_bias_bound
+    assert worst == pytest.approx(bound)
+
+
+def test_weights_that_are_not_grouped_have_no_bias_bound() -> None:
+    assert at_expected_counts(make_vote(), PARTIES["mixed"]).weight_bias_bound == 0
+
+
+def per_candidate_outcomes(
+    vote: DPWeVote, weights: tuple[float, ...], opinions: list[tuple[int, ...]]
+) -> Iterator[tuple[float, Outcome]]:
+    """Yield the outcome of every vector of reports of all rounds, with its probability."""
+    rounds = [
+        itertools.product(*(report_laws(vote, Partner(w, o)) for w, o in zip(weights, of_round, strict=True)))
+        for of_round in opinions
+    ]
+    for reports in itertools.product(*(list(of_round) for of_round in rounds)):
+        chance = math.prod(report[0] for of_round in reports for report in of_round)
+        tallies = [
+            tally
+            for of_round in reports
+            for tally in tallies_of(vote, [(1, group, opinion) for _, group, opinion in of_round])
+        ]
+        yield chance, vote.outcome(tallies)
+
+
+@pytest.mark.parametrize("variant", ["joint", "printed"])
+def test_weights_collected_for_each_candidate_are_averaged(variant: str) -> None:
+    """Two rounds of independent reports: the total weight has half the variance of one round's, each margin its own."""
+    vote = make_vote(candidates=("a", "b"), weight_collection="per_candidate", variant=variant)
+    outcomes = list(per_candidate_outcomes(vote, (1.0, 3.0), [(1, 0), (1, 1)]))
+    single = make_vote(variant=variant)
+    one_round = list(all_outcomes(single, (Partner(1, 1), Partner(3, 0))))
+    total, variance = mean_and_variance(outcomes, lambda o: o.total_weight.value)
+    assert total == pytest.approx(4)
+    assert variance == pytest.approx(mean_and_variance(one_round, lambda o: o.total_weight.value)[1] / 2)
+    for place in range(3):
+        count, of_count = mean_and_variance(outcomes, lambda o, place=place: o.weight_counts[place].count.value)
+        assert count == pytest.approx((1, 0, 1)[place], abs=1e-9)
+        _, alone = mean_and_variance(one_round, lambda o, place=place: o.weight_counts[place].count.value)
+        assert of_count == pytest.approx(alone / 2)
+    unbiased = [
+        mean_and_variance(outcomes, lambda o, n=n: o.candidates[n].margin.value - o.candidates[n].bias)[0]
+        for n in range(2)
+    ]
+    assert unbiased == [pytest.approx(1 - 2), pytest.approx(4 - 2)]
+    _, of_margin = mean_and_variance(outcomes, lambda o: first(o).margin.value)
+    assert of_margin == pytest.approx(mean_and_variance(one_round, lambda o: first(o).margin.value)[1])
+
+
+def test_the_average_over_rounds_states_its_own_standard_error() -> None:
+    vote = make_vote(candidates=("a", "b"), weight_collection="per_candidate")
+    partners = (Partner(1, 1), Partner(3, 0))
+    counted = [
+        (round(COPIES * chance), group, opinion)
+        for partner in partners
+        for chance, group, opinion in report_laws(vote, partner)
+    ]
+    expected = vote.outcome(tallies_of(vote, counted) * 2)
+    one_round = list(all_outcomes(make_vote(), partners))
+    _, variance = mean_and_variance(one_round, lambda o: o.total_weight.value)
+    assert expected.total_weight.standard_error**2 / COPIES == pytest.approx(variance / 2)
+    assert expected.num_partners == COPIES * 2
+    for place in range(3):
+        _, of_count = mean_and_variance(one_round, lambda o, place=place: o.weight_counts[place].count.value)
+        squared = expected.weight_counts[place].count.standard_error ** 2
+        assert squared / COPIES == pytest.approx(of_count / 2)
+
+
+def test_the_weights_phase_publishes_the_quota() -> None:
+    """Reports (6, 4, 2) at e^ε = 2: x̂ = 4(y − 3) = (12, 4, −4), total 12 + 8 − 12 = 8, quota 4."""
+    weights_phase, _ = make_vote().phases
+    tally = weights_phase.tally(as_column([0] * 6 + [1] * 4 + [2] * 2), earlier=[], public=no_columns(12))
+    assert tally == Tally(12, np.array([6, 4, 2]))
+    published: Any = weights_phase.outcome([tally])
+    assert published.total_weight.value == pytest.approx(8)
+    assert published.quota.value == pytest.approx(4)
+    assert [entry.weight for entry in published.weight_counts] == [1.0, 2.0, 3.0]
+    assert [entry.count.value for entry in published.weight_counts] == [pytest.approx(value) for value in (12, 4, -4)]
+    assert [entry.projected for entry in published.weight_counts] == [None] * 3
+
+
+def test_impossible_counts_are_projected_on_request() -> None:
+    weights_phase, _ = make_vote(project_counts=True).phases
+    published: Any = weights_phase.outcome([Tally(12, np.array([6, 4, 2]))])
+    assert [entry.count.value for entry in published.weight_counts] == [pytest.approx(value) for value in (12, 4, -4)]
+    assert [entry.projected for entry in published.weight_counts] == [
+        pytest.approx(value, abs=1e-12) for value in (10, 2, 0)
+    ]
+    assert published.total_weight.value == pytest.approx(8)
+
+
+def test_opinions_are_counted_in_the_reported_group() -> None:
+    """Reading W1: by what the partner reported just before, or by its public weight."""
+    _, opinions = make_vote(candidates=("a", "b")).phases
+    reports = np.array([[1, 0], [1, 1], [0, 1]])
+    tally = opinions.tally(reports, earlier=[as_column([2, 0, 2])], public=no_columns(3))
+    assert tally.num_reports == 3
+    assert tally.totals.tolist() == [[[0, 1], [0, 0], [1, 1]], [[0, 1], [0, 0], [1, 1]]]
+    (public,) = make_vote(candidates=("a", "b"), public_weights=True, epsilon_weight=None).phases
+    by_weight = public.tally(reports, earlier=[], public=np.array([[1, 1], [0, 0], [1, 1]]))
+    assert by_weight.totals.tolist() == [[[0, 1], [1, 1], [0, 0]], [[0, 1], [1, 1], [0, 0]]]
+
+
+def as_column(numbers: list[int]) -> IntArray:
+    return np.array(numbers, dtype=np.int64).reshape(-1, 1)
+
+
+def no_columns(num_rows: int) -> IntArray:
+    return np.empty((num_rows, 0), dtype=np.int64)

@@ -1,0 +1,158 @@
+"""The parameters of a session: every refusal with its field, every default, and what follows from them."""
+
+import math
+from typing import Any, cast
+
+import msgspec
+import pytest
+from psephos.protocol.dpwevote import Parameters
+from psephos.protocol.errors import ConfigurationError
+
+
+def parameters(**given: Any) -> Parameters:
+    """Return parameters for one candidate unless told otherwise, as a file of TOML would give them."""
+    return msgspec.convert({"candidates": ["merger"], **given}, Parameters)
+
+
+def make(**given: Any) -> Parameters:
+    """Return the same from the constructor, whose errors are not wrapped."""
+    given = {"candidates": ["merger"], **given}
+    return Parameters(**{name: as_tuple(value) for name, value in given.items()})
+
+
+def as_tuple(value: Any) -> Any:
+    return tuple(as_tuple(part) for part in cast("list[Any]", value)) if isinstance(value, list) else value
+
+
+REFUSALS: list[tuple[str, dict[str, Any]]] = [
+    ("candidates", {"candidates": []}),
+    ("candidates", {"candidates": ["a", "b", "a"]}),
+    ("candidates", {"candidates": [str(number) for number in range(10_001)]}),
+    ("candidates", {"candidates": [""]}),
+    ("candidates", {"candidates": [" a"]}),
+    ("candidates", {"candidates": ["a "]}),
+    ("candidates", {"candidates": ["a\nb"]}),
+    ("candidates", {"candidates": ["partner"]}),
+    ("candidates", {"candidates": ["weight"]}),
+    ("weights", {"weights": []}),
+    ("weights", {"weights": [1.0, 1.0]}),
+    ("weights", {"weights": [2.0, 1.0]}),
+    ("weights", {"weights": [0.0, 1.0]}),
+    ("weights", {"weights": [-1.0, 1.0]}),
+    ("weights", {"weights": [1.0, math.inf]}),
+    ("weights", {"weights": [1.0, math.nan]}),
+    ("weights", {"weights": [math.nan], "public_weights": True}),
+    ("weights", {"weights": [float(number) for number in range(1, 1002)]}),
+    ("weights", {"weights": [1.0]}),
+    ("weights", {"groups": [[1.0, 2.0, 3.0]]}),
+    ("groups", {"groups": [[1.0], [2.0]]}),
+    ("groups", {"groups": [[1.0, 3.0], [2.0]]}),
+    ("groups", {"groups": [[1.0], [], [2.0, 3.0]]}),
+    ("groups", {"groups": [[1.0, 2.0], [2.0, 3.0]]}),
+    ("groups", {"groups": [[1.0], [2.0, 3.0]], "public_weights": True}),
+    ("groups", {"groups": [[1.0], [2.0, 3.0]], "variant": "laplace"}),
+    ("epsilon", {"epsilon": 0.0}),
+    ("epsilon", {"epsilon": -1.0}),
+    ("epsilon", {"epsilon": math.nan}),
+    ("epsilon", {"epsilon": 1e-10}),
+    ("epsilon", {"epsilon": 30.5}),
+    ("epsilon_weight", {"epsilon_weight": 0.0}),
+    ("epsilon_weight", {"epsilon_weight": 31.0}),
+    ("epsilon_weight", {"epsilon_weight": 0.5, "public_weights": True}),
+    ("epsilon_opinion", {"epsilon_opinion": 0.0}),
+    ("epsilon_opinion", {"epsilon_opinion": math.inf}),
+    ("epsilon_opinion", {"epsilon_opinion": -1.0, "public_weights": True}),
+    ("weight_collection", {"weight_collection": "per_candidate", "public_weights": True}),
+    ("quota", {"quota": 0.0}),
+    ("quota", {"quota": -3.0}),
+    ("quota", {"quota": math.nan}),
+    ("quota", {"quota": math.inf}),
+    ("quota_fraction", {"quota_fraction": 0.0}),
+    ("quota_fraction", {"quota_fraction": 1.1}),
+    ("quota_fraction", {"quota_fraction": math.nan}),
+    ("quota_fraction", {"quota": 3.0, "quota_fraction": 0.5}),
+]
+
+
+@pytest.mark.parametrize(("field", "given"), REFUSALS)
+def test_what_is_not_allowed_is_refused_by_its_name(field: str, given: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        make(**given)
+    assert caught.value.field == field
+    assert str(caught.value).startswith(f"{field} must be ")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"candidates": ["b", "a"]},
+        {"weights": [0.5, 7.25]},
+        {"weights": [4.0], "public_weights": True},
+        {"weights": [float(number) for number in range(1, 1001)]},
+        {"groups": [[1.0], [2.0, 3.0]]},
+        {"epsilon": 30.0},
+        {"epsilon_weight": 0.0, "public_weights": True},
+        {"quota": 1e-3},
+        {"quota_fraction": 1.0},
+    ],
+)
+def test_the_ends_of_what_is_allowed_are_allowed(given: dict[str, Any]) -> None:
+    assert parameters(**given).candidates
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(msgspec.ValidationError, match="unknown field `quorum`"):
+        parameters(quorum=3)
+
+
+def test_epsilon_is_halved_between_weight_and_opinion() -> None:
+    """Section 5.1.1: ε₁ = ε₂ = ε/2."""
+    chosen = parameters(epsilon=3.0)
+    assert (chosen.loss_of_weight, chosen.loss_of_opinion, chosen.epsilon_total) == (1.5, 1.5, 3.0)
+
+
+def test_each_loss_can_be_set_by_itself() -> None:
+    chosen = parameters(epsilon=3.0, epsilon_weight=0.25)
+    assert (chosen.loss_of_weight, chosen.loss_of_opinion, chosen.epsilon_total) == (0.25, 1.5, 1.75)
+    chosen = parameters(epsilon=3.0, epsilon_opinion=0.25)
+    assert (chosen.loss_of_weight, chosen.loss_of_opinion, chosen.epsilon_total) == (1.5, 0.25, 1.75)
+
+
+def test_nothing_is_spent_on_public_weights() -> None:
+    chosen = parameters(epsilon=3.0, public_weights=True)
+    assert (chosen.loss_of_weight, chosen.loss_of_opinion, chosen.epsilon_total) == (0.0, 3.0, 3.0)
+    assert parameters(epsilon_opinion=0.25, public_weights=True).loss_of_opinion == 0.25
+
+
+def test_several_candidates_cost_one_weight_and_each_an_opinion() -> None:
+    """Reading W5: ε_weight + k·ε_opinion, or k(ε_weight + ε_opinion) where weights are collected for each."""
+    three: dict[str, Any] = {"candidates": ["a", "b", "c"], "epsilon_weight": 0.5, "epsilon_opinion": 0.25}
+    assert parameters(**three).epsilon_total == 0.5 + 3 * 0.25
+    assert parameters(**three, weight_collection="per_candidate").epsilon_total == 3 * (0.5 + 0.25)
+
+
+def test_the_quota_is_the_majority_unless_told_otherwise() -> None:
+    assert parameters().fraction == 0.5
+    assert parameters(quota_fraction=0.75).fraction == 0.75
+    assert parameters(quota=4.0).fraction == 0.0
+
+
+def test_every_weight_is_a_group_of_its_own_by_default() -> None:
+    chosen = parameters(weights=[1.0, 4.0])
+    assert chosen.group_of_weight == (0, 1)
+    assert chosen.group_means == (1.0, 4.0)
+    assert chosen.group_deviation == 0.0
+
+
+def test_a_group_stands_for_its_members_by_their_mean() -> None:
+    chosen = parameters(weights=[1.0, 2.0, 6.0, 10.0, 11.0], groups=[[1.0, 2.0, 6.0], [10.0, 11.0]])
+    assert chosen.group_of_weight == (0, 0, 0, 1, 1)
+    assert chosen.group_means == (3.0, 10.5)
+    assert chosen.group_deviation == 3.0
+
+
+@pytest.mark.parametrize("field", ["epsilon", "epsilon_weight", "epsilon_opinion"])
+def test_an_error_shows_value_and_limit(field: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Parameters(candidates=("a",), **{field: -2.0})  # pyright: ignore[reportArgumentType]  one of three floats
+    assert (caught.value.field, caught.value.value, caught.value.allowed) == (field, -2.0, "in [1e-09, 30]")

@@ -1,0 +1,109 @@
+"""Counts from randomized reports: the inverse matrix, unbiased counts, and the projection to what is possible."""
+
+import itertools
+import math
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from psephos.protocol.estimators import estimate_counts, project_to_simplex
+from psephos.protocol.estimators.frequencies import inverse_matrix
+from psephos.protocol.mechanisms import MAX_EPSILON, GeneralizedRandomizedResponse
+
+numbers = st.lists(st.floats(min_value=-50, max_value=50), min_size=1, max_size=8)
+totals = st.floats(min_value=0, max_value=100)
+
+
+@pytest.mark.parametrize("num_choices", [2, 3, 10])
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 5.0, MAX_EPSILON])
+def test_the_inverse_undoes_the_channel(epsilon: float, num_choices: int) -> None:
+    mechanism = GeneralizedRandomizedResponse(epsilon, num_choices)
+    product = np.array(inverse_matrix(mechanism)) @ np.array(mechanism.channel_matrix())
+    np.testing.assert_allclose(product, np.eye(num_choices), atol=1e-12 * max(1, 1 / epsilon))
+
+
+def test_hand_worked_counts() -> None:
+    """e^ε = 2, k = 3, reports (6, 4, 2): x̂ = (y − 12·¼)/(½ − ¼) = 4(y − 3)."""
+    estimates = estimate_counts(GeneralizedRandomizedResponse(math.log(2), 3), (6, 4, 2))
+    assert [estimate.value for estimate in estimates] == [pytest.approx(12), pytest.approx(4), pytest.approx(-4)]
+
+
+def test_hand_worked_standard_error() -> None:
+    """The same mechanism: 16 times Σ n_x·Var; one who holds the value adds p(1 − p) = ¼, another q(1 − q) = 3/16.
+
+    Reports (6, 3, 3) say that all 12 hold value 0 and none holds 1.
+    """
+    zero, one, _ = estimate_counts(GeneralizedRandomizedResponse(math.log(2), 3), (6, 3, 3))
+    assert zero.standard_error == pytest.approx(math.sqrt(16 * 12 / 4))
+    assert one.standard_error == pytest.approx(math.sqrt(16 * 12 * 3 / 16))
+
+
+@pytest.mark.parametrize("values", [(0,), (0, 1, 1), (2, 2, 2, 2), (0, 1, 2, 2)])
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_counts_are_unbiased_over_all_reports(values: tuple[int, ...], epsilon: float) -> None:
+    mechanism = GeneralizedRandomizedResponse(epsilon, 3)
+    channel = mechanism.channel_matrix()
+    means = [0.0, 0.0, 0.0]
+    for reports in itertools.product(range(3), repeat=len(values)):
+        chance = math.prod(channel[value][report] for value, report in zip(values, reports, strict=True))
+        for x, estimate in enumerate(estimate_counts(mechanism, [reports.count(r) for r in range(3)])):
+            means[x] += chance * estimate.value
+    assert means == [pytest.approx(values.count(x), abs=1e-9) for x in range(3)]
+
+
+@hypothesis.given(st.lists(st.integers(0, 1000), min_size=4, max_size=4), st.floats(min_value=0.05, max_value=20))
+def test_counts_sum_to_the_number_of_reports(counts: list[int], epsilon: float) -> None:
+    estimates = estimate_counts(GeneralizedRandomizedResponse(epsilon, 4), counts)
+    assert math.fsum(estimate.value for estimate in estimates) == pytest.approx(sum(counts), abs=1e-6)
+
+
+def test_a_wrong_number_of_counts_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected 3 counts, got 2"):
+        estimate_counts(GeneralizedRandomizedResponse(1.0, 3), (1, 2))
+
+
+def test_hand_worked_projections() -> None:
+    assert project_to_simplex((12.0, 4.0, -4.0), total=12) == (10.0, 2.0, 0.0)
+    assert project_to_simplex((5.0,), total=3) == (3.0,)
+    assert project_to_simplex((1.0, 1.0), total=1) == (0.5, 0.5)
+    assert project_to_simplex((9.0, -9.0), total=0) == (0.0, 0.0)
+
+
+@hypothesis.given(numbers, totals)
+def test_a_projection_is_possible(values: list[float], total: float) -> None:
+    projected = project_to_simplex(values, total=total)
+    assert min(projected) >= 0
+    assert math.fsum(projected) == pytest.approx(total, abs=1e-9)
+
+
+@hypothesis.given(numbers, totals)
+def test_a_projection_has_the_optimality_conditions(values: list[float], total: float) -> None:
+    """One threshold θ: projected = max(v − θ, 0), the conditions of Karush, Kuhn and Tucker."""
+    hypothesis.assume(total > 1e-6)
+    projected = project_to_simplex(values, total=total)
+    thresholds = [v - x for v, x in zip(values, projected, strict=True) if x > 0]
+    assert max(thresholds) - min(thresholds) < 1e-9
+    assert all(v <= min(thresholds) + 1e-9 for v, x in zip(values, projected, strict=True) if x == 0)
+
+
+@hypothesis.given(st.lists(st.integers(-6, 6), min_size=3, max_size=3), st.integers(1, 6))
+def test_no_possible_point_of_a_grid_is_nearer(values: list[int], total: int) -> None:
+    projected = project_to_simplex([float(value) for value in values], total=total)
+    nearest = math.dist(projected, values)
+    for first, second in itertools.product(range(4 * total + 1), repeat=2):
+        if first + second <= 4 * total:
+            point = (first / 4, second / 4, total - first / 4 - second / 4)
+            assert nearest <= math.dist(point, values) + 1e-12
+
+
+@hypothesis.given(numbers, totals)
+def test_what_is_possible_stays_as_it_is(values: list[float], total: float) -> None:
+    possible = project_to_simplex(values, total=total)
+    assert project_to_simplex(possible, total=total) == tuple(pytest.approx(x, abs=1e-9) for x in possible)
+
+
+@pytest.mark.parametrize(("values", "total"), [((), 1.0), ((1.0,), -1.0), ((1.0,), math.nan)])
+def test_projecting_nothing_or_onto_nothing_is_refused(values: tuple[float, ...], total: float) -> None:
+    with pytest.raises(ValueError, match="expected at least one value and total >= 0"):
+        project_to_simplex(values, total=total)

@@ -1,0 +1,179 @@
+"""Discrete Laplace noise: its exact law, its inverse distribution function at every edge, its variance, its grid."""
+
+import itertools
+import math
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.mechanisms import DiscreteLaplace, laplace_grid
+from psephos.protocol.privacy import NeighboringRelation, PureAccountant, events
+
+GREATEST_UNIFORM = 1 - 2.0**-53
+
+scales = st.floats(min_value=0.05, max_value=1e6)
+
+
+def test_hand_worked_law_at_one_half() -> None:
+    """At a = 1/2: P[0] = (1 − a)/(1 + a) = 1/3, then 1/6, 1/12; the variance is 2a/(1 − a)² = 4."""
+    mechanism = DiscreteLaplace(1 / math.log(2), 0, 1)
+    assert [mechanism.noise_probability(noise) for noise in (-2, -1, 0, 1, 2)] == [
+        pytest.approx(share) for share in (1 / 12, 1 / 6, 1 / 3, 1 / 6, 1 / 12)
+    ]
+    assert mechanism.noise_variance == pytest.approx(4)
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.4, 1.0, 3.7, 128.0])
+def test_the_law_sums_to_one_and_has_the_stated_variance(scale: float) -> None:
+    mechanism = DiscreteLaplace(scale, 0, 1)
+    reach = math.ceil(60 * scale) + 1
+    law = {noise: mechanism.noise_probability(noise) for noise in range(-reach, reach + 1)}
+    assert math.fsum(law.values()) == pytest.approx(1, rel=1e-12)
+    variance = math.fsum(noise**2 * chance for noise, chance in law.items())
+    assert variance == pytest.approx(mechanism.noise_variance, rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [128.0, 1e3, 1e6, 2.0**39])
+def test_the_variance_approaches_the_continuous_one(scale: float) -> None:
+    """2a/(1 − a)² = 2s² − 1/6 + O(1/s²), a factor of 1 − 1/(12 s²)."""
+    assert DiscreteLaplace(scale, 0, 1).noise_variance == pytest.approx(2 * scale**2 - 1 / 6, rel=1e-9)
+
+
+def test_a_tiny_scale_adds_nothing() -> None:
+    mechanism = DiscreteLaplace(1e-3, -3, 3)
+    assert mechanism.noise_variance == 0
+    assert mechanism.noise_probability(0) == 1
+    for uniform in (0.0, 0.25, 0.5, GREATEST_UNIFORM):
+        assert mechanism.randomize_one(2, (uniform,)) == 2
+
+
+def test_a_huge_scale_makes_two_values_hard_to_tell_apart() -> None:
+    mechanism = DiscreteLaplace(2.0**39, 0, 1)
+    assert mechanism.noise_probability(1) / mechanism.noise_probability(0) == pytest.approx(1, abs=1e-11)
+    assert PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE) == 2.0**-39
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 2.5, 17.0])
+def test_the_sampler_integrates_to_the_law(scale: float) -> None:
+    """The sampler is monotone, so each noise has an interval and N midpoints count it to within one."""
+    mechanism = DiscreteLaplace(scale, 0, 1)
+    num_points = 1 << 15
+    grid = (np.arange(num_points).reshape(-1, 1) + 0.5) / num_points
+    noise, counts = np.unique(mechanism.randomize(np.zeros(num_points, dtype=np.int64), grid), return_counts=True)
+    law = [mechanism.noise_probability(int(x)) for x in noise]
+    np.testing.assert_allclose(counts / num_points, law, atol=1.01 / num_points)
+    covered = math.fsum(law)
+    assert covered > 1 - 2 * (scale + 2) / num_points  # what lies beyond the noise with P ≈ 1/N
+
+
+@hypothesis.given(st.floats(min_value=0.2, max_value=200), st.integers(1, 25))
+def test_the_sampler_inverts_the_distribution_function(scale: float, noise: int) -> None:
+    """Noise x begins where the uniform passes P[noise < x]: a^|x|/(1 + a) on either side."""
+    decay = math.exp(-1 / scale)
+    tail = decay**noise / (1 + decay)  # P[noise ≥ x] = P[noise ≤ −x]
+    hypothesis.assume(tail > 1e-9)
+    mechanism = DiscreteLaplace(scale, 0, 1)
+    hair = 1e-12
+    assert mechanism.randomize_one(0, (1 - tail + hair,)) >= noise
+    assert mechanism.randomize_one(0, (1 - tail - hair,)) < noise
+    assert mechanism.randomize_one(0, (tail - hair,)) <= -noise
+    assert mechanism.randomize_one(0, (tail + hair,)) > -noise
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 128.0, 1e6, 2.0**39])
+def test_the_first_and_the_last_uniform_give_finite_noise_within_reach(scale: float) -> None:
+    """The uniform 0 stands for the interval below 2**-53, whose middle is 2**-54; the last one has the tail 2**-53."""
+    mechanism = DiscreteLaplace(scale, 0, 1)
+    spread = 1 + math.exp(-1 / scale)
+    first, last = (mechanism.randomize_one(0, (uniform,)) for uniform in (0.0, GREATEST_UNIFORM))
+    assert first == pytest.approx(math.ceil(scale * math.log(2.0**-54 * spread)), rel=1e-9, abs=1)
+    assert last == pytest.approx(math.floor(-scale * math.log(2.0**-53 * spread)), rel=1e-9, abs=1)
+    low, high = mechanism.report_range
+    assert low < first <= 0 <= last < high
+
+
+@hypothesis.given(scales, st.lists(st.floats(min_value=0, max_value=1, exclude_max=True), min_size=2, max_size=20))
+def test_a_greater_uniform_never_gives_much_smaller_noise(scale: float, uniforms: list[float]) -> None:
+    """Rounding may move the step at the sign's change by one place within a few units in the last place of 1."""
+    mechanism = DiscreteLaplace(scale, 0, 1)
+    draws = [mechanism.randomize_one(0, (uniform,)) for uniform in sorted(uniforms)]
+    assert all(a <= b + 1 for a, b in itertools.pairwise(draws))
+
+
+@hypothesis.given(st.data())
+def test_one_value_is_randomized_as_in_an_array(data: st.DataObject) -> None:
+    scale = data.draw(scales)
+    least = data.draw(st.integers(-1000, 1000))
+    mechanism = DiscreteLaplace(scale, least, least + data.draw(st.integers(1, 500)))
+    decay = math.exp(-1 / scale)
+    edges = [0.0, GREATEST_UNIFORM, 2.0**-53, 0.5, decay / (1 + decay), 1 / (1 + decay)]
+    edges += [decay**step / (1 + decay) for step in range(1, 6)] + [1 - decay**step / (1 + decay) for step in range(6)]
+    edges += data.draw(st.lists(st.floats(min_value=0, max_value=1, exclude_max=True), max_size=10))
+    around = [min(max(near, 0.0), GREATEST_UNIFORM) for e in edges for near in (math.nextafter(e, 0), e)]
+    value = data.draw(st.integers(mechanism.least, mechanism.greatest))
+    reports = mechanism.randomize(np.full(len(around), value), np.array(around).reshape(-1, 1))
+    assert reports.dtype == np.int64
+    assert reports.tolist() == [mechanism.randomize_one(value, (uniform,)) for uniform in around]
+    low, high = mechanism.report_range
+    assert low <= min(reports.tolist()) <= max(reports.tolist()) <= high
+
+
+@hypothesis.given(scales, st.integers(-100, 100), st.integers(1, 100))
+def test_the_largest_log_ratio_is_the_proven_epsilon(scale: float, least: int, spread: int) -> None:
+    """It is ln P[r | v] − ln P[r | v'] = (|r − v'| − |r − v|)/scale, largest at r = v = greatest, v' = least."""
+    mechanism = DiscreteLaplace(scale, least, least + spread)
+    assert mechanism.event == events.DiscreteLaplace(scale=scale, sensitivity=spread)
+    proven = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
+    if proven < 600:  # beyond, the smaller probability is no number any more
+        ratio = mechanism.noise_probability(0) / mechanism.noise_probability(spread)
+        assert math.log(ratio) == pytest.approx(proven, rel=1e-11, abs=1e-12)
+
+
+def test_reports_are_clamped_sixty_scales_beyond_the_values() -> None:
+    mechanism = DiscreteLaplace(2.5, -4, 7)
+    assert mechanism.value_range == (-4, 7)
+    assert mechanism.report_range == (-4 - 150, 7 + 150)
+    assert 2 * math.exp(-60) < 1e-25
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf, 2.0**40])
+def test_a_scale_out_of_range_is_refused(scale: float) -> None:
+    with pytest.raises(ConfigurationError, match="scale must be in") as caught:
+        DiscreteLaplace(scale, 0, 1)
+    assert caught.value.field == "scale"
+
+
+@pytest.mark.parametrize("greatest", [3, 2])
+def test_an_empty_range_of_values_is_refused(greatest: int) -> None:
+    with pytest.raises(ConfigurationError, match="greatest must be above least = 3") as caught:
+        DiscreteLaplace(1.0, 3, greatest)
+    assert caught.value.field == "greatest"
+
+
+@pytest.mark.parametrize("value", [-1, 4])
+def test_a_value_beyond_the_range_is_refused(value: int) -> None:
+    mechanism = DiscreteLaplace(1.0, 0, 3)
+    with pytest.raises(ValueError, match=r"value must be in \[0, 3\], got"):
+        mechanism.randomize_one(value, (0.5,))
+    with pytest.raises(ValueError, match=r"values must be in \[0, 3\], got"):
+        mechanism.randomize(np.array([value]), np.array([[0.5]]))
+
+
+@hypothesis.given(st.floats(min_value=1e-12, max_value=1e12))
+def test_the_grid_is_a_power_of_two_with_128_to_256_steps_a_scale(scale: float) -> None:
+    step = laplace_grid(scale=scale)
+    assert math.frexp(step)[0] == 0.5
+    assert scale / 256 < step <= scale / 128
+
+
+@pytest.mark.parametrize("exponent", [-3, 0, 7, 20])
+def test_a_scale_that_is_a_power_of_two_has_128_steps(exponent: int) -> None:
+    assert laplace_grid(scale=2.0**exponent) == 2.0 ** (exponent - 7)
+
+
+@pytest.mark.parametrize("scale", [0.0, -2.0, math.nan, math.inf])
+def test_a_grid_for_no_scale_is_refused(scale: float) -> None:
+    with pytest.raises(ConfigurationError, match="scale must be positive and finite"):
+        laplace_grid(scale=scale)

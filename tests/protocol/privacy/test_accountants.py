@@ -1,0 +1,169 @@
+"""Accountants against known values: pure sums, and composed distributions computed by hand."""
+
+import math
+from collections.abc import Sequence
+
+import pytest
+from psephos.protocol.errors import ConfigurationError, UnsupportedEventError
+from psephos.protocol.privacy import (
+    ApproximateAccountant,
+    Composed,
+    DiscreteLaplace,
+    NeighboringRelation,
+    NonPrivate,
+    NoRelease,
+    PrivacyEvent,
+    PureAccountant,
+    RandomizedResponse,
+    SelfComposed,
+)
+
+REPLACE = NeighboringRelation.REPLACE_ONE
+ADD_OR_REMOVE = NeighboringRelation.ADD_OR_REMOVE_ONE
+
+
+def composed_binary_delta(epsilon: float, times: int, at: float) -> float:
+    """Return δ(ε') of binary randomized response `times` times: Σ_j C(t, j)·max(0, p^j q^(t−j) − e^ε' p^(t−j) q^j)."""
+    keep = 1 / (1 + math.exp(-epsilon))
+    terms = (
+        math.comb(times, j)
+        * max(0.0, keep**j * (1 - keep) ** (times - j) - math.exp(at) * keep ** (times - j) * (1 - keep) ** j)
+        for j in range(times + 1)
+    )
+    return math.fsum(terms)
+
+
+def exact_composed_epsilon(epsilon: float, times: int, delta: float) -> float:
+    """Return the least ε' with δ(ε') ≤ `delta`, by bisection."""
+    low, high = 0.0, epsilon * times
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (low, middle) if composed_binary_delta(epsilon, times, middle) <= delta else (middle, high)
+    return high
+
+
+@pytest.mark.parametrize(
+    ("event", "epsilon"),
+    [
+        (NoRelease(), 0.0),
+        (RandomizedResponse(0.75, 3), 0.75),
+        (RandomizedResponse(0.75, 1), 0.0),
+        (RandomizedResponse(0.0, 4), 0.0),
+        (DiscreteLaplace(scale=8.0, sensitivity=4), 0.5),
+        (DiscreteLaplace(scale=8.0, sensitivity=0), 0.0),
+        (Composed(()), 0.0),
+        (Composed((RandomizedResponse(0.5, 2), DiscreteLaplace(4.0, 1))), 0.75),
+        (SelfComposed(RandomizedResponse(0.5, 2), 6), 3.0),
+        (SelfComposed(NonPrivate(), 0), 0.0),
+        (SelfComposed(SelfComposed(NonPrivate(), 0), 7), 0.0),
+        (SelfComposed(Composed((RandomizedResponse(0.5, 2), SelfComposed(RandomizedResponse(0.25, 2), 2))), 3), 3.0),
+        (Composed((NoRelease(), NonPrivate())), math.inf),
+    ],
+)
+def test_pure_losses_worked_by_hand(event: PrivacyEvent, epsilon: float) -> None:
+    assert PureAccountant.epsilon_of(event, REPLACE) == epsilon
+
+
+def test_an_event_by_itself_leaves_no_trace_in_another_accountant() -> None:
+    accountant = PureAccountant(REPLACE)
+    accountant.compose(RandomizedResponse(0.5, 2))
+    assert PureAccountant.epsilon_of(RandomizedResponse(2.0, 2), REPLACE) == 2.0
+    assert accountant.epsilon == 0.5
+
+
+def test_laplace_noise_is_bounded_when_a_unit_is_added_or_removed_too() -> None:
+    """The event says what a neighbor changes; which relation that is measured under is the protocol's to state."""
+    assert PureAccountant.epsilon_of(DiscreteLaplace(8.0, 4), ADD_OR_REMOVE) == 0.5
+
+
+def test_randomized_response_is_refused_unless_a_value_is_replaced() -> None:
+    event = Composed((NoRelease(), SelfComposed(RandomizedResponse(0.5, 2), 3)))
+    with pytest.raises(UnsupportedEventError, match="needs replace-one") as caught:
+        PureAccountant.epsilon_of(event, ADD_OR_REMOVE)
+    assert caught.value.event == RandomizedResponse(0.5, 2)
+    assert caught.value.accountant == "PureAccountant(add-remove-one)"
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, math.nan, 2.0])
+def test_a_delta_out_of_range_is_refused(delta: float) -> None:
+    with pytest.raises(ConfigurationError, match="delta must be in") as caught:
+        ApproximateAccountant(REPLACE, delta=delta)
+    assert caught.value.field == "delta"
+
+
+def test_the_delta_is_the_given_one() -> None:
+    assert ApproximateAccountant(REPLACE, delta=1e-6).delta == 1e-6
+
+
+@pytest.mark.parametrize(("epsilon", "num_choices"), [(1.0, 2), (1.0, 3), (0.3, 5), (5.0, 3)])
+@pytest.mark.parametrize("delta", [1e-6, 1e-2])
+def test_one_randomized_response_costs_what_its_law_says(epsilon: float, num_choices: int, delta: float) -> None:
+    """One report: δ(ε') = max(0, p − e^ε'·q), so ε(δ) = ln((p − δ)/q)."""
+    total = math.exp(epsilon) + num_choices - 1
+    exact = math.log((math.exp(epsilon) / total - delta) * total)
+    accountant = ApproximateAccountant(REPLACE, delta=delta)
+    accountant.compose(RandomizedResponse(epsilon, num_choices))
+    assert exact - 1e-9 <= accountant.epsilon <= exact + 2e-4
+
+
+@pytest.mark.parametrize(("epsilon", "times", "delta"), [(0.1, 40, 1e-6), (0.5, 20, 1e-6), (1.0, 30, 1e-5)])
+def test_repeated_randomized_response_costs_what_binomials_say(epsilon: float, times: int, delta: float) -> None:
+    """dp_accounting rounds losses upwards to multiples of 1e-4, so the bound is at most times·1e-4 too high."""
+    accountant = ApproximateAccountant(REPLACE, delta=delta)
+    accountant.compose(RandomizedResponse(epsilon, 2), times)
+    exact = exact_composed_epsilon(epsilon, times, delta)
+    assert exact - 1e-9 <= accountant.epsilon <= exact + times * 1e-4 + 1e-3
+    assert accountant.epsilon < times * epsilon
+
+
+def test_one_laplace_draw_costs_what_its_law_says() -> None:
+    """δ(ε') = Σ_x max(0, P[x] − e^ε'·P[x − s]), summed over all noise that matters."""
+    scale, sensitivity, delta = 4.0, 3, 1e-3
+    accountant = ApproximateAccountant(REPLACE, delta=delta)
+    accountant.compose(DiscreteLaplace(scale, sensitivity))
+    law = {x: math.tanh(0.5 / scale) * math.exp(-abs(x) / scale) for x in range(-400, 401)}
+
+    def delta_at(at: float) -> float:
+        return math.fsum(max(0.0, law[x] - math.exp(at) * law[x - sensitivity]) for x in range(-390, 391))
+
+    assert delta_at(accountant.epsilon) <= delta * (1 + 1e-9)
+    assert delta_at(accountant.epsilon - 1e-3) > delta
+
+
+def test_mixed_events_compose_below_the_sum() -> None:
+    approximate, pure = ApproximateAccountant(REPLACE, delta=1e-6), PureAccountant(REPLACE)
+    for event in (RandomizedResponse(0.2, 3), DiscreteLaplace(20.0, 4), RandomizedResponse(0.2, 2)):
+        for accountant in (approximate, pure):
+            accountant.compose(event, 40)
+    assert 0 < approximate.epsilon < pure.epsilon
+
+
+def test_few_events_never_cost_more_than_the_pure_sum() -> None:
+    accountant = ApproximateAccountant(REPLACE, delta=1e-12)
+    accountant.compose(RandomizedResponse(1.0, 3))
+    assert accountant.epsilon <= 1.0
+
+
+FREE: Sequence[PrivacyEvent] = (
+    NoRelease(),
+    RandomizedResponse(0.5, 1),
+    DiscreteLaplace(2.0, 0),
+    RandomizedResponse(0.0, 2),
+)
+
+
+@pytest.mark.parametrize("event", FREE)
+def test_an_event_that_shows_nothing_costs_nothing(event: PrivacyEvent) -> None:
+    accountant = ApproximateAccountant(REPLACE, delta=1e-6)
+    accountant.compose(event, 3)
+    assert accountant.epsilon == 0.0
+
+
+@pytest.mark.parametrize(
+    "event", [RandomizedResponse(1e-17, 2), RandomizedResponse(30.0, 2), RandomizedResponse(1000.0, 2)]
+)
+def test_every_event_that_is_accepted_has_a_bound(event: RandomizedResponse) -> None:
+    """What `compose` has charged must never keep `epsilon` from being read."""
+    accountant = ApproximateAccountant(REPLACE, delta=1e-6)
+    accountant.compose(event)
+    assert 0 <= accountant.epsilon <= event.epsilon

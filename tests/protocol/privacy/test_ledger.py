@@ -1,0 +1,257 @@
+"""The ledger: totals by relation, model and unit; budgets that refuse before anything is charged; floating point."""
+
+import math
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+from psephos.protocol.errors import BudgetExceededError, ConfigurationError, PrivacyError, UnsupportedEventError
+from psephos.protocol.privacy import (
+    Budget,
+    DiscreteLaplace,
+    Ledger,
+    LedgerEntry,
+    NeighboringRelation,
+    NonPrivate,
+    PrivacyEvent,
+    PrivacyLoss,
+    RandomizedResponse,
+    TrustModel,
+    compose_parallel,
+)
+
+REPLACE = NeighboringRelation.REPLACE_ONE
+ADD_OR_REMOVE = NeighboringRelation.ADD_OR_REMOVE_ONE
+LOCAL, CENTRAL = TrustModel.LOCAL, TrustModel.CENTRAL
+
+# What typed decimals and sums of quotients may miss by; a person's loss may pass the budget by no more.
+ROUNDING = 1e-9
+
+
+def loss_of(
+    epsilon: float,
+    *,
+    unit: str = "opinion",
+    relation: NeighboringRelation = REPLACE,
+    model: TrustModel = LOCAL,
+    event: PrivacyEvent | None = None,
+) -> PrivacyLoss:
+    """Return the loss of one binary randomized response, or of `event`."""
+    return PrivacyLoss(
+        mechanism="randomized response",
+        event=RandomizedResponse(epsilon, 2) if event is None else event,
+        unit=unit,
+        relation=relation,
+        model=model,
+        claimed=epsilon,
+    )
+
+
+def charge(ledger: Ledger, *losses: PrivacyLoss) -> None:
+    for loss in losses:
+        ledger.charge(loss, session="spring", phase="opinions")
+
+
+def test_the_proven_loss_is_derived_from_the_event_and_not_from_the_claim() -> None:
+    loss = PrivacyLoss(
+        mechanism="discrete Laplace", event=DiscreteLaplace(4.0, 3), unit="w", relation=REPLACE, model=LOCAL, claimed=9
+    )
+    assert (loss.claimed, loss.proven) == (9, 0.75)
+
+
+def test_a_bound_that_a_protocol_proves_itself_stands() -> None:
+    loss = PrivacyLoss(
+        mechanism="own", event=NonPrivate(), unit="voter", relation=REPLACE, model=LOCAL, claimed=1, proven=1.5
+    )
+    assert loss.proven == 1.5
+
+
+def test_a_loss_that_cannot_be_proven_is_refused_when_it_is_stated() -> None:
+    with pytest.raises(UnsupportedEventError):
+        loss_of(0.5, relation=ADD_OR_REMOVE)
+
+
+def test_an_entry_says_who_when_what_and_how_much() -> None:
+    ledger = Ledger("ada")
+    receipt = ledger.charge(loss_of(0.5), session="spring", phase="opinions")
+    entry = receipt.entry
+    assert ledger.person == entry.person == "ada"
+    assert (entry.session, entry.phase, entry.mechanism) == ("spring", "opinions", "randomized response")
+    assert (entry.relation, entry.model, entry.unit) == (REPLACE, LOCAL, "opinion")
+    assert (entry.claimed, entry.proven, entry.num_persons) == (0.5, 0.5, 1)
+    assert entry.event == RandomizedResponse(0.5, 2)
+    assert ledger.entries == (entry,)
+    assert (receipt.total, receipt.remaining) == (0.5, math.inf)
+
+
+def test_one_line_may_stand_for_a_population() -> None:
+    entry = LedgerEntry.of(loss_of(0.5), person="each of 7 partners", session="s", phase="p", num_persons=7)
+    assert (entry.person, entry.num_persons, entry.proven) == ("each of 7 partners", 7, 0.5)
+
+
+def test_a_charge_shows_the_totals_after_it() -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=2.0))
+    receipts = [ledger.charge(loss_of(x), session="s", phase="p") for x in (0.5, 0.25, 1.0)]
+    assert [(receipt.total, receipt.remaining) for receipt in receipts] == [(0.5, 1.5), (0.75, 1.25), (1.75, 0.25)]
+
+
+def test_totals_are_kept_by_relation_model_and_unit() -> None:
+    laplace = DiscreteLaplace(1.0, 2)
+    ledger = Ledger("ada")
+    charge(
+        ledger,
+        loss_of(0.5, unit="weight"),
+        loss_of(0.25),
+        loss_of(0.25),
+        loss_of(2.0, model=CENTRAL),
+        loss_of(2.0, relation=ADD_OR_REMOVE, event=laplace),
+    )
+    assert ledger.total(relation=REPLACE, model=LOCAL) == 1.0
+    assert ledger.total(relation=REPLACE, model=LOCAL, unit="opinion") == 0.5
+    assert ledger.total(relation=REPLACE, model=LOCAL, unit="weight") == 0.5
+    assert ledger.total(relation=REPLACE, model=LOCAL, unit="voter") == 0.0
+    assert ledger.total(relation=REPLACE, model=CENTRAL) == 2.0
+    assert ledger.total(relation=ADD_OR_REMOVE, model=LOCAL) == 2.0
+    assert ledger.total(relation=ADD_OR_REMOVE, model=CENTRAL) == 0.0
+    assert ledger.spent == 5.0
+
+
+def test_without_a_budget_everything_is_recorded_and_nothing_refused() -> None:
+    ledger = Ledger("ada")
+    assert ledger.remaining == math.inf
+    ledger.check([loss_of(0.5, event=NonPrivate())])
+    charge(ledger, loss_of(0.5, event=NonPrivate()))
+    assert ledger.spent == math.inf
+    assert ledger.remaining == math.inf
+
+
+def test_a_loss_beyond_the_budget_is_refused_and_nothing_is_charged() -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=1.0))
+    charge(ledger, loss_of(0.75))
+    with pytest.raises(BudgetExceededError, match="nothing was drawn") as caught:
+        charge(ledger, loss_of(0.5))
+    assert (caught.value.requested, caught.value.remaining, caught.value.unit) == (0.5, 0.25, "opinion")
+    assert (len(ledger.entries), ledger.spent, ledger.remaining) == (1, 0.75, 0.25)
+    charge(ledger, loss_of(0.25))
+    assert ledger.remaining == 0.0
+
+
+def test_a_check_adds_up_all_losses_and_charges_none() -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=1.0))
+    ledger.check([loss_of(0.5, unit="weight"), loss_of(0.5)])
+    with pytest.raises(BudgetExceededError) as caught:
+        ledger.check([loss_of(0.5, unit="weight"), loss_of(0.5), loss_of(0.25)])
+    assert (caught.value.requested, caught.value.remaining) == (1.25, 1.0)
+    assert "weight" in caught.value.unit
+    assert "opinion" in caught.value.unit
+    assert (ledger.entries, ledger.spent) == ((), 0.0)
+
+
+def test_a_loss_under_another_relation_than_the_budget_is_refused() -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=9.0))
+    other = loss_of(0.1, relation=ADD_OR_REMOVE, event=DiscreteLaplace(10.0, 1))
+    with pytest.raises(PrivacyError, match="add-remove-one neighbors, the budget for replace-one") as caught:
+        ledger.check([loss_of(0.1), other])
+    assert not isinstance(caught.value, BudgetExceededError)
+    with pytest.raises(PrivacyError, match="add-remove-one"):
+        charge(ledger, other)
+    assert ledger.entries == ()
+
+
+def test_a_budget_under_add_or_remove_takes_losses_of_its_own_relation() -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=0.5, relation=ADD_OR_REMOVE))
+    charge(ledger, loss_of(0.5, relation=ADD_OR_REMOVE, event=DiscreteLaplace(2.0, 1)))
+    assert ledger.remaining == 0.0
+
+
+def test_a_budget_is_held_against_both_models_together() -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=1.0))
+    charge(ledger, loss_of(0.75), loss_of(0.25, model=CENTRAL))
+    with pytest.raises(BudgetExceededError):
+        charge(ledger, loss_of(0.25, model=CENTRAL))
+
+
+def test_a_non_private_release_fits_into_no_finite_budget() -> None:
+    with pytest.raises(BudgetExceededError):
+        charge(Ledger("ada", budget=Budget(epsilon=1e300)), loss_of(1.0, event=NonPrivate()))
+
+
+def test_an_infinite_budget_refuses_nothing() -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=math.inf))
+    charge(ledger, loss_of(1.0, event=NonPrivate()), loss_of(0.5))
+    assert len(ledger.entries) == 2
+    assert ledger.remaining == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [-1e-9, -1.0, math.nan])
+def test_a_budget_that_is_negative_or_no_number_is_refused(epsilon: float) -> None:
+    with pytest.raises(ConfigurationError, match="budget must be at least 0"):
+        Budget(epsilon=epsilon)
+
+
+def test_a_budget_of_nothing_refuses_every_loss() -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=0.0))
+    ledger.check([])
+    with pytest.raises(BudgetExceededError):
+        ledger.check([loss_of(1e-3)])
+
+
+@pytest.mark.parametrize(
+    ("budget", "losses"),
+    [(0.3, [0.1, 0.2]), (0.3, [0.1] * 3), (1.0, [0.1] * 10), (0.7, [0.7 / 3] * 3), (10.0, [0.1] * 100)],
+)
+def test_decimal_losses_fit_into_their_decimal_sum(budget: float, losses: list[float]) -> None:
+    Ledger("ada", budget=Budget(epsilon=budget)).check(map(loss_of, losses))
+    ledger = Ledger("ada", budget=Budget(epsilon=budget))
+    charge(ledger, *map(loss_of, losses))
+    assert ledger.remaining == pytest.approx(0, abs=1e-12)
+    with pytest.raises(BudgetExceededError):
+        charge(ledger, loss_of(1e-6))
+
+
+@hypothesis.given(st.lists(st.floats(min_value=1e-3, max_value=3), max_size=30), st.floats(min_value=0, max_value=10))
+def test_whatever_is_asked_the_spent_loss_never_passes_the_budget(losses: list[float], budget: float) -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=budget))
+    accepted: list[float] = []
+    for epsilon in losses:
+        try:
+            charge(ledger, loss_of(epsilon))
+        except BudgetExceededError:
+            assert math.fsum([*accepted, epsilon]) > budget
+        else:
+            accepted.append(epsilon)
+    assert math.fsum(accepted) <= budget + ROUNDING * (1 + 1e-6)
+    assert ledger.spent == pytest.approx(math.fsum(accepted))
+    assert ledger.remaining == pytest.approx(max(0.0, budget - math.fsum(accepted)), abs=1e-12)
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.5])
+def test_many_tiny_losses_cannot_pass_the_budget_either(budget: float) -> None:
+    """The allowance for rounding is made once, not once for every charge."""
+    ledger = Ledger("ada", budget=Budget(epsilon=budget))
+    if budget:
+        charge(ledger, loss_of(budget))
+    for _ in range(50):
+        try:
+            charge(ledger, loss_of(ROUNDING))
+        except BudgetExceededError:
+            break
+    assert ledger.spent <= budget + 2 * ROUNDING
+
+
+def test_tighter_composition_is_never_above_the_total() -> None:
+    ledger = Ledger("ada")
+    charge(ledger, *[loss_of(0.25)] * 40, loss_of(3.0, model=CENTRAL))
+    total = ledger.total(relation=REPLACE, model=LOCAL)
+    assert 0 < ledger.approximate_total(relation=REPLACE, model=LOCAL, delta=1e-6) < total
+    assert ledger.approximate_total(relation=REPLACE, model=CENTRAL, delta=1e-12) <= 3.0
+    assert ledger.approximate_total(relation=ADD_OR_REMOVE, model=LOCAL, delta=1e-6) == 0.0
+
+
+def test_a_population_loses_what_its_greatest_loser_loses() -> None:
+    ledgers = [Ledger(name) for name in ("ada", "ben", "cyd")]
+    charge(ledgers[0], loss_of(0.5), loss_of(9.0, model=CENTRAL))
+    charge(ledgers[1], loss_of(0.75), loss_of(0.75))
+    assert compose_parallel(ledgers, relation=REPLACE, model=LOCAL) == 1.5
+    assert compose_parallel(ledgers, relation=REPLACE, model=CENTRAL) == 9.0
+    assert compose_parallel([], relation=REPLACE, model=LOCAL) == 0.0

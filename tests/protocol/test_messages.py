@@ -1,0 +1,140 @@
+"""Messages: what travels, what is refused, and how large it may be."""
+
+import msgspec
+import pytest
+from helpers import hello, raw
+from hypothesis import given
+from hypothesis import strategies as st
+from psephos.protocol import MalformedMessageError
+from psephos.protocol.messages import (
+    MAX_MESSAGE_BYTES,
+    MAX_NAMES_IN_ABORT,
+    PROTOCOL_VERSION,
+    Abort,
+    Hello,
+    Message,
+    Release,
+    Report,
+    Request,
+    Welcome,
+    decode,
+    encode,
+)
+from psephos.protocol.roles import MAX_PARTY_NAME_LENGTH
+from strategies import CHECKED
+
+MESSAGES: list[Message] = [
+    Hello(version=1, session="s", protocol="dpwevote", kind="simulation", party="p0"),
+    Welcome(version=1, parameters=raw({"epsilon": 1.0})),
+    Request(phase=1, payload=raw(None)),
+    Report(phase=0, payload=raw([1, 2])),
+    Release(payload=raw({"passed": True})),
+    Abort(reason="enough"),
+    Abort(reason="few", phase="weights", received=1, required=2, missing=("p0", "p2"), num_missing=2),
+]
+TYPES: list[type[Message]] = [Hello, Welcome, Request, Report, Release, Abort]
+WIRE = [
+    "9601 01a173a86470776576 6f7465aa73696d756c6174696f6ea27030",
+    "930201 81a7657073696c6f6ecb3ff0000000000000",
+    "930301c0",
+    "930400920102",
+    "920581a6706173736564c3",
+    "9706a6656e6f756768a00000 9000",
+    "9706a3666577a7776569676874730102 92a27030a2703202",
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_a_message_survives_the_wire(message: Message) -> None:
+    assert decode(encode(message)) == message
+
+
+@pytest.mark.parametrize(("message", "wire"), list(zip(MESSAGES, WIRE, strict=True)))
+def test_the_bytes_of_version_1_never_change(message: Message, wire: str) -> None:
+    assert PROTOCOL_VERSION == 1
+    assert encode(message).hex() == wire.replace(" ", "")
+
+
+@CHECKED
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_message_or_malformed(payload: bytes) -> None:
+    try:
+        message = decode(payload, sender="p0")
+    except MalformedMessageError as problem:
+        error = problem
+    else:
+        assert isinstance(message, tuple(TYPES))
+        return
+    assert error.sender == "p0"
+    assert str(error).startswith(f"p0 sent {len(payload)} bytes that are no message")
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_every_truncation_is_malformed(message: Message) -> None:
+    payload = encode(message)
+    for length in range(len(payload)):
+        with pytest.raises(MalformedMessageError):
+            decode(payload[:length])
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_bytes_after_a_message_are_malformed(message: Message) -> None:
+    with pytest.raises(MalformedMessageError):
+        decode(encode(message) + b"\x00")
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_a_field_too_many_is_malformed(message: Message) -> None:
+    fields: list[object] = msgspec.msgpack.decode(encode(message), type=list[object])
+    with pytest.raises(MalformedMessageError):
+        decode(msgspec.msgpack.encode([*fields, 0]))
+
+
+@pytest.mark.parametrize("tag", [0, 7, -1, "1", None])
+def test_an_unknown_tag_is_malformed(tag: object) -> None:
+    with pytest.raises(MalformedMessageError):
+        decode(msgspec.msgpack.encode([tag, 1, None]))
+
+
+def test_text_that_is_not_utf8_is_malformed() -> None:
+    with pytest.raises(MalformedMessageError):
+        decode(encode(hello("p0")).replace(b"\xa2p0", b"\xa2p\xff"))
+
+
+def test_a_peer_without_a_name_is_called_a_peer() -> None:
+    with pytest.raises(MalformedMessageError, match="a peer sent 1 bytes that are no message") as caught:
+        decode(b"\xc1")
+    assert caught.value.sender is None
+
+
+def test_nesting_without_end_is_malformed() -> None:
+    """A payload is skipped, not read, yet skipping nested arrays recurses."""
+    with pytest.raises(MalformedMessageError):
+        decode(b"\x93\x04\x00" + b"\x91" * 100_000 + b"\x00", sender="p0")
+
+
+def test_the_largest_message_is_encoded_and_decoded() -> None:
+    overhead = len(encode(Release(raw("x" * 70_000)))) - 70_000
+    largest = Release(raw("x" * (MAX_MESSAGE_BYTES - overhead)))
+    payload = encode(largest)
+    assert len(payload) == MAX_MESSAGE_BYTES
+    assert decode(payload) == largest
+
+
+def test_a_message_above_the_limit_is_not_encoded() -> None:
+    with pytest.raises(ValueError, match="a message may have 1048576 bytes, this Release has 1048583"):
+        encode(Release(raw("x" * MAX_MESSAGE_BYTES)))
+
+
+def test_a_message_above_the_limit_is_malformed() -> None:
+    with pytest.raises(MalformedMessageError, match="a message may have 1048576 bytes, p0 sent 1048577") as caught:
+        decode(bytes(MAX_MESSAGE_BYTES + 1), sender="p0")
+    assert caught.value.sender == "p0"
+    with pytest.raises(MalformedMessageError, match="a peer sent"):
+        decode(bytes(MAX_MESSAGE_BYTES + 1))
+
+
+def test_an_abort_with_all_the_names_that_it_may_hold_fits() -> None:
+    names = tuple(f"{number:04}".ljust(MAX_PARTY_NAME_LENGTH, "\U0001d6bf") for number in range(MAX_NAMES_IN_ABORT))
+    abort = Abort(reason="x" * 20_000, phase="weights", missing=names, num_missing=100_000)
+    assert decode(encode(abort)) == abort

@@ -1,0 +1,189 @@
+"""Phases and protocols: what a report must look like, and what a protocol checks of itself."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+import pytest
+from helpers import make_vote
+from psephos.protocol import Column, ConfigurationError, Inputs, Phase, PhasedProtocol, Tally
+from psephos.protocol.arrays import IntArray
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+from psephos.protocol.phases import Entries
+from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
+
+FOUR_CHOICES = GeneralizedRandomizedResponse(1.0, 4)
+LOSS = PrivacyLoss(
+    mechanism="k-RR",
+    event=FOUR_CHOICES.event,
+    unit="answer",
+    relation=NeighboringRelation.REPLACE_ONE,
+    model=TrustModel.LOCAL,
+    claimed=1.0,
+)
+
+
+class Sums(Phase):
+    """Adds the reports up."""
+
+    def __init__(self, name: str, columns: range = range(2)) -> None:
+        super().__init__(name, columns=columns, mechanism=FOUR_CHOICES, losses=[LOSS] * len(columns))
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Add."""
+        del earlier, public
+        return Tally(len(reports), reports.sum(axis=0))
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """No parameters, no outcome."""
+
+
+class Survey(PhasedProtocol[Nothing, Nothing]):
+    """A protocol of the phases that a test gives it."""
+
+    name: ClassVar[str] = "survey"
+    parameters_type: ClassVar[type[msgspec.Struct]] = Nothing
+    outcome_type: ClassVar[type[msgspec.Struct]] = Nothing
+
+    def __init__(self, *phases: Phase) -> None:
+        super().__init__(Nothing())
+        self._given = phases
+
+    def make_phases(self) -> Iterable[Phase]:
+        """Return what the test gave."""
+        return iter(self._given)
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return no columns."""
+        return ()
+
+    def encode(self, table: Mapping[str, Entries]) -> Inputs:
+        """Refuse."""
+        raise NotImplementedError
+
+    def outcome(self, tallies: Sequence[Tally]) -> Nothing:
+        """Return nothing."""
+        del tallies
+        return Nothing()
+
+
+def table(*rows: Sequence[int]) -> IntArray:
+    return np.array(rows, dtype=np.int64)
+
+
+def test_inputs_count_their_rows() -> None:
+    assert len(Inputs(table([1, 2], [3, 4]), np.empty((2, 0), dtype=np.int64))) == 2
+
+
+@pytest.mark.parametrize(
+    ("private", "public"),
+    [
+        (np.zeros(3, dtype=np.int64), np.zeros((3, 1), dtype=np.int64)),
+        (np.zeros((3, 1), dtype=np.int64), np.zeros(3, dtype=np.int64)),
+        (np.zeros((3, 1), dtype=np.int64), np.zeros((2, 1), dtype=np.int64)),
+    ],
+)
+def test_inputs_that_are_not_two_tables_of_as_many_rows_are_refused(private: IntArray, public: IntArray) -> None:
+    with pytest.raises(ValueError, match="two tables of as many rows"):
+        Inputs(private, public)
+
+
+@pytest.mark.parametrize("columns", [range(0), range(3, 3), range(0, 4, 2), range(3, 0, -1)])
+def test_a_phase_needs_columns_without_gaps(columns: range) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Sums("sums", columns)
+    assert (caught.value.field, caught.value.value) == ("columns", columns)
+
+
+def test_a_phase_knows_its_columns_and_their_number() -> None:
+    phase = Sums("sums", range(1, 4))
+    assert (phase.columns, phase.num_values, len(phase.losses)) == (slice(1, 4), 3, 3)
+
+
+def test_a_phase_publishes_nothing_unless_it_says_so() -> None:
+    assert Sums("sums").outcome([]) is None
+
+
+@pytest.mark.parametrize("values", [[0, 3], [3, 0], [0, 0]])
+def test_a_report_in_range_is_decoded(values: list[int]) -> None:
+    assert Sums("sums").decoder.decode(msgspec.msgpack.encode(values)) == tuple(values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [0],
+        [0, 0, 0],
+        [0, 4],
+        [-1, 0],
+        [0, 2**63],
+        [0, 1.0],
+        [0, True],
+        [0, "1"],
+        [0, None],
+        [0, [1]],
+        5,
+        None,
+        {},
+        "ab",
+    ],
+)
+def test_a_report_that_the_phase_did_not_declare_is_refused(values: object) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        Sums("sums").decoder.decode(msgspec.msgpack.encode(values))
+
+
+def test_phases_come_in_order_and_are_made_once() -> None:
+    survey = Survey(Sums("first"), Sums("second"))
+    assert [phase.name for phase in survey.phases] == ["first", "second"]
+    assert survey.phases is survey.phases
+
+
+def test_the_losses_of_a_session_are_those_of_its_phases_in_order() -> None:
+    assert Survey(Sums("first", range(1)), Sums("second", range(3))).losses == (LOSS,) * 4
+
+
+@pytest.mark.parametrize("names", [[], ["same", "same"]])
+def test_a_protocol_needs_phases_with_distinct_names(names: list[str]) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        _ = Survey(*map(Sums, names)).phases
+    assert (caught.value.field, caught.value.value) == ("phases", names)
+
+
+def test_roles_have_names_by_default() -> None:
+    assert (Survey.client_role, Survey.server_role) == ("voter", "aggregator")
+
+
+def test_a_protocol_need_not_know_the_truth() -> None:
+    assert Survey(Sums("sums")).truth(Inputs(table([0, 0]), table([0]))) is None
+
+
+def test_inputs_in_range_pass_the_check() -> None:
+    Survey(Sums("sums")).check_inputs(Inputs(table([0, 3], [3, 0]), np.empty((2, 0), dtype=np.int64)))
+    Survey(Sums("sums")).check_inputs(Inputs(np.empty((0, 2), dtype=np.int64), np.empty((0, 0), dtype=np.int64)))
+
+
+@pytest.mark.parametrize("row", [[0, 4], [-1, 0]])
+def test_inputs_out_of_range_are_refused(row: list[int]) -> None:
+    with pytest.raises(ValueError, match=r"phase 'sums' takes values in \[0, 3\]"):
+        Survey(Sums("sums")).check_inputs(Inputs(table([0, 0], row), np.empty((2, 0), dtype=np.int64)))
+
+
+def test_inputs_with_too_few_columns_are_refused() -> None:
+    with pytest.raises(ValueError, match="phase 'sums' needs columns"):
+        Survey(Sums("sums")).check_inputs(Inputs(table([0]), np.empty((1, 0), dtype=np.int64)))
+
+
+def test_equal_parameters_have_equal_bytes() -> None:
+    assert bytes(make_vote(epsilon=0.5).encoded_parameters) == bytes(make_vote(epsilon=0.5).encoded_parameters)
+    assert bytes(make_vote(epsilon=0.5).encoded_parameters) != bytes(make_vote(epsilon=0.25).encoded_parameters)
+
+
+def test_equal_parameters_have_equal_bytes_whether_a_number_was_typed_with_a_point_or_not() -> None:
+    """Else a party that wrote `epsilon=1` refuses a server that read `epsilon = 1` from a file as 1.0."""
+    whole, decimal = make_vote(epsilon=1, weights=(1, 2)), make_vote(epsilon=1.0, weights=(1.0, 2.0))
+    assert whole.parameters == decimal.parameters
+    assert bytes(whole.encoded_parameters) == bytes(decimal.encoded_parameters)

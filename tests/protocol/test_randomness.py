@@ -1,0 +1,193 @@
+"""Addressed noise: rows of one table, keys that never meet, draws that do not depend on their order."""
+
+import dataclasses
+import hashlib
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from psephos.protocol import ConfigurationError, SessionKind, SimulatedNoise
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.mechanisms import DiscreteLaplace, GeneralizedRandomizedResponse, Mechanism
+from psephos.protocol.privacy.events import NonPrivate
+from psephos.protocol.randomness import philox_rows, stream_key
+from strategies import CHECKED
+
+FIELDS = {
+    "seed": 7,
+    "session": "spring-ballot",
+    "round_number": 0,
+    "protocol": "dpwevote",
+    "phase": "weights",
+    "purpose": "report",
+}
+KEY = 0x0123456789ABCDEF0123456789ABCDEF
+
+
+def key_of(**changes: object) -> int:
+    return stream_key(**{**FIELDS, **changes})  # pyright: ignore[reportArgumentType]  the tests' own changes
+
+
+@dataclasses.dataclass(frozen=True)
+class TwoSlots(Mechanism):
+    """Reports which half each of its two uniforms is in, added to the value; no privacy at all."""
+
+    slots: int = 2
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """[0, 9]."""
+        return 0, 9
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """[0, 39]."""
+        return 0, 39
+
+    @property
+    def event(self) -> NonPrivate:
+        """Nothing protects the value."""
+        return NonPrivate()
+
+    def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Add ten for the first half, twenty for the second."""
+        return values + 10 * (uniforms[:, 0] < 0.5) + 20 * (uniforms[:, 1] < 0.5)
+
+    def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
+        """Do the same for one."""
+        first, second = uniforms
+        return value + 10 * (first < 0.5) + 20 * (second < 0.5)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 4, 5, 7, 8, 13])
+def test_philox_rows_are_rows_of_one_big_table(slots: int) -> None:
+    table = np.random.Generator(np.random.Philox(key=KEY)).random((40, slots))
+    for start, stop in itertools.combinations([0, 1, 2, 3, 4, 5, 17, 38, 39, 40], 2):
+        assert np.array_equal(philox_rows(KEY, start=start, stop=stop, slots=slots), table[start:stop])
+
+
+def test_no_rows_are_an_empty_table() -> None:
+    assert philox_rows(KEY, start=5, stop=5, slots=3).shape == (0, 3)
+
+
+def test_a_row_far_into_the_stream_is_reached_at_once() -> None:
+    far = philox_rows(KEY, start=10**15, stop=10**15 + 3, slots=3)
+    assert np.array_equal(far[1:], philox_rows(KEY, start=10**15 + 1, stop=10**15 + 3, slots=3))
+
+
+@CHECKED
+@given(st.integers(0, 2**128 - 1), st.integers(0, 200), st.integers(0, 20), st.integers(1, 9))
+def test_philox_rows_do_not_depend_on_where_a_reading_begins(key: int, start: int, number: int, slots: int) -> None:
+    whole = philox_rows(key, start=0, stop=start + number, slots=slots)
+    assert np.array_equal(philox_rows(key, start=start, stop=start + number, slots=slots), whole[start:])
+    assert np.all((whole >= 0) & (whole < 1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({}, 0x16E455DFCFCA59BC78CC3ACE008CF27A),
+        ({"seed": 0}, 0xE24FA3BF5A7BECCC2414242D55C07EA8),
+        ({"seed": 2**64, "session": "Ψῆφος", "round_number": 12}, 0x4AEFFB8C786FBC547196DAD24F3E6F43),
+    ],
+)
+def test_stream_keys_are_those_that_were_first_published(changes: dict[str, object], key: int) -> None:
+    assert key_of(**changes) == key
+
+
+def test_a_stream_key_is_the_stated_hash() -> None:
+    digest = hashlib.blake2b(digest_size=16, person=b"psephos-stream-1")
+    for text in (b"7", b"spring-ballot", b"0", b"dpwevote", b"weights", b"report"):
+        digest.update(bytes([0, 0, 0, 0, 0, 0, 0, len(text)]) + text)
+    assert key_of() == int(digest.hexdigest(), 16)
+
+
+def test_a_stream_key_differs_when_any_field_differs() -> None:
+    changes: list[dict[str, object]] = [
+        {},
+        {"seed": 8},
+        {"session": "autumn-ballot"},
+        {"round_number": 1},
+        {"protocol": "dpwevote2"},
+        {"phase": "opinions"},
+        {"purpose": "test"},
+    ]
+    assert len({key_of(**change) for change in changes}) == len(changes)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"seed": 71, "session": "a"}, {"seed": 7, "session": "1a"}),
+        ({"session": "a1", "round_number": 2}, {"session": "a", "round_number": 12}),
+        ({"round_number": 12, "protocol": "p"}, {"round_number": 1, "protocol": "2p"}),
+        ({"protocol": "pq", "phase": "w"}, {"protocol": "p", "phase": "qw"}),
+        ({"phase": "wr", "purpose": "e"}, {"phase": "w", "purpose": "re"}),
+        ({"protocol": "", "phase": "pw"}, {"protocol": "pw", "phase": ""}),
+    ],
+)
+def test_a_stream_key_differs_when_characters_move_to_a_neighboring_field(
+    one: dict[str, object], other: dict[str, object]
+) -> None:
+    assert key_of(**one) != key_of(**other)
+
+
+def test_a_negative_seed_is_refused_without_being_shown() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        SimulatedNoise(-12345, session="s")
+    assert caught.value.field == "seed"
+    assert "12345" not in str(caught.value)
+
+
+def test_a_negative_round_is_refused() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        SimulatedNoise(0, session="s", round_number=-1)
+    assert (caught.value.field, caught.value.value) == ("round_number", -1)
+
+
+def test_simulated_noise_is_for_simulations() -> None:
+    assert SimulatedNoise(0, session="s").kind is SessionKind.SIMULATION
+
+
+def test_uniforms_are_those_of_the_stated_stream() -> None:
+    noise = SimulatedNoise(7, session="spring-ballot")
+    uniforms = noise.uniforms(protocol="dpwevote", phase="weights", start=2, stop=5, slots=3)
+    assert np.array_equal(uniforms, philox_rows(key_of(), start=2, stop=5, slots=3))
+
+
+def test_repeated_votes_share_no_noise() -> None:
+    rounds = [
+        SimulatedNoise(7, session="s", round_number=number).uniforms(
+            protocol="dpwevote", phase="weights", start=0, stop=4, slots=1
+        )
+        for number in range(3)
+    ]
+    assert len({table.tobytes() for table in rounds}) == 3
+
+
+@pytest.mark.parametrize("mechanism", [GeneralizedRandomizedResponse(0.5, 4), DiscreteLaplace(300.0, 0, 9), TwoSlots()])
+@pytest.mark.parametrize("num_values", [1, 3])
+def test_an_agents_reports_are_its_rows_of_the_array_whatever_the_order(mechanism: Mechanism, num_values: int) -> None:
+    places = [0, 4095, 1, 5000, 4096, 4094, 3, 0, 20_000]
+    noise = SimulatedNoise(3, session="s")
+    low, _ = mechanism.value_range
+    for place in places:
+        values = [low + (place + number) % 3 for number in range(num_values)]
+        table = SimulatedNoise(3, session="s").uniforms(
+            protocol="p", phase="w", start=place, stop=place + 1, slots=num_values * mechanism.slots
+        )
+        expected = mechanism.randomize(np.array(values, dtype=np.int64), table.reshape(num_values, mechanism.slots))
+        drawn = noise.randomize(mechanism, values, protocol="p", phase="w", place=place)
+        assert drawn == expected.tolist()
+
+
+def test_more_slots_than_a_block_holds_are_drawn_for_one_party_at_a_time() -> None:
+    mechanism = GeneralizedRandomizedResponse(0.5, 4)
+    noise = SimulatedNoise(3, session="s")
+    for place in (1, 0):
+        table = noise.uniforms(protocol="p", phase="w", start=place, stop=place + 1, slots=5000).reshape(5000, 1)
+        expected = mechanism.randomize(np.zeros(5000, dtype=np.int64), table)
+        assert noise.randomize(mechanism, [0] * 5000, protocol="p", phase="w", place=place) == expected.tolist()

@@ -1,0 +1,25 @@
+"""Names of parties: what can name one, at both limits."""
+
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.protocol.roles import MAX_PARTY_NAME_LENGTH, SessionKind, Side, check_party_name
+
+
+@pytest.mark.parametrize("name", ["p", "Ψῆφος", "a b", "x" * MAX_PARTY_NAME_LENGTH, "République française"])
+def test_a_printable_name_is_returned_as_it_is(name: str) -> None:
+    assert check_party_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["", "x" * (MAX_PARTY_NAME_LENGTH + 1), " a", "a ", "a\nb", "\x00", "a\u2028b", "\u200b"]
+)
+def test_what_cannot_name_a_party_is_refused_with_field_and_value(name: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        check_party_name(name, field="partner")
+    assert (caught.value.field, caught.value.value) == ("partner", name)
+    assert "1 to 128 printable characters" in caught.value.allowed
+
+
+def test_the_words_on_the_wire_are_fixed() -> None:
+    assert [kind.value for kind in SessionKind] == ["simulation", "deployment"]
+    assert [side.value for side in Side] == ["client", "server"]

@@ -1,0 +1,88 @@
+"""The tables of moves: total, closed, and with the shape that both machines rely on."""
+
+import itertools
+
+import pytest
+from psephos.protocol import Side
+from psephos.protocol.states import CONVERSATION, SESSION, Move, SessionMove, SessionState, State, mermaid
+
+TERMINAL = {State.FINISHED, State.ENDED}
+
+
+@pytest.mark.parametrize("side", list(Side))
+def test_a_table_has_a_row_for_every_state(side: Side) -> None:
+    assert set(CONVERSATION[side]) == set(State)
+
+
+def test_there_is_a_table_for_every_side() -> None:
+    assert set(CONVERSATION) == set(Side)
+    assert set(SESSION) == set(SessionState)
+
+
+@pytest.mark.parametrize("side", list(Side))
+def test_terminal_rows_are_empty_and_every_reachable_other_row_can_break(side: Side) -> None:
+    for state, moves in CONVERSATION[side].items():
+        if state in TERMINAL or (side is Side.CLIENT and state is State.LATE):
+            assert not moves
+        else:
+            assert moves[Move.BREAK] is State.ENDED
+
+
+@pytest.mark.parametrize("side", list(Side))
+def test_every_move_leads_to_a_state_and_every_state_is_reached(side: Side) -> None:
+    reached = {State.NEW}
+    frontier = [State.NEW]
+    while frontier:
+        for after in CONVERSATION[side][frontier.pop()].values():
+            if after not in reached:
+                reached.add(after)
+                frontier.append(after)
+    unreachable = {State.LATE} if side is Side.CLIENT else set[State]()
+    assert reached == set(State) - unreachable
+
+
+def test_both_sides_agree_on_every_move_that_both_have() -> None:
+    for state, move in itertools.product(State, Move):
+        ours, theirs = (CONVERSATION[side][state].get(move) for side in (Side.CLIENT, Side.SERVER))
+        assert ours is theirs or ours is None or theirs is None
+
+
+def test_the_sides_differ_only_in_what_a_client_cannot_see() -> None:
+    differing = {
+        (state, move)
+        for state, move in itertools.product(State, Move)
+        if CONVERSATION[Side.CLIENT][state].get(move) is not CONVERSATION[Side.SERVER][state].get(move)
+    }
+    assert differing == {
+        (State.ASKED, Move.CLOSE),
+        (State.ASKED, Move.RELEASE),
+        *((State.LATE, move) for move in (Move.REPORT, Move.RELEASE, Move.BREAK)),
+    }
+
+
+def test_a_session_gathers_collects_and_ends_once() -> None:
+    assert SESSION[SessionState.IDLE] == {SessionMove.START: SessionState.GATHERING}
+    assert SESSION[SessionState.GATHERING] == {
+        SessionMove.OPEN_PHASE: SessionState.COLLECTING,
+        SessionMove.ABORT: SessionState.ABORTED,
+    }
+    assert SESSION[SessionState.COLLECTING] == {
+        SessionMove.OPEN_PHASE: SessionState.COLLECTING,
+        SessionMove.RELEASE: SessionState.RELEASED,
+        SessionMove.ABORT: SessionState.ABORTED,
+    }
+    assert not SESSION[SessionState.RELEASED]
+    assert not SESSION[SessionState.ABORTED]
+
+
+@pytest.mark.parametrize("side", list(Side))
+def test_the_diagram_is_the_table(side: Side) -> None:
+    lines = mermaid(side).splitlines()
+    assert lines[:2] == ["stateDiagram-v2", "    [*] --> new"]
+    edges = {
+        f"    {state.value} --> {after.value}: {move.value}"
+        for state, moves in CONVERSATION[side].items()
+        for move, after in moves.items()
+    }
+    assert set(lines[2:]) == edges | {"    finished --> [*]", "    ended --> [*]"}
+    assert len(lines) == 2 + len(edges) + 2

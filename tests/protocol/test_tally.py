@@ -1,0 +1,55 @@
+"""Tallies: sums that merge exactly."""
+
+import numpy as np
+import pytest
+from psephos.protocol import Tally
+
+
+def tally(num_reports: int, *totals: int) -> Tally:
+    return Tally(num_reports, np.array(totals, dtype=np.int64))
+
+
+def test_merging_adds_reports_and_totals() -> None:
+    assert tally(2, 5, 7).merge(tally(3, -1, 10)) == tally(5, 4, 17)
+
+
+def test_merging_keeps_the_shape() -> None:
+    square = Tally(1, np.ones((2, 3, 2), dtype=np.int64))
+    merged = square.merge(square)
+    assert merged.totals.shape == (2, 3, 2)
+    assert merged.totals.dtype == np.int64
+    assert merged.totals.tolist() == (2 * square.totals).tolist()
+
+
+def test_merging_changes_neither_tally() -> None:
+    first, second = tally(1, 1), tally(1, 2)
+    first.merge(second)
+    assert (first, second) == (tally(1, 1), tally(1, 2))
+
+
+def test_tallies_of_different_shapes_do_not_merge() -> None:
+    with pytest.raises(ValueError, match=r"shapes \(2,\) and \(1, 2\)"):
+        tally(1, 1, 2).merge(Tally(1, np.ones((1, 2), dtype=np.int64)))
+
+
+def test_a_total_above_64_bits_is_refused() -> None:
+    with pytest.raises(OverflowError):
+        tally(1, 2**63 - 1).merge(tally(1, 1))
+
+
+@pytest.mark.parametrize("total", [0, 2**62 - 1, 2**62, 2**63 - 1, -(2**63)])
+def test_an_empty_tally_is_neutral_up_to_the_largest_total(total: int) -> None:
+    assert tally(1, total).merge(tally(0, 0)) == tally(1, total)
+
+
+def test_a_total_that_fits_is_not_refused() -> None:
+    assert tally(1, 2**62 + 5).merge(tally(1, -7)) == tally(2, 2**62 - 2)
+
+
+def test_equality_is_by_value_and_hashes_agree() -> None:
+    assert tally(1, 2) == tally(1, 2)
+    assert hash(tally(1, 2)) == hash(tally(1, 2))
+    assert tally(1, 2) != tally(2, 2)
+    assert tally(1, 2) != tally(1, 3)
+    assert tally(1, 2) != tally(1, 2, 2)
+    assert tally(1, 2) != "a tally"

@@ -1,0 +1,103 @@
+"""Views: recorded in order, in simulations only."""
+
+import json
+
+import msgspec
+import pytest
+from helpers import Session, drop_of, hello, make_inputs, make_vote, raw
+from psephos.protocol import ConfigurationError, MalformedMessageError, SessionKind, Side, View
+from psephos.protocol.messages import Abort, Message, Release, Report, Request, Welcome
+from psephos.protocol.views import Happening, Observation, describe
+
+
+def test_a_deployment_never_has_a_view() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        View("p0", Side.CLIENT, "s", SessionKind.DEPLOYMENT)
+    assert (caught.value.field, caught.value.value) == ("kind", "deployment")
+
+
+def test_observations_stay_in_order() -> None:
+    view = View("server", Side.SERVER, "s", SessionKind.SIMULATION)
+    view.record(Happening.RECEIVED, "p0", hello("p0"))
+    view.record(Happening.TIMEOUT, "join")
+    assert view.observations == [
+        Observation(Happening.RECEIVED, "p0", hello("p0")),
+        Observation(Happening.TIMEOUT, "join", None),
+    ]
+    assert view.private_row == ()
+
+
+def test_views_share_nothing() -> None:
+    first, second = (View(party, Side.CLIENT, "s", SessionKind.SIMULATION) for party in ("p0", "p1"))
+    first.record(Happening.LOST, "server")
+    assert second.observations == []
+
+
+@pytest.mark.parametrize(
+    ("message", "plain"),
+    [
+        (Request(1, raw({"quota": 2.5})), {"type": "Request", "phase": 1, "payload": {"quota": 2.5}}),
+        (Report(0, raw([1, 2])), {"type": "Report", "phase": 0, "payload": [1, 2]}),
+        (Release(raw(None)), {"type": "Release", "payload": None}),
+        (Welcome(1, raw({})), {"type": "Welcome", "version": 1, "parameters": {}}),
+        (
+            Abort("few", phase="weights", received=1, required=2, missing=("p1",), num_missing=1),
+            {
+                "type": "Abort",
+                "reason": "few",
+                "phase": "weights",
+                "received": 1,
+                "required": 2,
+                "missing": ("p1",),
+                "num_missing": 1,
+            },
+        ),
+        (
+            hello("p0"),
+            {
+                "type": "Hello",
+                "version": 1,
+                "session": "spring-ballot",
+                "protocol": "dpwevote",
+                "kind": "simulation",
+                "party": "p0",
+            },
+        ),
+    ],
+)
+def test_a_message_is_described_as_plain_data(message: Message, plain: dict[str, object]) -> None:
+    described = describe(message)
+    assert described == plain
+    assert next(iter(described)) == "type"
+    json.dumps(described)
+
+
+@pytest.mark.parametrize("payload", [b"\xa1\xff", b"\x81\x80\x01", b"\xd7\xff" + b"\xff" * 8, b"\xc7\x01\x05\x00"])
+def test_a_payload_that_a_misbehaving_party_made_up_is_described_too(payload: bytes) -> None:
+    """A view is written when the session is over, and what an adversary sent must not prevent that."""
+    described = describe(Report(0, msgspec.Raw(payload)))
+    assert described["type"] == "Report"
+    msgspec.json.encode(described)
+
+
+def test_a_servers_view_shows_bytes_that_were_no_message() -> None:
+    """Without it, a replay of the view would go on with a row that the session had ended."""
+    vote = make_vote()
+    session = Session(vote, make_inputs(vote, 3))
+    view = session.server_view()
+    server = session.server(view)
+    server.start()
+    server.receive("p0", hello("p0"))
+    drop_of(server.receive_fault("p0", MalformedMessageError("p0 sent noise", sender="p0")))
+    seen = [observation for observation in view.observations if observation.happening is not Happening.SENT]
+    assert [observation.peer for observation in seen] == ["p0", "p0"]
+
+
+def test_a_clients_view_shows_bytes_that_were_no_message() -> None:
+    vote = make_vote()
+    session = Session(vote, make_inputs(vote, 3))
+    view = View("p0", Side.CLIENT, "spring-ballot", SessionKind.SIMULATION)
+    client = session.client("p0", view=view)
+    client.start()
+    client.receive_fault("server", MalformedMessageError("the server sent noise", sender="server"))
+    assert [observation.happening is Happening.SENT for observation in view.observations] == [True, False, True]

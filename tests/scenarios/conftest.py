@@ -1,0 +1,155 @@
+"""What the tests of scenarios share: the command line in this process, and a distribution of somebody else's."""
+
+import dataclasses
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from psephos.scenarios.cli import main
+
+# A protocol, a transport and a role as a third party would write them, with entries that are none of these.
+SURVEY = '''
+"""The private total of bounded values."""
+
+import msgspec
+import numpy as np
+
+from psephos.agents import Client
+from psephos.protocol import Column, Inputs, Phase, PhasedProtocol, Tally
+from psephos.protocol.mechanisms import DiscreteLaplace
+from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from psephos.transports import MemoryTransport
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    greatest: int = 1_000_000
+    epsilon: float = 1.0
+    label: str = "nothing"
+
+
+class Total(msgspec.Struct, frozen=True):
+    total: float
+    label: str
+
+
+class Values(Phase):
+    def tally(self, reports, *, earlier, public):
+        return Tally(len(reports), reports.sum(axis=0))
+
+
+class BoundedTotal(PhasedProtocol):
+    name = "bounded-total"
+    client_role = "surveyor"
+    parameters_type, outcome_type = Bounds, Total
+
+    def make_phases(self):
+        greatest, epsilon = self.parameters.greatest, self.parameters.epsilon
+        mechanism = DiscreteLaplace(greatest / epsilon, 0, greatest)
+        paid = {"claimed": epsilon, "relation": NeighboringRelation.REPLACE_ONE, "model": TrustModel.LOCAL}
+        loss = PrivacyLoss(mechanism="discrete Laplace", event=mechanism.event, unit="value", **paid)
+        yield Values("values", columns=range(1), mechanism=mechanism, losses=[loss])
+
+    def columns(self):
+        return (Column("value", private=True, description="an integer within the bounds"),)
+
+    def encode(self, table):
+        values = np.array([int(value) for value in table["value"]])
+        return Inputs(values[:, None], np.empty((len(values), 0), dtype=np.int64))
+
+    def outcome(self, tallies):
+        return Total(float(tallies[0].totals[0]), self.parameters.label)
+
+    def truth(self, inputs):
+        return {"total": float(inputs.private.sum())}
+
+
+class Surveyor(Client):
+    role = "surveyor"
+    names = []
+
+    async def take_part(self, channel):
+        self.names.append(self.ledger.person)
+        return await super().take_part(channel)
+
+
+class Wire(MemoryTransport):
+    name = "wire"
+    opened = 0
+
+    async def open_listener(self, address=None):
+        type(self).opened += 1
+        return await super().open_listener(address)
+
+
+def no_class_at_all():
+    return None
+'''
+ENTRY_POINTS = """
+[psephos.protocols]
+bounded-total = survey_elsewhere:BoundedTotal
+no-protocol = survey_elsewhere:Wire
+
+[psephos.transports]
+wire = survey_elsewhere:Wire
+no-transport = survey_elsewhere:Surveyor
+
+[psephos.roles]
+surveyor = survey_elsewhere:Surveyor
+no-role = survey_elsewhere:no_class_at_all
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: object
+    out: str
+    err: str
+
+
+@pytest.fixture
+def psephos(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Ended]:
+    """The command line, run in this process and in a temporary folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*words: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["psephos", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ending:
+            main()
+        captured = capsys.readouterr()
+        return Ended(ending.value.code, captured.out, captured.err)
+
+    return command
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Writes a file of the temporary folder and returns its path."""
+
+    def write_file(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write_file
+
+
+@pytest.fixture
+def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Installs a distribution of somebody else's; yields its module's name."""
+    site = tmp_path / "site"
+    info = site / "survey_elsewhere-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: survey-elsewhere\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
+    (site / "survey_elsewhere.py").write_text(SURVEY, encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(site), *sys.path])
+    importlib.invalidate_caches()
+    yield "survey_elsewhere"
+    sys.modules.pop("survey_elsewhere", None)

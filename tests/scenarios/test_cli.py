@@ -1,0 +1,380 @@
+"""The command line: what it prints, where, and with which exit status."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Psephos = Callable[..., Any]
+Write = Callable[[str, str | bytes], Path]
+
+SMALL = ("run", "consortium", "--set", "count=12", "--no-pictures", "--out", "out")
+TABLE = "partner,weight,merger\nann,1,1\nbob,3,0\ncid,2,1\n"
+
+
+def in_a_process(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a process of its own."""
+    command = [sys.executable, "-m", "psephos.scenarios.cli", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603  our own
+
+
+def test_a_run_shows_trust_phases_outcome_and_price(psephos: Psephos) -> None:
+    ended = psephos(*SMALL)
+    assert (ended.status, ended.err) == (0, "")
+    for shown in (
+        "12 partners · protocol dpwevote · variant joint · agents over memory · simulated noise",
+        "Trust: Nobody is trusted.",
+        "12 joined",
+        "approximate quota",
+        "release",
+        "True margin",
+        "ε proven",
+        "Everything is in out",
+    ):
+        assert shown in ended.out
+    assert "\x1b[" not in ended.out
+
+
+@pytest.mark.parametrize("transport", ["memory", "tcp", "array"])
+def test_json_is_the_result_and_nothing_else(psephos: Psephos, transport: str) -> None:
+    ended = psephos(*SMALL, "--json", "--transport", transport)
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out == Path("out/result.json").read_text(encoding="utf-8")
+    assert json.loads(ended.out)["session"] == "consortium"
+
+
+def test_every_path_prints_the_same_json(psephos: Psephos) -> None:
+    printed = {
+        psephos(*SMALL[:-1], f"out-{path}", "--json", "--seed", 3, "--transport", path).out
+        for path in ("memory", "tcp", "array")
+    }
+    assert len(printed) == 1
+
+
+def test_arrays_are_said_to_have_no_agents(psephos: Psephos) -> None:
+    assert "arrays, no agents" in psephos(*SMALL, "--transport", "array").out
+
+
+def test_the_truth_of_a_file_is_not_printed(psephos: Psephos, write: Write) -> None:
+    write("mine.csv", TABLE)
+    ended = psephos("run", "consortium", "--set", "partners=mine.csv", "--no-pictures")
+    assert ended.status == 0
+    assert "merger" in ended.out
+    assert "True margin" not in ended.out
+
+
+def test_without_a_folder_named_each_run_gets_its_own_below_runs(psephos: Psephos) -> None:
+    for _ in range(3):
+        assert psephos("run", "consortium", "--set", "count=3", "--no-pictures").status == 0
+    folders = list(Path("runs").iterdir())
+    assert len(folders) == 3
+    assert all(folder.name.startswith("consortium-") for folder in folders)
+
+
+def test_record_writes_the_private_folder(psephos: Psephos) -> None:
+    assert psephos(*SMALL, "--record").status == 0
+    assert {path.name for path in Path("out/private").iterdir()} == {"simulation.json", "views.jsonl"}
+
+
+def test_pictures_are_drawn_unless_refused(psephos: Psephos) -> None:
+    assert psephos("run", "consortium", "--set", "count=5", "--out", "with").status == 0
+    assert Path("with/estimates.svg").exists()
+    assert Path("with/estimates.png").exists()
+
+
+def test_secure_noise_is_named(psephos: Psephos) -> None:
+    ended = psephos(*SMALL, "--set", "noise=secure")
+    assert ended.status == 0
+    assert "secure noise" in ended.out
+
+
+@pytest.mark.parametrize("name", ["out[/x]", "[bold]out", "out [1]"])
+def test_a_folder_may_have_any_name(psephos: Psephos, name: str) -> None:
+    ended = psephos(*SMALL[:-1], name)
+    assert ended.status == 0
+    assert f"Everything is in {name}" in ended.out
+
+
+def test_scenarios_lists_those_that_ship(psephos: Psephos) -> None:
+    ended = psephos("scenarios")
+    assert ended.status == 0
+    assert "consortium" in ended.out
+    assert "The Council of the European Union votes" in ended.out
+
+
+@pytest.mark.parametrize("transport", ["memory", "array"])
+def test_ledger_shows_who_paid_what(psephos: Psephos, transport: str) -> None:
+    psephos(*SMALL, "--transport", transport)
+    ended = psephos("ledger", "out", "--delta", "1e-6")
+    assert (ended.status, ended.err) == (0, "")
+    assert "each of 12 at most: ε proven = 1, or ε = 1 at δ = 1e-06" in ended.out
+
+
+def test_ledger_of_one_party(psephos: Psephos) -> None:
+    psephos(*SMALL)
+    assert "partner-3 in all: ε proven = 1" in psephos("ledger", "out", "--party", "partner-3").out
+    lines = [json.loads(line) for line in psephos("ledger", "out", "--json").out.splitlines()]
+    assert len(lines) == 24
+    own = [json.loads(line) for line in psephos("ledger", "out", "--json", "--party", "partner-3").out.splitlines()]
+    assert own == [line for line in lines if line["person"] == "partner-3"]
+    assert sum(line["proven"] for line in own) == 1.0
+
+
+def test_an_empty_ledger_is_said_to_be(psephos: Psephos, write: Write, tmp_path: Path) -> None:
+    write("ledger.jsonl", "")
+    ended = psephos("ledger", tmp_path)
+    assert (ended.status, ended.out) == (0, "the ledger is empty: nothing was reported\n")
+
+
+WRONG = {
+    "epsilon is 0": ["epsilon=0"],
+    "epsilon is negative": ["epsilon=-1"],
+    "epsilon is not a number": ["epsilon=nan"],
+    "epsilon is infinite": ["epsilon=inf"],
+    "epsilon is text": ["epsilon=much"],
+    "weights descend": ["weights=[3, 2, 1]"],
+    "weights are a number": ["weights=3"],
+    "weights are text": ["weights=['a', 'b', 'c']"],
+    "weights too far apart for arithmetic": ["weights=[1e-300, 1, 1e300]"],
+    "weights too far apart for noise": ["weights=[1e-300, 1, 1e300]", "variant=laplace"],
+    "quota is 0": ["quota=0"],
+    "quota is negative": ["quota=-5"],
+    "quota and share": ["quota=5", "quota_fraction=0.5"],
+    "no candidates": ["candidates=[]"],
+    "candidates are a number": ["candidates=5"],
+    "a candidate twice": ["candidates=['a', 'a']", "yes_shares=[0.5, 0.5]"],
+    "an unknown key": ["epsilom=2"],
+    "an unknown path": ["parameters.epsilom=2"],
+    "an unknown phase": ["phases.wieghts.quorum=2"],
+    "an unknown phase by arrays": ["phases.wieghts.quorum=2", "transport=array"],
+    "an unknown transport": ["transport=pigeon"],
+    "an unknown protocol": ["protocol=dpwevot"],
+    "an unknown variant": ["variant=best"],
+    "nobody": ["count=0"],
+    "a quorum of more than all": ["quorum=13"],
+    "a quorum of more than all by arrays": ["quorum=13", "transport=array"],
+    "a deadline of nought": ["deadline_seconds=0"],
+    "a budget below the price": ["budget=0.5"],
+    "a negative seed": ["seed=-1"],
+    "a seed beside secure noise": ["seed=1", "noise=secure"],
+    "secure noise by arrays": ["noise=secure", "transport=array"],
+    "no equals sign": ["epsilon"],
+    "a file that is not there": ["partners=nowhere.csv"],
+    "a weight outside the set": ["partners=weight.csv"],
+    "an opinion of 2": ["partners=opinion.csv"],
+    "a partner twice": ["partners=twice.csv"],
+    "a file without partners": ["partners=nobody.csv"],
+}
+FILES = {
+    "weight.csv": "partner,weight,m\nann,9,1\n",
+    "opinion.csv": "partner,weight,m\nann,1,2\n",
+    "twice.csv": "partner,weight,m\nann,1,1\nann,1,1\n",
+    "nobody.csv": "partner,weight,m\n",
+}
+
+
+def check_refused(ended: Any) -> None:
+    """Check that a command ended as it should where the input was wrong."""
+    assert ended.status == 2
+    assert ended.out == ""
+    assert ended.err.startswith("psephos: ")
+    assert ended.err.count("\n") == 1
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize("case", list(WRONG))
+def test_a_wrong_setting_ends_with_status_2_one_line_and_no_folder(psephos: Psephos, write: Write, case: str) -> None:
+    for name, content in FILES.items():
+        write(name, content)
+    settings = [word for setting in WRONG[case] for word in ("--set", setting)]
+    check_refused(psephos(*SMALL, *settings))
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "consortum"],
+        ["run", "nowhere.toml"],
+        ["run", "bad.toml"],
+        ["run", "bytes.toml"],
+        ["run", "."],
+        ["run", "a" * 300],
+        ["run", "consortium", "--transport", "pigeon"],
+        ["run", "consortium", "--out", "used"],
+        ["run", "consortium", "--out", "bad.toml"],
+        ["ledger", "used"],
+        ["ledger", "nowhere"],
+        ["ledger", "run", "--party", "Nobody"],
+        ["ledger", "run", "--delta", "0"],
+        ["ledger", "run", "--delta", "nan"],
+        ["ledger", "broken"],
+        ["ledger", "bytes"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_command_ends_with_status_2_and_one_line(psephos: Psephos, write: Write, words: list[str]) -> None:
+    write("bad.toml", "protocol = ")
+    write("bytes.toml", b"\xff\xfe\x00")
+    for folder in ("used", "broken", "bytes"):
+        Path(folder).mkdir()
+    write("used/notes.txt", "mine")
+    write("broken/ledger.jsonl", "{}\n")
+    write("bytes/ledger.jsonl", b'{"person": "\xff"}\n')
+    psephos(*SMALL[:-1], "run")
+    check_refused(psephos(*words))
+    assert {path.name for path in Path("used").iterdir()} == {"notes.txt"}
+
+
+@pytest.mark.parametrize("settings", [["--transport", "array"], ["--set", "noise=secure"]])
+def test_what_cannot_be_recorded_is_refused_before_a_folder_is_made(psephos: Psephos, settings: list[str]) -> None:
+    check_refused(psephos(*SMALL, "--record", *settings))
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run"],
+        ["run", "consortium", "--seed", "-1"],
+        ["run", "consortium", "--seed", "seven"],
+        ["run", "consortium", "--fast"],
+        ["walk", "consortium"],
+        ["ledger", "x", "--delta", "small"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_ends_with_status_2_and_says_how(psephos: Psephos, words: list[str]) -> None:
+    ended = psephos(*words)
+    assert ended.status == 2
+    assert ended.err.startswith("Usage: ")
+    assert "Traceback" not in ended.err
+
+
+def test_a_run_that_fails_ends_with_status_1_and_one_line(survey: str, psephos: Psephos, write: Write) -> None:
+    module: Any = __import__(survey)
+
+    async def stay_away(_self: object, channel: Any) -> None:
+        await channel.aclose()
+
+    module.Surveyor.take_part = stay_away
+    rows = '[{ surveyor = "ann", value = 5 }]'
+    write("sum.toml", f'protocol = "bounded-total"\ndeadline_seconds = 0.05\nsurveyors = {rows}\n')
+    ended = psephos("run", "sum.toml", "--out", "out", "--json")
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err.startswith("psephos: phase 'join' closed with 0 of the 1 parties")
+    assert ended.err.count("\n") == 1
+
+
+def test_a_network_that_fails_ends_with_status_1_and_one_line(survey: str, psephos: Psephos, write: Write) -> None:
+    module: Any = __import__(survey)
+
+    async def refuse(_self: object, address: str) -> None:
+        raise ConnectionRefusedError(111, f"nobody listens at {address}")
+
+    module.Wire.connect = refuse
+    rows = '[{ surveyor = "ann", value = 5 }]'
+    write("sum.toml", f'protocol = "bounded-total"\ntransport = "wire"\nsurveyors = {rows}\n')
+    ended = psephos("run", "sum.toml", "--out", "out", "--json")
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err.startswith("psephos: [Errno 111] nobody listens")
+    assert ended.err.count("\n") == 1
+
+
+def test_parties_that_did_not_hear_the_outcome_are_named_as_they_are(
+    survey: str, psephos: Psephos, write: Write
+) -> None:
+    module: Any = __import__(survey)
+    take_part = module.Surveyor.take_part
+
+    async def sometimes(self: Any, channel: Any) -> Any:
+        if self.ledger.person.startswith("["):
+            await channel.aclose()
+            raise module_error(self.ledger.person)
+        return await take_part(self, channel)
+
+    def module_error(name: str) -> Exception:
+        from psephos.protocol import SessionAborted  # noqa: PLC0415  beside what raises it
+
+        return SessionAborted(reason="away", by=name)
+
+    module.Surveyor.take_part = sometimes
+    rows = '[{ surveyor = "[/b]", value = 5 }, { surveyor = "bob", value = 8 }]'
+    quorum = "deadline_seconds = 0.05\nquorum = 1\n"
+    write("sum.toml", f'protocol = "bounded-total"\n{quorum}surveyors = {rows}\n')
+    ended = psephos("run", "sum.toml", "--out", "out")
+    assert ended.status == 0
+    assert "1 did not hear the outcome; [/b]: [/b] ended the session: away" in ended.out
+
+
+def test_a_bug_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    from psephos.scenarios import cli  # noqa: PLC0415  only here
+
+    def fail(**_options: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(cli.cli, "main", fail)
+    with pytest.raises(ZeroDivisionError, match="ours"):
+        cli.main()
+
+
+def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:
+    script = """
+import sys
+sys.argv = ["psephos", "--help"]
+from psephos.scenarios.cli import main
+try:
+    main()
+finally:
+    heavy = {"numpy", "trio", "scipy", "msgspec", "rich", "structlog", "matplotlib"} & set(sys.modules)
+    print("heavy:", *sorted(heavy))
+"""
+    command = [sys.executable, "-c", script]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603  our own
+    assert ended.returncode == 0, ended.stderr
+    assert "Usage: psephos" in ended.stdout
+    assert ended.stdout.splitlines()[-1] == "heavy:"
+
+
+def test_the_installed_command_is_this_one(tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).parent / "psephos"), "--version"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603  our own
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("psephos, version ")
+
+
+def test_a_process_prints_json_alone_over_tcp(tmp_path: Path) -> None:
+    ended = in_a_process(*SMALL, "--json", "--transport", "tcp", folder=tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert json.loads(ended.stdout)["received"] == {"weights": 12, "opinions": 12}
+
+
+def test_a_process_with_wrong_input_leaves_one_line(tmp_path: Path) -> None:
+    ended = in_a_process("run", "consortium", "--set", "epsilon=0", folder=tmp_path)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("transport", ["memory", "array"])
+def test_an_interrupted_run_ends_with_status_130_and_one_line(tmp_path: Path, transport: str) -> None:
+    size = {"memory": "8000", "array": "2000000"}[transport]
+    words = ["run", "consortium", "--transport", transport, "--set", f"count={size}", "--no-pictures", "--out", "out"]
+    command = [sys.executable, "-m", "psephos.scenarios.cli", *words]
+    with subprocess.Popen(  # noqa: S603  our own
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        # The heading is shown before the session begins, and each phase's line as it closes.
+        awaited = "joined" if transport == "memory" else "Trust"
+        while awaited not in (line := process.stdout.readline()):
+            assert line, "ended too early"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert errors.strip() == "psephos: interrupted"
+    assert process.returncode == 130

@@ -1,0 +1,338 @@
+"""Scenarios as data: every key, how keys are set, and what is said about a wrong one."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psephos.protocol import ConfigurationError, PhaseRules
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.scenarios import Scenario, load_scenario, resolve, shipped_scenarios
+
+Write = Callable[[str, str | bytes], Path]
+
+BALLOT = """
+protocol = "dpwevote"
+
+[parameters]
+candidates = ["first", "second"]
+
+[partners]
+count = 6
+"""
+
+
+@pytest.fixture
+def ballot(write: Write) -> str:
+    """A small scenario's path."""
+    return str(write("ballot.toml", BALLOT))
+
+
+def refusal(source: str, *settings: str) -> ConfigurationError:
+    """Return the error that loading and resolving a scenario ends with."""
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(load_scenario(source, settings))
+    return caught.value
+
+
+def test_the_shipped_scenarios_resolve() -> None:
+    assert list(shipped_scenarios()) == ["consortium", "eu-council"]
+    sizes = {name: len(resolve(load_scenario(name)).names) for name in shipped_scenarios()}
+    assert sizes == {"consortium": 2000, "eu-council": 27}
+    council = resolve(load_scenario("eu-council"))
+    assert council.protocol.truth(council.inputs) == {
+        "Fishing quotas": 219.0,
+        "Rail corridors": 331.0,
+        "Data act": 293.0,
+        "total weight": 345.0,
+        "quota": 255.0,
+    }
+    assert council.are_parties_made_up
+
+
+def test_defaults_are_those_that_the_scenario_states(ballot: str) -> None:
+    scenario = load_scenario(ballot)
+    assert scenario == Scenario(
+        name="ballot",
+        protocol="dpwevote",
+        parameters={"candidates": ["first", "second"]},
+        parties={"count": 6},
+    )
+    resolved = resolve(scenario)
+    assert resolved.default_rules == PhaseRules(deadline_seconds=300.0, quorum=1.0)
+    assert (resolved.rules, len(resolved.names)) == ({}, 6)
+    assert resolved.protocol.parameters == Parameters(candidates=("first", "second"))
+
+
+SCENARIO_KEYS: dict[str, tuple[str, object]] = {
+    "name": ("spring-ballot", "spring-ballot"),
+    "protocol": ("dpwevote", "dpwevote"),
+    "title": ("A vote", "A vote"),
+    "description": ("'made up'", "made up"),
+    "trust": ("Nobody", "Nobody"),
+    "parameters": ('{candidates = ["x"]}', {"candidates": ["x"]}),
+    "parties": ("{count = 3}", {"count": 3}),
+    "transport": ("array", "array"),
+    "noise": ("secure", "secure"),
+    "seed": ("17", 17),
+    "round": ("2", 2),
+    "budget": ("4.5", 4.5),
+    "deadline_seconds": ("7", 7.0),
+    "quorum": ("3", 3),
+    "phases": ("{join = {quorum = 2}}", {"join": {"quorum": 2}}),
+}
+PARAMETER_KEYS: dict[str, tuple[str, object]] = {
+    "candidates": ('["a", "b", "c"]', ("a", "b", "c")),
+    "weights": ("[0.5, 4]", (0.5, 4.0)),
+    "groups": ("[[1, 2], [3]]", ((1.0, 2.0), (3.0,))),
+    "public_weights": ("true", True),
+    "variant": ("printed", "printed"),
+    "epsilon": ("0.25", 0.25),
+    "epsilon_weight": ("0.5", 0.5),
+    "epsilon_opinion": ("0.125", 0.125),
+    "quota": ("5", 5.0),
+    "quota_fraction": ("0.75", 0.75),
+    "passes": ("more_than", "more_than"),
+    "weight_collection": ("per_candidate", "per_candidate"),
+    "project_counts": ("true", True),
+}
+
+
+def test_the_lists_above_name_every_key() -> None:
+    assert set(SCENARIO_KEYS) == set(Scenario.__struct_fields__)
+    assert set(PARAMETER_KEYS) == set(Parameters.__struct_fields__)
+
+
+@pytest.mark.parametrize("key", list(SCENARIO_KEYS))
+def test_every_key_of_a_scenario_can_be_set(ballot: str, key: str) -> None:
+    text, value = SCENARIO_KEYS[key]
+    assert getattr(load_scenario(ballot, [f"{key}={text}"]), key) == value
+
+
+@pytest.mark.parametrize("key", list(SCENARIO_KEYS))
+def test_every_key_of_a_scenario_can_be_written(write: Write, key: str) -> None:
+    text, value = SCENARIO_KEYS[key]
+    written = text if text[0] in "0123456789{'" else f"'{text}'"
+    keys = {"protocol": "'dpwevote'", "parties": "{count = 6}", key: written}
+    path = write("written.toml", "".join(f"{name} = {given}\n" for name, given in keys.items()))
+    assert getattr(load_scenario(str(path)), key) == value
+
+
+@pytest.mark.parametrize("prefix", ["", "parameters."])
+@pytest.mark.parametrize("key", list(PARAMETER_KEYS))
+def test_every_parameter_can_be_set_by_its_name_or_its_path(ballot: str, key: str, prefix: str) -> None:
+    text, value = PARAMETER_KEYS[key]
+    parameters = resolve(load_scenario(ballot, [f"{prefix}{key}={text}"])).protocol.parameters
+    assert getattr(parameters, key) == value
+
+
+@pytest.mark.parametrize("setting", ["count=9", "parties.count=9", "partners.count=9", "partners={count=9}"])
+def test_a_generators_key_is_set_by_name_by_path_and_by_the_word_that_a_file_uses(ballot: str, setting: str) -> None:
+    assert len(resolve(load_scenario(ballot, [setting])).names) == 9
+
+
+def test_a_generators_seed_is_set_by_its_path_and_the_noises_by_its_name(ballot: str) -> None:
+    scenario = load_scenario(ballot, ["parties.seed=5", "seed=6"])
+    assert (scenario.parties, scenario.seed) == ({"count": 6, "seed": 5}, 6)
+
+
+def test_a_dotted_path_makes_the_tables_that_it_needs(ballot: str) -> None:
+    resolved = resolve(load_scenario(ballot, ["phases.weights.quorum=0.5", "phases.join.deadline_seconds=9"]))
+    assert resolved.rules == {
+        "weights": PhaseRules(deadline_seconds=300.0, quorum=0.5),
+        "join": PhaseRules(deadline_seconds=9.0, quorum=1.0),
+    }
+
+
+def test_rules_of_a_phase_begin_with_the_scenarios(ballot: str) -> None:
+    resolved = resolve(load_scenario(ballot, ["quorum=0.25", "deadline_seconds=2", "phases.weights.quorum=4"]))
+    assert resolved.rules == {"weights": PhaseRules(deadline_seconds=2.0, quorum=4)}
+    assert resolved.default_rules == PhaseRules(deadline_seconds=2.0, quorum=0.25)
+
+
+def test_the_last_of_two_settings_stands(ballot: str) -> None:
+    assert load_scenario(ballot, ["round=1", "round=2"]).round == 2
+
+
+def test_a_value_that_is_no_toml_is_text(ballot: str) -> None:
+    assert load_scenario(ballot, ["title=What shall we do?"]).title == "What shall we do?"
+    assert load_scenario(ballot, ["title=a=b"]).title == "a=b"
+    assert load_scenario(ballot, ["title="]).title == ""
+
+
+@pytest.mark.parametrize("word", ["parties", "partners"])
+def test_a_file_of_partners_brings_its_own_candidates(ballot: str, write: Write, word: str) -> None:
+    table = write("mine.csv", "partner,weight,third\nann,1,1\nbob,3,0\n")
+    resolved = resolve(load_scenario(ballot, [f"{word}={table}"]))
+    assert resolved.protocol.parameters.candidates == ("third",)
+    assert list(resolved.names) == ["ann", "bob"]
+    assert not resolved.are_parties_made_up
+
+
+def test_a_file_that_a_scenario_names_is_found_beside_the_scenario(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("mine.csv", "partner,weight,third\nann,1,1\nbob,3,0\n")
+    path = write("ballot.toml", 'protocol = "dpwevote"\npartners = "mine.csv"\n')
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert list(resolve(load_scenario(str(path))).names) == ["ann", "bob"]
+
+
+def test_a_json_scenario_is_read_like_a_toml_one(write: Write, ballot: str) -> None:
+    text = '{"name": "ballot", "protocol": "dpwevote", "parties": {"count": 6}, '
+    path = write("other.json", text + '"parameters": {"candidates": ["first", "second"]}}')
+    assert load_scenario(str(path)) == load_scenario(ballot)
+
+
+def test_another_protocol_is_looked_up_before_the_keys_that_depend_on_it(survey: str, write: Write) -> None:
+    path = write("any.toml", 'protocol = "dpwevote"\nsurveyors = [{ surveyor = "ann", value = 5 }]\n')
+    scenario = load_scenario(str(path), ["greatest=9", "protocol=bounded-total"])
+    assert resolve(scenario).protocol.parameters.greatest == 9, survey
+
+
+def test_public_weights_of_a_file_are_the_public_set(write: Write) -> None:
+    write("mine.csv", "partner,weight,third\nann,7,1\nbob,3,0\ncid,7,1\n")
+    path = write("b.toml", 'protocol = "dpwevote"\npartners = "mine.csv"\n[parameters]\npublic_weights = true\n')
+    assert resolve(load_scenario(str(path))).protocol.parameters.weights == (3.0, 7.0)
+
+
+@pytest.mark.parametrize(
+    ("setting", "field", "value", "allowed"),
+    [
+        ("epsilon=0", "epsilon", 0.0, ", 30]"),
+        ("epsilon=-1", "epsilon", -1.0, ", 30]"),
+        ("epsilon=nan", "epsilon", None, ", 30]"),
+        ("epsilon=inf", "epsilon", float("inf"), ", 30]"),
+        ("epsilon=much", "parameters.epsilon", "much", "float"),
+        ("epsilon=[1]", "parameters.epsilon", [1], "float"),
+        ("epsilon_weight=0", "epsilon_weight", 0.0, ", 30]"),
+        ("quota=0", "quota", 0.0, "positive"),
+        ("quota=-3", "quota", -3.0, "positive"),
+        ("quota=nan", "quota", None, "positive"),
+        ("quota_fraction=1.5", "quota_fraction", 1.5, "(0, 1]"),
+        ("variant=best", "parameters.variant", "best", "Invalid enum value"),
+        ("weights=[3, 2, 1]", "weights", [3.0, 2.0, 1.0], "increasing"),
+        ("weights=[]", "weights", [], "at least one"),
+        ("weights=3", "parameters.weights", 3, "array"),
+        ("candidates=[]", "candidates", [], "at least one"),
+        ("candidates=5", "parameters.candidates", 5, "array"),
+        ("candidates=['a', 'a']", "candidates", ["a", "a"], "distinct"),
+        ("candidates=['a', 'weight']", "candidates", "weight", "other than"),
+        ("candidates=['a', ' b']", "candidates", " b", "printable"),
+        ("candidates=['a', 2]", "parameters.candidates[1]", 2, "str"),
+        ("name=Spring", "name", "Spring", "small letters"),
+        ("name=2", "name", 2, "str"),
+        ("protocol=dpwevot", "protocol", "dpwevot", "dpwevote"),
+        ("protocol=3", "protocol", 3, "str"),
+        ("transport=pigeon", "transport", "pigeon", "array, memory, tcp"),
+        ("noise=loud", "noise", "loud", "Invalid enum value"),
+        ("round=-1", "round", "a negative number", "at least 0"),
+        ("seed=-1", "seed", "a negative number", "at least 0"),
+        ("budget=0.5", "budget", 0.5, "at least the session's 1.5"),
+        ("budget=nan", "budget", None, "at least the session's 1.5"),
+        ("deadline_seconds=0", "deadline_seconds", 0.0, "positive"),
+        ("deadline_seconds=nan", "deadline_seconds", None, "positive"),
+        ("deadline_seconds=soon", "deadline_seconds", "soon", "float"),
+        ("quorum=0", "quorum", 0, "an integer >= 1"),
+        ("quorum=1.5", "quorum", 1.5, "a share"),
+        ("quorum=7", "quorum", 7, "at most the 6 parties"),
+        ("phases=3", "phases", 3, "object"),
+        ("phases.weights.foo=3", "phases.weights", None, "without the unknown key 'foo'"),
+        ("phases.weights.quorum=7", "quorum", 7, "at most the 6 parties"),
+        ("phases.wieghts.quorum=2", None, "wieghts", "join, weights, opinions"),
+        ("parties.count.x=1", "--set", "parties.count.x", "'count' is no table"),
+        ("count=0", "count", 0, "in [1,"),
+        ("count=2.5", "partners", None, "int"),
+        ("yes_shares=[0.5]", "--set", "yes_shares", "one of"),
+        ("partners=5", "parties", 5, "str | object | array"),
+        ("partners=nowhere.csv", "partners", "nowhere.csv", "a readable CSV file"),
+        ("epsilom=2", "--set", "epsilom", "did you mean 'epsilon'?"),
+        ("parameters.epsilom=2", "parameters", None, "without the unknown key 'epsilom'"),
+        ("=2", "--set", "=2", "key=value"),
+        ("epsilon", "--set", "epsilon", "key=value"),
+    ],
+)
+def test_a_wrong_setting_is_refused_by_field_value_and_what_is_allowed(
+    ballot: str, setting: str, field: str | None, value: object, allowed: str
+) -> None:
+    error = refusal(ballot, setting)
+    assert field in {None, error.field}
+    assert allowed in error.allowed
+    if value is not None:
+        assert error.value == value
+    assert str(error) == f"{error.field} must be {error.allowed}, got {error.value!r}"
+
+
+def test_a_key_that_stands_nowhere_is_named_with_its_table(write: Write) -> None:
+    error = refusal(str(write("b.toml", BALLOT + "\n[paramters]\nepsilon = 2\n")))
+    assert "without the unknown key 'paramters'" in error.allowed
+
+
+def test_a_seed_beside_secure_noise_is_refused_and_not_shown(ballot: str) -> None:
+    error = refusal(ballot, "noise=secure", "seed=987654321")
+    assert (error.field, error.value) == ("seed", "given")
+    assert "987654321" not in str(error)
+
+
+def test_secure_noise_takes_the_scenarios_own_seed_away(write: Write) -> None:
+    path = write("b.toml", "seed = 3\n" + BALLOT)
+    assert load_scenario(str(path), ["noise=secure"]).seed is None
+
+
+def test_secure_noise_is_refused_for_arrays(ballot: str) -> None:
+    error = refusal(ballot, "noise=secure", "transport=array")
+    assert (error.field, error.allowed) == ("noise", "'simulated' for arrays")
+
+
+def test_a_budget_that_just_holds_the_session_is_enough(ballot: str) -> None:
+    assert resolve(load_scenario(ballot, ["budget=1.5"])).scenario.budget == 1.5
+
+
+@pytest.mark.parametrize("settings", [("parties=mine.csv",), ("partners=mine.csv", "epsilon=2"), ("count=4",)])
+def test_parameters_that_are_no_table_are_named(write: Write, settings: tuple[str, ...]) -> None:
+    path = write("b.toml", 'protocol = "dpwevote"\nparameters = 5\n[partners]\ncount = 3\n')
+    write("mine.csv", "partner,weight,third\nann,1,1\nbob,3,0\n")
+    assert refusal(str(path), *settings)
+
+
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [("eu-counsil", "did you mean 'eu-council'?"), ("zzz", "consortium, eu-council"), ("", "a file")],
+)
+def test_a_scenario_that_does_not_exist_is_refused_with_a_hint(source: str, hint: str) -> None:
+    error = refusal(source)
+    assert (error.field, error.value) == ("scenario", source)
+    assert hint in error.allowed
+
+
+def test_a_name_too_long_for_a_file_is_a_scenario_that_does_not_exist() -> None:
+    assert refusal("a" * 5000).field == "scenario"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "allowed"),
+    [
+        ("b.toml", "protocol = ", "well-formed"),
+        ("b.toml", b"\xff\xfe", "a readable file"),
+        ("b.json", "{", "well-formed"),
+        ("b.json", "[1]", "well-formed"),
+        ("b.toml", "", "one of"),
+        ("b.toml", "protocol = 5", "str"),
+    ],
+)
+def test_a_scenario_that_cannot_be_read_is_refused(write: Write, name: str, content: str | bytes, allowed: str) -> None:
+    assert allowed in refusal(str(write(name, content))).allowed
+
+
+def test_a_folder_is_no_scenario(tmp_path: Path) -> None:
+    assert refusal(str(tmp_path)).field == "scenario"
+
+
+def test_parties_may_stand_in_the_scenario(write: Write) -> None:
+    rows = '[{ partner = "ann", weight = 1, x = 1 }, { partner = "bob", weight = 3, x = 0 }]'
+    resolved = resolve(load_scenario(str(write("b.toml", f'protocol = "dpwevote"\npartners = {rows}\n'))))
+    assert isinstance(resolved.protocol, DPWeVote)
+    truth: Any = resolved.protocol.truth(resolved.inputs)
+    assert truth == {"x": 1.0, "total weight": 4.0, "quota": 2.0}

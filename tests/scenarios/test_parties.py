@@ -1,0 +1,146 @@
+"""Parties from files and lists: every fault is named with its line before anything runs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.scenarios import Resolved, load_scenario, resolve
+
+Write = Callable[[str, str | bytes], Path]
+
+
+@pytest.fixture
+def read(write: Write) -> Callable[[str | bytes], Resolved]:
+    """Resolves a scenario over a file of partners."""
+
+    def resolved(content: str | bytes) -> Resolved:
+        write("mine.csv", content)
+        return resolve(load_scenario(str(write("b.toml", 'protocol = "dpwevote"\npartners = "mine.csv"\n'))))
+
+    return resolved
+
+
+Read = Callable[[str | bytes], Resolved]
+
+
+def weights_and_opinions(resolved: Resolved) -> list[list[int]]:
+    """Return the private rows: the weight's group, the opinions, the weight's place."""
+    return resolved.inputs.private.tolist()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "partner,weight,merger\nann,1,1\nbob,3,0\n",
+        "partner,weight,merger\r\nann,1,1\r\nbob,3,0\r\n",
+        "partner,weight,merger\nann,1,1\n\nbob,3,0",
+        " partner , weight , merger \n ann , 1 , 1 \nbob,3.0,0e0\n",
+        '"partner","weight","merger"\n"ann","1","1"\n"bob","3","0"\n',
+        "weight,partner,merger\n1,ann,1\n3,bob,0\n",
+    ],
+    ids=["plain", "lines of Windows", "a blank line", "spaces", "quotes", "another order"],
+)
+def test_a_file_is_read_in_every_usual_form(read: Read, content: str) -> None:
+    resolved = read(content)
+    assert list(resolved.names) == ["ann", "bob"]
+    assert resolved.protocol.parameters.candidates == ("merger",)
+    assert weights_and_opinions(resolved) == [[0, 1, 0], [2, 0, 2]]
+
+
+def test_a_file_as_spreadsheets_save_it_is_read(read: Read) -> None:
+    resolved = read("partner,weight,merger\nann,1,1\nbob,3,0\n".encode("utf-8-sig"))
+    assert list(resolved.names) == ["ann", "bob"]
+
+
+def test_names_and_candidates_may_hold_commas_and_any_script(read: Read) -> None:
+    resolved = read('partner,weight,"fish, and rail",Λόγος\n"Müller, Anna",1,1,0\n东京,2,0,1\n')
+    assert list(resolved.names) == ["Müller, Anna", "东京"]
+    assert resolved.protocol.parameters.candidates == ("fish, and rail", "Λόγος")
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "value", "allowed"),
+    [
+        ("", "mine.csv line 1", [], "the column 'partner'"),
+        ("partner,weight,m\n", "partners", None, "at least one partner"),
+        ("voter,weight,m\nann,1,1\n", "mine.csv line 1", ["voter", "weight", "m"], "the column 'partner'"),
+        ("partner,weight,m,m\nann,1,1,1\n", "mine.csv line 1", "m", "distinct"),
+        ("partner,weight,,m\nann,1,1,1\n", "mine.csv line 1", "", "non-empty"),
+        ("partner,weight,m\nann,1,1\nbob,2\n", "mine.csv line 3", ["bob", "2"], "3 entries"),
+        ("partner,weight,m\nann,1,1\n\nbob,2,1,1\n", "mine.csv line 4", ["bob", "2", "1", "1"], "3 entries"),
+        ("partner,weight,m\nann,1,1\n  \n", "mine.csv line 3", ["  "], "3 entries"),
+        ("partner,weight,m\nann,1,1\nbob,2,0\nann,2,1\n", "partner (line 4)", "ann", "also in line 2"),
+        ("partner,weight,m\n,1,1\nbob,2,0\n", "partner (line 2)", "", "printable"),
+        (f"partner,weight,m\n{'x' * 129},1,1\nbob,2,0\n", "partner (line 2)", "x" * 129, "1 to 128"),
+        ("partner,weight,m\n\nann,1,1\n\nbob,4,0\n", "weight (mine.csv line 5)", "4", "one of 1, 2, 3"),
+        ("partner,weight,m\nann,one,1\n", "weight (mine.csv line 2)", "one", "one of 1, 2, 3"),
+        ("partner,weight,m\nann,,1\n", "weight (mine.csv line 2)", "", "one of 1, 2, 3"),
+        ("partner,weight,m\nann,nan,1\n", "weight (mine.csv line 2)", "nan", "one of 1, 2, 3"),
+        ("partner,weight,m\nann,1,1\nbob,1,2\n", "m (mine.csv line 3)", "2", "one of 0, 1"),
+        ("partner,weight,m\nann,1,yes\n", "m (mine.csv line 2)", "yes", "one of 0, 1"),
+        ("partner,weight,m\nann,1,0.5\n", "m (mine.csv line 2)", "0.5", "one of 0, 1"),
+        ("partner,m\nann,1\n", "weight", "no such column", "a column"),
+        ("partner,weight\nann,1\n", "candidates", [], "distinct names"),
+        (b"partner,weight,m\nann\xff,1,1\n", "partners", None, "a readable CSV file"),
+        ("partner,weight,m\nann,\x001,1\n", None, None, ""),
+    ],
+)
+def test_a_fault_in_a_file_is_named_with_its_line(
+    read: Read, content: str | bytes, field: str | None, value: object, allowed: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read(content)
+    assert field in {None, caught.value.field}
+    assert allowed in caught.value.allowed
+    if value is not None:
+        assert caught.value.value == value
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ('partner,weight,m\nann,1,1\n"bob,2,0\n', "line 3"),
+        ('partner,weight,m\nann,1,1\n"bob"x,2,0\ncid,1,1\n', "line 3"),
+    ],
+    ids=["an open quote", "text after a quote"],
+)
+def test_a_line_that_is_no_csv_is_named(read: Read, content: str, line: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read(content)
+    assert line in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(write: Write) -> None:
+    path = write("b.toml", 'protocol = "dpwevote"\npartners = "nowhere.csv"\n')
+    with pytest.raises(ConfigurationError, match="nowhere") as caught:
+        resolve(load_scenario(str(path)))
+    assert caught.value.field == "partners"
+
+
+@pytest.mark.parametrize(
+    ("rows", "field", "allowed"),
+    [
+        ("[]", "partners", "at least one partner"),
+        ('[{ partner = "ann", weight = 1, m = 1 }, { partner = "bob", m = 1 }]', "partners[2]", "partner, weight, m"),
+        ('[{ partner = "ann", weight = 1 }, { partner = "bob", weight = 1, m = 1 }]', "partners[2]", "weight"),
+        ("[{ weight = 1, m = 1 }]", "partners[1]", "partner and"),
+        ('[{ partner = "ann", weight = 1, m = 1 }, { partner = "ann", weight = 1, m = 1 }]', "partner", "row 1"),
+        ('[{ partner = " ann", weight = 1, m = 1 }]', "partner", "printable"),
+        ('[{ partner = "ann", weight = 1, m = 1 }, { partner = "bob", weight = 9, m = 1 }]', "weight (bob)", "1, 2, 3"),
+        ('[{ partner = "ann", weight = 1, m = "yes" }]', "m (ann)", "one of 0, 1"),
+        ('[{ partner = "ann", weight = 1, m = [1] }]', "m", "one entry for each party"),
+    ],
+)
+def test_a_fault_in_a_list_is_named_with_its_party(write: Write, rows: str, field: str, allowed: str) -> None:
+    path = write("b.toml", f'protocol = "dpwevote"\npartners = {rows}\n')
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(load_scenario(str(path)))
+    assert caught.value.field == field
+    assert allowed in caught.value.allowed
+
+
+def test_a_scenario_without_parties_is_refused(write: Write) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(load_scenario(str(write("b.toml", 'protocol = "dpwevote"\n'))))
+    assert "count" in str(caught.value)

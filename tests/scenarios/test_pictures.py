@@ -1,0 +1,79 @@
+"""Pictures: files that are the same for the same outcome, with every name as it is written."""
+
+import html
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
+from psephos.scenarios import simulate
+from psephos.scenarios.pictures import draw_outcome
+
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+def outcome(*candidates: str) -> Outcome:
+    """Return the outcome of a vote on these candidates."""
+    parties = {f"p{n}": (1 + n % 3, *(n % 2 for _ in candidates)) for n in range(30)}
+    return simulate(DPWeVote(Parameters(candidates=candidates)), parties, seed=2)
+
+
+def test_a_picture_is_an_svg_and_a_png(tmp_path: Path) -> None:
+    released = outcome("rail", "fish & <chips>")
+    paths = draw_outcome(released, title="A vote", truth=None, folder=tmp_path)
+    assert paths == [tmp_path / "estimates.svg", tmp_path / "estimates.png"]
+    assert paths[1].read_bytes().startswith(PNG_SIGNATURE)
+    text = html.unescape(paths[0].read_text(encoding="utf-8"))
+    for shown in ("A vote", "rail", "fish & <chips>", "estimate ± 2 standard errors", "quota"):
+        assert shown in text
+    verdicts = ["passes" if candidate.passed else "fails" for candidate in released.candidates]
+    assert all(f"{verdict}, wrong with probability" in text for verdict in verdicts)
+    assert "truth" not in text
+
+
+def test_the_truth_is_drawn_where_it_may_be_shown(tmp_path: Path) -> None:
+    truth = {"rail": 30.0, "total weight": 60.0, "quota": 30.0}
+    svg, _ = draw_outcome(outcome("rail"), title="A vote", truth=truth, folder=tmp_path)
+    assert "truth" in svg.read_text(encoding="utf-8")
+
+
+def test_the_same_outcome_gives_the_same_files(tmp_path: Path) -> None:
+    pictures: list[list[bytes]] = []
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        folder.mkdir()
+        paths = draw_outcome(outcome("rail", "fish"), title="A vote", truth=None, folder=folder)
+        pictures.append([path.read_bytes() for path in paths])
+    assert pictures[0] == pictures[1]
+
+
+@pytest.mark.parametrize("name", ["from $5 to $6", "$x", "$a$ $\\bad$", "a_b^c", "50 % \\alpha"])
+def test_a_name_is_drawn_as_it_is_written(tmp_path: Path, name: str) -> None:
+    svg, _ = draw_outcome(outcome(name), title=f"On {name}", truth=None, folder=tmp_path)
+    text = html.unescape(svg.read_text(encoding="utf-8"))
+    assert f">{name}<" in text
+    assert f">On {name}<" in text
+
+
+@pytest.mark.parametrize("name", ["Ελληνικά", "日本", "🗳"])
+def test_a_name_in_any_script_is_drawn_without_a_warning(tmp_path: Path, name: str) -> None:
+    svg, _ = draw_outcome(outcome(name), title=name, truth=None, folder=tmp_path)
+    assert name in svg.read_text(encoding="utf-8")
+
+
+class Answer(msgspec.Struct):
+    """What some other protocol releases."""
+
+    mean: float
+
+
+def test_an_outcome_without_a_picture_of_its_own_leaves_none(tmp_path: Path) -> None:
+    assert draw_outcome(Answer(1.0), title="A survey", truth=None, folder=tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_matplotlib_there_is_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert draw_outcome(outcome("rail"), title="A vote", truth=None, folder=tmp_path) == []
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,112 @@
+"""Protocols, transports and roles of third parties are found by name and used."""
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.scenarios import load_scenario, resolve, run_session
+from psephos.scenarios.plugins import (
+    PROTOCOLS,
+    ROLES,
+    TRANSPORTS,
+    find_client_role,
+    find_protocol,
+    find_server_role,
+    make_transport,
+    names_in,
+)
+
+SCENARIO = """
+protocol = "bounded-total"
+transport = "wire"
+seed = 4
+surveyors = [{ surveyor = "ann", value = 5 }, { surveyor = "bob", value = 8 }]
+"""
+
+
+def test_what_a_distribution_registers_stands_beside_ours(survey: str) -> None:
+    assert {"bounded-total", "dpwevote"} <= set(names_in(PROTOCOLS))
+    assert {"memory", "tcp", "wire"} <= set(names_in(TRANSPORTS))
+    assert {"partner", "cloud-server", "surveyor"} <= set(names_in(ROLES))
+    assert names_in(PROTOCOLS) == tuple(sorted(names_in(PROTOCOLS)))
+    module = importlib.import_module(survey)
+    assert find_protocol("bounded-total") is module.BoundedTotal
+    assert find_client_role("surveyor") is module.Surveyor
+    assert type(make_transport("wire")) is module.Wire
+
+
+def test_a_run_uses_the_registered_protocol_transport_and_role(survey: str, write: Callable[[str, str], Path]) -> None:
+    module: Any = importlib.import_module(survey)
+    resolved = resolve(load_scenario(str(write("sum.toml", SCENARIO))))
+    record = run_session(resolved, seed=4)
+    assert sorted(module.Surveyor.names) == ["ann", "bob"]
+    assert module.Wire.opened == 1
+    by_arrays = resolve(load_scenario(str(write("sum.toml", SCENARIO)), ["transport=array"]))
+    assert run_session(by_arrays, seed=4).outcome == record.outcome
+
+
+def test_the_command_line_runs_it_and_shows_its_outcome(
+    survey: str, write: Callable[[str, str], Path], psephos: Callable[..., Any]
+) -> None:
+    path = write("sum.toml", SCENARIO)
+    ended = psephos("run", path, "--out", "out")
+    assert (ended.status, ended.err) == (0, ""), survey
+    assert "total (true)" in ended.out
+    assert "2 surveyors" in ended.out
+    assert json.loads(Path("out/result.json").read_bytes())["truth"] == {"total": 13.0}
+    assert not Path("out/estimates.svg").exists()
+    rows = Path("out/estimates.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[0] == "released,value"
+    assert rows[2] == "label,nothing"
+
+
+@pytest.mark.parametrize("label", ["[/b]", "[bold]loud", "[red]"])
+def test_a_released_text_is_shown_as_it_is(
+    survey: str, write: Callable[[str, str], Path], psephos: Callable[..., Any], label: str
+) -> None:
+    path = write("sum.toml", SCENARIO)
+    ended = psephos("run", path, "--out", "out", "--set", f"label='{label}'")
+    assert ended.status == 0, survey
+    assert label in ended.out
+
+
+@pytest.mark.parametrize(
+    ("find", "name", "field", "kind"),
+    [
+        (find_protocol, "no-protocol", "protocol", "PhasedProtocol"),
+        (make_transport, "no-transport", "transport", "Transport"),
+        (find_client_role, "no-role", "client role", "Client"),
+        (find_client_role, "cloud-server", "client role", "Client"),
+        (find_server_role, "partner", "server role", "Server"),
+    ],
+)
+def test_what_is_registered_as_another_kind_is_refused(
+    survey: str, find: Callable[[str], object], name: str, field: str, kind: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        find(name)
+    assert (caught.value.field, caught.value.value) == (field, name), survey
+    assert caught.value.allowed == f"registered as a {kind}"
+
+
+@pytest.mark.parametrize(
+    ("find", "known"),
+    [(find_protocol, "dpwevote"), (make_transport, "tcp"), (find_client_role, "voter"), (find_server_role, "voter")],
+)
+def test_a_name_that_nobody_registered_is_refused_with_those_that_are(
+    find: Callable[[str], object], known: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=known) as caught:
+        find("nobody")
+    assert caught.value.value == "nobody"
+
+
+def test_a_protocol_without_a_generator_says_so(survey: str, write: Callable[[str, str], Path]) -> None:
+    path = write("sum.toml", 'protocol = "bounded-total"\n[surveyors]\ncount = 3\n')
+    with pytest.raises(ConfigurationError, match="no generator") as caught:
+        resolve(load_scenario(str(path)))
+    assert caught.value.field == "surveyors", survey

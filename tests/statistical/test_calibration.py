@@ -1,0 +1,178 @@
+"""Standard errors and error probabilities mean what they say: over many sessions of one population, and of many.
+
+Seeds are fixed; each test states the probability that another seed would fail although the estimate is right.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from psephos.protocol import SimulatedNoise, Tally, run_population
+from psephos.protocol.arrays import IntArray
+from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote, Parameters
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+
+TRIALS = 3000
+
+# Weights and opinions of the two workloads, by place.
+WORKLOADS: dict[str, Callable[[int], tuple[IntArray, IntArray]]] = {
+    "uniform": lambda n: (np.arange(n) % 3 + 1, np.arange(n) // 3 % 2),
+    "skewed": lambda n: (np.where(np.arange(n) % 10 == 0, 1, 3), (np.arange(n) % 5 < 3).astype(np.int64)),
+}
+QUOTAS: dict[str, dict[str, Any]] = {"majority": {}, "two thirds": {"quota_fraction": 2 / 3}, "fixed": {"quota": 120.0}}
+
+
+def make_vote(**given: Any) -> DPWeVote:
+    fields: dict[str, Any] = {"candidates": ("a",), **given}
+    return DPWeVote(Parameters(**fields))
+
+
+def tallies_of_trials(
+    vote: DPWeVote, weights: IntArray, opinions: IntArray, generator: np.random.Generator, *, present: int | None = None
+) -> list[list[Tally]]:
+    """Return the tallies of a session for each row; only the first `present` partners report opinions."""
+    trials, num_partners = weights.shape
+    inputs = vote.encode({"weight": weights.reshape(-1), "a": opinions.reshape(-1)})
+    public = inputs.public.reshape(trials, num_partners, inputs.public.shape[1])
+    earlier: list[IntArray] = []
+    tallies: list[list[Tally]] = [[] for _ in range(trials)]
+    for phase in vote.phases:
+        number = present if phase.name.startswith("opinions") and present is not None else num_partners
+        values = inputs.private[:, phase.columns].reshape(-1)
+        reports = phase.mechanism.randomize(values, generator.random((len(values), 1))).reshape(trials, num_partners, 1)
+        for trial in range(trials):
+            before = [drawn[trial, :number] for drawn in earlier]
+            tallies[trial].append(phase.tally(reports[trial, :number], earlier=before, public=public[trial, :number]))
+        earlier.append(reports)
+    return tallies
+
+
+def sessions(
+    vote: DPWeVote, weights: IntArray, opinions: IntArray, *, seed: int, present: int | None = None
+) -> list[CandidateOutcome]:
+    """Return what `TRIALS` sessions of one population release."""
+    generator = np.random.default_rng(seed)
+    rows = np.tile(weights, (TRIALS, 1)), np.tile(opinions, (TRIALS, 1))
+    tallies = tallies_of_trials(vote, *rows, generator, present=present)
+    return [vote.outcome(of_trial).candidates[0] for of_trial in tallies]
+
+
+def expected_margin(vote: DPWeVote, weights: IntArray, opinions: IntArray, *, present: int | None = None) -> float:
+    """Return the expectation of the variant's margin: the truth, or what the printed rule shrinks it to."""
+    parameters = vote.parameters
+    counted = weights.astype(np.float64)
+    if parameters.variant == "printed" and not parameters.public_weights:
+        mechanism = GeneralizedRandomizedResponse(parameters.loss_of_weight, 3)
+        shrinkage = mechanism.keep_probability - mechanism.lie_probability
+        counted = shrinkage * counted + 6 * mechanism.lie_probability
+    quota = parameters.quota or parameters.fraction * float(weights.sum())
+    return float((counted * opinions)[:present].sum()) - quota
+
+
+def check_calibrated(outcomes: list[CandidateOutcome], expected: float) -> None:
+    """Standardized margins have mean 0 and variance 1; tolerances of 4.5 standard deviations.
+
+    The variance's has √((κ − 1)/TRIALS), with kurtosis κ below 4 for every workload here.
+    """
+    standardized = np.array([(o.margin.value - expected) / o.margin.standard_error for o in outcomes])
+    assert abs(float(standardized.mean())) < 4.5 / math.sqrt(TRIALS)
+    assert float(standardized.var()) == pytest.approx(1, abs=4.5 * math.sqrt(3 / TRIALS))
+
+
+@pytest.mark.parametrize("variant", ["joint", "printed", "laplace"])
+@pytest.mark.parametrize("workload", list(WORKLOADS))
+@pytest.mark.parametrize("quota", list(QUOTAS))
+def test_standard_errors_are_calibrated(variant: str, workload: str, quota: str) -> None:
+    """At n = 90, ε = 2. False alarm: 7e-6 for each of two checks."""
+    vote = make_vote(variant=variant, epsilon=2.0, **QUOTAS[quota])
+    weights, opinions = WORKLOADS[workload](90)
+    outcomes = sessions(vote, weights, opinions, seed=11)
+    check_calibrated(outcomes, expected_margin(vote, weights, opinions))
+
+
+@pytest.mark.parametrize("variant", ["joint", "printed", "laplace"])
+def test_standard_errors_are_calibrated_where_partners_are_absent(variant: str) -> None:
+    """A third reports a weight and no opinion. False alarm: 7e-6 for each of two checks."""
+    vote = make_vote(variant=variant, epsilon=2.0)
+    weights, opinions = WORKLOADS["skewed"](90)
+    outcomes = sessions(vote, weights, opinions, seed=12, present=60)
+    check_calibrated(outcomes, expected_margin(vote, weights, opinions, present=60))
+
+
+@pytest.mark.parametrize("variant", ["joint", "laplace"])
+def test_standard_errors_are_calibrated_for_public_weights(variant: str) -> None:
+    """False alarm: 7e-6 for each of two checks."""
+    vote = make_vote(variant=variant, epsilon=1.0, public_weights=True)
+    weights, opinions = WORKLOADS["uniform"](90)
+    check_calibrated(sessions(vote, weights, opinions, seed=13), expected_margin(vote, weights, opinions))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 8.0])
+@pytest.mark.parametrize("variant", ["joint", "laplace"])
+def test_the_mean_squared_standard_error_is_the_variance(variant: str, epsilon: float) -> None:
+    """At little and at much noise. Relative standard deviation of a variance: √(3/3000) = 3.2 %; false alarm 7e-6."""
+    vote = make_vote(variant=variant, epsilon=epsilon)
+    weights, opinions = WORKLOADS["uniform"](90)
+    outcomes = sessions(vote, weights, opinions, seed=14)
+    squared = float(np.mean([o.margin.standard_error**2 for o in outcomes]))
+    variance = float(np.var([o.margin.value for o in outcomes]))
+    assert squared == pytest.approx(variance, rel=4.5 * math.sqrt(3 / TRIALS))
+
+
+def test_the_printed_bias_is_estimated_on_average() -> None:
+    """All of `bias` averages to the printed rule's own error, on the skewed workload where that is large.
+
+    False alarm at 4.5 standard deviations of the mean: 7e-6.
+    """
+    vote, truthful = make_vote(variant="printed", epsilon=2.0), make_vote(epsilon=2.0)
+    weights, opinions = WORKLOADS["skewed"](90)
+    biases = np.array([outcome.bias for outcome in sessions(vote, weights, opinions, seed=15)])
+    expected = expected_margin(vote, weights, opinions) - expected_margin(truthful, weights, opinions)
+    assert expected < -20
+    assert abs(float(biases.mean()) - expected) < 4.5 * float(biases.std()) / math.sqrt(TRIALS)
+
+
+@pytest.mark.parametrize("variant", ["joint", "printed", "laplace"])
+def test_error_probabilities_are_calibrated(variant: str) -> None:
+    """Populations whose true margins are spread evenly and widely, as the error probability takes them to be.
+
+    The number of wrong decisions is a sum of Bernoulli variables with the stated probabilities: in all, and among the
+    doubtful ones. Tolerance of 4.5 standard deviations and 3 % for the finite spread: false alarm below 1e-5 each.
+    """
+    num_partners = 120
+    generator = np.random.default_rng(16)
+    vote = make_vote(variant=variant, epsilon=6.0)
+    weights = np.tile(WORKLOADS["uniform"](num_partners)[0], (TRIALS, 1))
+    shares = generator.random((TRIALS, 1))
+    opinions = (generator.random((TRIALS, num_partners)) < shares).astype(np.int64)
+    tallies = tallies_of_trials(vote, weights, opinions, generator)
+    outcomes = [vote.outcome(of_trial).candidates[0] for of_trial in tallies]
+    stated = np.array([outcome.error_probability for outcome in outcomes])
+    passed = np.array([outcome.passed for outcome in outcomes])
+    wrong = passed != (2 * (weights * opinions).sum(axis=1) >= weights.sum(axis=1))
+    for chosen in (stated >= 0, (stated > 0.05) & (stated < 0.95)):
+        expected = float(stated[chosen].sum())
+        deviation = math.sqrt(float((stated * (1 - stated))[chosen].sum()))
+        assert int(chosen.sum()) > 100
+        assert abs(int(wrong[chosen].sum()) - expected) < 4.5 * deviation + 0.03 * expected
+
+
+@pytest.mark.parametrize("variant", ["joint", "laplace"])
+def test_whole_sessions_over_arrays_are_calibrated_too(variant: str) -> None:
+    """The same through `run_population` and its addressed noise: 400 sessions of 60, one seed each.
+
+    Tolerance of 4.5 standard deviations of mean and variance: false alarm 7e-6 each.
+    """
+    vote = make_vote(variant=variant, epsilon=3.0)
+    weights, opinions = WORKLOADS["skewed"](60)
+    inputs = vote.encode({"weight": weights, "a": opinions})
+    expected = expected_margin(vote, weights, opinions)
+    standardized: list[float] = []
+    for seed in range(400):
+        result = run_population(vote, inputs, noise=SimulatedNoise(seed, session="calibration"))
+        margin = result.outcome.candidates[0].margin
+        standardized.append((margin.value - expected) / margin.standard_error)
+    assert abs(float(np.mean(standardized))) < 4.5 / math.sqrt(400)
+    assert float(np.var(standardized)) == pytest.approx(1, abs=4.5 * math.sqrt(3 / 400))

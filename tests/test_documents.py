@@ -1,0 +1,176 @@
+"""What is written for readers: examples run, commands parse, links lead somewhere, and nothing names a machine."""
+
+import ast
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias, cast
+
+import click
+import pytest
+from psephos.protocol import PhasedProtocol
+from psephos.scenarios import load_scenario, resolve, shipped_scenarios, simulate
+from psephos.scenarios.cli import cli
+
+Protocol: TypeAlias = PhasedProtocol[Any, Any]
+
+ROOT = Path(__file__).parents[1]
+TUTORIAL = ROOT / "docs" / "fifth-protocol.md"
+MAX_TUTORIAL_LINES = 60
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tests").glob("*.md")])
+FENCE = re.compile(r"^```(?P<language>[\w{}-]*)[^\n]*\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
+
+
+def name_of(page: Path) -> str:
+    """Return a page's path below the root."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks_of(page: Path, language: str) -> list[str]:
+    """Return the fenced blocks of one language, in order."""
+    found = FENCE.finditer(page.read_text(encoding="utf-8"))
+    return [match["text"] for match in found if match["language"] == language]
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Yield every command that a page shows: page, command."""
+    for page in PAGES:
+        for block in blocks_of(page, "console"):
+            for line in block.splitlines():
+                command = line.removeprefix("$ ").partition("  #")[0].strip()
+                if command:
+                    yield name_of(page), command
+
+
+COMMANDS = list(commands())
+PYTHON_PAGES = [name_of(page) for page in PAGES if blocks_of(page, "python")]
+
+
+def run_page(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Run a page's Python blocks in order, as one module; return its names."""
+    module = ModuleType(re.sub(r"\W", "_", page.stem))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.chdir(folder)
+    for number, block in enumerate(blocks_of(page, "python"), start=1):
+        exec(compile(block, f"{page.name}, block {number}", "exec"), vars(module))  # noqa: S102  our own documents
+    return vars(module)
+
+
+@pytest.mark.parametrize("page", PYTHON_PAGES)
+def test_a_pages_python_runs_as_it_stands(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page(ROOT / page, tmp_path, monkeypatch)
+
+
+def test_the_readme_begins_with_its_two_commands() -> None:
+    first = blocks_of(ROOT / "README.md", "console")[0]
+    assert re.findall(r"^make (\w+)", first, re.MULTILINE) == ["demo", "test"]
+
+
+@pytest.mark.parametrize(("page", "command"), COMMANDS)
+def test_a_command_that_a_page_shows_exists(page: str, command: str, tmp_path: Path) -> None:
+    program, *words = shlex.split(re.sub(r"<[^>]*>", "placeholder", command))
+    if program == "make":
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        targets = [word for word in words if "=" not in word]
+        assert all(re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE) for target in targets), page
+    elif program == "psephos":
+        check_psephos(words, tmp_path)
+
+
+def check_psephos(words: list[str], folder: Path) -> None:
+    """Check that the command line takes these words, and that the scenario takes its settings."""
+    command = cli.commands.get(words[0], cli)
+    try:
+        context = command.make_context(words[0], words[1:] if command is not cli else words)
+    except click.exceptions.Exit as ending:  # --help, --version
+        assert ending.exit_code == 0  # noqa: PT017  that it may end is no expectation
+        return
+    if words[0] != "run" or context.params["scenario"] not in shipped_scenarios():
+        return
+    table = folder / "mine.csv"
+    table.write_text("partner,weight,mine\nalice,1,1\nbob,2,0\n", encoding="utf-8")
+    # A reader's own file is theirs to have; here any will do.
+    given: tuple[str, ...] = context.params["settings"]
+    settings = [re.sub(r"^(partners|parties)=.*\.csv$", rf"\1={table}", one) for one in given]
+    transport: str | None = context.params["transport"]
+    chosen = [f"transport={transport}"] if transport else []
+    assert resolve(load_scenario(context.params["scenario"], [*chosen, *settings])).names
+
+
+def links() -> Iterator[tuple[str, str]]:
+    """Yield every link to another file or heading of ours: page, target."""
+    for page in PAGES:
+        text = FENCE.sub("", page.read_text(encoding="utf-8"))
+        for target in dict.fromkeys(match["target"] for match in LINK.finditer(text)):
+            if not re.match(r"[a-z]+:", target):
+                yield name_of(page), target
+
+
+def anchor_of(heading: str) -> str:
+    """Return what a heading is linked by."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize(("page", "target"), list(links()))
+def test_a_link_leads_to_a_file_that_exists(page: str, target: str) -> None:
+    path, _, anchor = target.partition("#")
+    file = (ROOT / page).parent / path if path else ROOT / page
+    assert file.exists()
+    if anchor:
+        assert anchor in map(anchor_of, HEADING.findall(file.read_text(encoding="utf-8")))
+
+
+@pytest.fixture
+def tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    if not TUTORIAL.exists():
+        pytest.skip("the tutorial is not written yet")
+    return run_page(TUTORIAL, tmp_path, monkeypatch)
+
+
+def test_a_fifth_protocol_is_one_short_module(tutorial: Mapping[str, Any]) -> None:
+    module = blocks_of(TUTORIAL, "python")[0]
+    assert len(module.splitlines()) <= MAX_TUTORIAL_LINES
+    classes = [node.name for node in ast.parse(module).body if isinstance(node, ast.ClassDef)]
+    assert [name for name in classes if issubclass(tutorial[name], PhasedProtocol)]
+
+
+def test_the_fifth_protocol_ends_alike_on_every_path(tutorial: Mapping[str, Any]) -> None:
+    # The page's own example: the only instance of a protocol, and the only table of parties, that it makes.
+    (protocol,) = [cast("Protocol", value) for value in tutorial.values() if isinstance(value, PhasedProtocol)]
+    (parties,) = [
+        cast("dict[str, tuple[float, ...]]", value)
+        for name, value in tutorial.items()
+        if isinstance(value, dict) and not name.startswith("_")
+    ]
+    few = dict(list(parties.items())[:40])
+    outcomes = [simulate(protocol, few, seed=11, transport=path) for path in ("memory", "tcp", "array")]
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+    assert outcomes[0] != simulate(protocol, few, seed=12)
+
+
+def tracked_files() -> list[Path]:
+    """Return the files that are, or would be, in the repository; none outside one."""
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        return []
+    command = [git, "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603  git, of our own tree
+    return [ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
+
+
+def test_no_tracked_file_names_a_machines_path() -> None:
+    files = tracked_files()
+    if not files:
+        pytest.skip("not a git repository")
+    homes = [b"/" + home + b"/" for home in (b"home", b"Users", b"root")]
+    if len(ROOT.parts) > 2:  # anything shorter is a word that files may well use
+        homes.append(str(ROOT).encode())
+    naming = [name_of(file) for file in files if any(home in file.read_bytes() for home in homes)]
+    assert naming == []

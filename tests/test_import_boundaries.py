@@ -1,0 +1,285 @@
+"""Who may import whom: the design's table, compared with every import of the four rooms.
+
+Relative imports are resolved, imports under `TYPE_CHECKING` and inside functions count, and so does
+`importlib.import_module` with a name that is written out.
+"""
+
+import ast
+import dataclasses
+import sys
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+COMPUTED = "<computed>"
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """What one room may import.
+
+    Args:
+        ours: modules of `psephos`, with everything inside them.
+        packages: of third parties.
+        standard: of the standard library; None for all but `NOWHERE`.
+    """
+
+    ours: tuple[str, ...]
+    packages: frozenset[str]
+    standard: frozenset[str] | None = None
+
+
+# Pure: nothing here reads a file, a clock or the environment, starts a thread, or draws.
+PURE_NAMES = (
+    "abc bisect collections copy dataclasses decimal enum fractions functools hashlib heapq itertools math numbers "
+    "operator string struct types typing"
+)
+PURE = frozenset(PURE_NAMES.split())
+# Global randomness, a second event loop, threads beside trio's, and bytes that run as code.
+NOWHERE = frozenset({"asyncio", "concurrent", "marshal", "multiprocessing", "pickle", "random", "shelve", "threading"})
+
+RULES = {
+    "protocol": Rule(("protocol",), frozenset({"dp_accounting", "msgspec", "numpy", "scipy"}), PURE),
+    "transports": Rule(("transports", "protocol.errors", "protocol.roles"), frozenset({"trio"})),
+    "agents": Rule(("agents", "transports", "protocol"), frozenset({"msgspec", "opendp", "structlog", "trio"})),
+    "scenarios": Rule(
+        ("scenarios", "agents", "transports", "protocol"),
+        frozenset({"click", "matplotlib", "msgspec", "numpy", "rich", "structlog", "trio"}),
+    ),
+}
+
+# Inside `protocol/`, each may import those before it. A new module takes its place here.
+ORDER = (
+    "errors",
+    "arrays",
+    "roles",
+    "privacy",
+    "mechanisms",
+    "estimators",
+    "messages",
+    "states",
+    "tally",
+    "randomness",
+    "phases",
+    "views",
+    "effects",
+    "population",
+    "client_machine",
+    "server_machine",
+)
+# These may use all of the above, and not each other.
+PROTOCOLS = frozenset({"dpwevote"})
+
+# Of numpy, what is impure: files, and everything about randomness but generators with a key of their own.
+NUMPY_FILES = frozenset({"fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez"})
+NUMPY_RANDOM = frozenset({"Generator", "Philox"})
+IMPURE_BUILTINS = frozenset({"__import__", "breakpoint", "eval", "exec", "input", "open", "print"})
+
+
+@dataclasses.dataclass(frozen=True)
+class Import:
+    """One import: the absolute name of what is imported, and the line."""
+
+    name: str
+    line: int
+
+
+def module_of(file: PurePosixPath) -> str:
+    """Return the dotted name of a file of a room."""
+    parts = file.with_suffix("").parts
+    return ".".join(("psephos", *(parts[:-1] if parts[-1] == "__init__" else parts)))
+
+
+def imports_of(source: str, file: PurePosixPath, modules: frozenset[str]) -> Iterator[Import]:
+    """Yield every import of one file, by absolute name.
+
+    Args:
+        source: its text.
+        file: its path below the root.
+        modules: all modules of the rooms, to tell `from .a import module` from `from .a import name`.
+    """
+    module = module_of(file)
+    package = module if file.stem == "__init__" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import():
+                yield from (Import(alias.name, node.lineno) for alias in node.names)
+            case ast.ImportFrom():
+                base = node.module or ""
+                if node.level:
+                    above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                    base = ".".join([*above, *([node.module] if node.module else [])])
+                for alias in node.names:
+                    inner = f"{base}.{alias.name}"
+                    yield Import(inner if inner in modules or base == "psephos" else base, node.lineno)
+            case ast.Call(func=ast.Attribute(attr="import_module") | ast.Name(id="import_module" | "__import__")):
+                yield Import(_literal(node, package), node.lineno)
+            case _:
+                pass
+
+
+def _literal(call: ast.Call, package: str) -> str:
+    """Return the name that a call imports, if it is written out; `from its own package` counts as that package."""
+    match call.args[:1]:
+        case [ast.Constant(value=str(name))]:
+            return f"{package}{name}" if name.startswith(".") else name
+        case [ast.JoinedStr(values=[ast.Constant(value=str(name)), *_])] if name == ".":
+            return package
+        case _:
+            return COMPUTED
+
+
+def is_inside(name: str, whole: str) -> bool:
+    """Whether a dotted name is `whole` or lies inside it."""
+    return name == whole or name.startswith(f"{whole}.")
+
+
+def violations_of(source: str, file: PurePosixPath, modules: frozenset[str] = frozenset()) -> list[str]:
+    """Return what a file imports or uses against the rules, a sentence each."""
+    room = file.parts[0]
+    rule = RULES[room]
+    found: list[str] = []
+    for each in imports_of(source, file, modules):
+        top = each.name.partition(".")[0]
+        where = f"{file}:{each.line}"
+        if top == "psephos":
+            if not any(is_inside(each.name, f"psephos.{ours}") for ours in rule.ours):
+                found.append(f"{where} {room} may not import {each.name}")
+            elif room == "protocol":
+                found += [f"{where} {reason}" for reason in _order_violations(file, each.name)]
+        elif top in sys.stdlib_module_names:
+            if top in NOWHERE or (rule.standard is not None and top not in rule.standard):
+                found.append(f"{where} {room} may not import {each.name} of the standard library")
+        elif top not in rule.packages:
+            found.append(f"{where} {room} may not import {each.name}")
+    if room == "protocol":
+        found += _impure_uses(source, file)
+    return found
+
+
+def _order_violations(file: PurePosixPath, name: str) -> list[str]:
+    """Return what is wrong about one import inside `protocol/`."""
+    importer = file.with_suffix("").parts[1]
+    imported = name.split(".")[2] if name.count(".") > 1 else "__init__"
+    if importer in {"__init__", imported}:
+        return []
+    for unit in (importer, imported):
+        if unit not in ORDER and unit not in PROTOCOLS:
+            return [f"{unit} has no place in the order of protocol/"]
+    if imported in PROTOCOLS or (importer in ORDER and ORDER.index(imported) > ORDER.index(importer)):
+        return [f"in protocol/, {importer} may not import {imported}"]
+    return []
+
+
+def _impure_uses(source: str, file: PurePosixPath) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(func=ast.Name(id=name)) if name in IMPURE_BUILTINS:
+                yield f"{file}:{node.lineno} protocol may not call {name}"
+            case ast.Attribute(value=ast.Attribute(value=ast.Name(id="np" | "numpy"), attr="random"), attr=name):
+                if name not in NUMPY_RANDOM:
+                    yield f"{file}:{node.lineno} protocol may not use numpy.random.{name}"
+            case ast.Attribute(value=ast.Name(id="np" | "numpy"), attr=name) if name in NUMPY_FILES:
+                yield f"{file}:{node.lineno} protocol may not use numpy.{name}"
+            case _:
+                pass
+
+
+FILES = sorted(
+    PurePosixPath(path.relative_to(ROOT).as_posix()) for room in RULES for path in (ROOT / room).rglob("*.py")
+)
+MODULES = frozenset(map(module_of, FILES))
+
+
+@pytest.mark.parametrize("file", [str(file) for file in FILES])
+def test_a_file_imports_only_what_its_room_may(file: str) -> None:
+    source = (ROOT / file).read_text(encoding="utf-8")
+    assert violations_of(source, PurePosixPath(file), MODULES) == []
+
+
+def test_every_room_has_files() -> None:
+    assert {file.parts[0] for file in FILES} == set(RULES)
+
+
+def test_the_order_names_only_what_exists() -> None:
+    units = {file.with_suffix("").parts[1] for file in FILES if file.parts[0] == "protocol"} - {"__init__"}
+    assert units == {*ORDER, *PROTOCOLS}
+
+
+def test_mechanisms_estimators_and_privacy_come_before_messages() -> None:
+    assert max(map(ORDER.index, ("mechanisms", "estimators", "privacy"))) < ORDER.index("messages")
+
+
+def test_errors_roles_messages_states_phases_machine_is_the_order() -> None:
+    named = ["errors", "roles", "messages", "states", "phases", "server_machine"]
+    assert sorted(named, key=ORDER.index) == named
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "named"),
+    [
+        ("protocol/phases.py", "import trio", "trio"),
+        ("protocol/phases.py", "import os.path", "os.path"),
+        ("protocol/phases.py", "from time import monotonic", "time"),
+        ("protocol/phases.py", "import numpy, random", "random"),
+        ("protocol/phases.py", "def f():\n    import secrets", "secrets"),
+        ("protocol/phases.py", "import socket, ssl", "ssl"),
+        ("protocol/phases.py", "from pathlib import Path", "pathlib"),
+        ("protocol/phases.py", "import logging", "logging"),
+        ("protocol/phases.py", "import structlog", "structlog"),
+        ("protocol/phases.py", "import pandas", "pandas"),
+        ("protocol/phases.py", "import importlib\nimportlib.import_module('trio')", "trio"),
+        ("protocol/phases.py", "from ..agents.client import Client", "psephos.agents.client"),
+        ("protocol/phases.py", "from .. import transports", "psephos.transports"),
+        ("protocol/phases.py", "from psephos.scenarios import simulate", "psephos.scenarios"),
+        ("protocol/phases.py", "from .server_machine import JOIN", "may not import server_machine"),
+        ("protocol/phases.py", "from . import dpwevote", "may not import dpwevote"),
+        ("protocol/phases.py", "from .dpwevote.protocol import DPWeVote", "may not import dpwevote"),
+        ("protocol/phases.py", "from .utils import anything", "utils has no place"),
+        ("protocol/mechanisms/laplace.py", "from ..messages import Report", "may not import messages"),
+        ("protocol/mechanisms/__init__.py", "from ..messages import Report", "may not import messages"),
+        ("protocol/estimators/linear.py", "from ..phases import Phase", "may not import phases"),
+        ("protocol/privacy/ledger.py", "from ..mechanisms import Mechanism", "may not import mechanisms"),
+        ("protocol/phases.py", "open('x')", "call open"),
+        ("protocol/phases.py", "import numpy as np\nnp.random.seed(1)", "numpy.random.seed"),
+        ("protocol/phases.py", "import numpy as np\nnp.random.default_rng()", "numpy.random.default_rng"),
+        ("protocol/phases.py", "import numpy as np\nnp.load('x')", "numpy.load"),
+        ("transports/tcp.py", "from ..protocol.messages import Hello", "psephos.protocol.messages"),
+        ("transports/tcp.py", "from ..protocol import PsephosError", "psephos.protocol"),
+        ("transports/tcp.py", "from ..agents import Client", "psephos.agents"),
+        ("transports/tcp.py", "import msgspec", "msgspec"),
+        ("transports/testing.py", "import pytest", "pytest"),
+        ("agents/driver.py", "from ..scenarios import simulate", "psephos.scenarios"),
+        ("agents/driver.py", "import numpy as np", "numpy"),
+        ("agents/driver.py", "import random", "random"),
+        ("agents/driver.py", "import asyncio", "asyncio"),
+        ("agents/noise.py", "import importlib\nimportlib.import_module('matplotlib')", "matplotlib"),
+        ("agents/noise.py", "from importlib import import_module\nimport_module(name)", COMPUTED),
+        ("scenarios/run.py", "import pandas", "pandas"),
+        ("scenarios/run.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import cvxpy", "cvxpy"),
+    ],
+)
+def test_a_planted_violation_is_caught(file: str, source: str, named: str) -> None:
+    modules = MODULES | {"psephos.protocol.utils"}
+    (*others, last) = violations_of(source, PurePosixPath(file), modules)
+    assert named in " ".join([*others, last])
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("protocol/phases.py", "import numpy as np\nfrom numpy.typing import NDArray\nimport scipy.special, msgspec"),
+        ("protocol/phases.py", "from .errors import ConfigurationError\nfrom . import arrays, tally"),
+        ("protocol/phases.py", "import numpy as np\nnp.random.Generator(np.random.Philox(key=1))"),
+        ("protocol/dpwevote/protocol.py", "from ..server_machine import JOIN\nfrom .outcome import Outcome"),
+        ("protocol/privacy/accountants.py", "def f():\n    from dp_accounting.pld import common"),
+        ("transports/memory.py", "import trio\nfrom ..protocol.errors import RemoteProtocolError\nimport errno"),
+        ("agents/noise.py", "import importlib\nimportlib.import_module('opendp.prelude')"),
+        ("scenarios/__init__.py", "import importlib\nimportlib.import_module(f'.{home}', __name__)"),
+        ("scenarios/run.py", "import importlib\nimportlib.import_module('matplotlib.figure')\nimport time, secrets"),
+    ],
+)
+def test_what_the_table_allows_is_no_violation(file: str, source: str) -> None:
+    assert violations_of(source, PurePosixPath(file), MODULES) == []

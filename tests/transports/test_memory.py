@@ -1,0 +1,106 @@
+"""Memory channels, beyond what `tests/conformance/test_channels.py` checks of every transport."""
+
+import errno
+
+import pytest
+import trio
+import trio.testing
+from psephos.transports import MemoryTransport
+from psephos.transports.memory import MAX_QUEUED_PAYLOADS
+
+
+async def test_a_direction_holds_so_many_payloads_and_then_says_wouldblock() -> None:
+    transport = MemoryTransport()
+    async with await transport.open_listener() as listener:
+        near, far = await transport.connect(listener.address), await listener.accept()
+        for number in range(MAX_QUEUED_PAYLOADS):
+            near.send_nowait(b"%d" % number)
+        with pytest.raises(trio.WouldBlock):
+            near.send_nowait(b"too many")
+        assert await far.receive() == [b"%d" % number for number in range(MAX_QUEUED_PAYLOADS)]
+        near.send_nowait(b"room again")
+        assert await far.receive() == [b"room again"]
+
+
+async def test_payloads_that_are_ready_arrive_together() -> None:
+    transport = MemoryTransport()
+    async with await transport.open_listener() as listener:
+        near, far = await transport.connect(listener.address), await listener.accept()
+        await near.send([b"a", b"b"])
+        near.send_nowait(b"c")
+        assert await far.receive() == [b"a", b"b", b"c"]
+
+
+async def test_a_cancelled_send_leaves_the_channel_such_that_it_can_be_closed() -> None:
+    transport = MemoryTransport()
+    async with await transport.open_listener() as listener:
+        near, far = await transport.connect(listener.address), await listener.accept()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(near.send, [b"x"] * (MAX_QUEUED_PAYLOADS + 10))
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        await near.aclose()
+        assert len(await far.receive()) == MAX_QUEUED_PAYLOADS
+        with pytest.raises(trio.EndOfChannel):
+            await far.receive()
+
+
+async def test_addresses_are_names_that_can_be_chosen_and_used_again_after_closing() -> None:
+    transport = MemoryTransport()
+    async with await transport.open_listener("the town hall") as listener:
+        assert listener.address == "the town hall"
+        with pytest.raises(OSError, match="taken") as caught:
+            await transport.open_listener("the town hall")
+        assert caught.value.errno == errno.EADDRINUSE
+        near, far = await transport.connect("the town hall"), await listener.accept()
+        assert near.peer == "the town hall"
+        assert far.peer.startswith("the town hall#")
+    async with await transport.open_listener("the town hall"):
+        pass
+
+
+async def test_closing_an_old_listener_again_does_not_close_its_address_to_a_new_one() -> None:
+    transport = MemoryTransport()
+    old = await transport.open_listener("the town hall")
+    await old.aclose()
+    async with await transport.open_listener("the town hall") as new:
+        await old.aclose()
+        near, far = await transport.connect("the town hall"), await new.accept()
+        await near.send([b"hello"])
+        assert await far.receive() == [b"hello"]
+
+
+async def test_transports_are_networks_of_their_own() -> None:
+    async with await MemoryTransport().open_listener("the town hall"):
+        with pytest.raises(ConnectionRefusedError, match="nobody listens"):
+            await MemoryTransport().connect("the town hall")
+
+
+async def test_a_cancelled_close_of_a_listener_ends_all_that_wait_to_be_accepted() -> None:
+    transport = MemoryTransport()
+    listener = await transport.open_listener()
+    waiting = [await transport.connect(listener.address) for _ in range(3)]
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await listener.aclose()
+    for channel in waiting:
+        with pytest.raises(trio.EndOfChannel), trio.fail_after(1):
+            await channel.receive()
+
+
+async def test_two_accepts_may_wait_and_each_gets_a_channel() -> None:
+    transport = MemoryTransport()
+    async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
+        arrived: list[bytes] = []
+
+        async def accept() -> None:
+            async with await listener.accept() as channel:
+                arrived.extend(await channel.receive())
+
+        nursery.start_soon(accept)
+        nursery.start_soon(accept)
+        await trio.testing.wait_all_tasks_blocked()
+        for name in (b"a", b"b"):
+            await (await transport.connect(listener.address)).send([name])
+        await trio.testing.wait_all_tasks_blocked()
+        assert sorted(arrived) == [b"a", b"b"]

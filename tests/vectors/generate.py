@@ -1,0 +1,276 @@
+"""Writes the test vectors of `v1/`: whole sessions, message by message, good ones and ones that must fail.
+
+Everything in them follows from this file, so a second run writes the same bytes. `README.md` has the schema. Run it
+with `python -m vectors.generate` in `tests/`, after a change of the wire that is meant, and then as a new version.
+"""
+
+import json
+import pathlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+
+from helpers import SERVER, SESSION_NAME, Session, error_of, hello, make_names, messages_of, raw
+from psephos.protocol import PhaseRules
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.effects import Effect, Finish
+from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Message, Report, Welcome, encode
+from psephos.protocol.views import describe
+
+__all__ = ["FOLDER", "VECTORS", "render"]
+
+FOLDER: Final = pathlib.Path(__file__).parent / f"v{PROTOCOL_VERSION}"
+
+Plain = dict[str, Any]
+
+
+class Recorder:
+    """Runs a session step by step and writes down every message and every operation.
+
+    Args:
+        session: the session.
+        about: what the vector shows, as a sentence.
+    """
+
+    def __init__(self, session: Session, about: str) -> None:
+        self.session = session
+        self.about = about
+        self.server = session.server()
+        self.clients = {name: session.client(name) for name in session.names}
+        self.messages: list[Plain] = []
+        self.operations: list[Plain] = []
+        self.released: msgspec.Struct | None = None
+        self._waiting: list[tuple[int, str, str, Message]] = []
+        self._note({"operation": "start", "at": SERVER}, SERVER, self.server.start())
+
+    def start(self, *names: str) -> None:
+        """Start these clients."""
+        for name in names:
+            self._note({"operation": "start", "at": name}, name, self.clients[name].start())
+
+    def forge(self, sender: str, recipient: str, message: Message) -> None:
+        """Let somebody send in `sender`'s name what its machine would not."""
+        self._write(sender, recipient, message, forged=True)
+
+    def deliver(self, sender: str | None = None, recipient: str | None = None) -> None:
+        """Deliver the oldest message that is on its way, of this sender and for this recipient if they are named."""
+        found = next(entry for entry in self._waiting if sender in {None, entry[1]} and recipient in {None, entry[2]})
+        self._waiting.remove(found)
+        number, source, target, message = found
+        machine = self.server if target == SERVER else self.clients[target]
+        operation: Plain = {"operation": "receive", "at": target, "from": source, "message": number}
+        self._note(operation, target, machine.receive(source, message))
+
+    def deliver_last(self) -> None:
+        """Deliver what was sent last, before everything else."""
+        self._waiting.insert(0, self._waiting.pop())
+        self.deliver()
+
+    def deliver_all(self) -> None:
+        """Deliver everything in the order in which it was sent."""
+        while self._waiting:
+            self.deliver()
+
+    def expire(self, phase: str) -> None:
+        """Let a deadline pass."""
+        operation: Plain = {"operation": "timeout", "at": SERVER, "phase": phase}
+        self._note(operation, SERVER, self.server.receive_timeout(phase))
+
+    def lose(self, party: str) -> None:
+        """Let the server lose a connection, with what is on its way."""
+        self._waiting = [entry for entry in self._waiting if party not in entry[1:3]]
+        operation: Plain = {"operation": "loss", "at": SERVER, "from": party}
+        self._note(operation, SERVER, self.server.receive_loss(party))
+
+    def render(self) -> Plain:
+        """Return the whole vector."""
+        session = self.session
+        rules = session.default_rules or PhaseRules()
+        private: list[list[int]] = session.inputs.private.tolist()
+        public: list[list[int]] = session.inputs.public.tolist()
+        return {
+            "version": PROTOCOL_VERSION,
+            "about": self.about,
+            "protocol": session.protocol.name,
+            "kind": "simulation",
+            "session": SESSION_NAME,
+            "seed": session.seed,
+            "rules": msgspec.to_builtins(rules),
+            "parameters": msgspec.to_builtins(session.protocol.parameters),
+            "roster": list(session.names),
+            "private_rows": private,
+            "public_rows": public,
+            "messages": self.messages,
+            "operations": self.operations,
+            "outcome": msgspec.to_builtins(self.released),
+        }
+
+    def _note(self, operation: Plain, at: str, effects: Sequence[Effect]) -> None:
+        error = error_of(effects)
+        operation["success"] = error is None
+        if error is not None:
+            operation["error"] = type(error).__name__
+            operation["reason"] = str(error)
+        operation["sends"] = [
+            self._write(at, recipient, message, forged=False)
+            for recipients, message in messages_of(effects)
+            for recipient in recipients
+        ]
+        for effect in effects:
+            if isinstance(effect, Finish):
+                operation["finishes"] = True
+                if at != SERVER:
+                    assert self.released in {None, effect.result}
+                    self.released = effect.result
+        self.operations.append(operation)
+
+    def _write(self, sender: str, recipient: str, message: Message, *, forged: bool) -> int:
+        described = describe(message)
+        entry: Plain = {
+            "type": described.pop("type"),
+            "from": sender,
+            "to": recipient,
+            "bytes": encode(message).hex(),
+            "fields": described,
+        }
+        if forged:
+            entry["forged"] = True
+        number = len(self.messages)
+        self.messages.append(entry)
+        self._waiting.append((number, sender, recipient, message))
+        return number
+
+
+def _session(*, quorum: float = 1.0, num_parties: int = 4, **given: Any) -> Session:
+    weights = [1.0, 2.0, 3.0, 2.0, 1.0][:num_parties]
+    vote = DPWeVote(Parameters(candidates=("ada", "bob"), epsilon=2.0, **given))
+    opinions = {"ada": [1, 0, 1, 1, 0][:num_parties], "bob": [0, 0, 1, 0, 1][:num_parties]}
+    inputs = vote.encode({"weight": weights, **opinions})
+    return Session(vote, inputs, seed=2018, default_rules=PhaseRules(quorum=quorum))
+
+
+def _good(about: str, **given: Any) -> Recorder:
+    recorder = Recorder(_session(**given), about)
+    recorder.start(*recorder.session.names)
+    recorder.deliver_all()
+    return recorder
+
+
+def _three_of_four() -> Recorder:
+    recorder = Recorder(_session(quorum=3), "A report is lost, and three of four are enough.")
+    recorder.start(*make_names(4))
+    for _ in range(12):  # hellos, welcomes and requests
+        recorder.deliver()
+    for party in ("p0", "p1", "p3"):
+        recorder.deliver(party)
+    recorder.expire("weights")
+    recorder.deliver("p2")  # late: neither counted nor a fault
+    recorder.deliver_all()
+    return recorder
+
+
+def _wrong_hello(about: str, **changes: Any) -> Recorder:
+    recorder = Recorder(_session(num_parties=3, quorum=2), about)
+    recorder.start("p0", "p1")
+    recorder.forge("p2", SERVER, hello("p2", **changes))
+    recorder.deliver_all()
+    return recorder
+
+
+def _conflicting_report() -> Recorder:
+    recorder = Recorder(_session(num_parties=3, quorum=2), "A second report differs; the first one stands.")
+    recorder.start(*make_names(3))
+    for _ in range(9):
+        recorder.deliver()
+    recorder.deliver("p0")
+    first = next(m for m in recorder.messages if m["type"] == "Report" and m["from"] == "p0")
+    (group,) = first["fields"]["payload"]
+    recorder.forge("p0", SERVER, Report(0, raw([group])))
+    recorder.deliver("p0")
+    recorder.forge("p0", SERVER, Report(0, raw([(group + 1) % 3])))
+    recorder.deliver("p0")
+    recorder.deliver_all()
+    return recorder
+
+
+def _out_of_range() -> Recorder:
+    recorder = Recorder(_session(num_parties=3, quorum=2), "A report names a fourth group of three.")
+    recorder.start(*make_names(3))
+    for _ in range(9):
+        recorder.deliver()
+    recorder.forge("p1", SERVER, Report(0, raw([3])))
+    recorder.deliver_last()
+    recorder.deliver_all()
+    return recorder
+
+
+def _quorum_missed() -> Recorder:
+    recorder = Recorder(_session(quorum=3), "Two of four are gone, three are required, and both sides say who.")
+    recorder.start(*make_names(4))
+    for _ in range(12):
+        recorder.deliver()
+    recorder.deliver("p0")
+    recorder.lose("p1")
+    recorder.lose("p3")
+    recorder.deliver_all()
+    return recorder
+
+
+def _changed_parameters() -> Recorder:
+    recorder = Recorder(_session(num_parties=3, quorum=2), "A server asks p0 for more than was agreed to.")
+    recorder.start("p0", "p1", "p2")
+    other = DPWeVote(Parameters(candidates=("ada", "bob"), epsilon=20.0))
+    recorder.forge(SERVER, "p0", Welcome(PROTOCOL_VERSION, other.encoded_parameters))
+    recorder.deliver(SERVER, "p0")
+    recorder.deliver_all()
+    return recorder
+
+
+def _aborted_by_client() -> Recorder:
+    recorder = Recorder(_session(num_parties=3), "A party leaves, and a quorum of all is out of reach.")
+    recorder.start(*make_names(3))
+    recorder.deliver("p0")
+    recorder.forge("p0", SERVER, Abort("not today"))
+    recorder.deliver_all()
+    return recorder
+
+
+VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
+    "good_joint": lambda: _good("The default variant."),
+    "good_printed": lambda: _good("The paper's estimate.", variant="printed", num_parties=3),
+    "good_laplace": lambda: _good("The paper's baseline.", variant="laplace", num_parties=3),
+    "good_public_weights": lambda: _good("Only opinions are reported.", public_weights=True, num_parties=5),
+    "good_per_candidate": lambda: _good(
+        "Weights are collected again for each candidate.", weight_collection="per_candidate", num_parties=3
+    ),
+    "good_three_of_four": _three_of_four,
+    "bad_version": lambda: _wrong_hello("A Hello of another version.", version=PROTOCOL_VERSION + 1),
+    "bad_kind": lambda: _wrong_hello("A Hello of the other kind of session.", kind="deployment"),
+    "bad_conflicting_report": _conflicting_report,
+    "bad_report_out_of_range": _out_of_range,
+    "bad_quorum_missed": _quorum_missed,
+    "bad_changed_parameters": _changed_parameters,
+    "bad_abort_by_client": _aborted_by_client,
+    "bad_not_on_the_roster": lambda: _wrong_hello("A Hello of somebody who is not on the roster.", party="mallory"),
+}
+
+
+def render(name: str) -> str:
+    """Return the text of one vector's file."""
+    return json.dumps(VECTORS[name]().render(), indent=1, ensure_ascii=False) + "\n"
+
+
+def main() -> None:
+    """Write all files of this version."""
+    FOLDER.mkdir(exist_ok=True)
+    for name in VECTORS:
+        (FOLDER / f"{name}.json").write_text(render(name), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""The test vectors: replayed through the machines, and made again byte for byte."""
+
+import json
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from helpers import SERVER, Session, error_of, messages_of
+from psephos.protocol import ClientMachine, Inputs, PhaseRules, ServerMachine, run_population
+from psephos.protocol.effects import Effect, Finish
+from psephos.protocol.messages import PROTOCOL_VERSION, decode, encode
+from psephos.protocol.views import describe
+from psephos.scenarios.plugins import find_protocol
+from vectors.generate import FOLDER, VECTORS, render
+
+Plain = dict[str, Any]
+every_vector = pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda path: path.stem)
+
+
+def load(path: pathlib.Path) -> Plain:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def session_of(vector: Plain) -> Session:
+    """Return the session that a vector describes, from its public and private fields alone."""
+    kind = find_protocol(vector["protocol"])
+    protocol = kind(msgspec.convert(vector["parameters"], kind.parameters_type))
+    num_parties = len(vector["roster"])
+    private = np.array(vector["private_rows"], dtype=np.int64).reshape(num_parties, -1)
+    public = np.array(vector["public_rows"], dtype=np.int64).reshape(num_parties, -1)
+    return Session(
+        protocol,
+        Inputs(private, public),
+        seed=vector["seed"],
+        names=vector["roster"],
+        default_rules=msgspec.convert(vector["rules"], PhaseRules),
+    )
+
+
+def test_there_is_a_file_for_every_vector_and_no_other() -> None:
+    assert {path.stem for path in FOLDER.iterdir()} == set(VECTORS)
+
+
+@every_vector
+def test_a_vector_is_made_again_byte_for_byte(path: pathlib.Path) -> None:
+    assert render(path.stem) == path.read_text(encoding="utf-8")
+
+
+@every_vector
+def test_the_messages_of_a_vector_decode_to_what_it_says(path: pathlib.Path) -> None:
+    vector = load(path)
+    assert vector["version"] == PROTOCOL_VERSION
+    for entry in vector["messages"]:
+        payload = bytes.fromhex(entry["bytes"])
+        message = decode(payload)
+        assert encode(message) == payload
+        described: Plain = json.loads(json.dumps(describe(message)))
+        assert described == {"type": entry["type"], **entry["fields"]}
+
+
+@every_vector
+def test_a_vector_is_what_the_machines_do(path: pathlib.Path) -> None:
+    vector = load(path)
+    session = session_of(vector)
+    server = session.server()
+    clients = {name: session.client(name) for name in session.names}
+    finished: list[object] = []
+    sent: list[int] = []
+    for operation in vector["operations"]:
+        machine = server if operation["at"] == SERVER else clients[operation["at"]]
+        effects = _perform(machine, operation, vector["messages"])
+        error = error_of(effects)
+        assert operation["success"] == (error is None)
+        if error is not None:
+            assert (type(error).__name__, str(error)) == (operation["error"], operation["reason"])
+        produced = [
+            (operation["at"], recipient, encode(message).hex())
+            for recipients, message in messages_of(effects)
+            for recipient in recipients
+        ]
+        expected = [vector["messages"][number] for number in operation["sends"]]
+        assert produced == [(entry["from"], entry["to"], entry["bytes"]) for entry in expected]
+        endings = [effect.result for effect in effects if isinstance(effect, Finish)]
+        assert bool(endings) == operation.get("finishes", False)
+        if operation["at"] != SERVER:
+            finished += endings
+        sent += operation["sends"]
+    # Every message comes from a machine, in order, or is marked as forged.
+    assert sent == [number for number, entry in enumerate(vector["messages"]) if not entry.get("forged", False)]
+    for outcome in finished:
+        assert json.loads(json.dumps(msgspec.to_builtins(outcome))) == vector["outcome"]
+    assert bool(finished) == (vector["outcome"] is not None)
+
+
+@every_vector
+def test_a_good_vector_has_no_failure_and_a_bad_one_has(path: pathlib.Path) -> None:
+    failures = [operation for operation in load(path)["operations"] if not operation["success"]]
+    assert bool(failures) == path.stem.startswith("bad_")
+
+
+@every_vector
+def test_the_outcome_of_a_session_of_all_is_that_of_the_arrays(path: pathlib.Path) -> None:
+    if not path.stem.startswith("good_") or path.stem == "good_three_of_four":
+        return  # somebody is missing there
+    vector = load(path)
+    session = session_of(vector)
+    result = run_population(session.protocol, session.inputs, noise=session.fresh_noise())
+    assert json.loads(json.dumps(msgspec.to_builtins(result.outcome))) == vector["outcome"]
+
+
+def _perform(machine: ServerMachine | ClientMachine, operation: Plain, messages: Sequence[Plain]) -> list[Effect]:
+    kind: str = operation["operation"]
+    match kind:
+        case "start":
+            return machine.start()
+        case "receive":
+            number: int = operation["message"]
+            written: str = messages[number]["bytes"]
+            return machine.receive(operation["from"], decode(bytes.fromhex(written)))
+        case "loss":
+            return machine.receive_loss(operation["from"])
+        case "timeout":
+            assert isinstance(machine, ServerMachine)
+            return machine.receive_timeout(operation["phase"])
+        case other:
+            raise AssertionError(f"there is no operation {other!r}")
