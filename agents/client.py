@@ -89,21 +89,19 @@ class Client:
 
         Cancelled, it closes the channel at once; losses that were charged stay charged.
         """
-        async with channel:
-            return await self._drive(channel)
-
-    async def _drive(self, channel: Channel) -> msgspec.Struct:
         machine = self._machine
-        effects = machine.start()
-        async with trio.open_nursery() as nursery:
-            driver = Driver(machine, nursery, party=machine.party, session=self._session, log=self._log)
+        try:
+            driver = Driver(machine, None, party=machine.party, session=self._session, log=self._log)
             outbox = driver.open_outbox(_SERVER, channel)
-            driver.act(effects)
+            driver.act(machine.start())
+            await outbox.flush()
             await driver.read(_SERVER, channel)
-            with trio.move_on_after(LINGER_SECONDS):
-                await outbox.drain()
-            nursery.cancel_scope.cancel()
-        return driver.result()
+            if not outbox.is_empty:
+                with trio.move_on_after(LINGER_SECONDS):  # a server that does not read holds up nobody who is done
+                    await outbox.flush()
+            return driver.result()
+        finally:
+            channel.close()
 
 
 class Partner(Client):

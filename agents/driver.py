@@ -7,6 +7,7 @@ one that misbehaves: its connection ends, and the vote goes on.
 """
 
 import collections
+from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 import msgspec
@@ -62,7 +63,8 @@ class Driver:
 
     Args:
         machine: the party's machine.
-        nursery: where writers and deadlines run.
+        nursery: where writers and deadlines run; None for a party with a single peer and no deadlines, which then sends
+            between two reads.
         party: the party's name, for the log.
         session: the session's name, for the log.
         timed: the machine again, if it sets deadlines.
@@ -88,7 +90,7 @@ class Driver:
     def __init__(
         self,
         machine: Machine,
-        nursery: trio.Nursery,
+        nursery: trio.Nursery | None,
         *,
         party: str,
         session: str,
@@ -136,8 +138,11 @@ class Driver:
         finally:
             self._is_acting = False
 
-    async def read(self, peer: str, channel: Channel) -> None:
+    async def read(self, peer: str, channel: Channel) -> bool:
         """Feed the machine what arrives from `peer`, until the channel or the session ends.
+
+        Returns:
+            Whether the channel may still be of use.
 
         Cancelled, it has handed over every message that it had taken from the channel.
         """
@@ -146,12 +151,16 @@ class Driver:
                 payloads = await channel.receive()
             except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
                 self.act(self._machine.receive_loss(peer))  # if we closed it, the machine knows already
-                return
+                return False
             except RemoteProtocolError as error:
                 self.act(self._machine.receive_fault(peer, error))
-                return
-            if not self.take(peer, payloads):
-                return
+                return False
+            is_sound = self.take(peer, payloads)
+            if self._nursery is None and not self.has_ended:
+                await self.outboxes[peer].flush()
+            if not is_sound:
+                return True
+        return True
 
     def take(self, peer: str, payloads: list[bytes]) -> bool:
         """Feed the machine some payloads from `peer`; return whether they were messages."""
@@ -189,17 +198,22 @@ class Driver:
                     if outbox is not None:
                         self._put(recipient, outbox, payload)
             case SetDeadline(phase, seconds):
-                self._nursery.start_soon(self._expire, phase, seconds)
+                self._start(self._expire, phase, seconds)
             case Drop(party, _):
                 outbox = self.outboxes.get(party)
                 if outbox is not None:
-                    self._nursery.start_soon(_hang_up, outbox)
+                    self._start(_hang_up, outbox)
             case Finish() | Fail():
                 self._ending = effect
                 if self._when_ended is not None:
                     self._when_ended.set()
             case Opened() | Closed() | Charged():
                 pass  # these are for the log and the listener
+
+    def _start(self, task: Callable[..., Awaitable[object]], *arguments: object) -> None:
+        if self._nursery is None:
+            raise RuntimeError(f"{self._party}'s driver has no nursery for what its machine asks")
+        self._nursery.start_soon(task, *arguments)
 
     def _put(self, peer: str, outbox: Outbox, payload: bytes) -> None:
         try:

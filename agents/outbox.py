@@ -21,12 +21,13 @@ class Outbox:
 
     Args:
         channel: where messages go; the outbox closes it.
-        nursery: where the writer runs.
+        nursery: where the writer runs. Without one there is no writer, and who puts must `flush`: right for a party
+            with a single peer, which has nothing else to do while that peer does not read.
     """
 
     __slots__ = ("_channel", "_has_writer", "_idle", "_is_broken", "_is_closing", "_nursery", "_queue", "_writer")
 
-    def __init__(self, channel: Channel, nursery: trio.Nursery) -> None:
+    def __init__(self, channel: Channel, nursery: trio.Nursery | None) -> None:
         self._channel = channel
         self._nursery = nursery
         self._queue: list[bytes] = []
@@ -46,13 +47,14 @@ class Outbox:
         """
         if self._is_broken or self._is_closing:
             return
-        if not self._has_writer:
+        if not self._has_writer and not self._queue:
             try:
                 self._channel.send_nowait(payload)
             except trio.WouldBlock:
-                self._has_writer = True
                 self._queue.append(payload)
-                self._nursery.start_soon(self._write)
+                if self._nursery is not None:
+                    self._has_writer = True
+                    self._nursery.start_soon(self._write)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._is_broken = True
             return
@@ -61,6 +63,20 @@ class Outbox:
         self._queue.append(payload)
         if self._writer is not None:
             self._writer.unpark()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits in the queue."""
+        return not self._queue
+
+    async def flush(self) -> None:
+        """Send what waits, in this task; for an outbox without a nursery. Cancelled, the channel can only be closed."""
+        try:
+            while self._queue:
+                payloads, self._queue = self._queue, []
+                await self._channel.send(payloads)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            self._is_broken = True
 
     async def drain(self) -> None:
         """Wait until everything that was put has been sent, or the channel is broken."""

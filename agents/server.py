@@ -59,6 +59,7 @@ class Server:
         self._session = mode.session
         self._log = log
         self._listener = listener
+        self._greeting: dict[Channel, float] = {}  # connections that have yet to say Hello, and since when
         self._readers = 0
         self._all_gone: trio.Event | None = None
         self._machine = ServerMachine(
@@ -107,6 +108,7 @@ class Server:
                 )
                 driver.act(effects)
                 nursery.start_soon(self._accept, listener, driver, nursery)
+                nursery.start_soon(self._close_silent)
                 await driver.wait_until_ended()
                 await listener.aclose()
                 # The clients read the ending and hang up before the server does.
@@ -129,29 +131,33 @@ class Server:
 
     async def _converse(self, channel: Channel, driver: Driver) -> None:
         """Find out who speaks on a new channel, then read it until it ends."""
-        async with channel:
-            payloads = await self._greet(channel)
-            if payloads is None:
+        try:
+            greeting = await self._greet(channel)
+            if greeting is not None:
+                await self._listen(channel, driver, *greeting)
+        finally:
+            channel.close()
+
+    async def _listen(self, channel: Channel, driver: Driver, party: str, payloads: list[bytes]) -> None:
+        """Read one client's channel until it ends; `payloads` have come already."""
+        outbox = driver.open_outbox(party, channel)
+        self._readers += 1
+        try:
+            if driver.take(party, payloads) and not await driver.read(party, channel):
                 return
-            party, rest = payloads
-            outbox = driver.open_outbox(party, channel)
-            self._readers += 1
-            try:
-                if driver.take(party, rest):
-                    await driver.read(party, channel)
-                await outbox.drain()
-                if driver.has_ended:
-                    await _read_to_the_end(channel)
-            finally:
-                self._readers -= 1
-                if not self._readers and self._all_gone is not None:
-                    self._all_gone.set()
+            await outbox.drain()
+            if driver.has_ended:
+                await _read_to_the_end(channel)
+        finally:
+            self._readers -= 1
+            if not self._readers and self._all_gone is not None:
+                self._all_gone.set()
 
     async def _greet(self, channel: Channel) -> tuple[str, list[bytes]] | None:
         """Return the party that a channel's first message admits, and everything received; None if it does not."""
+        self._greeting[channel] = trio.current_time()
         try:
-            with trio.fail_after(_HELLO_SECONDS):
-                payloads = await channel.receive()
+            payloads = await channel.receive()
             hello = decode(payloads[0], sender=channel.peer)
             if not isinstance(hello, Hello):
                 name = type(hello).__name__
@@ -159,11 +165,21 @@ class Server:
             self._machine.admit(hello)
         except RemoteProtocolError as error:
             await self._refuse(channel, error)
-        except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
+        except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # it never said who it was
         else:
             return hello.party, payloads
+        finally:
+            self._greeting.pop(channel, None)
         return None
+
+    async def _close_silent(self) -> None:
+        """Close the connections that have not said Hello in time; one task for all of them."""
+        while True:
+            await trio.sleep(_HELLO_SECONDS / 4)
+            too_old = trio.current_time() - _HELLO_SECONDS
+            for channel in [channel for channel, since in self._greeting.items() if since <= too_old]:
+                await channel.aclose()
 
     async def _refuse(self, channel: Channel, error: RemoteProtocolError) -> None:
         abort = Abort.because(error)  # whose reason is short, whatever a stranger sent

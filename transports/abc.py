@@ -29,6 +29,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
+import trio
+
 __all__ = ["Channel", "Listener", "Transport"]
 
 
@@ -54,6 +56,18 @@ class Channel(_Closable):
     """One end of an ordered, reliable, two-way channel of payloads."""
 
     __slots__ = ()
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Close at once, without a checkpoint: for who has said all that there is to say. Idempotent."""
+
+    async def aclose(self) -> None:
+        """Close; at once if cancelled. Closing twice does nothing the second time.
+
+        A transport that says goodbye to the other end does so here; by itself, this is `close` and a checkpoint.
+        """
+        self.close()
+        await trio.lowlevel.checkpoint()
 
     @abc.abstractmethod
     async def send(self, payloads: Sequence[bytes]) -> None:

@@ -136,12 +136,7 @@ class _MemoryChannel(Channel):
         if not waited:
             await trio.lowlevel.cancel_shielded_checkpoint()
 
-    async def aclose(self) -> None:
-        self.close()
-        await trio.lowlevel.checkpoint()
-
     def close(self) -> None:
-        """Close without waiting, which nobody can cancel."""
         if not self._is_closed:
             self._is_closed = True
             self._outbound.is_sender_closed = True

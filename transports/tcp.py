@@ -87,8 +87,8 @@ class _TCPChannel(Channel):
             if payloads:
                 return payloads
 
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+    def close(self) -> None:
+        self._stream.socket.close()
 
 
 class _TCPListener(Listener):

@@ -330,6 +330,17 @@ async def _check_close(near: Channel, far: Channel, _: _Settings) -> None:
     await far.aclose()
 
 
+async def _check_close_at_once(near: Channel, far: Channel, _: _Settings) -> None:
+    """Closing without waiting closes at once, loses nothing that was sent, and may be repeated."""
+    await near.send([b"last"])
+    near.close()
+    near.close()
+    with _raises(trio.ClosedResourceError, "receive after close"):
+        await near.receive()
+    await _expect(far, [b"last"])
+    far.close()
+
+
 async def _check_checkpoints(near: Channel, far: Channel, _: _Settings) -> None:
     """Every call on a channel that may wait is a checkpoint, also where it need not wait."""
     with _checkpoint("send"):
@@ -479,6 +490,7 @@ _CHANNEL_CHECKS: Final[tuple[_ChannelCheck, ...]] = (
     _check_busy_send,
     _check_cancelled_receive,
     _check_close,
+    _check_close_at_once,
     _check_checkpoints,
 )
 

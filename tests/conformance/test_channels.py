@@ -45,6 +45,9 @@ class PlainChannel(Channel):
     async def receive(self) -> list[bytes]:
         return await self.inner.receive()
 
+    def close(self) -> None:
+        self.inner.close()
+
     async def aclose(self) -> None:
         await self.inner.aclose()
 
@@ -352,6 +355,13 @@ class ClosesOnce(PlainChannel):
         await super().aclose()
 
 
+class ClosesLater(PlainChannel):
+    """Leaves it to `aclose` to close."""
+
+    def close(self) -> None:
+        pass
+
+
 class ClosesPolitely(PlainChannel):
     """Waits before it closes, and so does not close where it is cancelled."""
 
@@ -491,6 +501,7 @@ FAULTS: dict[type[object], str] = {
     SwallowsCancelled: "A cancelled receive",
     LosesWhenCancelled: "A cancelled receive",
     ClosesOnce: "Closing twice",
+    ClosesLater: "Closing without waiting",
     ClosesPolitely: "Closing twice",
     SendsWithoutCheckpoint: "Every call on a channel",
     Mixes: "one channel for each connection",

@@ -197,7 +197,6 @@ def test_a_line_that_is_no_entry_is_named(run_survey: Callable[..., tuple[Path, 
 SCENARIOS = {
     "a generator": 'protocol = "dpwevote"\nseed = 3\n[parameters]\ncandidates = ["m"]\n[partners]\ncount = 9\n',
     "a file": 'protocol = "dpwevote"\nseed = 3\npartners = "mine.csv"\n',
-    "a list": 'protocol = "dpwevote"\nseed = 3\npartners = [{ partner = "ann", weight = 1, m = 1 }]\n',
 }
 
 
@@ -211,3 +210,19 @@ def test_the_scenario_of_a_run_runs_again(
     again = psephos("run", "first/scenario.json", "--seed", 3, "--out", "again", "--no-pictures")
     assert again.err == ""
     assert Path("first/result.json").read_bytes() == Path("again/result.json").read_bytes()
+
+
+def test_parties_that_stood_in_a_scenario_are_left_out_of_its_run_and_asked_for_again(
+    write: Callable[[str, str], Path], psephos: Callable[..., Any]
+) -> None:
+    rows = '[{ partner = "ann", weight = 1, m = 1 }]'
+    write("ballot.toml", f'protocol = "dpwevote"\nseed = 3\npartners = {rows}\n')
+    assert psephos("run", "ballot.toml", "--out", "first", "--no-pictures").status == 0
+    assert b"ann" not in Path("first/scenario.json").read_bytes()
+    write("mine.csv", "partner,weight,m\nann,1,1\n")
+    given = psephos("run", "first/scenario.json", "--set", "partners=mine.csv", "--seed", 3, "--out", "given")
+    assert given.status == 0
+    again = psephos("run", "first/scenario.json", "--out", "again")
+    assert again.status == 2
+    assert again.err.startswith("psephos: partners must be ")
+    assert "a file, a generator, or" in again.err  # what is missing, rather than a key of one of these

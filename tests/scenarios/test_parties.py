@@ -143,4 +143,4 @@ def test_a_fault_in_a_list_is_named_with_its_party(write: Write, rows: str, fiel
 def test_a_scenario_without_parties_is_refused(write: Write) -> None:
     with pytest.raises(ConfigurationError) as caught:
         resolve(load_scenario(str(write("b.toml", 'protocol = "dpwevote"\n'))))
-    assert "count" in str(caught.value)
+    assert caught.value.field == "partners"
