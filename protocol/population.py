@@ -15,7 +15,7 @@ from .phases import Inputs, Phase, PhasedProtocol
 from .randomness import SimulatedNoise
 from .tally import Tally
 
-__all__ = ["PopulationResult", "draw_reports", "run_population"]
+__all__ = ["PopulationResult", "draw_reports", "run_population", "tally_batch"]
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 

@@ -358,18 +358,26 @@ class ServerMachine:
         """Close the phase as soon as nobody else can report, or as soon as its quorum is out of reach."""
         if self._state not in _UNDER_WAY:
             return []
-        received = self._num_joined if self._phase < 0 else len(self._reports[self._phase])
-        out_of_reach = received + self._outstanding < self._required[self._phase_name()]
-        return self._close() if not self._outstanding or out_of_reach else []
+        if not self._outstanding:
+            return self._close()
+        name, received, outstanding = self.progress
+        if received + outstanding >= self._required[name]:
+            return []
+        waited_for = State.NEW if self._phase < 0 else State.ASKED
+        still_there = self._present() | {row.place for row in self._rows.values() if row.state is waited_for}
+        return self._abort(name, received, still_there)
+
+    def _present(self) -> set[int]:
+        """Return the places of those who have reported in the open phase, or have joined before the first."""
+        if self._phase >= 0:
+            return set(self._reports[self._phase])
+        return {row.place for row in self._rows.values() if row.state is State.JOINED}
 
     def _close(self) -> list[Effect]:
         name = self._phase_name()
-        if self._phase < 0:
-            present = {row.place for row in self._rows.values() if row.state is State.JOINED}
-        else:
-            present = set(self._reports[self._phase])
+        present = self._present()
         if len(present) < self._required[name]:
-            return self._abort(name, present)
+            return self._abort(name, len(present), present)
         num_missing = len(self._roster) - len(present)
         if self._phase < 0:
             return [Closed(name, len(present), num_missing, None), *self._open_next(_NIL)]
@@ -400,9 +408,9 @@ class ServerMachine:
         self._phase += 1
         self._reports.append({})
         name = self._phase_name()
-        num_asked = sum(Move.REQUEST in _TABLE[row.state] for row in self._rows.values())
-        if num_asked < self._required[name]:  # nobody shall pay for a phase that cannot reach its quorum
-            return self._abort(name, set())
+        still_there = {row.place for row in self._rows.values() if Move.REQUEST in _TABLE[row.state]}
+        if len(still_there) < self._required[name]:  # nobody shall pay for a phase that cannot reach its quorum
+            return self._abort(name, 0, still_there)
         asked: list[str] = []
         for party, row in self._rows.items():
             if Move.REQUEST in _TABLE[row.state]:
@@ -428,11 +436,15 @@ class ServerMachine:
         result = SessionResult(outcome, tuple(self._tallies), num_received)
         return [self._send(tuple(hearing), release), Finish(result)]
 
-    def _abort(self, phase: str, present: set[int]) -> list[Effect]:
-        """End the session without its quorum, on every side."""
+    def _abort(self, phase: str, num_received: int, not_missing: set[int]) -> list[Effect]:
+        """End the session without its quorum, on every side.
+
+        Missing are those who did not report until the deadline, or, where the quorum was out of reach before, those who
+        had gone by then.
+        """
         self._state = SESSION[self._state][SessionMove.ABORT]
-        missing = [name for place, name in enumerate(self._roster.names) if place not in present]
-        error = QuorumError(phase=phase, received=len(present), required=self._required[phase], missing=missing)
+        missing = [name for place, name in enumerate(self._roster.names) if place not in not_missing]
+        error = QuorumError(phase=phase, received=num_received, required=self._required[phase], missing=missing)
         live: list[str] = []
         for party, row in self._rows.items():
             if row.state is not State.NEW and _TABLE[row.state]:

@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from ..arrays import IntArray, exact_column_sums
+from ..elementary import power_of_two_above
 from ..estimators import Estimate
 from ..mechanisms import CLAMP_IN_SCALES, DiscreteLaplace
 from ..phases import Phase
@@ -85,7 +86,7 @@ def _finest_step(spread: float, *, epsilon: float) -> float:
 
     `parameters.MIN_LAPLACE_EPSILON` sees to it that it is no greater than the spread.
     """
-    return 2.0 ** math.ceil(math.log2(spread * (CLAMP_IN_SCALES / epsilon + 1) / (_MAX_REPORT - 1)))
+    return power_of_two_above(spread * (CLAMP_IN_SCALES / epsilon + 1) / (_MAX_REPORT - 1))
 
 
 def _loss(mechanism: DiscreteLaplace, *, unit: str, claimed: float) -> PrivacyLoss:

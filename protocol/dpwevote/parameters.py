@@ -19,6 +19,10 @@ MAX_GROUPS = 100
 # Below, Laplace noise on a grid fine enough for the values would not leave room for exact sums of products.
 MIN_LAPLACE_EPSILON = 0.001
 MAX_NAME_LENGTH = 128
+# Names that mean something else beside the candidates', in a table of partners or in what is computed from it.
+RESERVED_NAMES = frozenset({"partner", "quota", "total weight", "weight"})
+# Their quotients and squares then fit into a float with room to spare.
+LEAST_WEIGHT, GREATEST_WEIGHT = 1e-9, 1e15
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -118,8 +122,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigurationError(field="candidates", value=list(self.candidates)[:10], allowed=allowed)
         for name in self.candidates:
             printable = 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name.strip() == name
-            if not printable or name in {"partner", "weight"}:
-                allowed = f"names of up to {MAX_NAME_LENGTH} printable characters, other than 'partner' and 'weight'"
+            if not printable or name in RESERVED_NAMES:
+                reserved = ", ".join(sorted(RESERVED_NAMES))
+                allowed = f"names of up to {MAX_NAME_LENGTH} printable characters, other than {reserved}"
                 raise ConfigurationError(field="candidates", value=name, allowed=allowed)
 
     def _check_weights(self) -> None:
@@ -127,9 +132,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if (
             not 0 < len(self.weights) <= MAX_WEIGHTS
             or not rising
-            or not 0 < self.weights[0] <= self.weights[-1] < math.inf
+            or not LEAST_WEIGHT <= self.weights[0] <= self.weights[-1] <= GREATEST_WEIGHT
         ):
-            allowed = f"1 to {MAX_WEIGHTS} positive finite numbers in increasing order"
+            allowed = f"1 to {MAX_WEIGHTS} numbers from {LEAST_WEIGHT:g} to {GREATEST_WEIGHT:g} in increasing order"
             raise ConfigurationError(field="weights", value=list(self.weights)[:10], allowed=allowed)
         if self.groups:
             members = tuple(weight for group in self.groups for weight in group)

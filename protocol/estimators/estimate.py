@@ -4,6 +4,8 @@ import math
 
 import msgspec
 
+from ..elementary import erfc
+
 __all__ = ["Estimate", "probability_of_other_sign"]
 
 
@@ -37,4 +39,4 @@ def probability_of_other_sign(margin: Estimate, *, positive: bool) -> float:
     towards = margin.value if positive else -margin.value
     if margin.standard_error == 0:
         return 0.0 if towards >= 0 else 1.0
-    return 0.5 * math.erfc(towards / (margin.standard_error * math.sqrt(2)))
+    return 0.5 * erfc(towards / (margin.standard_error * math.sqrt(2)))

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from ..arrays import FloatArray, IntArray
+from ..elementary import exp, power_of_two_below
 from ..errors import ConfigurationError
 from ..privacy import events
 from .mechanism import Mechanism, check_batch
@@ -38,7 +39,7 @@ def laplace_grid(*, scale: float) -> float:
     """
     if not 0 < scale < math.inf:
         raise ConfigurationError(field="scale", value=scale, allowed="positive and finite")
-    return 2.0 ** math.floor(math.log2(scale / _STEPS_PER_SCALE))
+    return power_of_two_below(scale / _STEPS_PER_SCALE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,17 +90,18 @@ class DiscreteLaplace(Mechanism):
     @property
     def noise_variance(self) -> float:
         """Var[x] = 2a/(1 − a)², in squared grid steps."""
-        decay = math.exp(-1 / self.scale)
-        return 2 * decay / math.expm1(-1 / self.scale) ** 2
+        decay = exp(-1 / self.scale)
+        return 2 * decay / (1 - decay) ** 2
 
     def noise_probability(self, noise: int) -> float:
         """Return P[x = noise], before clamping."""
-        return math.tanh(0.5 / self.scale) * math.exp(-abs(noise) / self.scale)
+        decay = exp(-1 / self.scale)
+        return (1 - decay) / (1 + decay) * exp(-abs(noise) / self.scale)
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Add the noise whose distribution function passes the uniform. See `Mechanism.randomize`."""
         check_batch(self, values, uniforms)
-        spread = 1 + math.exp(-1 / self.scale)
+        spread = 1 + exp(-1 / self.scale)
         draws = np.maximum(uniforms[:, 0], _LEAST_UNIFORM)
         below = draws * spread < spread - 1  # P[x < 0] = a / (1 + a)
         tails = np.where(below, draws, 1 - draws) * spread
@@ -112,7 +114,7 @@ class DiscreteLaplace(Mechanism):
         """Return `randomize` of one value, bit for bit."""
         if not self.least <= value <= self.greatest:
             raise ValueError(f"value must be in [{self.least}, {self.greatest}], got {value}")
-        spread = 1 + math.exp(-1 / self.scale)
+        spread = 1 + exp(-1 / self.scale)
         draw = max(uniforms[0], _LEAST_UNIFORM)
         below = draw * spread < spread - 1
         tail = (draw if below else 1 - draw) * spread

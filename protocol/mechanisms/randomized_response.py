@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..elementary import exp
 from ..errors import ConfigurationError
 from ..privacy.events import RandomizedResponse
 from .mechanism import FiniteMechanism, check_batch
@@ -65,7 +66,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         if self.num_choices < 2:  # noqa: PLR2004  one choice has nothing to hide
             raise ConfigurationError(field="num_choices", value=self.num_choices, allowed="at least 2")
         others = self.num_choices - 1
-        keep = 1 / (1 + others * math.exp(-self.epsilon))
+        keep = 1 / (1 + others * exp(-self.epsilon))
         # The quotient above is right to a few units in the last place; four steps down make ln(p/q) <= epsilon sure.
         for _ in range(4):
             keep = math.nextafter(keep, 0.0)

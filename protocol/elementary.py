@@ -1,0 +1,71 @@
+"""Functions of a single number whose last bit is the same on every processor.
+
+The C library picks its code for `exp` and its kin by the processor (fused multiply-add or not), and the last bit of
+the result with it: seldom seen, and enough for two machines to disagree about a tie or a file. Decimal arithmetic has
+no such choice. It takes microseconds, which parameters and outcomes can afford; arrays of noise are transformed by
+`scipy.special` instead.
+"""
+
+import decimal
+import functools
+import math
+
+__all__ = ["erfc", "exp", "power_of_two_above", "power_of_two_below"]
+
+# Twice the digits of a float, so that rounding to a float is the only rounding that counts.
+_DIGITS = 34
+# erfc is below the least float beyond this.
+_GREATEST_ERFC = 27.3
+
+
+@functools.lru_cache(maxsize=4096)
+def exp(x: float) -> float:
+    """Return e^x."""
+    return float(decimal.Context(prec=_DIGITS).exp(decimal.Decimal(x)))
+
+
+@functools.lru_cache(maxsize=4096)
+def erfc(x: float) -> float:
+    """Return the complementary error function, 1 − (2/√π)·Σ (−1)^n x^(2n+1)/(n!(2n+1)).
+
+    The terms of the series grow to e^(x²) and their sum falls to e^(−x²), so that many more digits are carried.
+    """
+    if x < 0:
+        return 2.0 - erfc(-x)
+    if x > _GREATEST_ERFC:
+        return 0.0
+    with decimal.localcontext() as context:
+        context.prec = _DIGITS + math.ceil(0.9 * x * x)  # 2·x²/ln 10, rounded up
+        exact = decimal.Decimal(x)
+        square, power, total, n = exact * exact, exact, exact, 0
+        while abs(power) > decimal.Decimal(10) ** -context.prec:
+            n += 1
+            power = -power * square / n
+            total += power / (2 * n + 1)
+        return float(1 - 2 * total / _square_root_of_pi())
+
+
+def power_of_two_below(x: float) -> float:
+    """Return the greatest power of two that is at most `x` > 0."""
+    return 2.0 ** (math.frexp(x)[1] - 1)
+
+
+def power_of_two_above(x: float) -> float:
+    """Return the least power of two that is at least `x` > 0."""
+    below = power_of_two_below(x)
+    return below if below == x else 2 * below
+
+
+def _square_root_of_pi() -> decimal.Decimal:
+    """Return √π to the digits of the current context (Gauss and Legendre's iteration, which doubles them each time)."""
+    one = decimal.Decimal(1)
+    with decimal.localcontext() as context:
+        context.prec += 10
+        a, b, t, p = one, one / decimal.Decimal(2).sqrt(), one / 4, one
+        for _ in range(context.prec.bit_length() + 1):
+            mean = (a + b) / 2
+            b = (a * b).sqrt()
+            t -= p * (a - mean) ** 2
+            a, p = mean, 2 * p
+        root = ((a + b) ** 2 / (4 * t)).sqrt()
+    return +root
