@@ -7,8 +7,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .config import Resolved, Scenario, load_scenario, resolve, shipped_scenarios
+    from .config import Scenario, load_scenario, shipped_scenarios
     from .folder import RunFolder, read_ledger
+    from .resolution import Resolved, resolve
     from .run import Finished, run_in_folder, run_session
     from .session import AgentClasses, SessionRecord, run_agents, run_arrays, simulate
 
@@ -31,8 +32,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "config": ("Resolved", "Scenario", "load_scenario", "resolve", "shipped_scenarios"),
+    "config": ("Scenario", "load_scenario", "shipped_scenarios"),
     "folder": ("RunFolder", "read_ledger"),
+    "resolution": ("Resolved", "resolve"),
     "run": ("Finished", "run_in_folder", "run_session"),
     "session": ("AgentClasses", "SessionRecord", "run_agents", "run_arrays", "simulate"),
 }

@@ -6,14 +6,15 @@ Exit status: 0, or 1 where a run failed, or 2 where the input was wrong; one lin
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from .config import Resolved
+    from .folder import RunFolder
+    from .resolution import Resolved
     from .run import Finished
 
 __all__ = ["main"]
@@ -36,7 +37,7 @@ def cli() -> None:
     "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="The run's folder (default: below runs/)."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
-@click.option("--record", is_flag=True, help="Also write seed, private inputs and views (simulations only).")
+@click.option("--record", is_flag=True, help="Also write seed, inputs, truth and views (simulations only).")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
 def run(
     scenario: str,
@@ -49,7 +50,9 @@ def run(
     record: bool,
     pictures: bool,
 ) -> None:
-    r"""Run SCENARIO: a shipped name (see `psephos scenarios`) or a TOML file.
+    """Run SCENARIO: a shipped name, or a TOML file.
+
+    `psephos scenarios` lists what is shipped; the `scenario.json` of a run is a scenario too.
 
     \b
     psephos run eu-council --transport tcp
@@ -58,14 +61,15 @@ def run(
 
     A CSV of partners has the header partner,weight,<candidate>,... and a line for each partner; its candidates
     replace the scenario's.
-    """
-    from .config import load_scenario, resolve
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from .config import load_scenario
     from .folder import RunFolder
+    from .resolution import resolve
 
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
-    resolved = resolve(load_scenario(scenario, [*chosen, *settings]))
+    resolved = resolve(load_scenario(scenario, [*chosen, *settings]), record=record)
     folder = RunFolder(out if out is not None else _default_folder(resolved.scenario.name))
-    _run(resolved, folder, as_json=as_json, record=record, pictures=pictures)
+    _run(resolved, folder, as_json=as_json, pictures=pictures)
 
 
 @cli.command()
@@ -91,6 +95,8 @@ def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) 
     from .folder import read_ledger
     from .report import make_console, show_ledger
 
+    if as_json and delta is not None:
+        raise click.UsageError("--delta is for the table: leave it out beside --json")
     entries = read_ledger(run)
     if party is not None and all(entry.person != party for entry in entries):
         raise ConfigurationError(field="--party", value=party, allowed="a party with an entry in this ledger")
@@ -107,12 +113,16 @@ def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) 
 def main() -> NoReturn:
     """Run the command line and exit."""
     try:
-        cli.main(standalone_mode=False)
+        cli.main(prog_name="psephos", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
         _fail("interrupted", status=_INTERRUPTED)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+    except BaseExceptionGroup as group:
+        if group.subgroup(KeyboardInterrupt) is None:
+            raise
+        _fail("interrupted", status=_INTERRUPTED)
     except Exception as error:
         from ..protocol.errors import ConfigurationError, PsephosError
 
@@ -124,7 +134,7 @@ def main() -> NoReturn:
     sys.exit(0)
 
 
-def _run(resolved: "Resolved", folder: Any, *, as_json: bool, record: bool, pictures: bool) -> None:
+def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: bool) -> None:
     import msgspec
 
     from .progress import watch
@@ -139,7 +149,6 @@ def _run(resolved: "Resolved", folder: Any, *, as_json: bool, record: bool, pict
         finished = run_in_folder(
             resolved,
             folder,
-            record=record,
             pictures=pictures,
             listener=watcher.on_effect,
             on_progress=watcher.poll,

@@ -2,12 +2,13 @@
 
 | file | holds |
 |---|---|
-| `scenario.json` | the scenario with what was set, and how it ran; `psephos run` takes it again |
+| `scenario.json` | the scenario with what was set, which `psephos run` takes again; no seed, nobody's values |
+| `run.json` | how it ran: transport, seconds, versions, who did not hear the outcome |
 | `events.jsonl` | structlog events, in order |
 | `ledger.jsonl` | every privacy loss |
 | `result.json` | the outcome; the same bytes for the same seed on every path |
 | `estimates.csv`, `estimates.svg`, `estimates.png` | the outcome as a table and as a picture |
-| `private/` | only with `--record`, only for simulations: the seed, every private input, every party's view |
+| `private/` | only with `--record`, only for simulations: seed, private inputs, the truth, every party's view |
 """
 
 import contextlib
@@ -108,7 +109,7 @@ class RunFolder:
             writer.writerows(rows)
 
     def write_recording(self, recording: Mapping[str, object], views: Iterable[View]) -> None:
-        """Write what only a simulation may write: seed, private inputs, views."""
+        """Write what only a simulation may write: seed, private inputs, the truth, views."""
         (self.path / "private").mkdir()
         self.write_json("private/simulation.json", {"warning": _WARNING, **recording})
         with (self.path / "private" / "views.jsonl").open("wb") as file:
@@ -154,7 +155,7 @@ def read_ledger(run: Path) -> list[LedgerEntry]:
     for number, line in enumerate(lines, start=1):
         try:
             entries.append(decoder.decode(line))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             allowed = f"a ledger's entry ({error})"
             shown = line[:80].decode(errors="replace")
             raise ConfigurationError(field=f"{path.name} line {number}", value=shown, allowed=allowed) from None

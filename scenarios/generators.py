@@ -3,20 +3,23 @@
 A generator has a seed of its own, so that the noise's seed changes the noise and not the people.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from ..protocol.dpwevote import DPWeVote
+from ..protocol.dpwevote import DPWeVote, Parameters
 from ..protocol.errors import ConfigurationError
 from ..protocol.phases import Entries, PhasedProtocol
 from ..protocol.randomness import philox_rows, stream_key
+from .conversion import convert
 
 __all__ = ["WeightedVotes", "generate"]
 
 _MAX_COUNT = 100_000_000
+_CANDIDATE = "proposal"
+"""What is voted on where a scenario does not say."""
 
 
 class WeightedVotes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,27 +68,22 @@ def generate(
     if not issubclass(protocol, DPWeVote):
         allowed = "a file or a list: this protocol has no generator"
         raise ConfigurationError(field=f"{protocol.client_role}s", value=dict(options), allowed=allowed)
-    try:
-        votes = msgspec.convert(dict(options), WeightedVotes)
-    except msgspec.ValidationError as error:
-        if isinstance(error.__cause__, ConfigurationError):
-            raise error.__cause__ from None
-        allowed = f"a generator's table ({error})"
-        raise ConfigurationError(field="partners", value=dict(options), allowed=allowed) from None
-    candidates = tuple(parameters.get("candidates", ("proposal",)))
-    weights = tuple(parameters.get("weights", (1, 2, 3)))
-    if not candidates or not weights:
-        empty = "weights" if candidates else "candidates"
-        raise ConfigurationError(field=empty, value=[], allowed="at least one")
-    return votes.count, _weighted_votes(votes, weights=weights, candidates=candidates)
+    votes: WeightedVotes = convert(dict(options), WeightedVotes, f"{protocol.client_role}s")
+    ballot: Parameters = convert({"candidates": [_CANDIDATE], **parameters}, Parameters, "parameters")
+    return votes.count, _weighted_votes(votes, ballot)
 
 
-def _weighted_votes(votes: WeightedVotes, *, weights: Sequence[float], candidates: Sequence[str]) -> dict[str, Entries]:
+def _weighted_votes(votes: WeightedVotes, ballot: Parameters) -> dict[str, Entries]:
+    weights, candidates = ballot.weights, ballot.candidates
     weight_shares = votes.weight_shares or (1 / len(weights),) * len(weights)
     yes_shares = votes.yes_shares or (0.5,) * len(candidates)
-    for field, shares, owners in (("weight_shares", weight_shares, weights), ("yes_shares", yes_shares, candidates)):
+    named_weights = [f"{weight:g}" for weight in weights]
+    for field, shares, owners in (
+        ("weight_shares", weight_shares, named_weights),
+        ("yes_shares", yes_shares, candidates),
+    ):
         if len(shares) != len(owners):
-            allowed = f"{len(owners)} shares, one for each of {', '.join(map(str, owners[:12]))}"
+            allowed = f"{len(owners)} shares, one for each of {', '.join(owners[:12])}"
             raise ConfigurationError(field=field, value=list(shares), allowed=allowed)
     key = stream_key(
         seed=votes.seed, session="", round_number=0, protocol="dpwevote", phase="", purpose="made-up partners"

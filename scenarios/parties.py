@@ -9,15 +9,12 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..protocol.errors import ConfigurationError
 from ..protocol.phases import Entries, Inputs, PhasedProtocol
 from ..protocol.roles import check_party_name
 from .generators import generate
-
-if TYPE_CHECKING:
-    from .config import Scenario
 
 __all__ = ["PartiesTable", "read_parties"]
 
@@ -63,28 +60,34 @@ class PartiesTable:
 def read_parties(
     parties: str | Mapping[str, Any] | Sequence[Mapping[str, Any]],
     *,
-    scenario: "Scenario",
+    parameters: Mapping[str, Any],
     protocol: type[PhasedProtocol[Any, Any]],
 ) -> PartiesTable:
     """Return the parties that a scenario names.
 
+    Args:
+        parties: a CSV file's path, a generator's table, or a table for each party.
+        parameters: the scenario's, before they are checked.
+        protocol: whose columns and role.
+
     Raises:
-        ConfigurationError: a file cannot be read, a column or an entry is missing, a party is named twice.
+        ConfigurationError: there are none, a file cannot be read, a column or an entry is missing, a party is named
+            twice.
     """
     role = protocol.client_role
+    if not parties:
+        raise ConfigurationError(field=f"{role}s", value="none", allowed=f"a file, a generator, or at least one {role}")
     match parties:
         case str():
             return _read_file(Path(parties), role)
         case Mapping():
-            count, table = generate(protocol, parties, parameters=scenario.parameters)
+            count, table = generate(protocol, parties, parameters=parameters)
             return PartiesTable([f"{role}-{number}" for number in range(1, count + 1)], table)
         case _:
             return _from_rows(parties, role)
 
 
 def _from_rows(rows: Sequence[Mapping[str, Any]], role: str) -> PartiesTable:
-    if not rows:
-        raise ConfigurationError(field=f"{role}s", value="none", allowed=f"a file, a generator, or at least one {role}")
     columns = list(rows[0])
     for number, row in enumerate(rows, start=1):
         if set(row) != set(columns) or role not in row:
@@ -95,23 +98,29 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], role: str) -> PartiesTable:
 
 
 def _read_file(path: Path, role: str) -> PartiesTable:
+    line = 1  # where a record begins, which may go on over the lines that follow
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:  # with or without a byte-order mark
             reader = csv.reader(file, strict=True)
             header = [name.strip() for name in next(reader, list[str]())]
             _check_header(header, path, role)
             rows: list[list[str]] = []
             lines: list[int] = []
+            line = reader.line_num + 1
             for row in reader:
-                if not row:
-                    continue  # a blank line
-                if len(row) != len(header):
+                if row and len(row) != len(header):
                     allowed = f"{len(header)} entries: {', '.join(header)}"
-                    raise ConfigurationError(field=f"{path.name} line {reader.line_num}", value=row, allowed=allowed)
-                rows.append(row)
-                lines.append(reader.line_num)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigurationError(field=f"{role}s", value=str(path), allowed=f"a readable CSV file ({error})") from None
+                    raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
+                if row:  # no blank line
+                    rows.append(row)
+                    lines.append(line)
+                line = reader.line_num + 1
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigurationError(field=f"{role}s", value=str(path), allowed=f"a readable CSV file ({reason})") from None
+    except csv.Error as error:
+        allowed = f"a well-formed CSV file (line {line}: {error})"
+        raise ConfigurationError(field=f"{role}s", value=str(path), allowed=allowed) from None
     if not rows:
         raise ConfigurationError(field=f"{role}s", value=str(path), allowed=f"a file with at least one {role}")
     entries = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))

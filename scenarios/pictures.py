@@ -4,7 +4,9 @@ matplotlib is imported late: it takes longer than most runs.
 """
 
 import importlib
-from collections.abc import Mapping
+import textwrap
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,14 @@ __all__ = ["draw_outcome"]
 _INK, _PASS, _FAIL, _QUOTA = "#1f2933", "#2a7f62", "#b3423a", "#52606d"
 # Two standard errors: some 95 % of all runs on the same votes give an estimate so near the truth.
 _ERRORS_SHOWN = 2
+# In a line; longer ones go on in the next.
+_CHARACTERS_OF_NAME, _CHARACTERS_OF_TITLE = 28, 84
+_STYLE = {
+    "font.family": "DejaVu Sans",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "psephos",
+    "text.parse_math": False,  # a name may hold any number of dollars
+}
 
 
 def draw_outcome(outcome: msgspec.Struct, *, title: str, truth: Mapping[str, float] | None, folder: Path) -> list[Path]:
@@ -38,11 +48,16 @@ def draw_outcome(outcome: msgspec.Struct, *, title: str, truth: Mapping[str, flo
         figures: Any = importlib.import_module("matplotlib.figure")
     except ImportError:
         return []
-    with mpl.rc_context({"font.family": "DejaVu Sans", "svg.hashsalt": "psephos", "svg.fonttype": "none"}):
-        figure = figures.Figure(figsize=(8, 1.7 + 0.55 * len(outcome.candidates)), layout="constrained")
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+        # A script that the font lacks is drawn as boxes in the PNG; a reader's own font draws it in the SVG.
+        warnings.filterwarnings("ignore", r"Glyph \d+ |Matplotlib currently does not support", UserWarning)
+        names = [textwrap.fill(candidate.name, _CHARACTERS_OF_NAME) for candidate in outcome.candidates]
+        row_inches = 0.4 + 0.15 * max(1 + name.count("\n") for name in names)
+        figure = figures.Figure(figsize=(8, 1.7 + row_inches * len(names)), layout="constrained")
         axes: Any = figure.subplots()
-        _draw_votes(axes, outcome, truth)
+        _draw_votes(axes, outcome, names, truth)
         figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
+        title = textwrap.fill(title, _CHARACTERS_OF_TITLE)
         figure.suptitle(title, x=0.02, ha="left", fontsize=11, fontweight="bold", color=_INK)
         paths = [folder / "estimates.svg", folder / "estimates.png"]
         figure.savefig(paths[0], metadata={"Date": None})
@@ -50,7 +65,7 @@ def draw_outcome(outcome: msgspec.Struct, *, title: str, truth: Mapping[str, flo
     return paths
 
 
-def _draw_votes(axes: Any, outcome: Outcome, truth: Mapping[str, float] | None) -> None:
+def _draw_votes(axes: Any, outcome: Outcome, names: Sequence[str], truth: Mapping[str, float] | None) -> None:
     for row, candidate in enumerate(outcome.candidates):
         color = _PASS if candidate.passed else _FAIL
         axes.errorbar(
@@ -74,7 +89,7 @@ def _draw_votes(axes: Any, outcome: Outcome, truth: Mapping[str, float] | None) 
         verdict = "passes" if candidate.passed else "fails"
         text = f"{verdict}, wrong with probability {candidate.error_probability:.2g}"
         axes.annotate(text, (1.01, row), xycoords=("axes fraction", "data"), va="center", fontsize=9, color=color)
-    axes.set_yticks(range(len(outcome.candidates)), [candidate.name for candidate in outcome.candidates])
+    axes.set_yticks(range(len(outcome.candidates)), names)
     axes.set_ylim(len(outcome.candidates) - 0.5, -0.5)
     axes.set_xlabel("weight of the yes votes")
     axes.grid(axis="x", color="#e4e7eb")

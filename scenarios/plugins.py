@@ -45,7 +45,7 @@ def find_protocol(name: str) -> type[PhasedProtocol[Any, Any]]:
     """Return the protocol registered as `name`.
 
     Raises:
-        ConfigurationError: there is none, or what is registered is no protocol.
+        ConfigurationError: there is none, it cannot be imported, or it is no protocol.
     """
     return _find(PROTOCOLS, name, PhasedProtocol, field="protocol")
 
@@ -54,7 +54,7 @@ def make_transport(name: str) -> Transport:
     """Return a new transport of the kind registered as `name`.
 
     Raises:
-        ConfigurationError: there is none, or what is registered is no transport.
+        ConfigurationError: there is none, it cannot be imported, or it is no transport.
     """
     return _find(TRANSPORTS, name, Transport, field="transport")()
 
@@ -63,7 +63,7 @@ def find_client_role(name: str) -> type[Client]:
     """Return the client role registered as `name`.
 
     Raises:
-        ConfigurationError: there is none, or it is no client's.
+        ConfigurationError: there is none, it cannot be imported, or it is no client's.
     """
     return _find(ROLES, name, Client, field="client role")
 
@@ -72,7 +72,7 @@ def find_server_role(name: str) -> type[Server]:
     """Return the server role registered as `name`.
 
     Raises:
-        ConfigurationError: there is none, or it is no server's.
+        ConfigurationError: there is none, it cannot be imported, or it is no server's.
     """
     return _find(ROLES, name, Server, field="server role")
 
@@ -81,7 +81,12 @@ def _find(group: str, name: str, kind: type[Any], *, field: str) -> Any:
     found = importlib.metadata.entry_points(group=group, name=name)
     if not found:
         raise ConfigurationError(field=field, value=name, allowed=f"one of {', '.join(names_in(group))}")
-    registered = next(iter(found)).load()
+    (entry, *_) = found
+    try:
+        registered = entry.load()
+    except (ImportError, AttributeError) as error:  # its module is not there, or does not have the name
+        allowed = f"registered as something that can be imported: {entry.value} cannot ({error})"
+        raise ConfigurationError(field=field, value=name, allowed=allowed) from error
     if not (isinstance(registered, type) and issubclass(registered, kind)):
         raise ConfigurationError(field=field, value=name, allowed=f"registered as a {kind.__name__}")
     return registered

@@ -69,7 +69,12 @@ def watch(*, console: Console | None, errors: Console, num_parties: int) -> Gene
     if not errors.is_terminal:
         yield Watcher(console, None, num_parties=num_parties)
         return
-    columns = (TextColumn("  {task.description:<12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("  {task.description:<12}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=errors, transient=True) as progress:
         # On one and the same terminal, lines must go through the bars' console, which keeps the two apart.
         lines = progress.console if console is not None and console.is_terminal else console

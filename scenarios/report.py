@@ -1,5 +1,6 @@
 """What a terminal shows of a run: rich tables, plain text where nobody watches."""
 
+import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -19,7 +20,6 @@ from ..protocol.server_machine import JOIN
 
 __all__ = [
     "make_console",
-    "outcome_rows",
     "show_heading",
     "show_ledger",
     "show_outcome",
@@ -38,11 +38,13 @@ _MODELS = {
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return a console that writes plain text of a fixed width where its stream is no terminal."""
-    console = Console(stderr=stderr, highlight=False)
-    if not console.is_terminal:
-        console = Console(stderr=stderr, highlight=False, width=_WIDTH_WHEN_PIPED)
-    return console
+    """Return a console that takes no text for markup, and writes with a fixed width where its stream is no terminal.
+
+    Names of parties, candidates, files and phases are other people's: whatever they hold is shown as it is.
+    """
+    make = functools.partial(Console, stderr=stderr, highlight=False, markup=False, emoji=False)
+    console = make()
+    return console if console.is_terminal else make(width=_WIDTH_WHEN_PIPED)
 
 
 def show_heading(console: Console, *, title: str, facts: Sequence[str], description: str, trust: str) -> None:
@@ -85,26 +87,9 @@ def show_outcome(console: Console, outcome: msgspec.Struct, *, truth: Mapping[st
         console.print(table)
 
 
-def outcome_rows(outcome: msgspec.Struct, truth: Mapping[str, float] | None) -> list[dict[str, object]]:
-    """Return an outcome as rows for a CSV file."""
-    if not isinstance(outcome, Outcome):
-        return [{"released": name, "value": _plain(value)} for name, value in msgspec.to_builtins(outcome).items()]
-    rows: list[dict[str, object]] = []
-    for candidate in outcome.candidates:
-        row: dict[str, object] = {"candidate": candidate.name, "passed": int(candidate.passed)}
-        for field in ("support", "quota", "margin"):
-            estimate: Estimate = getattr(candidate, field)
-            row |= {field: estimate.value, f"{field}_standard_error": estimate.standard_error}
-        row |= {"bias": candidate.bias, "error_probability": candidate.error_probability}
-        if truth is not None:
-            row |= {"true_support": truth[candidate.name], "true_quota": truth["quota"]}
-        rows.append(row)
-    return rows
-
-
 def show_privacy(console: Console, protocol: PhasedProtocol[Any, Any]) -> None:
     """Print what a session cost each party, by phase and unit."""
-    table = _table("Each party paid", "Mechanism", "Unit", "Reports", "ε claimed", "ε proven")
+    table = _table("Each party paid", "Mechanism", "Unit", numbers=("Reports", "ε claimed", "ε proven"))
     for phase in protocol.phases:
         for _, losses in itertools.groupby(phase.losses, key=lambda loss: (loss.mechanism, loss.unit, loss.proven)):
             paid = list(losses)
@@ -126,6 +111,9 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
         entries: the ledger.
         party: whose entries; None for all.
         delta: also show ε at this δ by tighter composition.
+
+    Raises:
+        ConfigurationError: δ is not in (0, 1); nothing has been printed.
     """
     by_person: dict[str, list[LedgerEntry]] = {}
     for entry in entries:
@@ -136,20 +124,21 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
     for entry in itertools.chain.from_iterable(shown.values()):
         key = (entry.session, entry.phase, entry.mechanism, entry.unit, entry.relation.value, entry.model.value)
         groups.setdefault(key, []).append(entry)
-    table = _table("Session", "Phase", "Mechanism", "Unit", "Relation", "Model", "Persons", "ε claimed", "ε proven")
+    totals = _sums(itertools.chain.from_iterable(shown.values()), "proven")
+    worst = max(totals, key=totals.__getitem__)
+    whose = f"{worst} in all" if num_persons == 1 else f"each of {num_persons:,} at most"
+    total = f"  {whose}: ε proven = {totals[worst]:g}"
+    if delta is not None:
+        total += f", or ε = {_tighter(by_person[worst], delta):.6g} at δ = {delta:g}"
+    texts = ("Session", "Phase", "Mechanism", "Unit", "Relation", "Model")
+    table = _table(*texts, numbers=("Persons", "ε claimed", "ε proven"))
     for key, paid in groups.items():
         persons = {entry.person: entry.num_persons for entry in paid}
         most_claimed = max(_sums(paid, "claimed").values())
         most_proven = max(_sums(paid, "proven").values())
         table.add_row(*key, f"{sum(persons.values()):,}", f"{most_claimed:g}", f"{most_proven:g}")
     console.print(table)
-    totals = _sums(itertools.chain.from_iterable(shown.values()), "proven")
-    worst = max(totals, key=totals.__getitem__)
-    whose = f"{worst} in all" if num_persons == 1 else f"each of {num_persons:,} at most"
-    line = f"  {whose}: ε proven = {totals[worst]:g}"
-    if delta is not None:
-        line += f", or ε = {_tighter(by_person[worst], delta):.6g} at δ = {delta:g}"
-    console.print(Text(line, style="bold"))
+    console.print(Text(total, style="bold"))
     if num_persons > 1:
         note = "  losses of one person add over phases (sequential); different persons' do not (parallel composition)"
         console.print(Text(note, style="dim"))
@@ -164,10 +153,10 @@ def show_scenarios(console: Console, rows: Iterable[tuple[str, str, str]]) -> No
 
 
 def _show_votes(console: Console, outcome: Outcome, truth: Mapping[str, float] | None) -> None:
-    headers = ["Candidate", "Decision", "Support", "Quota", "Margin", "P(wrong)"]
+    numbers = ["Support", "Quota", "Margin", "P(wrong)"]
     if truth is not None:
-        headers += ["True margin"]
-    table = _table(*headers)
+        numbers += ["True margin"]
+    table = _table("Candidate", "Decision", numbers=numbers)
     for candidate in outcome.candidates:
         cells = [
             Text(candidate.name),
@@ -183,7 +172,7 @@ def _show_votes(console: Console, outcome: Outcome, truth: Mapping[str, float] |
     console.print(table)
     if outcome.weight_counts:
         console.print()
-        weights = _table("Weight", "Partners")
+        weights = _table("Weight", numbers=["Partners"])
         for count in outcome.weight_counts:
             possible = "" if count.projected is None else f"   (possible: {count.projected:,.1f})"
             weights.add_row(f"{count.weight:g}", _estimate(count.count) + Text(possible))
@@ -193,7 +182,8 @@ def _show_votes(console: Console, outcome: Outcome, truth: Mapping[str, float] |
         note = f"  {candidate.name}: the printed margin is off by {candidate.bias:+,.1f}, as far as the reports tell"
         console.print(Text(note, style="yellow"))
     if outcome.weight_bias_bound:
-        note = f"  weights are rounded to what stands for them: that can move a margin by up to {outcome.weight_bias_bound:,.6g}"
+        bound = f"{outcome.weight_bias_bound:,.6g}"
+        note = f"  weights are rounded to what stands for them: that can move a margin by up to {bound}"
         console.print(Text(note, style="yellow"))
     note = "  ± is one standard error of the randomization; P(wrong) the chance that the true margin has the other sign"
     console.print(Text(note, style="dim"))
@@ -235,12 +225,13 @@ def _tighter(entries: Sequence[LedgerEntry], delta: float) -> float:
     return sum(accountant.epsilon for accountant in accountants.values())
 
 
-def _table(*headers: str) -> Table:
+def _table(*texts: str, numbers: Sequence[str] = ()) -> Table:
+    """Return a table of text columns, which give way where a line is full, and number columns, which do not."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False, padding=(0, 2, 0, 0))
-    for place, header in enumerate(headers):
-        numeric = place > 0 and header not in {"Decision", "Mechanism", "Unit", "Phase", "Relation", "Model", "Value"}
-        text = header in {"Protocol", "What is decided"}
-        table.add_column(header, justify="right" if numeric and not text else "left", no_wrap=True)
+    for header in texts:
+        table.add_column(header, overflow="fold")
+    for header in numbers:
+        table.add_column(header, justify="right", no_wrap=True)
     return table
 
 

@@ -1,9 +1,12 @@
-"""Running a scenario: from what is written down to a folder with everything that came of it."""
+"""Running a scenario: from what was resolved to a folder with everything that came of it."""
 
+import functools
 import importlib.metadata
+import os
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -13,17 +16,17 @@ from ..agents.driver import EffectListener
 from ..agents.events import Log
 from ..agents.modes import Deployment, Mode, Simulation
 from ..agents.noise import SecureNoise
-from ..protocol.errors import ConfigurationError
 from ..protocol.privacy import Budget
 from ..protocol.randomness import SimulatedNoise
-from .config import ARRAY, Resolved
+from .config import ARRAY
 from .folder import RunFolder, open_event_log
 from .pictures import draw_outcome
 from .plugins import make_transport
-from .report import outcome_rows
+from .resolution import Resolved
+from .results import result_of, rows_of
 from .session import SessionRecord, run_agents, run_arrays
 
-__all__ = ["Finished", "result_of", "run_in_folder", "run_session"]
+__all__ = ["Finished", "run_in_folder", "run_session"]
 
 _SEED_BITS: Final = 128
 
@@ -48,7 +51,6 @@ def run_session(
     resolved: Resolved,
     *,
     seed: int,
-    record_views: bool = False,
     log: Log | None = None,
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
@@ -58,55 +60,45 @@ def run_session(
     Args:
         resolved: the scenario.
         seed: of simulated noise; not used where noise is secure.
-        record_views: keep what each party sees.
         log: where events go.
         listener: told of the server's effects.
         on_progress: called a few times a second (agents only).
 
     Raises:
         QuorumError: a phase closed without its quorum.
-        ConfigurationError: the path cannot do what the scenario asks.
+        ConfigurationError: the system has too few descriptors.
+        OSError: the network does not work.
     """
     scenario = resolved.scenario
     noise = SimulatedNoise(seed, session=scenario.name, round_number=scenario.round)
-    budget = None if scenario.budget is None else Budget(epsilon=scenario.budget)
     if scenario.transport == ARRAY:
-        if record_views:
-            allowed = "left out on the array path, where nobody sees anything"
-            raise ConfigurationError(field="--record", value="given", allowed=allowed)
         return run_arrays(
             resolved.protocol, inputs=resolved.inputs, noise=noise, session=scenario.name, log=log, listener=listener
         )
-    mode: Mode = Simulation(scenario.name, noise, record_views)
+    mode: Mode = Simulation(scenario.name, noise, resolved.record)
     if scenario.noise == "secure":
-        if record_views:
-            raise ConfigurationError(field="--record", value="given", allowed="left out where noise is secure")
         mode = Deployment(scenario.name, SecureNoise())
-    transport = make_transport(scenario.transport)
-
-    async def main() -> SessionRecord:
-        return await run_agents(
-            resolved.protocol,
-            names=resolved.names,
-            inputs=resolved.inputs,
-            mode=mode,
-            transport=transport,
-            rules=resolved.rules,
-            default_rules=resolved.default_rules,
-            budget=budget,
-            log=log,
-            listener=listener,
-            on_progress=on_progress,
-        )
-
-    return trio.run(main)
+    session = functools.partial(
+        run_agents,
+        resolved.protocol,
+        names=resolved.names,
+        inputs=resolved.inputs,
+        mode=mode,
+        transport=make_transport(scenario.transport),
+        rules=resolved.rules,
+        default_rules=resolved.default_rules,
+        budget=None if scenario.budget is None else Budget(epsilon=scenario.budget),
+        log=log,
+        listener=listener,
+        on_progress=on_progress,
+    )
+    return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 
 
 def run_in_folder(
     resolved: Resolved,
     folder: RunFolder,
     *,
-    record: bool = False,
     pictures: bool = True,
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
@@ -116,83 +108,63 @@ def run_in_folder(
     Args:
         resolved: the scenario.
         folder: the run's folder.
-        record: also write seed, private inputs and views (simulations only).
         pictures: also draw the outcome.
         listener: told of the server's effects.
         on_progress: called a few times a second (agents only).
 
     Raises:
-        QuorumError, ConfigurationError: as `run_session`; the folder then holds scenario and events.
+        QuorumError, ConfigurationError, OSError: as `run_session`; the folder then holds scenario and events.
     """
-    scenario = resolved.scenario
+    scenario, protocol = resolved.scenario, resolved.protocol
     seed = secrets.randbits(_SEED_BITS) if scenario.seed is None else scenario.seed
-    written = _without_secrets(resolved)
-    folder.write_json("scenario.json", written)
+    folder.write_json("scenario.json", _to_run_again(resolved, folder.path))
     started = time.perf_counter()
     with open_event_log(folder.events) as log:
-        record_of_session = run_session(
-            resolved, seed=seed, record_views=record, log=log, listener=listener, on_progress=on_progress
-        )
+        record = run_session(resolved, seed=seed, log=log, listener=listener, on_progress=on_progress)
     seconds = time.perf_counter() - started
-    truth = resolved.protocol.truth(resolved.inputs) if resolved.are_parties_made_up or record else None
-    result = result_of(resolved, record_of_session, truth=truth)
+    truth = protocol.truth(resolved.inputs) if resolved.are_parties_made_up else None
+    result = result_of(resolved, record, truth=truth)
     folder.write_json("result.json", result)
-    folder.write_ledger(record_of_session.entries)
-    folder.write_table("estimates.csv", outcome_rows(record_of_session.outcome, truth))
-    folder.write_json(
-        "run.json",
-        {
-            "transport": scenario.transport,
-            "noise": scenario.noise,
-            "seconds": seconds,
-            "psephos": importlib.metadata.version("psephos"),
-            "numpy": importlib.metadata.version("numpy"),
-            "parties_without_outcome": {name: str(error) for name, error in record_of_session.endings.items()},
-        },
-    )
-    if record:
-        recording = {
-            "seed": str(seed),
-            "parties": list(resolved.names),
-            "private_rows": resolved.inputs.private.tolist(),
-            "public_rows": resolved.inputs.public.tolist(),
-        }
-        folder.write_recording(recording, record_of_session.views)
+    folder.write_ledger(record.entries)
+    folder.write_table("estimates.csv", rows_of(record.outcome, truth=truth))
+    folder.write_json("run.json", _how_it_ran(resolved, record, seconds=seconds))
+    if resolved.record:
+        folder.write_recording(_recording(resolved, seed=seed), record.views)
     if pictures:
-        draw_outcome(record_of_session.outcome, title=scenario.title or scenario.name, truth=truth, folder=folder.path)
-    return Finished(record=record_of_session, result=result, truth=truth, seconds=seconds)
+        draw_outcome(record.outcome, title=scenario.title or scenario.name, truth=truth, folder=folder.path)
+    return Finished(record=record, result=result, truth=truth, seconds=seconds)
 
 
-def result_of(resolved: Resolved, record: SessionRecord, *, truth: Mapping[str, float] | None) -> dict[str, Any]:
-    """Return the content of `result.json`: nothing in it depends on the path that the session took."""
-    protocol = resolved.protocol
-    result: dict[str, Any] = {
-        "session": resolved.scenario.name,
-        "protocol": protocol.name,
-        "kind": "deployment" if resolved.scenario.noise == "secure" else "simulation",
-        "num_parties": len(resolved.names),
-        "received": {phase.name: n for phase, n in zip(protocol.phases, record.num_received, strict=True)},
-        "outcome": msgspec.to_builtins(record.outcome),
-        "privacy": {
-            "person": {
-                "claimed": sum(loss.claimed for loss in protocol.losses),
-                "proven": sum(loss.proven for loss in protocol.losses),
-            },
-            "relation": sorted({loss.relation.value for loss in protocol.losses}),
-            "model": sorted({loss.model.value for loss in protocol.losses}),
-        },
-        "tallies": [tally.totals.tolist() for tally in record.tallies],
-    }
-    if truth is not None:
-        result["truth"] = dict(truth)
-    return result
-
-
-def _without_secrets(resolved: Resolved) -> dict[str, Any]:
-    """Return the scenario as plain data, without the seed and without anybody's values."""
+def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
+    """Return the scenario as plain data: without the seed, without anybody's values, a file's path from `folder`."""
     written: dict[str, Any] = msgspec.to_builtins(resolved.scenario)
     written["parameters"] = msgspec.to_builtins(resolved.protocol.parameters)
     written.pop("seed")
     if isinstance(written["parties"], list):
         written.pop("parties")
+    elif isinstance(written["parties"], str):  # without links, since ".." leads out of where a link leads to
+        written["parties"] = os.path.relpath(Path(written["parties"]).resolve(), folder.resolve())
     return written
+
+
+def _how_it_ran(resolved: Resolved, record: SessionRecord, *, seconds: float) -> dict[str, Any]:
+    """Return the content of `run.json`: what may differ between two runs with the same result."""
+    return {
+        "transport": resolved.scenario.transport,
+        "noise": resolved.scenario.noise,
+        "seconds": seconds,
+        "psephos": importlib.metadata.version("psephos"),
+        "numpy": importlib.metadata.version("numpy"),
+        "parties_without_outcome": {name: str(error) for name, error in record.endings.items()},
+    }
+
+
+def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:
+    """Return what only the private folder may hold."""
+    return {
+        "seed": str(seed),
+        "parties": list(resolved.names),
+        "private_rows": resolved.inputs.private.tolist(),
+        "public_rows": resolved.inputs.public.tolist(),
+        "truth": resolved.protocol.truth(resolved.inputs),
+    }

@@ -1,6 +1,7 @@
 """One session from inputs to outcome: agents over a transport, or arrays. The same bits either way."""
 
 import contextlib
+import functools
 import gc
 import resource
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -98,26 +99,59 @@ async def run_agents(
     Raises:
         QuorumError: a phase closed without its quorum.
         ConfigurationError: the roster or a rule is not allowed, or the system has too few descriptors.
+        OSError: no listener can be opened, or a party cannot connect.
     """
     if classes is None:
         classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))
     if transport.name != "memory":
-        _reserve_descriptors(2 * len(names) + _SPARE_DESCRIPTORS)
-    server = classes.server(
-        protocol,
-        roster=Roster(names, inputs.public),
-        mode=mode,
-        rules=rules,
-        default_rules=default_rules,
-        log=log,
-        listener=listener,
+        _reserve_descriptors(len(names))
+    with _calm_collector(len(names)):
+        server = classes.server(
+            protocol,
+            roster=Roster(names, inputs.public),
+            mode=mode,
+            rules=rules,
+            default_rules=default_rules,
+            log=log,
+            listener=listener,
+        )
+        rows: list[list[int]] = inputs.private.tolist()
+        clients = {
+            name: classes.client(protocol, party=name, place=place, row=rows[place], mode=mode, budget=budget, log=log)
+            for place, name in enumerate(names)
+        }
+        result, endings = await _meet(server, clients, transport, on_progress)
+    return SessionRecord(
+        outcome=result.outcome,
+        tallies=result.tallies,
+        num_received=result.num_received,
+        entries=[entry for client in clients.values() for entry in client.ledger.entries],
+        endings=endings,
+        views=[agent.view for agent in (server, *clients.values()) if agent.view is not None],
     )
-    rows: list[list[int]] = inputs.private.tolist()
-    clients = [
-        classes.client(protocol, party=name, place=place, row=rows[place], mode=mode, budget=budget, log=log)
-        for place, name in enumerate(names)
-    ]
+
+
+async def _meet(
+    server: Server,
+    clients: Mapping[str, Client],
+    transport: Transport,
+    on_progress: Callable[[str, int, int], None] | None,
+) -> tuple[SessionResult, dict[str, PsephosError]]:
+    """Let a server and its clients hold their session.
+
+    Returns:
+        What it leaves with the server, and for each client that did not end with the outcome, why.
+
+    Raises:
+        PsephosError: the server ended without a result.
+        OSError: no listener could be opened, or a client could not connect while the session lasted.
+
+    Cancelled, it closes every channel at once.
+    """
+    result: SessionResult | None = None
+    failure: PsephosError | OSError | None = None  # kept until the nursery has closed, which would wrap it
     endings: dict[str, PsephosError] = {}
+    watching = trio.CancelScope()
 
     async def take_part(name: str, client: Client, channel: Channel) -> None:
         try:
@@ -125,47 +159,38 @@ async def run_agents(
         except PsephosError as error:
             endings[name] = error
 
-    result: SessionResult | None = None
-    failure: PsephosError | None = None
-    with _calm_collector(len(names)):
-        async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+    async def watch(report: Callable[[str, int, int], None]) -> None:
+        with watching:
+            while True:
+                report(*server.progress)
+                await trio.sleep(_SECONDS_BETWEEN_PROGRESS)
 
-            async def connect_all() -> None:
-                for name, client in zip(names, clients, strict=True):
-                    try:
-                        channel = await transport.connect(listening.address)
-                    except OSError:
-                        if server.has_ended:
-                            return  # before everybody had come
-                        raise
-                    nursery.start_soon(take_part, name, client, channel)
+    async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
 
-            async def watch(report: Callable[[str, int, int], None]) -> None:
-                with watching:
-                    while True:
-                        report(*server.progress)
-                        await trio.sleep(_SECONDS_BETWEEN_PROGRESS)
+        async def connect_all() -> None:
+            nonlocal failure
+            for name, client in clients.items():
+                try:
+                    channel = await transport.connect(listening.address)
+                except OSError as error:
+                    if not server.has_ended:  # else it came late, and the others have their outcome
+                        failure = error
+                        nursery.cancel_scope.cancel()
+                    return
+                nursery.start_soon(take_part, name, client, channel)
 
-            watching = trio.CancelScope()
-            if on_progress is not None:
-                nursery.start_soon(watch, on_progress)
-            nursery.start_soon(connect_all)
-            try:
-                result = await server.serve(listening)
-            except PsephosError as error:  # kept until the clients have ended too
-                failure = error
-            watching.cancel()
-    if result is None:
-        assert failure is not None  # noqa: S101  one of the two was set
+        if on_progress is not None:
+            nursery.start_soon(watch, on_progress)
+        nursery.start_soon(connect_all)
+        try:
+            result = await server.serve(listening)
+        except PsephosError as error:
+            failure = error
+        watching.cancel()
+    if failure is not None:
         raise failure
-    return SessionRecord(
-        outcome=result.outcome,
-        tallies=result.tallies,
-        num_received=result.num_received,
-        entries=[entry for client in clients for entry in client.ledger.entries],
-        endings=endings,
-        views=[view for view in (server.view, *(client.view for client in clients)) if view is not None],
-    )
+    assert result is not None  # noqa: S101  one of the two was set
+    return result, endings
 
 
 def run_arrays(
@@ -247,13 +272,15 @@ def simulate(
     noise = SimulatedNoise(seed, session=session)
     if transport == "array":
         return run_arrays(protocol, inputs=inputs, noise=noise, session=session).outcome  # pyright: ignore[reportReturnType]  the protocol's own
-    mode = Simulation(session, noise)
-    names = tuple(parties)
-
-    async def main() -> SessionRecord:
-        return await run_agents(protocol, names=names, inputs=inputs, mode=mode, transport=make_transport(transport))
-
-    return trio.run(main).outcome  # pyright: ignore[reportReturnType]  the protocol's own
+    agents = functools.partial(
+        run_agents,
+        protocol,
+        names=tuple(parties),
+        inputs=inputs,
+        mode=Simulation(session, noise),
+        transport=make_transport(transport),
+    )
+    return trio.run(agents, restrict_keyboard_interrupt_to_checkpoints=True).outcome  # pyright: ignore[reportReturnType]  the protocol's own
 
 
 @contextlib.contextmanager
@@ -271,15 +298,16 @@ def _calm_collector(num_parties: int) -> Generator[None]:
         gc.set_threshold(*before)
 
 
-def _reserve_descriptors(number: int) -> None:
-    """Raise this process's limit of open descriptors to `number` if it is lower.
+def _reserve_descriptors(num_parties: int) -> None:
+    """Raise this process's limit of open descriptors to what a session over sockets needs, if it is lower.
 
     Raises:
         ConfigurationError: the system does not allow so many.
     """
+    number = 2 * num_parties + _SPARE_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < number:
         if hard != resource.RLIM_INFINITY and hard < number:
             allowed = f"few enough for {hard} open files ({number} are needed); run by arrays, or raise `ulimit -n`"
-            raise ConfigurationError(field="partners over sockets", value=number // 2, allowed=allowed)
+            raise ConfigurationError(field="parties over sockets", value=num_parties, allowed=allowed)
         resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))

@@ -54,6 +54,7 @@ RULES = {
 ORDER = (
     "errors",
     "arrays",
+    "elementary",
     "roles",
     "privacy",
     "mechanisms",

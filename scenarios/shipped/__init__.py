@@ -1,1 +1,3 @@
 """The scenarios that come with Psephos: one TOML file each."""
+
+__all__: tuple[str, ...] = ()

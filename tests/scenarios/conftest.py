@@ -90,6 +90,8 @@ ENTRY_POINTS = """
 [psephos.protocols]
 bounded-total = survey_elsewhere:BoundedTotal
 no-protocol = survey_elsewhere:Wire
+lost = nowhere_at_all:Lost
+renamed = survey_elsewhere:OldName
 
 [psephos.transports]
 wire = survey_elsewhere:Wire

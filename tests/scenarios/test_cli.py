@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psephos.scenarios.cli import cli, main
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -246,6 +247,7 @@ def test_what_cannot_be_recorded_is_refused_before_a_folder_is_made(psephos: Pse
         ["run", "consortium", "--fast"],
         ["walk", "consortium"],
         ["ledger", "x", "--delta", "small"],
+        ["ledger", "x", "--delta", "0.1", "--json"],
     ],
     ids=" ".join,
 )
@@ -312,15 +314,42 @@ def test_parties_that_did_not_hear_the_outcome_are_named_as_they_are(
     assert "1 did not hear the outcome; [/b]: [/b] ended the session: away" in ended.out
 
 
-def test_a_bug_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    from psephos.scenarios import cli  # noqa: PLC0415  only here
+def end_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Let every command end with this error."""
 
     def fail(**_options: object) -> None:
-        raise ZeroDivisionError("ours")
+        raise error
 
-    monkeypatch.setattr(cli.cli, "main", fail)
+    monkeypatch.setattr(cli, "main", fail)
+
+
+def test_a_bug_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    end_with(monkeypatch, ZeroDivisionError("ours"))
     with pytest.raises(ZeroDivisionError, match="ours"):
-        cli.main()
+        main()
+
+
+def test_a_bug_of_ours_inside_a_session_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    end_with(monkeypatch, ExceptionGroup("a nursery", [ZeroDivisionError("ours")]))
+    with pytest.RaisesGroup(ZeroDivisionError):
+        main()
+
+
+def test_an_interrupt_inside_a_session_is_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inner = BaseExceptionGroup("a nursery", [KeyboardInterrupt()])
+    end_with(monkeypatch, BaseExceptionGroup("a nursery", [inner, ValueError("meanwhile")]))
+    with pytest.raises(SystemExit) as ending:
+        main()
+    assert ending.value.code == 130
+    assert capsys.readouterr().err == "psephos: interrupted\n"
+
+
+def test_help_shows_each_example_on_a_line_of_its_own(psephos: Psephos) -> None:
+    lines = [line.strip() for line in psephos("run", "--help").out.splitlines()]
+    assert "psephos run eu-council --transport tcp" in lines
+    assert "psephos run consortium --set partners=mine.csv --seed 7 --json" in lines
 
 
 def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:

@@ -160,6 +160,11 @@ def test_a_value_that_is_no_toml_is_text(ballot: str) -> None:
     assert load_scenario(ballot, ["title="]).title == ""
 
 
+def test_a_quorum_that_no_phase_uses_may_be_any(ballot: str) -> None:
+    phases = [f"phases.{name}.quorum=6" for name in ("join", "weights", "opinions")]
+    assert resolve(load_scenario(ballot, ["quorum=7", *phases])).default_rules.quorum == 7
+
+
 @pytest.mark.parametrize("word", ["parties", "partners"])
 def test_a_file_of_partners_brings_its_own_candidates(ballot: str, write: Write, word: str) -> None:
     table = write("mine.csv", "partner,weight,third\nann,1,1\nbob,3,0\n")
@@ -177,7 +182,13 @@ def test_a_file_that_a_scenario_names_is_found_beside_the_scenario(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    assert list(resolve(load_scenario(str(path))).names) == ["ann", "bob"]
+    for source in (str(path), "../ballot.toml"):
+        assert list(resolve(load_scenario(source)).names) == ["ann", "bob"]
+
+
+def test_parties_named_by_both_words_are_refused(write: Write) -> None:
+    error = refusal(str(write("b.toml", BALLOT + "\n[parties]\ncount = 3\n")))
+    assert (error.field, error.allowed) == ("parties", "left out beside partners")
 
 
 def test_a_json_scenario_is_read_like_a_toml_one(write: Write, ballot: str) -> None:
@@ -205,48 +216,51 @@ def test_public_weights_of_a_file_are_the_public_set(write: Write) -> None:
         ("epsilon=-1", "epsilon", -1.0, ", 30]"),
         ("epsilon=nan", "epsilon", None, ", 30]"),
         ("epsilon=inf", "epsilon", float("inf"), ", 30]"),
-        ("epsilon=much", "parameters.epsilon", "much", "float"),
-        ("epsilon=[1]", "parameters.epsilon", [1], "float"),
+        ("epsilon=much", "parameters.epsilon", "much", "a number"),
+        ("epsilon=[1]", "parameters.epsilon", [1], "a number"),
         ("epsilon_weight=0", "epsilon_weight", 0.0, ", 30]"),
         ("quota=0", "quota", 0.0, "positive"),
         ("quota=-3", "quota", -3.0, "positive"),
         ("quota=nan", "quota", None, "positive"),
         ("quota_fraction=1.5", "quota_fraction", 1.5, "(0, 1]"),
-        ("variant=best", "parameters.variant", "best", "Invalid enum value"),
+        ("variant=best", "parameters.variant", "best", "one of joint, printed, laplace"),
         ("weights=[3, 2, 1]", "weights", [3.0, 2.0, 1.0], "increasing"),
-        ("weights=[]", "weights", [], "at least one"),
-        ("weights=3", "parameters.weights", 3, "array"),
-        ("candidates=[]", "candidates", [], "at least one"),
-        ("candidates=5", "parameters.candidates", 5, "array"),
+        ("weights=[]", "weights", [], "1 to 1000 numbers"),
+        ("weights=3", "parameters.weights", 3, "a list"),
+        ("candidates=[]", "candidates", [], "1 to 1000 distinct names"),
+        ("candidates=5", "parameters.candidates", 5, "a list"),
         ("candidates=['a', 'a']", "candidates", ["a", "a"], "distinct"),
         ("candidates=['a', 'weight']", "candidates", "weight", "other than"),
         ("candidates=['a', ' b']", "candidates", " b", "printable"),
-        ("candidates=['a', 2]", "parameters.candidates[1]", 2, "str"),
+        ("candidates=['a', 2]", "parameters.candidates[1]", 2, "text"),
         ("name=Spring", "name", "Spring", "small letters"),
-        ("name=2", "name", 2, "str"),
+        ("name=2", "name", 2, "text"),
         ("protocol=dpwevot", "protocol", "dpwevot", "dpwevote"),
-        ("protocol=3", "protocol", 3, "str"),
+        ("protocol=3", "protocol", 3, "text"),
         ("transport=pigeon", "transport", "pigeon", "array, memory, tcp"),
-        ("noise=loud", "noise", "loud", "Invalid enum value"),
+        ("noise=loud", "noise", "loud", "one of simulated, secure"),
         ("round=-1", "round", "a negative number", "at least 0"),
         ("seed=-1", "seed", "a negative number", "at least 0"),
         ("budget=0.5", "budget", 0.5, "at least the session's 1.5"),
         ("budget=nan", "budget", None, "at least the session's 1.5"),
         ("deadline_seconds=0", "deadline_seconds", 0.0, "positive"),
         ("deadline_seconds=nan", "deadline_seconds", None, "positive"),
-        ("deadline_seconds=soon", "deadline_seconds", "soon", "float"),
+        ("deadline_seconds=inf", "deadline_seconds", float("inf"), "finite"),
+        ("phases.join.deadline_seconds=inf", "deadline_seconds", float("inf"), "finite"),
+        ("deadline_seconds=soon", "deadline_seconds", "soon", "a number"),
         ("quorum=0", "quorum", 0, "an integer >= 1"),
         ("quorum=1.5", "quorum", 1.5, "a share"),
         ("quorum=7", "quorum", 7, "at most the 6 parties"),
-        ("phases=3", "phases", 3, "object"),
+        ("phases=3", "phases", 3, "a table"),
+        ("phases.weights=3", "phases.weights", 3, "a table"),
         ("phases.weights.foo=3", "phases.weights", None, "without the unknown key 'foo'"),
         ("phases.weights.quorum=7", "quorum", 7, "at most the 6 parties"),
         ("phases.wieghts.quorum=2", None, "wieghts", "join, weights, opinions"),
         ("parties.count.x=1", "--set", "parties.count.x", "'count' is no table"),
         ("count=0", "count", 0, "in [1,"),
-        ("count=2.5", "partners", None, "int"),
+        ("count=2.5", "partners.count", 2.5, "an integer"),
         ("yes_shares=[0.5]", "--set", "yes_shares", "one of"),
-        ("partners=5", "parties", 5, "str | object | array"),
+        ("partners=5", "parties", 5, "text or a table or a list"),
         ("partners=nowhere.csv", "partners", "nowhere.csv", "a readable CSV file"),
         ("epsilom=2", "--set", "epsilom", "did you mean 'epsilon'?"),
         ("parameters.epsilom=2", "parameters", None, "without the unknown key 'epsilom'"),
@@ -319,7 +333,8 @@ def test_a_name_too_long_for_a_file_is_a_scenario_that_does_not_exist() -> None:
         ("b.json", "{", "well-formed"),
         ("b.json", "[1]", "well-formed"),
         ("b.toml", "", "one of"),
-        ("b.toml", "protocol = 5", "str"),
+        ("b.toml", "protocol = 5", "text"),
+        ("b.json", "[" * 9999, "well-formed"),
     ],
 )
 def test_a_scenario_that_cannot_be_read_is_refused(write: Write, name: str, content: str | bytes, allowed: str) -> None:

@@ -28,10 +28,10 @@ def run_survey(survey: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     text = f'protocol = "bounded-total"\nsurveyors = "values.csv"\nseed = {SEED}\n'
     (tmp_path / "survey.toml").write_text(text, encoding="utf-8")
 
-    def run(*settings: str, **options: Any) -> tuple[Path, Finished]:
-        resolved = resolve(load_scenario("survey.toml", settings))
+    def run(*settings: str, record: bool = False) -> tuple[Path, Finished]:
+        resolved = resolve(load_scenario("survey.toml", settings), record=record)
         folder = RunFolder(tmp_path / f"out-{len(list(tmp_path.glob('out-*')))}")
-        return folder.path, run_in_folder(resolved, folder, **options)
+        return folder.path, run_in_folder(resolved, folder)
 
     return run
 
@@ -77,7 +77,7 @@ def test_what_is_recorded_is_in_files_that_say_so_and_nowhere_else(
     assert names_of(folder) >= RECORDED
     files = contents(folder)
     private = {name for name in files if name.startswith("private/")}
-    secrets = [str(SEED), *map(str, VALUES.values())]
+    secrets = [str(SEED), str(sum(VALUES.values())), *map(str, VALUES.values())]
     for name in set(files) - private:
         assert [secret for secret in secrets if secret.encode() in files[name]] == [], name
     simulation = json.loads(files["private/simulation.json"])
@@ -85,6 +85,7 @@ def test_what_is_recorded_is_in_files_that_say_so_and_nowhere_else(
     assert simulation["seed"] == str(SEED)
     assert simulation["parties"] == list(VALUES)
     assert simulation["private_rows"] == [[value] for value in VALUES.values()]
+    assert simulation["truth"] == {"total": float(sum(VALUES.values()))}
     warning, *lines = map(json.loads, files["private/views.jsonl"].splitlines())
     assert warning == {"warning": simulation["warning"]}
     heads = [line for line in lines if "side" in line]
@@ -210,6 +211,20 @@ def test_the_scenario_of_a_run_runs_again(
     again = psephos("run", "first/scenario.json", "--seed", 3, "--out", "again", "--no-pictures")
     assert again.err == ""
     assert Path("first/result.json").read_bytes() == Path("again/result.json").read_bytes()
+
+
+def test_the_path_of_a_file_leads_there_from_the_runs_folder(
+    write: Callable[[str, str], Path], psephos: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("mine.csv", "partner,weight,m\nann,1,1\nbob,3,0\n")
+    write("ballot.toml", SCENARIOS["a file"])
+    Path("far/away").mkdir(parents=True)
+    Path("runs").symlink_to("far/away")
+    assert psephos("run", "ballot.toml", "--out", "runs/first", "--no-pictures").status == 0
+    assert json.loads(Path("runs/first/scenario.json").read_bytes())["parties"] == "../../../mine.csv"
+    for folder, scenario in (("runs", "first/scenario.json"), ("first", "scenario.json")):
+        monkeypatch.chdir(folder)
+        assert list(resolve(load_scenario(scenario)).names) == ["ann", "bob"]
 
 
 def test_parties_that_stood_in_a_scenario_are_left_out_of_its_run_and_asked_for_again(

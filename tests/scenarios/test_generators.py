@@ -63,9 +63,9 @@ def test_more_people_begin_with_the_same_ones() -> None:
         ({"count": 3, "weight_shares": [0.5, 0.5, 0.5]}, "weight_shares", "sum to 1"),
         ({"count": 3, "weight_shares": [1.5, -0.5, 0]}, "weight_shares", "sum to 1"),
         ({"count": 3, "weight_shares": [math.nan, 0.5, 0.5]}, "weight_shares", "sum to 1"),
-        ({"count": "many"}, "partners", "a generator's table"),
-        ({"count": 3, "number": 4}, "partners", "number"),
-        ({}, "partners", "count"),
+        ({"count": "many"}, "partners.count", "an integer"),
+        ({"count": 3, "number": 4}, "partners", "without the unknown key 'number'"),
+        ({}, "partners", "with the required key 'count'"),
     ],
 )
 def test_a_wrong_option_is_refused(options: dict[str, Any], field: str, allowed: str) -> None:
@@ -77,15 +77,17 @@ def test_a_wrong_option_is_refused(options: dict[str, Any], field: str, allowed:
 
 @pytest.mark.parametrize("empty", ["candidates", "weights"])
 def test_nothing_to_choose_from_is_refused(empty: str) -> None:
-    with pytest.raises(ConfigurationError, match="at least one") as caught:
+    with pytest.raises(ConfigurationError, match=r"1 to \d+") as caught:
         generate(DPWeVote, {"count": 3}, parameters={**CHOICES, empty: []})
     assert caught.value.field == empty
 
 
 @pytest.mark.parametrize("parameters", [{"candidates": 5}, {"weights": 3}, {"weights": ["a", "b"]}])
 def test_parameters_of_another_type_are_refused(parameters: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(ConfigurationError) as caught:
         generate(DPWeVote, {"count": 3}, parameters=parameters)
+    (name,) = parameters
+    assert caught.value.field.startswith(f"parameters.{name}")
 
 
 def test_options_are_checked_where_they_are_made() -> None:

@@ -101,9 +101,11 @@ def test_a_fault_in_a_file_is_named_with_its_line(
     ("content", "line"),
     [
         ('partner,weight,m\nann,1,1\n"bob,2,0\n', "line 3"),
+        ('partner,weight,m\nann,1,1\n"bob,2,0\ncid,1,1\ndee,1,1\n', "line 3"),
         ('partner,weight,m\nann,1,1\n"bob"x,2,0\ncid,1,1\n', "line 3"),
+        ('"partner,weight,m\nann,1,1\n', "line 1"),
     ],
-    ids=["an open quote", "text after a quote"],
+    ids=["an open quote", "an open quote before other lines", "text after a quote", "a header"],
 )
 def test_a_line_that_is_no_csv_is_named(read: Read, content: str, line: str) -> None:
     with pytest.raises(ConfigurationError) as caught:

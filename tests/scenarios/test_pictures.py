@@ -1,6 +1,7 @@
 """Pictures: files that are the same for the same outcome, with every name as it is written."""
 
 import html
+import re
 import sys
 from pathlib import Path
 
@@ -60,6 +61,15 @@ def test_a_name_is_drawn_as_it_is_written(tmp_path: Path, name: str) -> None:
 def test_a_name_in_any_script_is_drawn_without_a_warning(tmp_path: Path, name: str) -> None:
     svg, _ = draw_outcome(outcome(name), title=name, truth=None, folder=tmp_path)
     assert name in svg.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "name", ["a long name of somebody else's " * 4, "x" * 128, "日" * 128], ids=["words", "x", "日"]
+)
+def test_a_long_name_and_a_long_title_go_on_in_the_next_line(tmp_path: Path, name: str) -> None:
+    svg, _ = draw_outcome(outcome(name.strip()), title=name, truth=None, folder=tmp_path)
+    drawn = re.sub(r"<[^>]*>|\s", "", html.unescape(svg.read_text(encoding="utf-8")))
+    assert re.sub(r"\s", "", name) in drawn
 
 
 class Answer(msgspec.Struct):

@@ -105,6 +105,13 @@ def test_a_name_that_nobody_registered_is_refused_with_those_that_are(
     assert caught.value.value == "nobody"
 
 
+@pytest.mark.parametrize(("name", "entry"), [("lost", "nowhere_at_all:Lost"), ("renamed", "survey_elsewhere:OldName")])
+def test_what_cannot_be_imported_is_refused_with_its_entry_point(survey: str, name: str, entry: str) -> None:
+    with pytest.raises(ConfigurationError, match=entry) as caught:
+        find_protocol(name)
+    assert (caught.value.field, caught.value.value) == ("protocol", name), survey
+
+
 def test_a_protocol_without_a_generator_says_so(survey: str, write: Callable[[str, str], Path]) -> None:
     path = write("sum.toml", 'protocol = "bounded-total"\n[surveyors]\ncount = 3\n')
     with pytest.raises(ConfigurationError, match="no generator") as caught:

@@ -15,7 +15,6 @@ from psephos.protocol.privacy import LedgerEntry
 from psephos.scenarios import simulate
 from psephos.scenarios.report import (
     make_console,
-    outcome_rows,
     show_heading,
     show_ledger,
     show_outcome,
@@ -63,8 +62,8 @@ class Page:
 
 def test_a_console_into_a_pipe_is_plain_and_wide(capsys: pytest.CaptureFixture[str]) -> None:
     console = make_console()
-    console.print("[bold red]word[/]")
-    assert capsys.readouterr().out == "word\n"
+    console.print("[bold red]word[/] :smile:", style="bold")
+    assert capsys.readouterr().out == "[bold red]word[/] :smile:\n"
     assert console.width == 110
     make_console(stderr=True).print("to the other stream")
     assert capsys.readouterr().err == "to the other stream\n"
@@ -176,22 +175,6 @@ def test_another_protocols_outcome_is_a_table_of_its_fields() -> None:
     show_outcome(page.console, Answer(1234.5, "plain"), truth={"mean": 1200.0})
     assert ["mean", "1,234.5"] in [line.split() for line in page.text.splitlines()]
     assert "mean (true)" in page.text
-    assert outcome_rows(Answer(0.5, "plain"), None) == [
-        {"released": "mean", "value": "0.5"},
-        {"released": "name", "value": "plain"},
-    ]
-
-
-def test_rows_hold_the_numbers_to_their_last_bit() -> None:
-    released = outcome()
-    rows = outcome_rows(released, TRUTH)
-    assert [row["candidate"] for row in rows] == ["rail", "[fish]"]
-    for row, candidate in zip(rows, released.candidates, strict=True):
-        assert row["support"] == candidate.support.value
-        assert row["margin_standard_error"] == candidate.margin.standard_error
-        assert row["error_probability"] == candidate.error_probability
-        assert (row["true_support"], row["true_quota"]) == (TRUTH[candidate.name], 60.0)
-    assert "true_support" not in outcome_rows(released, None)[0]
 
 
 def test_the_price_is_shown_by_phase_and_in_all() -> None:
@@ -246,3 +229,17 @@ def test_scenarios_are_listed_with_what_they_decide() -> None:
     page = Page()
     show_scenarios(page.console, [("council", "dpwevote", "A vote"), ("survey", "mean", "Salaries")])
     assert ["survey", "mean", "Salaries"] in [line.split() for line in page.text.splitlines()]
+
+
+def test_long_names_give_way_to_the_numbers() -> None:
+    page = Page()
+    name = "a candidate whose name goes on " * 4
+    ballot = DPWeVote(Parameters(candidates=(name.strip(),)))
+    parties = {f"p{n}": (1 + n % 3, n % 2) for n in range(60)}
+    released = simulate(ballot, parties, seed=8)
+    show_outcome(page.console, released, truth=None)
+    (candidate,) = released.candidates
+    numbers = ESTIMATE.findall(page.text)
+    assert all(any(is_shown(each, pair) for pair in numbers) for each in (candidate.support, candidate.margin))
+    assert "…" not in page.text
+    assert page.text.count("goes on") == 4

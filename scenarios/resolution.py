@@ -1,0 +1,111 @@
+"""From what a scenario names to what can be run: everything is looked up and checked before anything happens."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ..protocol.errors import ConfigurationError
+from ..protocol.phases import Inputs, PhasedProtocol
+from ..protocol.server_machine import JOIN, PhaseRules
+from .config import ARRAY, Scenario
+from .conversion import convert
+from .parties import read_parties
+from .plugins import TRANSPORTS, find_protocol, names_in
+
+__all__ = ["Resolved", "resolve"]
+
+
+class Resolved(msgspec.Struct, kw_only=True):
+    """A scenario with everything that it names looked up and checked.
+
+    Args:
+        scenario: as written, with what was set.
+        protocol: the protocol with its parameters.
+        names: the parties.
+        inputs: their rows.
+        rules: by phase.
+        default_rules: for the other phases.
+        are_parties_made_up: whether they stand in the scenario or were generated, so that showing the truth beside
+            the estimates reveals nobody.
+        record: whether seed, private inputs and views are kept as well.
+    """
+
+    scenario: Scenario
+    protocol: PhasedProtocol[Any, Any]
+    names: Sequence[str]
+    inputs: Inputs
+    rules: Mapping[str, PhaseRules]
+    default_rules: PhaseRules
+    are_parties_made_up: bool
+    record: bool
+
+
+def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
+    """Look up and check everything that a scenario names.
+
+    Args:
+        scenario: what is to be run.
+        record: also keep seed, private inputs and what each party sees; for agents in simulations only.
+
+    Raises:
+        ConfigurationError: something is not allowed.
+    """
+    kind = find_protocol(scenario.protocol)
+    parties = read_parties(scenario.parties, parameters=scenario.parameters, protocol=kind)
+    given = kind.complete(scenario.parameters, parties.table)
+    protocol = kind(convert(given, kind.parameters_type, "parameters"))
+    _check_path(scenario, record=record)
+    _check_budget(scenario, protocol)
+    default = {"deadline_seconds": scenario.deadline_seconds, "quorum": scenario.quorum}
+    default_rules: PhaseRules = convert(default, PhaseRules, "")
+    rules: dict[str, PhaseRules] = {
+        name: convert({**default, **convert(own, dict[str, Any], f"phases.{name}")}, PhaseRules, f"phases.{name}")
+        for name, own in scenario.phases.items()
+    }
+    _check_rules(protocol, rules, default_rules, num_parties=len(parties.names))
+    return Resolved(
+        scenario=scenario,
+        protocol=protocol,
+        names=parties.names,
+        inputs=parties.locate(protocol.encode),
+        rules=rules,
+        default_rules=default_rules,
+        are_parties_made_up=not parties.is_file,
+        record=record,
+    )
+
+
+def _check_path(scenario: Scenario, *, record: bool) -> None:
+    """Raise ConfigurationError unless the path exists and can be recorded, if it is to be."""
+    transports = (ARRAY, *names_in(TRANSPORTS))
+    if scenario.transport not in transports:
+        raise ConfigurationError(field="transport", value=scenario.transport, allowed=f"one of {', '.join(transports)}")
+    if record and scenario.transport == ARRAY:
+        allowed = "left out on the array path, where nobody sees anything"
+        raise ConfigurationError(field="--record", value="given", allowed=allowed)
+    if record and scenario.noise == "secure":
+        raise ConfigurationError(field="--record", value="given", allowed="left out where noise is secure")
+
+
+def _check_budget(scenario: Scenario, protocol: PhasedProtocol[Any, Any]) -> None:
+    """Raise ConfigurationError unless the budget allows the session."""
+    paid = math.fsum(loss.proven for loss in protocol.losses)
+    if scenario.budget is not None and not scenario.budget >= paid:
+        raise ConfigurationError(field="budget", value=scenario.budget, allowed=f"at least the session's {paid:g}")
+
+
+def _check_rules(
+    protocol: PhasedProtocol[Any, Any], rules: Mapping[str, PhaseRules], default: PhaseRules, *, num_parties: int
+) -> None:
+    """Raise ConfigurationError unless each rule is a phase's, can be kept by so many parties, and written down."""
+    names = (JOIN, *(phase.name for phase in protocol.phases))
+    for name in rules:
+        if name not in names:
+            raise ConfigurationError(field="phases", value=name, allowed=f"rules for {', '.join(names)}")
+    for name in names:
+        rule = rules.get(name, default)
+        rule.required(num_parties)
+        if math.isinf(rule.deadline_seconds):  # which no JSON could say again
+            raise ConfigurationError(field="deadline_seconds", value=rule.deadline_seconds, allowed="finite")

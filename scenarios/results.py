@@ -1,0 +1,64 @@
+"""What is published of a run: the contents of `result.json` and of `estimates.csv`.
+
+Nothing in them depends on the path that the session took, or on what was recorded beside it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ..protocol.dpwevote import Outcome
+from ..protocol.estimators import Estimate
+from .resolution import Resolved
+from .session import SessionRecord
+
+__all__ = ["result_of", "rows_of"]
+
+
+def result_of(resolved: Resolved, record: SessionRecord, *, truth: Mapping[str, float] | None) -> dict[str, Any]:
+    """Return the content of `result.json`.
+
+    Args:
+        resolved: what was run.
+        record: what the session left.
+        truth: what the outcome estimates, where that may be shown.
+    """
+    protocol = resolved.protocol
+    result: dict[str, Any] = {
+        "session": resolved.scenario.name,
+        "protocol": protocol.name,
+        "kind": "deployment" if resolved.scenario.noise == "secure" else "simulation",
+        "num_parties": len(resolved.names),
+        "received": {phase.name: n for phase, n in zip(protocol.phases, record.num_received, strict=True)},
+        "outcome": msgspec.to_builtins(record.outcome),
+        "privacy": {
+            "person": {
+                "claimed": sum(loss.claimed for loss in protocol.losses),
+                "proven": sum(loss.proven for loss in protocol.losses),
+            },
+            "relation": sorted({loss.relation.value for loss in protocol.losses}),
+            "model": sorted({loss.model.value for loss in protocol.losses}),
+        },
+        "tallies": [tally.totals.tolist() for tally in record.tallies],
+    }
+    if truth is not None:
+        result["truth"] = dict(truth)
+    return result
+
+
+def rows_of(outcome: msgspec.Struct, *, truth: Mapping[str, float] | None) -> list[dict[str, object]]:
+    """Return the rows of `estimates.csv`: one for each candidate, or for each field of another protocol's outcome."""
+    if not isinstance(outcome, Outcome):
+        return [{"released": name, "value": value} for name, value in msgspec.to_builtins(outcome).items()]
+    rows: list[dict[str, object]] = []
+    for candidate in outcome.candidates:
+        row: dict[str, object] = {"candidate": candidate.name, "passed": int(candidate.passed)}
+        for field in ("support", "quota", "margin"):
+            estimate: Estimate = getattr(candidate, field)
+            row |= {field: estimate.value, f"{field}_standard_error": estimate.standard_error}
+        row |= {"bias": candidate.bias, "error_probability": candidate.error_probability}
+        if truth is not None:
+            row |= {"true_support": truth[candidate.name], "true_quota": truth["quota"]}
+        rows.append(row)
+    return rows

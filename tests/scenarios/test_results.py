@@ -1,0 +1,43 @@
+"""What is published of a run, to the last bit and with the truth only where it may be shown."""
+
+import msgspec
+from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
+from psephos.scenarios import simulate
+from psephos.scenarios.results import rows_of
+
+PARTIES = {f"p{n}": (1 + n % 3, n % 2, int(n % 5 > 0)) for n in range(60)}
+TRUTH = {"rail": 60.0, "fish": 96.0, "total weight": 120.0, "quota": 60.0}
+
+
+def outcome() -> Outcome:
+    """Return what a vote on two candidates released."""
+    return simulate(DPWeVote(Parameters(candidates=("rail", "fish"))), PARTIES, seed=8)
+
+
+def test_rows_hold_the_numbers_to_their_last_bit() -> None:
+    released = outcome()
+    rows = rows_of(released, truth=TRUTH)
+    assert [row["candidate"] for row in rows] == ["rail", "fish"]
+    for row, candidate in zip(rows, released.candidates, strict=True):
+        assert row["support"] == candidate.support.value
+        assert row["margin_standard_error"] == candidate.margin.standard_error
+        assert row["error_probability"] == candidate.error_probability
+        assert (row["true_support"], row["true_quota"]) == (TRUTH[candidate.name], 60.0)
+
+
+def test_without_a_truth_no_row_has_one() -> None:
+    assert not any("true" in column for row in rows_of(outcome(), truth=None) for column in row)
+
+
+class Answer(msgspec.Struct):
+    """What some other protocol releases."""
+
+    mean: float
+    name: str
+
+
+def test_another_protocols_outcome_has_a_row_for_each_field() -> None:
+    assert rows_of(Answer(1 / 3, "plain"), truth=None) == [
+        {"released": "mean", "value": 1 / 3},
+        {"released": "name", "value": "plain"},
+    ]
