@@ -10,7 +10,7 @@ import decimal
 import functools
 import math
 
-__all__ = ["erfc", "exp", "power_of_two_above", "power_of_two_below"]
+__all__ = ["erfc", "exp", "expm1", "power_of_two_above", "power_of_two_below"]
 
 # Twice the digits of a float, so that rounding to a float is the only rounding that counts.
 _DIGITS = 34
@@ -22,6 +22,12 @@ _GREATEST_ERFC = 27.3
 def exp(x: float) -> float:
     """Return e^x."""
     return float(decimal.Context(prec=_DIGITS).exp(decimal.Decimal(x)))
+
+
+@functools.lru_cache(maxsize=4096)
+def expm1(x: float) -> float:
+    """Return e^x − 1, precisely also for small `x` (of at least 1e-30 in size, or 0)."""
+    return float(decimal.Context(prec=2 * _DIGITS).exp(decimal.Decimal(x)) - 1)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -12,13 +12,15 @@ from typing import Any
 
 import msgspec
 
-from ..protocol.dpwevote import Outcome
+from ..protocol.dpwevote import CandidateOutcome, Outcome
 
 __all__ = ["draw_outcome"]
 
 _INK, _PASS, _FAIL, _QUOTA = "#1f2933", "#2a7f62", "#b3423a", "#52606d"
 # Two standard errors: some 95 % of all runs on the same votes give an estimate so near the truth.
 _ERRORS_SHOWN = 2
+# A picture of more candidates says nothing; the table has them all.
+_MOST_ROWS = 40
 # In a line; longer ones go on in the next.
 _CHARACTERS_OF_NAME, _CHARACTERS_OF_TITLE = 28, 84
 _STYLE = {
@@ -51,12 +53,15 @@ def draw_outcome(outcome: msgspec.Struct, *, title: str, truth: Mapping[str, flo
     with mpl.rc_context(_STYLE), warnings.catch_warnings():
         # A script that the font lacks is drawn as boxes in the PNG; a reader's own font draws it in the SVG.
         warnings.filterwarnings("ignore", r"Glyph \d+ |Matplotlib currently does not support", UserWarning)
-        names = [textwrap.fill(candidate.name, _CHARACTERS_OF_NAME) for candidate in outcome.candidates]
+        shown = outcome.candidates[:_MOST_ROWS]
+        names = [textwrap.fill(candidate.name, _CHARACTERS_OF_NAME) for candidate in shown]
         row_inches = 0.4 + 0.15 * max(1 + name.count("\n") for name in names)
         figure = figures.Figure(figsize=(8, 1.7 + row_inches * len(names)), layout="constrained")
         axes: Any = figure.subplots()
-        _draw_votes(axes, outcome, names, truth)
+        _draw_votes(axes, shown, names, truth)
         figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
+        if len(shown) < len(outcome.candidates):
+            title += f" (the first {len(shown)} of {len(outcome.candidates):,})"
         title = textwrap.fill(title, _CHARACTERS_OF_TITLE)
         figure.suptitle(title, x=0.02, ha="left", fontsize=11, fontweight="bold", color=_INK)
         paths = [folder / "estimates.svg", folder / "estimates.png"]
@@ -65,8 +70,10 @@ def draw_outcome(outcome: msgspec.Struct, *, title: str, truth: Mapping[str, flo
     return paths
 
 
-def _draw_votes(axes: Any, outcome: Outcome, names: Sequence[str], truth: Mapping[str, float] | None) -> None:
-    for row, candidate in enumerate(outcome.candidates):
+def _draw_votes(
+    axes: Any, candidates: Sequence[CandidateOutcome], names: Sequence[str], truth: Mapping[str, float] | None
+) -> None:
+    for row, candidate in enumerate(candidates):
         color = _PASS if candidate.passed else _FAIL
         axes.errorbar(
             candidate.support.value,
@@ -89,8 +96,8 @@ def _draw_votes(axes: Any, outcome: Outcome, names: Sequence[str], truth: Mappin
         verdict = "passes" if candidate.passed else "fails"
         text = f"{verdict}, wrong with probability {candidate.error_probability:.2g}"
         axes.annotate(text, (1.01, row), xycoords=("axes fraction", "data"), va="center", fontsize=9, color=color)
-    axes.set_yticks(range(len(outcome.candidates)), names)
-    axes.set_ylim(len(outcome.candidates) - 0.5, -0.5)
+    axes.set_yticks(range(len(candidates)), names)
+    axes.set_ylim(len(candidates) - 0.5, -0.5)
     axes.set_xlabel("weight of the yes votes")
     axes.grid(axis="x", color="#e4e7eb")
     axes.set_axisbelow(True)

@@ -32,6 +32,7 @@ from psephos.protocol import (
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
+from psephos.protocol.errors import MalformedMessageError
 from psephos.protocol.mechanisms import Mechanism
 from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Message, Report, decode, encode
 from psephos.protocol.population import draw_reports, tally_batch
@@ -558,6 +559,9 @@ def replay(session: Session, observations: Sequence[Observation]) -> tuple[View,
                 effects += machine.receive_timeout(observation.peer)
             case Happening.LOST:
                 effects += machine.receive_loss(observation.peer)
+            case Happening.FAULT:
+                error = MalformedMessageError(observation.reason, sender=observation.peer)
+                effects += machine.receive_fault(observation.peer, error)
             case Happening.SENT:
                 pass  # what the replay sends is compared with it
     return view, effects

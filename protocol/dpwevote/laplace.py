@@ -86,7 +86,8 @@ def _finest_step(spread: float, *, epsilon: float) -> float:
 
     `parameters.MIN_LAPLACE_EPSILON` sees to it that it is no greater than the spread.
     """
-    return power_of_two_above(spread * (CLAMP_IN_SCALES / epsilon + 1) / (_MAX_REPORT - 1))
+    # Rounding may widen the range by half a step, the noise grows with it, and its reach is rounded up.
+    return power_of_two_above(spread / ((_MAX_REPORT - 1) / (CLAMP_IN_SCALES / epsilon + 1) - 0.5))
 
 
 def _loss(mechanism: DiscreteLaplace, *, unit: str, claimed: float) -> PrivacyLoss:
@@ -220,12 +221,12 @@ class LaplaceEstimates:
         )
         return Estimate(float(support), math.sqrt(own)), Estimate(float(margin), math.sqrt(held + of_absent))
 
-    def support_and_margin_by_weight(self, sums: IntArray, total_weight: float) -> tuple[Estimate, Estimate]:
+    def support_and_margin_by_weight(self, sums: IntArray, total_weight: Fraction) -> tuple[Estimate, Estimate]:
         """Return both for one candidate, public weights: `sums` is (number, Σ u) for each weight."""
         table: list[list[int]] = sums.tolist()
         of_weight = list(zip((Fraction(weight) for weight in self._parameters.weights), table, strict=True))
         support = self._opinion_step * sum((weight * yes for weight, (_, yes) in of_weight), start=Fraction(0))
-        margin = support - self._fraction * Fraction(total_weight) - self._fixed_quota
+        margin = support - self._fraction * total_weight - self._fixed_quota
         squares = math.fsum(float(weight) ** 2 * number for weight, (number, _) in of_weight)
         error = math.sqrt(self._opinion_noise * squares)
         return Estimate(float(support), error), Estimate(float(margin), error)

@@ -3,6 +3,7 @@
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import msgspec
@@ -139,7 +140,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         """Return what all weights phases together say; where weights are public, what is known."""
         parameters = self.parameters
         if parameters.public_weights:
-            total = Estimate(self._public_total(tallies[0]), 0.0)
+            total = Estimate(float(self._public_total(tallies[0])), 0.0)
             return WeightsOutcome(quota=self._estimates.quota(total), total_weight=total, weight_counts=())
         per_candidate = parameters.weight_collection == "per_candidate"
         return self._estimates.weights_outcome(tallies[::2] if per_candidate else tallies[:1])
@@ -153,7 +154,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         totals = opinions.totals[place]
         estimates = self._estimates
         if parameters.public_weights:
-            quota = estimates.quota(Estimate(self._public_total(opinions), 0.0))
+            quota = estimates.quota(Estimate(float(self._public_total(opinions)), 0.0))
         else:
             quota = estimates.weights_outcome([weights]).quota
         if isinstance(estimates, LaplaceEstimates):
@@ -186,13 +187,12 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         laplace = self.parameters.variant == "laplace"
         return LaplaceEstimates(self.parameters) if laplace else FiniteEstimates(self.parameters)
 
-    def _public_total(self, opinions: Tally) -> float:
+    def _public_total(self, opinions: Tally) -> Fraction:
         """Return the weight of all who reported opinions, known where weights are public."""
         first = opinions.totals[0]
         numbers = first[:, 0] if self.parameters.variant == "laplace" else first.sum(axis=1)
-        return math.fsum(
-            weight * number for weight, number in zip(self.parameters.weights, numbers.tolist(), strict=True)
-        )
+        weights = (Fraction(weight) for weight in self.parameters.weights)
+        return sum((weight * n for weight, n in zip(weights, numbers.tolist(), strict=True)), start=Fraction(0))
 
     def _weight_bias_bound(self, num_partners: int) -> float:
         """Return n·max|w − μ|·max(τ, 1 − τ): each partner's margin is (w − μ)(φ − τ) off at most.

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from ..arrays import FloatArray, IntArray
-from ..elementary import exp, power_of_two_below
+from ..elementary import exp, expm1, power_of_two_below
 from ..errors import ConfigurationError
 from ..privacy import events
 from .mechanism import Mechanism, check_batch
@@ -90,13 +90,12 @@ class DiscreteLaplace(Mechanism):
     @property
     def noise_variance(self) -> float:
         """Var[x] = 2a/(1 − a)², in squared grid steps."""
-        decay = exp(-1 / self.scale)
-        return 2 * decay / (1 - decay) ** 2
+        return 2 * exp(-1 / self.scale) / expm1(-1 / self.scale) ** 2
 
     def noise_probability(self, noise: int) -> float:
         """Return P[x = noise], before clamping."""
-        decay = exp(-1 / self.scale)
-        return (1 - decay) / (1 + decay) * exp(-abs(noise) / self.scale)
+        at_zero = -expm1(-1 / self.scale) / (1 + exp(-1 / self.scale))
+        return at_zero * exp(-abs(noise) / self.scale)
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Add the noise whose distribution function passes the uniform. See `Mechanism.randomize`."""

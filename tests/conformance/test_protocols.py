@@ -107,13 +107,15 @@ def test_a_replay_of_a_session_with_absentees_gives_the_same_bits(case: Case, da
     choose = data.draw(choosers())
     for _ in range(data.draw(st.integers(0, 30))):
         available = wire.available()
-        match data.draw(st.sampled_from(["deliver", "deliver", "deliver", "lose", "expire"])):
+        match data.draw(st.sampled_from(["deliver", "deliver", "deliver", "lose", "expire", "damage"])):
             case "deliver" if available:
                 wire.deliver(available[choose(available)])
             case "lose":
                 wire.lose(data.draw(st.sampled_from(session.names)))
             case "expire" if wire.deadlines:
                 wire.expire(wire.deadlines[0])
+            case "damage":
+                wire.feed_server(data.draw(st.sampled_from(session.names)), b"\xc1")  # no message begins like this
             case _:
                 pass
     wire.run()

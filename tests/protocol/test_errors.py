@@ -4,6 +4,7 @@ import pytest
 from psephos.protocol import errors
 from psephos.protocol.errors import (
     MAX_NAMES_IN_A_SENTENCE,
+    MAX_QUOTED_CHARACTERS,
     BudgetExceededError,
     ConfigurationError,
     ConflictingReportError,
@@ -17,12 +18,27 @@ from psephos.protocol.errors import (
     SessionAborted,
     UnexpectedMessageError,
     UnsupportedEventError,
+    quote,
 )
 
 
 def test_every_error_descends_from_one_base() -> None:
-    for name in errors.__all__:
-        assert issubclass(getattr(errors, name), PsephosError)
+    exported = {name: getattr(errors, name) for name in errors.__all__}
+    assert exported.pop("quote") is quote
+    for kind in exported.values():
+        assert issubclass(kind, PsephosError)
+
+
+@pytest.mark.parametrize("value", ["", "p1", 3.5, [1, 2], "x" * (MAX_QUOTED_CHARACTERS - 2)])
+def test_a_short_quotation_is_whole(value: object) -> None:
+    assert quote(value) == repr(value)
+
+
+def test_a_long_quotation_is_cut_and_says_how_long_it_was() -> None:
+    """One character beyond what is shown, and a megabyte of them; two more are the quotation marks."""
+    shown = "'" + "x" * (MAX_QUOTED_CHARACTERS - 1)
+    assert quote("x" * (MAX_QUOTED_CHARACTERS - 1)) == f"{shown}... ({MAX_QUOTED_CHARACTERS + 1} characters)"
+    assert quote("x" * 10**6) == f"{shown}... (1000002 characters)"
 
 
 @pytest.mark.parametrize("kind", [MalformedMessageError, UnexpectedMessageError, ConflictingReportError])
@@ -91,3 +107,11 @@ def test_configuration_error_is_a_value_error_that_shows_field_value_and_what_is
     assert isinstance(error, ValueError)
     assert (error.field, error.value, error.allowed) == ("epsilon", -1.0, "positive")
     assert str(error) == "epsilon must be positive, got -1.0"
+
+
+def test_configuration_error_cuts_a_long_value_in_its_sentence_and_keeps_it_as_an_attribute() -> None:
+    value = ["candidate"] * 1000
+    error = ConfigurationError(field="candidates", value=value, allowed="distinct names")
+    assert error.value is value
+    assert str(error) == f"candidates must be distinct names, got {quote(value)}"
+    assert len(str(error)) < 200

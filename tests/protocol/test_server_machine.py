@@ -631,10 +631,12 @@ def test_a_quorum_missed_while_joining_names_those_who_did_not_come() -> None:
 
 def test_a_quorum_out_of_reach_while_joining_ends_the_session_at_once() -> None:
     server = make_server(default_rules=TWO_OF_THREE)
+    """Missing are those who are gone, and not p2, who had time left."""
     assert server.receive_loss("p0") == []
     error = failure_of(server.receive_loss("p1"))
     assert isinstance(error, QuorumError)
-    assert (error.received, error.missing) == (0, ("p0", "p1", "p2"))
+    assert (error.received, error.required) == (0, 2)
+    assert (error.missing, error.num_missing) == (("p0", "p1"), 2)
 
 
 def test_a_quorum_missed_at_the_deadline_ends_the_session_even_for_who_has_reported() -> None:

@@ -4,8 +4,8 @@ import json
 
 import msgspec
 import pytest
-from helpers import Session, drop_of, hello, make_inputs, make_vote, raw
-from psephos.protocol import ConfigurationError, MalformedMessageError, SessionKind, Side, View
+from helpers import Session, drop_of, hello, make_inputs, make_vote, raw, replay
+from psephos.protocol import ConfigurationError, MalformedMessageError, PhaseRules, SessionKind, Side, View
 from psephos.protocol.messages import Abort, Message, Release, Report, Request, Welcome
 from psephos.protocol.views import Happening, Observation, describe
 
@@ -83,14 +83,22 @@ def test_a_payload_that_a_misbehaving_party_made_up_is_described_too(payload: by
 def test_a_servers_view_shows_bytes_that_were_no_message() -> None:
     """Without it, a replay of the view would go on with a row that the session had ended."""
     vote = make_vote()
-    session = Session(vote, make_inputs(vote, 3))
+    session = Session(vote, make_inputs(vote, 3), default_rules=PhaseRules(quorum=1))
     view = session.server_view()
     server = session.server(view)
     server.start()
     server.receive("p0", hello("p0"))
     drop_of(server.receive_fault("p0", MalformedMessageError("p0 sent noise", sender="p0")))
+    server.receive("p1", hello("p1"))
     seen = [observation for observation in view.observations if observation.happening is not Happening.SENT]
-    assert [observation.peer for observation in seen] == ["p0", "p0"]
+    assert seen == [
+        Observation(Happening.RECEIVED, "p0", hello("p0")),
+        Observation(Happening.FAULT, "p0", reason="p0 sent noise"),
+        Observation(Happening.RECEIVED, "p1", hello("p1")),
+    ]
+    again, effects = replay(session, view.observations)
+    assert again.observations == view.observations
+    assert str(drop_of(effects).error) == "p0 sent noise"
 
 
 def test_a_clients_view_shows_bytes_that_were_no_message() -> None:
@@ -100,4 +108,16 @@ def test_a_clients_view_shows_bytes_that_were_no_message() -> None:
     client = session.client("p0", view=view)
     client.start()
     client.receive_fault("server", MalformedMessageError("the server sent noise", sender="server"))
-    assert [observation.happening is Happening.SENT for observation in view.observations] == [True, False, True]
+    assert [observation.happening for observation in view.observations] == [
+        Happening.SENT,
+        Happening.FAULT,
+        Happening.SENT,
+    ]
+    assert view.observations[1] == Observation(Happening.FAULT, "server", reason="the server sent noise")
+
+
+def test_only_a_fault_has_a_reason() -> None:
+    view = View("server", Side.SERVER, "s", SessionKind.SIMULATION)
+    view.record(Happening.LOST, "p0")
+    view.record(Happening.FAULT, "p1", reason="it sent noise")
+    assert [observation.reason for observation in view.observations] == ["", "it sent noise"]

@@ -3,16 +3,26 @@
 Tallies at which every sum is at its expectation stand for many copies of a few partners, rounded to integers.
 """
 
+import functools
 import itertools
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from psephos.protocol import Tally
 from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.laplace import LaplaceGrids
-from psephos.protocol.mechanisms import DiscreteLaplace
+from psephos.protocol.dpwevote.parameters import MIN_LAPLACE_EPSILON
+from psephos.protocol.mechanisms import CLAMP_IN_SCALES, MAX_EPSILON, DiscreteLaplace
+from strategies import CHECKED
+
+# What a report never reaches, and how many partners may then be added up in 64 bits.
+LIMIT = 2**19
+MOST_PARTNERS = 2**24
 
 # So many copies that rounding the sums to integers moves nothing by more than about 1e-6.
 COPIES = 1 << 22
@@ -34,10 +44,17 @@ def first(outcome: Outcome) -> CandidateOutcome:
     return outcome.candidates[0]
 
 
+@functools.cache
 def second_moment(mechanism: DiscreteLaplace) -> float:
     """Return E[x²] of the noise, summed over its law."""
-    reach = math.ceil(50 * mechanism.scale)
-    return 2 * math.fsum(noise**2 * mechanism.noise_probability(noise) for noise in range(1, reach))
+    noise = np.arange(1, math.ceil(50 * mechanism.scale), dtype=np.float64)
+    law = mechanism.noise_probability(1) * np.exp((1 - noise) / mechanism.scale)
+    return 2 * float(np.sum(noise**2 * law))
+
+
+def greatest_report(steps: int, *, epsilon: float) -> int:
+    """Return how far a report may be from the least value, where values span so many grid steps."""
+    return steps + math.ceil(CLAMP_IN_SCALES * (steps / epsilon))
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 3.0, 20.0])
@@ -48,15 +65,88 @@ def test_the_grids_are_powers_of_two_and_hold_the_losses_exactly(weights: tuple[
     least, *_, greatest = grids.weights_on_grid
     for step in (grids.weight_step, grids.opinion_step):
         assert math.frexp(step)[0] == 0.5
-    assert grids.weight.value_range == (least, greatest)
-    assert grids.weight.scale == (greatest - least) / (epsilon / 2)
+    assert least == 0
+    assert grids.weight.value_range == (0, greatest)
+    assert grids.weight.scale == greatest / (epsilon / 2)
     assert grids.opinion.value_range == (0, round(1 / grids.opinion_step))
     assert grids.opinion.scale == 1 / grids.opinion_step / (epsilon / 2)
-    for weight, steps in zip(weights, grids.weights_on_grid, strict=True):
-        assert abs(weight - steps * grids.weight_step) <= grids.weight_step / 2
-    # Reading W3: the scales are those of the continuum.
-    assert grids.weight.scale * grids.weight_step == pytest.approx((weights[-1] - weights[0]) / (epsilon / 2), rel=0.01)
+    moved = [
+        abs(Fraction(weight) - Fraction(weights[0]) - steps * Fraction(grids.weight_step))
+        for weight, steps in zip(weights, grids.weights_on_grid, strict=True)
+    ]
+    assert max(moved) <= Fraction(grids.weight_step) / 2
+    assert grids.rounding == float(max(moved))
+    # Reading W3: the scales are those of the continuum, and so is the variance to within 1/(12 · 2900²).
+    assert grids.weight.scale * grids.weight_step == pytest.approx((weights[-1] - weights[0]) / (epsilon / 2))
     assert grids.opinion.scale * grids.opinion_step == pytest.approx(1 / (epsilon / 2))
+    for mechanism in (grids.weight, grids.opinion):
+        assert mechanism.scale > 2900
+        assert second_moment(mechanism) == pytest.approx(2 * mechanism.scale**2, rel=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [0.002, 0.05, 0.5, 1.0, 3.0, 20.0, 30.0])
+@pytest.mark.parametrize("weights", [(1.0, 2.0, 3.0), (0.5, 7.25), (1.0, 2.5, 100.0)])
+def test_no_finer_grid_would_hold_the_reports(weights: tuple[float, ...], epsilon: float) -> None:
+    """All of these weights are on the grids concerned, so that rounding plays no part."""
+    grids = LaplaceGrids(Parameters(candidates=("a",), variant="laplace", weights=weights, epsilon=epsilon))
+    for spread, step, mechanism in (
+        (weights[-1] - weights[0], grids.weight_step, grids.weight),
+        (1.0, grids.opinion_step, grids.opinion),
+    ):
+        steps = round(spread / step)
+        reach = greatest_report(steps, epsilon=epsilon / 2)
+        assert mechanism.report_range == (steps - reach, reach)
+        assert reach < LIMIT <= greatest_report(2 * steps, epsilon=epsilon / 2)
+
+
+@CHECKED
+@given(st.floats(1.0, 2.0), st.floats(math.log(MIN_LAPLACE_EPSILON), math.log(MAX_EPSILON)).map(math.exp))
+@example(1.0, MIN_LAPLACE_EPSILON)
+@example(1.0, MAX_EPSILON)
+@example(1.075, MIN_LAPLACE_EPSILON)  # 8.6 of the grid's steps, rounded up to 9
+def test_reports_stay_below_their_limit(spread: float, epsilon: float) -> None:
+    """Whatever the weights' spread, and although rounding it to the grid may widen it by half a step."""
+    loss = min(max(epsilon, MIN_LAPLACE_EPSILON), MAX_EPSILON)
+    vote = make_vote(weights=(1.0, 1.0 + spread), epsilon_weight=loss, epsilon_opinion=loss)
+    for phase in vote.phases:
+        low, high = phase.mechanism.report_range
+        assert max(-low, high) < LIMIT
+
+
+@pytest.mark.parametrize(
+    ("weights", "epsilon"),
+    [
+        ((1.0, 2.0, 3.0), MIN_LAPLACE_EPSILON),
+        ((1.0, 9.6), MIN_LAPLACE_EPSILON),
+        ((1.0, 2.0, 3.0), 1.0),
+        ((1.0, 1.0 + 2.0**-22, 3000.0), 2.0),
+        ((0.3, 1.7, 9.1), 4.0),
+        ((1.0, 2.0**36), MAX_EPSILON),
+    ],
+)
+def test_sums_over_sixteen_million_partners_at_the_edge_of_the_range_are_exact(
+    weights: tuple[float, ...], epsilon: float
+) -> None:
+    """Σ v² and Σ v·u are the largest; one partner's tally is doubled 24 times."""
+    vote = make_vote(weights=weights, epsilon_weight=epsilon, epsilon_opinion=epsilon)
+    of_weights, of_opinions = vote.phases
+    grids, none = LaplaceGrids(vote.parameters), np.empty((1, 0), dtype=np.int64)
+    for v, u in itertools.product(of_weights.mechanism.report_range, of_opinions.mechanism.report_range):
+        reported = np.array([[v]])
+        tallies = [
+            of_weights.tally(reported, earlier=[], public=none),
+            of_opinions.tally(np.array([[u]]), earlier=[reported], public=none),
+        ]
+        for _ in range(24):
+            tallies = [tally.merge(tally) for tally in tallies]
+        assert [tally.num_reports for tally in tallies] == [MOST_PARTNERS] * 2
+        assert tallies[0].totals.tolist() == [MOST_PARTNERS * v, MOST_PARTNERS * v**2]
+        assert tallies[1].totals.tolist() == [[MOST_PARTNERS * n for n in (u, v, v**2, v * u)]]
+        outcome = vote.outcome(tallies)
+        weight = Fraction(weights[0]) + v * Fraction(grids.weight_step)
+        assert outcome.total_weight.value == float(MOST_PARTNERS * weight)
+        assert first(outcome).support.value == float(MOST_PARTNERS * weight * u * Fraction(grids.opinion_step))
+        assert math.isfinite(first(outcome).margin.standard_error)
 
 
 @pytest.mark.parametrize("weights", [(1.5, 2.5), (0.5, 1.5, 2.5), (1.0, 1.5, 2.5)])
@@ -67,18 +157,62 @@ def test_different_weights_stay_different_on_the_grid(weights: tuple[float, ...]
     assert all(a < b for a, b in itertools.pairwise(on_grid))
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-@pytest.mark.parametrize("weights", [(1.0, 2.0, 3.0), (1.0, 2.3), (0.3, 1.7, 9.1)])
-def test_rounding_weights_to_the_grid_moves_a_margin_by_no_more_than_the_stated_bound(
-    weights: tuple[float, ...], epsilon: float
+def test_weights_between_two_points_of_the_grid_are_rounded_up() -> None:
+    """At ε_w = 1/2 the grid's step is 2⁻¹¹: 2½ steps become 3 and 3½ become 4, where half to even would say 2 and 4."""
+    step = 2.0**-11
+    weights = (1.0, 1.0 + 2.5 * step, 1.0 + 3.5 * step, 1.0 + 3.75 * step, 3.0)
+    grids = LaplaceGrids(Parameters(candidates=("a",), variant="laplace", weights=weights, epsilon=1.0))
+    assert grids.weight_step == step
+    assert grids.weights_on_grid == (0, 3, 4, 4, 4096)
+    assert grids.rounding == step / 2
+
+
+@pytest.mark.parametrize("quota", [{}, {"quota_fraction": 0.25}, {"quota_fraction": 0.9}, {"quota": 2.0}])
+@pytest.mark.parametrize("epsilon", [0.002, 0.1, 1.0, 4.0])
+@pytest.mark.parametrize(
+    "weights", [(1.0, 2.0, 3.0), (1.0, 2.3), (0.3, 1.7, 9.1), (1.0, 9.6), (1.0, 1.0 + 2.0**-22, 3000.0)]
+)
+def test_the_stated_bound_is_the_most_by_which_rounding_to_the_grid_moves_a_margin(
+    weights: tuple[float, ...], epsilon: float, quota: dict[str, Any]
 ) -> None:
     """A partner adds w̃φ̃ − τw̃ with E[w̃] the rounded weight: (E[w̃] − w)(φ − τ) is what the mean misses."""
-    vote = make_vote(weights=weights, epsilon=epsilon)
-    grids = LaplaceGrids(vote.parameters)
-    for weight, steps in zip(weights, grids.weights_on_grid, strict=True):
-        missed = abs(steps * grids.weight_step - weight) / 2
-        tallies = [Tally(1, np.array([steps, steps**2])), Tally(1, np.array([[0, steps, steps**2, 0]]))]
-        assert missed <= vote.outcome(tallies).weight_bias_bound + 1e-12
+    vote = make_vote(weights=weights, epsilon=epsilon, **quota)
+    grids, tau = LaplaceGrids(vote.parameters), vote.parameters.fraction
+    least, step = Fraction(weights[0]), Fraction(grids.weight_step)
+    most = max(
+        abs((least + steps * step - Fraction(weight)) * (opinion - Fraction(tau)))
+        for weight, steps in zip(weights, grids.weights_on_grid, strict=True)
+        for opinion in (0, 1)
+    )
+    tallies = [Tally(7, np.array([0, 0])), Tally(7, np.array([[0, 0, 0, 0]]))]
+    assert vote.outcome(tallies).weight_bias_bound == pytest.approx(7 * float(most), rel=1e-12)
+
+
+def test_public_weights_are_not_rounded() -> None:
+    vote = make_vote(public_weights=True, weights=(0.3, 1.7, 9.1))
+    assert vote.outcome([Tally(3, np.array([[[1, 0], [1, 0], [1, 0]]]))]).weight_bias_bound == 0
+
+
+@pytest.mark.parametrize("weights", [(1.0, 2.0, 3.0), (0.1, 0.3), (0.3, 1.7, 9.1)])
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 7, 1000])
+@pytest.mark.parametrize("public", [True, False])
+def test_halves_are_a_tie(number: int, weights: tuple[float, ...], *, public: bool) -> None:
+    """All opinions come out as one half: Σ w̃(φ̃ − 1/2) is 0, and a tie passes (W4), whatever bits the weights have."""
+    given: dict[str, Any] = {"weights": weights, "public_weights": public, "epsilon": 1.0}
+    vote = make_vote(**given)
+    half = LaplaceGrids(vote.parameters).opinion.greatest // 2
+    if public:
+        tallies = [Tally(number * len(weights), np.array([[[number, number * half]] * len(weights)]))]
+    else:
+        v = 1235
+        of_weights = np.array([number * v, number * v**2])
+        tallies = [
+            Tally(number, of_weights),
+            Tally(number, np.array([[number * half, *of_weights, number * v * half]])),
+        ]
+    assert first(vote.outcome(tallies)).margin.value == 0
+    assert vote.outcome(tallies).winners == ("a",)
+    assert make_vote(**given, passes="more_than").outcome(tallies).winners == ()
 
 
 def test_tallies_add_weights_squares_and_products() -> None:
@@ -94,7 +228,7 @@ def test_tallies_add_weights_squares_and_products() -> None:
 def test_the_weights_phase_publishes_the_quota(given: dict[str, Any], quota: float) -> None:
     vote = make_vote(epsilon=1.0, **given)
     grids = LaplaceGrids(vote.parameters)
-    published: Any = vote.phases[0].outcome([Tally(9, np.array([round(20 / grids.weight_step), 0]))])
+    published: Any = vote.phases[0].outcome([Tally(9, np.array([round((20 - 9 * 1) / grids.weight_step), 0]))])
     assert (published.total_weight.value, published.quota.value) == (20.0, quota)
     of_total = math.sqrt(9 * second_moment(grids.weight)) * grids.weight_step
     assert published.total_weight.standard_error == pytest.approx(of_total)
@@ -108,27 +242,15 @@ def test_opinions_are_added_for_each_public_weight() -> None:
     assert tally.totals.tolist() == [[[1, 2], [0, 0], [2, -2]], [[1, 0], [0, 0], [2, 5]]]
 
 
-def test_a_sum_that_does_not_fit_is_refused_and_never_wrong() -> None:
-    """One report of 5e9 steps has a square of 2.5e19, beyond 64 bits: refused here, or never reached by a grid."""
-    vote = make_vote(weights=(1.0, 1.0 + 2.0**-22, 3000.0), epsilon=2.0)
-    try:
-        weights, _ = vote.phases
-    except ValueError:
-        return
-    report = min(5_000_000_000, weights.mechanism.report_range[1])
-    try:
-        tally = weights.tally(np.array([[report]]), earlier=[], public=np.empty((1, 0), dtype=np.int64))
-    except OverflowError:
-        return
-    assert tally.totals.tolist() == [report, report**2]
-
-
 @pytest.mark.parametrize("partners", PARTIES)
 @pytest.mark.parametrize("quota", QUOTAS)
 def test_the_estimates_at_expected_sums_are_true_and_have_the_exact_variance(
     partners: tuple[tuple[float, int, bool], ...], quota: dict[str, Any]
 ) -> None:
-    """Var[w̃(φ̃ − τ)] = E[w̃²]·E[(φ̃ − τ)²] − (w(φ − τ))² for those who answer, τ²·Var[w̃] for the absent."""
+    """Var[w̃(φ̃ − τ)] = E[w̃²]·E[(φ̃ − τ)²] − (w(φ − τ))² for those who answer, τ²·Var[w̃] for the absent.
+
+    A report is v = (w̃ − 1)/step: E[v] = (w − 1)/step, E[v²] = ((w − 1)² + Var[w̃])/step².
+    """
     vote = make_vote(**quota)
     grids, tau = LaplaceGrids(vote.parameters), vote.parameters.fraction
     ws, os = grids.weight_step, grids.opinion_step
@@ -138,12 +260,15 @@ def test_the_estimates_at_expected_sums_are_true_and_have_the_exact_variance(
     def steps(number: float) -> int:
         return round(COPIES * number)
 
-    weights = [steps(sum(w for w, *_ in partners) / ws), steps(sum(w * w + a for w, *_ in partners) / ws**2)]
+    weights = [
+        steps(sum(w - 1 for w, *_ in partners) / ws),
+        steps(sum((w - 1) ** 2 + a for w, *_ in partners) / ws**2),
+    ]
     opinions = [
         steps(sum(o for _, o in present) / os),
-        steps(sum(w for w, _ in present) / ws),
-        steps(sum(w * w + a for w, _ in present) / ws**2),
-        steps(sum(w * o for w, o in present) / ws / os),
+        steps(sum(w - 1 for w, _ in present) / ws),
+        steps(sum((w - 1) ** 2 + a for w, _ in present) / ws**2),
+        steps(sum((w - 1) * o for w, o in present) / ws / os),
     ]
     outcome = vote.outcome(
         [Tally(COPIES * len(partners), np.array(weights)), Tally(COPIES * len(present), np.array([opinions]))]
@@ -190,8 +315,9 @@ def test_weights_collected_for_each_candidate_are_averaged() -> None:
     vote = make_vote(candidates=("a", "b"), weight_collection="per_candidate", epsilon=1.0)
     grids = LaplaceGrids(vote.parameters)
     one = round(1 / grids.weight_step)
-    opinions = Tally(10, np.array([[0, 20 * one, 40 * one**2, 0]]))
-    rounds = [Tally(10, np.array([total * one, 40 * one**2])) for total in (16, 24)]
+    opinions = Tally(10, np.array([[0, 10 * one, 40 * one**2, 0]]))
+    # Ten partners hold 10 at the least: reports say what is above.
+    rounds = [Tally(10, np.array([(total - 10) * one, 40 * one**2])) for total in (16, 24)]
     outcome = vote.outcome([rounds[0], opinions, rounds[1], opinions])
     noise = grids.weight.noise_variance * grids.weight_step**2
     assert outcome.total_weight.value == 20.0

@@ -6,7 +6,12 @@ from typing import Any, cast
 import msgspec
 import pytest
 from psephos.protocol.dpwevote import Parameters
+from psephos.protocol.dpwevote.parameters import MIN_LAPLACE_EPSILON
 from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.mechanisms import MIN_EPSILON
+
+# As the manual says: where weights are private.
+MAX_GROUPS = 100
 
 
 def parameters(**given: Any) -> Parameters:
@@ -27,22 +32,30 @@ def as_tuple(value: Any) -> Any:
 REFUSALS: list[tuple[str, dict[str, Any]]] = [
     ("candidates", {"candidates": []}),
     ("candidates", {"candidates": ["a", "b", "a"]}),
-    ("candidates", {"candidates": [str(number) for number in range(10_001)]}),
+    ("candidates", {"candidates": [str(number) for number in range(1_001)]}),
+    ("candidates", {"candidates": ["a" * 129]}),
     ("candidates", {"candidates": [""]}),
     ("candidates", {"candidates": [" a"]}),
     ("candidates", {"candidates": ["a "]}),
     ("candidates", {"candidates": ["a\nb"]}),
     ("candidates", {"candidates": ["partner"]}),
     ("candidates", {"candidates": ["weight"]}),
+    ("candidates", {"candidates": ["quota"]}),
+    ("candidates", {"candidates": ["total weight"]}),
     ("weights", {"weights": []}),
     ("weights", {"weights": [1.0, 1.0]}),
     ("weights", {"weights": [2.0, 1.0]}),
     ("weights", {"weights": [0.0, 1.0]}),
     ("weights", {"weights": [-1.0, 1.0]}),
     ("weights", {"weights": [1.0, math.inf]}),
+    ("weights", {"weights": [math.nextafter(1e-9, 0), 1.0]}),
+    ("weights", {"weights": [1.0, math.nextafter(1e15, math.inf)]}),
     ("weights", {"weights": [1.0, math.nan]}),
     ("weights", {"weights": [math.nan], "public_weights": True}),
     ("weights", {"weights": [float(number) for number in range(1, 1002)]}),
+    ("weights", {"weights": [float(number) for number in range(1, 1002)], "public_weights": True}),
+    ("weights", {"weights": [float(number) for number in range(1, MAX_GROUPS + 2)]}),
+    ("weights", {"weights": [float(number) for number in range(1, MAX_GROUPS + 2)], "variant": "laplace"}),
     ("weights", {"weights": [1.0]}),
     ("weights", {"groups": [[1.0, 2.0, 3.0]]}),
     ("groups", {"groups": [[1.0], [2.0]]}),
@@ -56,6 +69,13 @@ REFUSALS: list[tuple[str, dict[str, Any]]] = [
     ("epsilon", {"epsilon": math.nan}),
     ("epsilon", {"epsilon": 1e-10}),
     ("epsilon", {"epsilon": 30.5}),
+    ("epsilon", {"epsilon": 0.99 * MIN_EPSILON}),
+    ("epsilon_weight", {"epsilon": 1.5 * MIN_EPSILON, "epsilon_opinion": 1.0}),
+    ("epsilon_opinion", {"epsilon": 1.5 * MIN_EPSILON, "epsilon_weight": 1.0}),
+    ("epsilon_weight", {"epsilon_weight": 0.99 * MIN_LAPLACE_EPSILON, "variant": "laplace"}),
+    ("epsilon_opinion", {"epsilon_opinion": 0.99 * MIN_LAPLACE_EPSILON, "variant": "laplace"}),
+    ("epsilon_opinion", {"epsilon": 1.99 * MIN_LAPLACE_EPSILON, "variant": "laplace"}),
+    ("epsilon_opinion", {"epsilon": 0.99 * MIN_LAPLACE_EPSILON, "variant": "laplace", "public_weights": True}),
     ("epsilon_weight", {"epsilon_weight": 0.0}),
     ("epsilon_weight", {"epsilon_weight": 31.0}),
     ("epsilon_weight", {"epsilon_weight": 0.5, "public_weights": True}),
@@ -87,8 +107,22 @@ def test_what_is_not_allowed_is_refused_by_its_name(field: str, given: dict[str,
     [
         {"candidates": ["b", "a"]},
         {"weights": [0.5, 7.25]},
+        {"weights": [1e-9, 1e15]},
         {"weights": [4.0], "public_weights": True},
-        {"weights": [float(number) for number in range(1, 1001)]},
+        {"candidates": [str(number) for number in range(1_000)]},
+        {"candidates": ["a" * 128, "Ä" * 128]},
+        {"weights": [float(number) for number in range(1, MAX_GROUPS + 1)]},
+        {"weights": [float(number) for number in range(1, MAX_GROUPS + 1)], "variant": "laplace"},
+        {"weights": [float(number) for number in range(1, 1001)], "public_weights": True},
+        {
+            "weights": [float(number) for number in range(1, 1001)],
+            "groups": [[float(10 * ten + one) for one in range(1, 11)] for ten in range(MAX_GROUPS)],
+        },
+        {"epsilon": 2 * MIN_EPSILON},
+        {"epsilon": MIN_EPSILON, "public_weights": True},
+        {"epsilon": MIN_LAPLACE_EPSILON / 10},
+        {"epsilon": 2 * MIN_LAPLACE_EPSILON, "variant": "laplace"},
+        {"epsilon": MIN_LAPLACE_EPSILON, "variant": "laplace", "public_weights": True},
         {"groups": [[1.0], [2.0, 3.0]]},
         {"epsilon": 30.0},
         {"epsilon_weight": 0.0, "public_weights": True},
@@ -156,3 +190,11 @@ def test_an_error_shows_value_and_limit(field: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         Parameters(candidates=("a",), **{field: -2.0})  # pyright: ignore[reportArgumentType]  one of three floats
     assert (caught.value.field, caught.value.value, caught.value.allowed) == (field, -2.0, "in [1e-09, 30]")
+
+
+@pytest.mark.parametrize("field", ["epsilon_weight", "epsilon_opinion"])
+def test_the_baseline_says_which_losses_it_can_hold(field: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        make(variant="laplace", **{field: 1e-4})
+    assert (caught.value.field, caught.value.value) == (field, 1e-4)
+    assert caught.value.allowed == "at least 0.001 in variant 'laplace'"

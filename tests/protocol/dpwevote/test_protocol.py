@@ -1,6 +1,7 @@
 """DPWeVote as a protocol: its phases and what they cost, tables into rows, and the truth beside the estimate."""
 
 import math
+from fractions import Fraction
 from typing import Any, Literal
 
 import msgspec
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from psephos.protocol import SimulatedNoise, Tally, run_population
 from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.dpwevote.laplace import LaplaceGrids
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import DiscreteLaplace, GeneralizedRandomizedResponse
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
@@ -42,10 +44,13 @@ def test_public_weights_are_not_asked_for(variant: Variant) -> None:
 
 
 def test_the_baseline_randomizes_by_laplace_noise() -> None:
-    """Scales (3 − 1)/ε_w = 4 and 1/ε_o = 2, on grids of 128 steps a scale."""
+    """Scales (3 − 1)/ε_w = 4 and 1/ε_o = 2.
+
+    Reports reach 60 scales beyond the values: 242 and 121 in all. In fewer than 2¹⁹ steps, that is 2⁻¹¹ and 2⁻¹² each.
+    """
     weights, opinions = vote(variant="laplace", epsilon=1.0).phases
-    assert weights.mechanism == DiscreteLaplace(128.0, 32, 96)
-    assert opinions.mechanism == DiscreteLaplace(128.0, 0, 64)
+    assert weights.mechanism == DiscreteLaplace(4 * 2.0**11, 0, 2 * 2**11)
+    assert opinions.mechanism == DiscreteLaplace(2 * 2.0**12, 0, 2**12)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -94,7 +99,7 @@ def test_public_weights_are_in_the_public_row() -> None:
 
 def test_rows_of_the_baseline_are_on_the_grid() -> None:
     inputs = vote(variant="laplace", epsilon=1.0).encode(TABLE)
-    assert inputs.private.tolist() == [[96, 64, 0, 2], [32, 0, 0, 0], [64, 64, 64, 1], [64, 0, 64, 1]]
+    assert inputs.private.tolist() == [[4096, 4096, 0, 2], [0, 0, 0, 0], [2048, 4096, 4096, 1], [2048, 0, 4096, 1]]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -208,6 +213,25 @@ def test_almost_no_noise_gives_the_truth(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("public", [True, False])
+@pytest.mark.parametrize("weights", [(1e-9, 1e15), (1e-9, math.nextafter(1e-9, 1)), (math.nextafter(1e15, 0), 1e15)])
+@pytest.mark.parametrize("epsilon", [0.002, 60.0])
+def test_the_least_and_the_greatest_weights_have_finite_estimates(
+    variant: Variant, weights: tuple[float, ...], epsilon: float, *, public: bool
+) -> None:
+    loss: dict[str, Any] = {"epsilon_opinion": epsilon / 2, "epsilon_weight": None if public else epsilon / 2}
+    session = vote(variant=variant, weights=weights, public_weights=public, **loss)
+    table = {"weight": list(weights) * 5, "a": [1, 0] * 5, "b": [0, 1] * 5}
+    outcome = run_population(session, session.encode(table), noise=SimulatedNoise(5, session="s")).outcome
+    numbers: list[float] = [outcome.weight_bias_bound, outcome.total_weight.value, outcome.total_weight.standard_error]
+    for candidate in outcome.candidates:
+        assert 0 <= candidate.error_probability <= 1
+        for estimate in (candidate.support, candidate.quota, candidate.margin):
+            numbers += [estimate.value, estimate.standard_error]
+    assert all(map(math.isfinite, numbers))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_the_outcome_says_what_was_paid(variant: Variant) -> None:
     session = vote(variant=variant, epsilon_weight=0.5, epsilon_opinion=0.25)
     outcome = run_population(session, session.encode(TABLE), noise=SimulatedNoise(5, session="s")).outcome
@@ -217,25 +241,79 @@ def test_the_outcome_says_what_was_paid(variant: Variant) -> None:
 @pytest.mark.parametrize("variant", ["joint", "printed"])
 @pytest.mark.parametrize("public", [True, False])
 @pytest.mark.parametrize("epsilon", [0.3, 0.7, 1.0, 1.5, 2.0, 3.0])
-def test_balanced_reports_are_a_tie(variant: Variant, epsilon: float, *, public: bool) -> None:
+@pytest.mark.parametrize("weights", [(1.0, 2.0, 3.0), (0.1, 0.3, 0.7)])
+def test_balanced_reports_are_a_tie(
+    variant: Variant, weights: tuple[float, ...], epsilon: float, *, public: bool
+) -> None:
     """As many yes as no reports in each group: Σ w(φ̂ − 1/2) is 0, since φ̂(1) + φ̂(0) = 1, and a tie passes (W4).
 
     The last bit of a sum must not decide instead.
     """
     opinions = Tally(6, np.ones((1, 3, 2), dtype=np.int64))
     tallies = [opinions] if public else [Tally(6, np.full(3, 2)), opinions]
-    given: dict[str, Any] = {"variant": variant, "epsilon": epsilon, "public_weights": public}
+    given: dict[str, Any] = {"variant": variant, "epsilon": epsilon, "public_weights": public, "weights": weights}
+    assert vote(("a",), **given).outcome(tallies).candidates[0].margin.value == 0
     assert vote(("a",), **given).outcome(tallies).winners == ("a",)
     assert vote(("a",), **given, passes="more_than").outcome(tallies).winners == ()
 
 
+def winners_near(support: float, passes: str, tallies: list[Tally], **given: Any) -> list[tuple[str, ...]]:
+    """Return who wins where the quota is the float just below this support, the support itself, and the one above."""
+    outcomes = [
+        vote(("a",), quota=quota, passes=passes, **given).outcome(tallies)
+        for quota in (math.nextafter(support, -math.inf), support, math.nextafter(support, math.inf))
+    ]
+    assert {outcome.candidates[0].support.value for outcome in outcomes} == {support}
+    assert outcomes[1].candidates[0].margin.value == 0
+    return [outcome.winners for outcome in outcomes]
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_support_that_equals_a_fixed_quota_passes_only_at_least(variant: Variant) -> None:
-    given: dict[str, Any] = {"variant": variant, "public_weights": True}
-    counts = [[[2, 70], [3, 60], [1, 50]]] if variant == "laplace" else [[[1, 4], [2, 3], [0, 5]]]
-    tallies = [Tally(15, np.array(counts))]
-    support = vote(("a",), **given, quota=1.0).outcome(tallies).candidates[0].support.value
-    assert vote(("a",), **given, quota=support).outcome(tallies).winners == ("a",)
-    assert vote(("a",), **given, quota=support, passes="more_than").outcome(tallies).winners == ()
-    above = math.nextafter(support, math.inf)
-    assert vote(("a",), **given, quota=above).outcome(tallies).winners == ()
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_a_support_that_equals_a_fixed_quota_passes_only_at_least(variant: Variant, epsilon: float) -> None:
+    """φ̂(1) + φ̂(0) = 1, so as much weight of yes as of no, 11 here, is a support of 11 at every ε.
+
+    Laplace noise is on a dyadic grid, so its sums are floats without rounding.
+    """
+    given: dict[str, Any] = {"variant": variant, "public_weights": True, "epsilon": epsilon}
+    if variant == "laplace":
+        step = LaplaceGrids(vote(("a",), **given).parameters).opinion_step
+        counts, support = [[2, 7000], [3, 6000], [1, 5000]], step * (7000 + 2 * 6000 + 3 * 5000)
+    else:
+        counts, support = [[4, 1], [2, 2], [1, 2]], 1.0 * 1 + 2 * 2 + 3 * 2
+    tallies = [Tally(6 if variant == "laplace" else 12, np.array([counts]))]
+    assert winners_near(support, "at_least", tallies, **given) == [("a",), ("a",), ()]
+    assert winners_near(support, "more_than", tallies, **given) == [("a",), (), ()]
+
+
+@pytest.mark.parametrize("variant", ["joint", "printed"])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_a_support_from_private_weights_that_equals_a_fixed_quota_passes_only_at_least(
+    variant: Variant, epsilon: float
+) -> None:
+    """ŵ is affine in the reported weight and leaves the mean weight 2 as it is, at every ε.
+
+    No minus yes is (1, −2, 1) by group, which weighs ŵ(1) − 2ŵ(2) + ŵ(3) = 0; so the support is that of seven yes,
+    2ŵ(1) + 3ŵ(2) + 2ŵ(3) = 14.
+    """
+    counts = np.array([[[3, 2], [1, 3], [3, 2]]])
+    tallies = [Tally(14, counts.sum(axis=(0, 2))), Tally(14, counts)]
+    given: dict[str, Any] = {"variant": variant, "epsilon": epsilon}
+    assert winners_near(14.0, "at_least", tallies, **given) == [("a",), ("a",), ()]
+    assert winners_near(14.0, "more_than", tallies, **given) == [("a",), (), ()]
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 0.7, 1.0, 1.5, 2.0, 3.0])
+def test_a_support_that_no_float_holds_is_compared_without_rounding_it(epsilon: float) -> None:
+    """The quota next to it decides by the exact support Σ w·φ̂ at the channel's own p, and not by its nearest float."""
+    keep = Fraction(GeneralizedRandomizedResponse(epsilon, 2).keep_probability)
+    no, yes = ((Fraction(opinion) - (1 - keep)) / (2 * keep - 1) for opinion in (0, 1))
+    counts = [[1, 4], [2, 3], [0, 5]]
+    exact = sum((w * (n * no + y * yes) for w, (n, y) in enumerate(counts, start=1)), start=Fraction(0))
+    near = float(exact)
+    tallies = [Tally(15, np.array([counts]))]
+    for quota in (math.nextafter(near, -math.inf), near, math.nextafter(near, math.inf)):
+        for passes, expected in (("at_least", exact >= quota), ("more_than", exact > quota)):
+            outcome = vote(("a",), public_weights=True, epsilon=epsilon, quota=quota, passes=passes).outcome(tallies)
+            assert outcome.winners == (("a",) if expected else ())
+            assert outcome.candidates[0].margin.value == float(exact - Fraction(quota))

@@ -2,13 +2,14 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import hypothesis
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 from psephos.protocol.estimators import estimate_counts, project_to_simplex
-from psephos.protocol.estimators.frequencies import inverse_matrix
+from psephos.protocol.estimators.frequencies import debiased_values, inverse_matrix
 from psephos.protocol.mechanisms import MAX_EPSILON, GeneralizedRandomizedResponse
 
 numbers = st.lists(st.floats(min_value=-50, max_value=50), min_size=1, max_size=8)
@@ -21,6 +22,48 @@ def test_the_inverse_undoes_the_channel(epsilon: float, num_choices: int) -> Non
     mechanism = GeneralizedRandomizedResponse(epsilon, num_choices)
     product = np.array(inverse_matrix(mechanism)) @ np.array(mechanism.channel_matrix())
     np.testing.assert_allclose(product, np.eye(num_choices), atol=1e-12 * max(1, 1 / epsilon))
+
+
+def exact_channel(mechanism: GeneralizedRandomizedResponse) -> list[list[Fraction]]:
+    """Return P[report | value] as fractions: p as its float holds it, and all lies alike."""
+    keep, choices = Fraction(mechanism.keep_probability), range(mechanism.num_choices)
+    return [[keep if x == r else (1 - keep) / (mechanism.num_choices - 1) for r in choices] for x in choices]
+
+
+@hypothesis.given(
+    st.floats(min_value=1e-6, max_value=MAX_EPSILON),
+    st.lists(st.floats(min_value=-9, max_value=9) | st.fractions(-9, 9), min_size=2, max_size=6),
+)
+def test_debiased_values_have_exactly_these_expectations(epsilon: float, values: list[float | Fraction]) -> None:
+    mechanism = GeneralizedRandomizedResponse(epsilon, len(values))
+    debiased = debiased_values(mechanism, values)
+    assert all(isinstance(d, Fraction) for d in debiased)
+    channel = exact_channel(mechanism)
+    exact = [Fraction(value) for value in values]
+    assert [sum(c * d for c, d in zip(row, debiased, strict=True)) for row in channel] == exact
+    assert sum(debiased) == sum(exact)
+
+
+def test_hand_worked_debiased_values() -> None:
+    """At p = 1/2 of three, (v − Σv/4)/(1/4) = 4v − Σv; of two at p = 3/4, 3/2 and −1/2 for 1 and 0."""
+    of_weights = debiased_values(GeneralizedRandomizedResponse(math.log(2), 3), (1.0, 2, Fraction(3)))
+    assert list(map(float, of_weights)) == pytest.approx([-2, 2, 6])
+    assert of_weights[1] == 2
+    of_opinions = debiased_values(GeneralizedRandomizedResponse(math.log(3), 2), (0, 1))
+    assert list(map(float, of_opinions)) == pytest.approx([-0.5, 1.5])
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0, MAX_EPSILON])
+def test_debiased_values_are_what_the_inverse_makes_of_them(epsilon: float) -> None:
+    mechanism, values = GeneralizedRandomizedResponse(epsilon, 3), (1.0, 2.5, -7.0)
+    expected = np.array(values) @ np.array(inverse_matrix(mechanism))
+    np.testing.assert_allclose([float(d) for d in debiased_values(mechanism, values)], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("values", [(), (1.0, 2.0), (1.0, 2.0, 3.0, 4.0)])
+def test_a_wrong_number_of_values_is_not_debiased(values: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match=f"expected 3 values, got {len(values)}"):
+        debiased_values(GeneralizedRandomizedResponse(1.0, 3), values)
 
 
 def test_hand_worked_counts() -> None:

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 import hypothesis
 import pytest
@@ -20,7 +21,7 @@ def all_counts(channel: Sequence[Sequence[float]], values: Sequence[int]) -> Ite
         yield chance, [reports.count(report) for report in range(num_reports)]
 
 
-def krr_estimator(epsilon: float, contributions: Sequence[float]) -> LinearEstimator:
+def krr_estimator(epsilon: float, contributions: Sequence[Fraction | float]) -> LinearEstimator:
     mechanism = GeneralizedRandomizedResponse(epsilon, len(contributions))
     return LinearEstimator(contributions, mechanism.channel_matrix(), inverse_matrix(mechanism))
 
@@ -36,12 +37,63 @@ def test_mean_and_variance_over_all_reports_are_the_stated_ones(
 ) -> None:
     estimator = krr_estimator(epsilon, contributions)
     values = data.draw(st.lists(st.integers(0, len(contributions) - 1), min_size=1, max_size=4))
-    outcomes = [(chance, estimator.estimate(counts).value) for chance, counts in all_counts(estimator.channel, values)]
+    outcomes = [(chance, float(estimator.total(counts))) for chance, counts in all_counts(estimator.channel, values)]
     mean = math.fsum(chance * value for chance, value in outcomes)
     variance = math.fsum(chance * (value - mean) ** 2 for chance, value in outcomes)
     assert math.fsum(chance for chance, _ in outcomes) == pytest.approx(1)
     assert mean == pytest.approx(math.fsum(map(estimator.expectation, values)), rel=1e-9, abs=1e-9)
     assert variance == pytest.approx(math.fsum(map(estimator.variance, values)), rel=1e-9, abs=1e-9)
+
+
+@hypothesis.given(
+    st.lists(st.floats(min_value=-9, max_value=9) | st.fractions(-9, 9), min_size=3, max_size=3),
+    st.lists(st.integers(0, 10**9), min_size=3, max_size=3),
+)
+def test_a_total_is_exact_and_an_estimate_is_its_nearest_float(
+    contributions: list[Fraction | float], counts: list[int]
+) -> None:
+    estimator = krr_estimator(1.0, contributions)
+    total = estimator.total(counts)
+    assert isinstance(total, Fraction)
+    assert total == sum(Fraction(d) * n for d, n in zip(contributions, counts, strict=True))
+    estimate = estimator.estimate(counts)
+    assert estimate.value == float(total)
+    assert estimate.standard_error == math.sqrt(estimator.total_variance(counts))
+
+
+def test_a_total_of_thirds_and_tenths_cancels_exactly() -> None:
+    """0.1 + 0.2 − 0.3 is not 0 for the floats of these names, and is for the fractions."""
+    assert krr_estimator(1.0, (Fraction(1, 10), Fraction(2, 10), Fraction(-3, 10))).total([1, 1, 1]) == 0
+    assert krr_estimator(1.0, (0.1, 0.2, -0.3)).total([1, 1, 1]) == Fraction(0.1) + Fraction(0.2) - Fraction(0.3) > 0
+    assert krr_estimator(1.0, (Fraction(1, 3), Fraction(-2, 3), 0.0)).total([2 * 10**15, 10**15, 7]) == 0
+
+
+@hypothesis.settings(max_examples=30, deadline=None)
+@hypothesis.given(
+    st.floats(min_value=0.5, max_value=3),
+    st.lists(st.fractions(-9, 9, max_denominator=20), min_size=3, max_size=3),
+    st.lists(st.integers(0, 2), min_size=1, max_size=4),
+)
+def test_fractions_are_estimated_like_their_floats(epsilon: float, exact: list[Fraction], values: list[int]) -> None:
+    of_fractions, of_floats = krr_estimator(epsilon, exact), krr_estimator(epsilon, [float(d) for d in exact])
+    counts = [values.count(value) for value in range(3)]
+    for value in range(3):
+        assert of_fractions.expectation(value) == of_floats.expectation(value)
+        assert of_fractions.variance(value) == of_floats.variance(value)
+    assert of_fractions.total_variance(counts) == of_floats.total_variance(counts)
+    assert float(of_fractions.total(counts)) == pytest.approx(float(of_floats.total(counts)), abs=1e-12)
+
+
+def test_the_total_variance_without_its_bounds_has_the_exact_variance_as_its_mean() -> None:
+    """Brute force over four reports, beside so many others that no bound is near."""
+    estimator = krr_estimator(math.log(2), (1.0, 5.0, -2.0))
+    values, others = (0, 1, 1, 2), [60, 50, 40]
+    of_others = estimator.total_variance(others)
+    mean = math.fsum(
+        chance * (estimator.total_variance([n + more for n, more in zip(counts, others, strict=True)]) - of_others)
+        for chance, counts in all_counts(estimator.channel, values)
+    )
+    assert mean == pytest.approx(math.fsum(map(estimator.variance, values)), rel=1e-9)
 
 
 def test_the_standard_error_at_the_expected_counts_is_the_exact_one() -> None:
@@ -117,3 +169,5 @@ def test_shapes_that_do_not_fit_are_refused(
 def test_counts_of_another_length_are_refused() -> None:
     with pytest.raises(ValueError, match="zip"):
         krr_estimator(1.0, (1.0, 5.0)).estimate([1, 2, 3])
+    with pytest.raises(ValueError, match="zip"):
+        krr_estimator(1.0, (1.0, 5.0)).total([1])

@@ -35,7 +35,7 @@ def test_the_law_sums_to_one_and_has_the_stated_variance(scale: float) -> None:
     assert variance == pytest.approx(mechanism.noise_variance, rel=1e-12)
 
 
-@pytest.mark.parametrize("scale", [128.0, 1e3, 1e6, 2.0**39])
+@pytest.mark.parametrize("scale", [128.0, 1e3, 1e6, 3.3e8, 7e11, 2.0**39])
 def test_the_variance_approaches_the_continuous_one(scale: float) -> None:
     """2a/(1 − a)² = 2s² − 1/6 + O(1/s²), a factor of 1 − 1/(12 s²)."""
     assert DiscreteLaplace(scale, 0, 1).noise_variance == pytest.approx(2 * scale**2 - 1 / 6, rel=1e-9)

@@ -1,0 +1,45 @@
+"""Elementary functions: rounded correctly, so that every processor has the same bits."""
+
+import decimal
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from psephos.protocol.elementary import erfc, exp, power_of_two_above, power_of_two_below
+
+
+@given(st.floats(-700, 700))
+@example(0.0)
+@example(-1e-300)
+def test_the_exponential_is_the_float_nearest_to_it(x: float) -> None:
+    exact = Fraction(decimal.Context(prec=80).exp(decimal.Decimal(x)))
+    nearest = exp(x)
+    for other in (math.nextafter(nearest, 0), math.nextafter(nearest, math.inf)):
+        assert abs(Fraction(nearest) - exact) <= abs(Fraction(other) - exact)
+
+
+@given(st.floats(-30, 26))
+def test_the_error_function_is_that_of_the_standard_library(x: float) -> None:
+    assert erfc(x) == pytest.approx(math.erfc(x), rel=1e-13)
+
+
+def test_the_error_function_at_its_ends() -> None:
+    """erfc(1) by its published digits; where it is below the least float it is 0."""
+    assert erfc(0.0) == 1.0
+    assert erfc(1.0) == 0.15729920705028513
+    assert (erfc(28.0), erfc(-28.0)) == (0.0, 2.0)
+    assert erfc(27.2) > 0
+
+
+@given(st.floats(min_value=1e-300, max_value=1e300))
+@example(1.0)
+@example(2.0**-40)
+@example(math.nextafter(2.0**60, 0))
+@example(math.nextafter(2.0**60, math.inf))
+def test_powers_of_two_are_the_nearest_on_either_side(x: float) -> None:
+    below, above = power_of_two_below(x), power_of_two_above(x)
+    assert math.frexp(below)[0] == math.frexp(above)[0] == 0.5
+    assert below <= x <= above
+    assert above == (below if x == below else 2 * below)
