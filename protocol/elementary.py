@@ -10,7 +10,7 @@ import decimal
 import functools
 import math
 
-__all__ = ["erfc", "exp", "expm1", "power_of_two_above", "power_of_two_below"]
+__all__ = ["erfc", "exp", "expm1", "power_of_two_above", "power_of_two_below", "square"]
 
 # Twice the digits of a float, so that rounding to a float is the only rounding that counts.
 _DIGITS = 34
@@ -53,13 +53,18 @@ def erfc(x: float) -> float:
 
 def power_of_two_below(x: float) -> float:
     """Return the greatest power of two that is at most `x` > 0."""
-    return 2.0 ** (math.frexp(x)[1] - 1)
+    return math.ldexp(1.0, math.frexp(x)[1] - 1)
 
 
 def power_of_two_above(x: float) -> float:
     """Return the least power of two that is at least `x` > 0."""
     below = power_of_two_below(x)
     return below if below == x else 2 * below
+
+
+def square(x: float) -> float:
+    """Return x·x; `x ** 2` asks the C library's `pow`."""
+    return x * x
 
 
 def _square_root_of_pi() -> decimal.Decimal:

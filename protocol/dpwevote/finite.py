@@ -19,6 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..arrays import IntArray
+from ..elementary import square
 from ..estimators import Estimate, LinearEstimator, estimate_counts, project_to_simplex
 from ..estimators.frequencies import debiased_values, inverse_matrix
 from ..mechanisms import GeneralizedRandomizedResponse
@@ -153,7 +154,7 @@ class FiniteEstimates:
         total, variance = _add_up(self._estimators(weights, held_against), self._strata(counts))
         if any(absent) and self._fraction:
             total -= self._fraction * self._total_weight.total(absent)
-            variance += float(self._fraction) ** 2 * self._total_weight.total_variance(absent)
+            variance += square(self._parameters.fraction) * self._total_weight.total_variance(absent)
         return Estimate(float(total - self._fixed_quota), math.sqrt(variance))
 
     @functools.cached_property

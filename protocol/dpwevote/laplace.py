@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from ..arrays import IntArray, exact_column_sums
-from ..elementary import power_of_two_above
+from ..elementary import power_of_two_above, square
 from ..estimators import Estimate
 from ..mechanisms import CLAMP_IN_SCALES, DiscreteLaplace
 from ..phases import Phase
@@ -171,7 +171,7 @@ class LaplaceEstimates:
         self._fixed_quota = Fraction(parameters.quota or 0)
         self._least = Fraction(parameters.weights[0])
         self._opinion_step = Fraction(self._grids.opinion_step)
-        self._opinion_noise = self._grids.opinion.noise_variance * self._grids.opinion_step**2
+        self._opinion_noise = self._grids.opinion.noise_variance * square(self._grids.opinion_step)
 
     @functools.cached_property
     def _weight_step(self) -> Fraction:
@@ -179,7 +179,7 @@ class LaplaceEstimates:
 
     @functools.cached_property
     def _weight_noise(self) -> float:
-        return self._grids.weight.noise_variance * self._grids.weight_step**2
+        return self._grids.weight.noise_variance * square(self._grids.weight_step)
 
     def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         """Return quota and total weight from one weights phase, or the average of several."""
@@ -214,7 +214,7 @@ class LaplaceEstimates:
         )
         margin = support - self._fraction * self._total_weight(weights) - self._fixed_quota
         num_absent = weights.num_reports - num_reports
-        of_absent = float(self._fraction) ** 2 * num_absent * self._weight_noise
+        of_absent = square(self._parameters.fraction) * num_absent * self._weight_noise
         own, held = (
             self._variance(num_reports, float(yes), float(squares), fraction=fraction)
             for fraction in (0.0, self._parameters.fraction)
@@ -227,7 +227,7 @@ class LaplaceEstimates:
         of_weight = list(zip((Fraction(weight) for weight in self._parameters.weights), table, strict=True))
         support = self._opinion_step * sum((weight * yes for weight, (_, yes) in of_weight), start=Fraction(0))
         margin = support - self._fraction * total_weight - self._fixed_quota
-        squares = math.fsum(float(weight) ** 2 * number for weight, (number, _) in of_weight)
+        squares = math.fsum(square(float(weight)) * number for weight, (number, _) in of_weight)
         error = math.sqrt(self._opinion_noise * squares)
         return Estimate(float(support), error), Estimate(float(margin), error)
 
@@ -242,7 +242,9 @@ class LaplaceEstimates:
         """
         weight_noise, opinion_noise = self._weight_noise, self._opinion_noise
         least, greatest = self._parameters.weights[0], self._parameters.weights[-1]
-        squares = min(max(squared - num_reports * weight_noise, num_reports * least**2), num_reports * greatest**2)
+        squares = min(
+            max(squared - num_reports * weight_noise, num_reports * square(least)), num_reports * square(greatest)
+        )
         yes = min(max(yes, 0.0), float(num_reports))
-        spread = yes * (1 - 2 * fraction) + num_reports * fraction**2
+        spread = yes * (1 - 2 * fraction) + num_reports * square(fraction)
         return opinion_noise * squares + weight_noise * spread + num_reports * weight_noise * opinion_noise

@@ -4,7 +4,7 @@ import math
 
 import msgspec
 
-from ..elementary import erfc
+from ..elementary import erfc, square
 
 __all__ = ["Estimate", "probability_of_other_sign"]
 
@@ -23,7 +23,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
     def __add__(self, other: "Estimate") -> "Estimate":
         """Return the sum of two independent estimates."""
-        return Estimate(self.value + other.value, math.hypot(self.standard_error, other.standard_error))
+        return Estimate(self.value + other.value, math.sqrt(square(self.standard_error) + square(other.standard_error)))
 
 
 def probability_of_other_sign(margin: Estimate, *, positive: bool) -> float:

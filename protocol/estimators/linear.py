@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from ..elementary import square
 from .estimate import Estimate
 
 __all__ = ["LinearEstimator"]
@@ -50,7 +51,7 @@ class LinearEstimator:
         """Return Var[d(r) | value]."""
         mean = self.expectation(value)
         row = self.channel[value]
-        return math.fsum(chance * (float(d) - mean) ** 2 for chance, d in zip(row, self.contributions, strict=True))
+        return math.fsum(chance * square(float(d) - mean) for chance, d in zip(row, self.contributions, strict=True))
 
     def total(self, counts: Sequence[int]) -> Fraction:
         """Return the estimate's value exactly, so that a tie is a tie.

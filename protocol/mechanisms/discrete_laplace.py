@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from ..arrays import FloatArray, IntArray
-from ..elementary import exp, expm1, power_of_two_below
+from ..elementary import exp, expm1, power_of_two_below, square
 from ..errors import ConfigurationError
 from ..privacy import events
 from .mechanism import Mechanism, check_batch
@@ -90,7 +90,7 @@ class DiscreteLaplace(Mechanism):
     @property
     def noise_variance(self) -> float:
         """Var[x] = 2a/(1 − a)², in squared grid steps."""
-        return 2 * exp(-1 / self.scale) / expm1(-1 / self.scale) ** 2
+        return 2 * exp(-1 / self.scale) / square(expm1(-1 / self.scale))
 
     def noise_probability(self, noise: int) -> float:
         """Return P[x = noise], before clamping."""
