@@ -38,6 +38,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         parameters: the protocol's own.
         parties: a CSV file's path, a table for the protocol's generator, or the parties themselves, a table each. In a
             file the key is the plural of the protocol's client role (partners, voters), and a path is relative to it.
+        made_up: nobody real stands behind the parties, so the truth may be shown beside the estimates; generated
+            parties always are.
         transport: "memory", "tcp" or another that is registered; "array" for no agents at all.
         noise: "simulated" (from the seed) or "secure" (as in a deployment; not for arrays).
         seed: of the simulated noise; without one, every run draws another.
@@ -55,6 +57,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     trust: str = ""
     parameters: dict[str, Any] = {}
     parties: str | dict[str, Any] | list[dict[str, Any]] = {}
+    made_up: bool = False
     transport: str = "memory"
     noise: Literal["simulated", "secure"] = "simulated"
     seed: int | None = None
@@ -104,12 +107,14 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
     word = f"{protocol.client_role}s"
     _name_parties(tables, word, folder=path.parent)
     parameters = tables.get("parameters")
-    if {word, "parties"} & chosen.keys() and isinstance(parameters, dict):
-        tables["parameters"] = {
-            name: value
-            for name, value in cast("Tables", parameters).items()
-            if name not in protocol.parameters_of_table
-        }
+    if {word, "parties"} & chosen.keys():  # other parties: what the scenario says of its own no longer holds
+        tables.pop("made_up", None)
+        if isinstance(parameters, dict):
+            tables["parameters"] = {
+                name: value
+                for name, value in cast("Tables", parameters).items()
+                if name not in protocol.parameters_of_table
+            }
     if chosen.get("noise") == "secure":
         tables.pop("seed", None)  # the scenario's own; one that is set beside it is refused
     own, of_protocol = Scenario.__struct_fields__, protocol.parameters_type.__struct_fields__

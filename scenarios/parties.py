@@ -28,17 +28,14 @@ class PartiesTable:
         table: the other columns.
         lines: where each party stands in its file; empty where there is none.
         source: what to call that in errors.
+        is_generated: whether a generator made them up.
     """
 
     names: Sequence[str]
     table: Mapping[str, Entries]
     lines: Sequence[int] = ()
     source: str = ""
-
-    @property
-    def is_file(self) -> bool:
-        """Whether the parties were read from a file, and may be real."""
-        return bool(self.lines)
+    is_generated: bool = False
 
     def locate(self, encode: Callable[[Mapping[str, Entries]], Inputs]) -> Inputs:
         """Return `encode(table)`, its errors naming the line of the file rather than the row.
@@ -82,7 +79,7 @@ def read_parties(
             return _read_file(Path(parties), role)
         case Mapping():
             count, table = generate(protocol, parties, parameters=parameters)
-            return PartiesTable([f"{role}-{number}" for number in range(1, count + 1)], table)
+            return PartiesTable([f"{role}-{number}" for number in range(1, count + 1)], table, is_generated=True)
         case _:
             return _from_rows(parties, role)
 

@@ -27,8 +27,7 @@ class Resolved(msgspec.Struct, kw_only=True):
         inputs: their rows.
         rules: by phase.
         default_rules: for the other phases.
-        are_parties_made_up: whether they stand in the scenario or were generated, so that showing the truth beside
-            the estimates reveals nobody.
+        may_show_truth: whether the truth may stand beside the estimates: in a simulation of nobody real.
         record: whether seed, private inputs and views are kept as well.
     """
 
@@ -38,7 +37,7 @@ class Resolved(msgspec.Struct, kw_only=True):
     inputs: Inputs
     rules: Mapping[str, PhaseRules]
     default_rules: PhaseRules
-    are_parties_made_up: bool
+    may_show_truth: bool
     record: bool
 
 
@@ -72,7 +71,7 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         inputs=parties.locate(protocol.encode),
         rules=rules,
         default_rules=default_rules,
-        are_parties_made_up=not parties.is_file,
+        may_show_truth=scenario.noise == "simulated" and (scenario.made_up or parties.is_generated),
         record=record,
     )
 

@@ -122,7 +122,7 @@ def run_in_folder(
     with open_event_log(folder.events) as log:
         record = run_session(resolved, seed=seed, log=log, listener=listener, on_progress=on_progress)
     seconds = time.perf_counter() - started
-    truth = protocol.truth(resolved.inputs) if resolved.are_parties_made_up else None
+    truth = protocol.truth(resolved.inputs) if resolved.may_show_truth else None
     result = result_of(resolved, record, truth=truth)
     folder.write_json("result.json", result)
     folder.write_ledger(record.entries)

@@ -47,7 +47,7 @@ def test_the_shipped_scenarios_resolve() -> None:
         "total weight": 345.0,
         "quota": 255.0,
     }
-    assert council.are_parties_made_up
+    assert council.may_show_truth
 
 
 def test_defaults_are_those_that_the_scenario_states(ballot: str) -> None:
@@ -76,6 +76,7 @@ SCENARIO_KEYS: dict[str, tuple[str, object]] = {
     "noise": ("secure", "secure"),
     "seed": ("17", 17),
     "round": ("2", 2),
+    "made_up": ("true", True),
     "budget": ("4.5", 4.5),
     "deadline_seconds": ("7", 7.0),
     "quorum": ("3", 3),
@@ -171,7 +172,7 @@ def test_a_file_of_partners_brings_its_own_candidates(ballot: str, write: Write,
     resolved = resolve(load_scenario(ballot, [f"{word}={table}"]))
     assert resolved.protocol.parameters.candidates == ("third",)
     assert list(resolved.names) == ["ann", "bob"]
-    assert not resolved.are_parties_made_up
+    assert not resolved.may_show_truth
 
 
 def test_a_file_that_a_scenario_names_is_found_beside_the_scenario(

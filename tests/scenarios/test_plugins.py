@@ -23,6 +23,7 @@ from psephos.scenarios.plugins import (
 SCENARIO = """
 protocol = "bounded-total"
 transport = "wire"
+made_up = true
 seed = 4
 surveyors = [{ surveyor = "ann", value = 5 }, { surveyor = "bob", value = 8 }]
 """

@@ -74,6 +74,21 @@ def test_the_truth_of_made_up_parties_is_shown(tmp_path: Path) -> None:
     assert finished.seconds > 0
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["noise=secure"],  # as in a deployment, which shows nothing of anybody
+        ["made_up=false"],
+        ["partners=[{partner = 'ann', weight = 3, m = 1}]", "quota=2"],  # other people than the scenario speaks of
+    ],
+)
+def test_the_truth_of_people_who_may_be_real_is_not_shown(tmp_path: Path, settings: list[str]) -> None:
+    folder = RunFolder(tmp_path / "out")
+    finished = run_in_folder(resolve(load_scenario("eu-council", settings)), folder, pictures=False)
+    assert finished.truth is None
+    assert "truth" not in json.loads((folder.path / "result.json").read_bytes())
+
+
 def test_the_truth_of_a_file_is_not(tmp_path: Path, write: Callable[[str, str], Path]) -> None:
     table = write("mine.csv", "partner,weight,m\nann,1,1\nbob,3,0\n")
     folder = RunFolder(tmp_path / "out")
