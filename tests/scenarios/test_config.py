@@ -113,7 +113,7 @@ def test_every_key_of_a_scenario_can_be_set(ballot: str, key: str) -> None:
 @pytest.mark.parametrize("key", list(SCENARIO_KEYS))
 def test_every_key_of_a_scenario_can_be_written(write: Write, key: str) -> None:
     text, value = SCENARIO_KEYS[key]
-    written = text if text[0] in "0123456789{'" else f"'{text}'"
+    written = text if text[0] in "0123456789{'" or text in {"true", "false"} else f"'{text}'"
     keys = {"protocol": "'dpwevote'", "parties": "{count = 6}", key: written}
     path = write("written.toml", "".join(f"{name} = {given}\n" for name, given in keys.items()))
     assert getattr(load_scenario(str(path)), key) == value
