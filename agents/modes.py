@@ -3,6 +3,7 @@
 import dataclasses
 from typing import TypeAlias
 
+from ..protocol.errors import ConfigurationError
 from ..protocol.randomness import SimulatedNoise
 from ..protocol.roles import SessionKind
 from .noise import SecureNoise
@@ -19,6 +20,10 @@ class Simulation:
         noise: addressed noise for that session.
         record_views: keep what each party sees, private inputs included.
 
+    Raises:
+        TypeError: the noise is of another type.
+        ConfigurationError: it is another session's.
+
     Privacy:
         None: whoever knows the seed can take the noise off.
     """
@@ -26,6 +31,12 @@ class Simulation:
     session: str
     noise: SimulatedNoise
     record_views: bool = False
+
+    def __post_init__(self) -> None:
+        if type(self.noise) is not SimulatedNoise:
+            raise TypeError(f"a simulation draws simulated noise, got {type(self.noise).__name__}")
+        if self.noise.session != self.session:  # two votes would share their noise
+            raise ConfigurationError(field="noise", value=self.noise.session, allowed=f"of session {self.session!r}")
 
     @property
     def kind(self) -> SessionKind:

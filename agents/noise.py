@@ -27,14 +27,21 @@ class SecureNoise:
     Args:
         samplers: for mechanisms of third parties: their type → a function that makes an exact sampler of one. It must
             draw from operating-system entropy.
+
+    Raises:
+        ConfigurationError: one of ours would be replaced.
     """
 
     def __init__(self, samplers: Mapping[type[Mechanism], Callable[[Any], Sampler]] | None = None) -> None:
-        self._makers: dict[type[Mechanism], Callable[[Any], Sampler]] = {
+        built_in: dict[type[Mechanism], Callable[[Any], Sampler]] = {
             GeneralizedRandomizedResponse: _randomized_response,
             DiscreteLaplace: _discrete_laplace,
-            **(samplers or {}),
         }
+        if taken := [kind.__name__ for kind in samplers or {} if kind in built_in]:
+            raise ConfigurationError(
+                field="samplers", value=taken[0], allowed="for mechanisms without a sampler of ours"
+            )
+        self._makers = {**built_in, **(samplers or {})}
         self._samplers: dict[Mechanism, Sampler] = {}
 
     @property
@@ -55,6 +62,14 @@ class SecureNoise:
         low, high = mechanism.value_range
         if not all(low <= value <= high for value in values):
             raise ValueError(f"values must be in [{low}, {high}]")  # they are private: not shown
+        sampler = self._sampler(mechanism)
+        return [sampler(value) for value in values]
+
+    def check(self, mechanism: Mechanism) -> None:
+        """Make the mechanism's sampler. See `NoiseSource.check`."""
+        self._sampler(mechanism)
+
+    def _sampler(self, mechanism: Mechanism) -> Sampler:
         sampler = self._samplers.get(mechanism)
         if sampler is None:
             maker = self._makers.get(type(mechanism))
@@ -63,7 +78,7 @@ class SecureNoise:
                 allowed = f"one with an exact sampler ({known}, or given to SecureNoise)"
                 raise ConfigurationError(field="mechanism", value=type(mechanism).__name__, allowed=allowed)
             sampler = self._samplers[mechanism] = maker(mechanism)
-        return [sampler(value) for value in values]
+        return sampler
 
 
 def _opendp() -> Any:

@@ -59,7 +59,7 @@ class Server:
         self._session = mode.session
         self._log = log
         self._listener = listener
-        self._greeting: dict[Channel, float] = {}  # connections that have yet to say Hello, and since when
+        self._greeting: dict[int, tuple[Channel, float]] = {}  # connections that have yet to say Hello, and since when
         self._readers = 0
         self._all_gone: trio.Event | None = None
         self._machine = ServerMachine(
@@ -155,7 +155,7 @@ class Server:
 
     async def _greet(self, channel: Channel) -> tuple[str, list[bytes]] | None:
         """Return the party that a channel's first message admits, and everything received; None if it does not."""
-        self._greeting[channel] = trio.current_time()
+        self._greeting[id(channel)] = channel, trio.current_time()
         try:
             payloads = await channel.receive()
             hello = decode(payloads[0], sender=channel.peer)
@@ -170,7 +170,7 @@ class Server:
         else:
             return hello.party, payloads
         finally:
-            self._greeting.pop(channel, None)
+            self._greeting.pop(id(channel), None)
         return None
 
     async def _close_silent(self) -> None:
@@ -178,8 +178,9 @@ class Server:
         while True:
             await trio.sleep(_HELLO_SECONDS / 4)
             too_old = trio.current_time() - _HELLO_SECONDS
-            for channel in [channel for channel, since in self._greeting.items() if since <= too_old]:
-                await channel.aclose()
+            for channel, since in list(self._greeting.values()):
+                if since <= too_old:
+                    channel.close()
 
     async def _refuse(self, channel: Channel, error: RemoteProtocolError) -> None:
         abort = Abort.because(error)  # whose reason is short, whatever a stranger sent

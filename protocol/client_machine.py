@@ -5,6 +5,7 @@ given to it, and it asks that source for each report once, after the loss was ch
 the same bytes again, since a second draw would let an averaging attack in.
 """
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ import msgspec
 
 from .effects import Charged, Effect, Fail, Finish, Send
 from .errors import (
+    ConfigurationError,
     LocalProtocolError,
     MalformedMessageError,
     PrivacyError,
@@ -24,7 +26,7 @@ from .errors import (
 )
 from .messages import PROTOCOL_VERSION, Abort, Hello, Message, Release, Report, Request, Welcome, decode_payload
 from .phases import PhasedProtocol
-from .privacy import Ledger
+from .privacy import Ledger, Reservation
 from .randomness import NoiseSource
 from .roles import Side, check_party_name
 from .states import CONVERSATION, Move, State
@@ -52,12 +54,14 @@ class ClientMachine:
         view: records what the party sees; simulations only.
 
     Raises:
-        ConfigurationError: the party's name cannot name a party.
+        ConfigurationError: the party's name cannot name a party, the noise source cannot sample a mechanism, or the
+            view is of another kind than the noise.
         ValueError: a value is out of its mechanism's range.
+        TypeError: a value is no integer.
 
     Privacy:
         Whatever the server sends, no more than the losses of `protocol` is ever charged or drawn, and nothing before
-        the ledger has room for all of it.
+        the ledger has reserved room for all of it.
     """
 
     __slots__ = (
@@ -68,6 +72,7 @@ class ClientMachine:
         "_protocol",
         "_report",
         "_reported_phases",
+        "_reservation",
         "_row",
         "_server",
         "_session",
@@ -91,16 +96,21 @@ class ClientMachine:
         self._protocol = protocol
         self._party = check_party_name(party)
         self._place = place
-        self._row = tuple(row)
+        # Integers and nothing else: a float would leave with its low bits in clear, and numpy's own do not encode.
+        self._row = tuple(map(operator.index, row))
         self._session = session
         self._noise = noise
         self._ledger = ledger
         self._server = server
         self._view = view
+        if view is not None and view.kind is not noise.kind:
+            raise ConfigurationError(field="view", value=view.kind.value, allowed=f"of a {noise.kind.value}")
+        self._reservation: Reservation | None = None
         self._state = State.NEW
         self._reported_phases = 0
         self._report: Report | None = None
         for phase in protocol.phases:
+            noise.check(phase.mechanism)
             low, high = phase.mechanism.value_range
             values = self._row[phase.columns]
             if len(values) != phase.num_values or not all(low <= value <= high for value in values):
@@ -185,7 +195,7 @@ class ClientMachine:
             reason = f"{self._server}'s parameters are not those agreed to: {self._difference(message.parameters)}"
             return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
         try:
-            self._ledger.check(self._protocol.losses)
+            self._reservation = self._ledger.reserve(self._protocol.losses)
         except PrivacyError as error:
             return self._leave(error)
         self._move(Move.WELCOME)
@@ -199,14 +209,13 @@ class ClientMachine:
             return self._blame(self._unexpected(message))
         if message.phase >= len(self._protocol.phases):
             return self._blame(self._unexpected(message))
+        if self._reservation is None:
+            raise LocalProtocolError("a phase was asked before room was reserved", role="client")
         phase = self._protocol.phases[message.phase]
-        try:
-            self._ledger.check(phase.losses)
-        except PrivacyError as error:  # the ledger is shared with a session that has spent in the meantime
-            return self._leave(error)
         self._move(Move.REQUEST)
+        charge = self._reservation.charge
         effects: list[Effect] = [
-            Charged(self._ledger.charge(loss, session=self._session, phase=phase.name)) for loss in phase.losses
+            Charged(charge(loss, session=self._session, phase=phase.name)) for loss in phase.losses
         ]
         values = self._noise.randomize(
             phase.mechanism,
@@ -241,6 +250,8 @@ class ClientMachine:
 
     def _move(self, move: Move) -> None:
         self._state = _TABLE[self._state][move]
+        if not _TABLE[self._state] and self._reservation is not None:
+            self._reservation.release()  # the session is over: what it did not need is others' again
 
     def _blame(self, error: ProtocolError) -> list[Effect]:
         """End the session because the server erred; tell it so."""
@@ -284,5 +295,5 @@ class ClientMachine:
         differing = [name for name in sorted(agreed.keys() | other.keys()) if agreed.get(name) != other.get(name)]
         if not differing:
             return "they are encoded differently"
-        shown = (f"{name[:40]} is {quote(other.get(name))}, agreed {quote(agreed.get(name))}" for name in differing)
+        shown = (f"{name[:40]} is {quote(other.get(name))}, agreed {quote(agreed.get(name))}" for name in differing[:3])
         return "; ".join(shown)

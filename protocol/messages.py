@@ -5,7 +5,7 @@ travels as raw msgpack and is decoded only by the side that knows the phase. `en
 only way to the wire: MessagePack arrays, tagged by message type, limited in size.
 """
 
-from typing import Final, TypeAlias, TypeVar
+from typing import Annotated, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -44,6 +44,10 @@ MAX_REASON_CHARACTERS: Final = 1000
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises for bytes that somebody made up: other types, other text, nesting without end."""
 
+Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=1000)]
+"""A name, with room to refuse a foreign one by a better error than its length."""
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+
 DecodedT = TypeVar("DecodedT")
 
 
@@ -51,10 +55,10 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbi
     """Client to server, first: who I am, and which session I mean to join."""
 
     version: int
-    session: str
-    protocol: str
-    kind: str
-    party: str
+    session: Word
+    protocol: Word
+    kind: Word
+    party: Word
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, forbid_unknown_fields=True):
@@ -90,12 +94,12 @@ class Abort(msgspec.Struct, frozen=True, array_like=True, tag=6, forbid_unknown_
     `phase`, `received`, `required`, `missing` and `num_missing` are set where a phase closed without its quorum.
     """
 
-    reason: str
-    phase: str = ""
-    received: int = 0
-    required: int = 0
-    missing: tuple[str, ...] = ()
-    num_missing: int = 0
+    reason: Annotated[str, msgspec.Meta(max_length=MAX_REASON_CHARACTERS)]
+    phase: Word = ""
+    received: Count = 0
+    required: Count = 0
+    missing: Annotated[tuple[Word, ...], msgspec.Meta(max_length=MAX_NAMES_IN_ABORT)] = ()
+    num_missing: Count = 0
 
     @classmethod
     def because(cls, error: Exception) -> "Abort":

@@ -13,7 +13,7 @@ import abc
 import dataclasses
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -22,13 +22,19 @@ from numpy.typing import NDArray
 from .arrays import IntArray
 from .errors import ConfigurationError
 from .mechanisms import Mechanism
-from .privacy import PrivacyLoss
+from .messages import MAX_MESSAGE_BYTES
+from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, SelfComposed, TrustModel
 from .tally import Tally
 
-__all__ = ["Column", "Entries", "Inputs", "Phase", "PhasedProtocol"]
+__all__ = ["MAX_VALUES_IN_REPORT", "Column", "Entries", "Inputs", "Phase", "PhasedProtocol"]
 
 Entries: TypeAlias = Sequence[Any] | NDArray[Any]
 """One column of a table as its users know it: text or numbers, a party each."""
+
+# An integer takes up to nine bytes, and the message around them a few.
+MAX_VALUES_IN_REPORT: Final = (MAX_MESSAGE_BYTES - 64) // 9
+# Sums of a loss's parts and the whole differ by rounding.
+_ROUNDING: Final = 1e-9
 
 ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
@@ -61,6 +67,9 @@ class Inputs:
     public: IntArray
 
     def __post_init__(self) -> None:
+        if not all(np.issubdtype(table.dtype, np.integer) for table in (self.private, self.public)):
+            # A float would leave its party with its low bits in clear.
+            raise TypeError(f"rows are integers, got {self.private.dtype} and {self.public.dtype}")
         if self.private.ndim != 2 or self.public.ndim != 2 or len(self.private) != len(self.public):  # noqa: PLR2004  tables
             raise ValueError(f"expected two tables of as many rows, got {self.private.shape} and {self.public.shape}")
 
@@ -76,16 +85,46 @@ class Phase(abc.ABC):
         columns: which columns of a private row it randomizes.
         mechanism: the local randomizer of each of these values.
         losses: what this phase costs one person, one entry for each unit of protection.
+
+    Raises:
+        ConfigurationError: the columns have gaps, a report would not fit into a message, or the losses of one relation
+            and model are less than what `event` costs.
+        UnsupportedEventError: `event` cannot be bounded under a loss's relation.
     """
 
     def __init__(self, name: str, *, columns: range, mechanism: Mechanism, losses: Sequence[PrivacyLoss]) -> None:
         if not columns or columns.step != 1:
             raise ConfigurationError(field="columns", value=columns, allowed="at least one column, without gaps")
+        if mechanism.slots < 1:
+            raise ConfigurationError(field="slots", value=mechanism.slots, allowed="at least 1")
+        if len(columns) > MAX_VALUES_IN_REPORT:
+            allowed = f"at most {MAX_VALUES_IN_REPORT}, so that a report fits into a message"
+            raise ConfigurationError(field="columns", value=len(columns), allowed=allowed)
         self.name = name
         self.columns = slice(columns.start, columns.stop)
         self.num_values = len(columns)
         self.mechanism = mechanism
         self.losses = tuple(losses)
+        self._check_losses()
+
+    @property
+    def event(self) -> PrivacyEvent:
+        """What answering this phase does to one person's data, in which the stated losses are checked.
+
+        The mechanism once for each value; a phase that knows its joint law better overrides this.
+        """
+        return SelfComposed(self.mechanism.event, self.num_values)
+
+    def _check_losses(self) -> None:
+        stated: dict[tuple[NeighboringRelation, TrustModel], float] = {}
+        for loss in self.losses:
+            stated[loss.relation, loss.model] = stated.get((loss.relation, loss.model), 0.0) + loss.proven
+        for relation in {relation for relation, _ in stated} or {NeighboringRelation.REPLACE_ONE}:
+            bound = PureAccountant.epsilon_of(self.event, relation)
+            least = min((total for (of, _), total in stated.items() if of is relation), default=0.0)
+            if least < bound * (1 - _ROUNDING):
+                allowed = f"at least what phase {self.name!r} draws: {bound:g}"
+                raise ConfigurationError(field="losses", value=least, allowed=allowed)
 
     @functools.cached_property
     def decoder(self) -> msgspec.msgpack.Decoder[tuple[int, ...]]:
@@ -206,6 +245,8 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     @abc.abstractmethod
     def outcome(self, tallies: Sequence[Tally]) -> OutcomeT:
         """Run by the server: the public outcome of the session, from the tallies of all phases.
+
+        It travels in one message, and must fit into `messages.MAX_MESSAGE_BYTES`.
 
         A pure function of integers: everybody who holds the tallies computes the same bits.
         """

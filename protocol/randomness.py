@@ -37,6 +37,14 @@ class NoiseSource(Protocol):
         """The kind of session in which this source may be used."""
         ...
 
+    def check(self, mechanism: Mechanism) -> None:
+        """Make sure that `randomize` will know how; asked before a session begins.
+
+        Raises:
+            ConfigurationError: it will not.
+        """
+        ...
+
     def randomize(
         self, mechanism: Mechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:
@@ -112,6 +120,14 @@ class SimulatedNoise:
     def kind(self) -> SessionKind:
         """Simulation."""
         return SessionKind.SIMULATION
+
+    @property
+    def session(self) -> str:
+        """The session whose noise this is."""
+        return self._session
+
+    def check(self, mechanism: Mechanism) -> None:
+        """Do nothing: every mechanism can be simulated."""
 
     def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
         """Return the uniforms of the parties at places `start` to `stop`.

@@ -19,6 +19,7 @@ from .errors import (
     ConflictingReportError,
     LocalProtocolError,
     MalformedMessageError,
+    PsephosError,
     QuorumError,
     RemoteProtocolError,
     UnexpectedMessageError,
@@ -71,7 +72,7 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def __post_init__(self) -> None:
         if not self.deadline_seconds > 0:
             raise ConfigurationError(field="deadline_seconds", value=self.deadline_seconds, allowed="positive")
-        is_count = isinstance(self.quorum, int) and self.quorum >= 1
+        is_count = isinstance(self.quorum, int) and not isinstance(self.quorum, bool) and self.quorum >= 1
         if not is_count and not (isinstance(self.quorum, float) and 0 < self.quorum <= 1):
             allowed = "a number of parties (an integer >= 1) or a share (a float in (0, 1])"
             raise ConfigurationError(field="quorum", value=self.quorum, allowed=allowed)
@@ -176,6 +177,8 @@ class ServerMachine:
         self._protocol = protocol
         self._roster = roster
         self._session = session
+        if view is not None and view.kind is not kind:
+            raise ConfigurationError(field="view", value=view.kind.value, allowed=f"of a {kind.value}")
         self._kind = kind
         self._view = view
         names = (JOIN, *(phase.name for phase in protocol.phases))
@@ -193,6 +196,7 @@ class ServerMachine:
         self._outstanding = len(roster)
         self._num_joined = 0
         self._reports: list[dict[int, tuple[int, ...]]] = []
+        self._closed: list[tuple[IntArray, IntArray]] = []  # of each closed phase: places in order, and their reports
         self._tallies: list[Tally] = []
         self._welcome = Welcome(PROTOCOL_VERSION, protocol.encoded_parameters)
         encode(self._welcome)  # parameters that do not fit into a message are refused before anybody comes
@@ -395,13 +399,13 @@ class ServerMachine:
 
     def _tally(self, places: list[int]) -> Tally:
         """Tally the clients that have reported in every phase so far."""
-        reports = [
-            np.array([of_phase[place] for place in places], dtype=np.int64).reshape(len(places), -1)
-            for of_phase in self._reports
-        ]
         phase = self._protocol.phases[self._phase]
-        everybody = slice(None)
-        return tally_batch(phase, reports[-1], reports[:-1], self._roster.public[places], everybody)
+        order = np.array(places, dtype=np.int64)
+        of_phase = self._reports[self._phase]
+        reports = np.array([of_phase[place] for place in places], dtype=np.int64).reshape(len(places), -1)
+        earlier = [theirs[np.searchsorted(known, order)] for known, theirs in self._closed]
+        self._closed.append((order, reports))
+        return tally_batch(phase, reports, earlier, self._roster.public[order], slice(None))
 
     def _open_next(self, payload: msgspec.Raw) -> list[Effect]:
         self._state = SESSION[self._state][SessionMove.OPEN_PHASE]
@@ -424,14 +428,20 @@ class ServerMachine:
         ]
 
     def _release(self) -> list[Effect]:
-        self._state = SESSION[self._state][SessionMove.RELEASE]
         outcome: msgspec.Struct = self._protocol.outcome(self._tallies)
+        release = Release(msgspec.Raw(msgspec.msgpack.encode(outcome)))
+        try:
+            encode(release)
+        except ValueError as error:
+            name = type(outcome).__name__
+            reason = f"the outcome, of type {name}, does not fit into a message: {error}"
+            return self._end(LocalProtocolError(reason, role="server", message_type="Release"))
+        self._state = SESSION[self._state][SessionMove.RELEASE]
         hearing: list[str] = []
         for party, row in self._rows.items():
             if Move.RELEASE in _TABLE[row.state]:
                 row.state = _TABLE[row.state][Move.RELEASE]
                 hearing.append(party)
-        release = Release(msgspec.Raw(msgspec.msgpack.encode(outcome)))
         num_received = tuple(len(reports) for reports in self._reports)
         result = SessionResult(outcome, tuple(self._tallies), num_received)
         return [self._send(tuple(hearing), release), Finish(result)]
@@ -442,9 +452,13 @@ class ServerMachine:
         Missing are those who did not report until the deadline, or, where the quorum was out of reach before, those who
         had gone by then.
         """
-        self._state = SESSION[self._state][SessionMove.ABORT]
         missing = [name for place, name in enumerate(self._roster.names) if place not in not_missing]
         error = QuorumError(phase=phase, received=num_received, required=self._required[phase], missing=missing)
+        return self._end(error)
+
+    def _end(self, error: PsephosError) -> list[Effect]:
+        """End the session with an error, on every side."""
+        self._state = SESSION[self._state][SessionMove.ABORT]
         live: list[str] = []
         for party, row in self._rows.items():
             if row.state is not State.NEW and _TABLE[row.state]:

@@ -19,10 +19,17 @@ class Tally:
     Args:
         num_reports: how many clients it covers.
         totals: int64, any shape that the phase chooses; summed over the clients.
+
+    Raises:
+        TypeError: the totals are of another type.
     """
 
     num_reports: int
     totals: IntArray
+
+    def __post_init__(self) -> None:
+        if self.totals.dtype != np.int64:  # floats would add up differently in another order, or be cut off
+            raise TypeError(f"a tally's totals are int64, got {self.totals.dtype}")
 
     def merge(self, other: "Tally") -> "Tally":
         """Return the tally of both.

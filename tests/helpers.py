@@ -167,6 +167,10 @@ class CountingNoise:
         """Simulation."""
         return SessionKind.SIMULATION
 
+    def check(self, mechanism: Mechanism) -> None:
+        """Ask the simulation's noise."""
+        self._noise.check(mechanism)
+
     def randomize(
         self, mechanism: Mechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:

@@ -44,10 +44,11 @@ def encode_frames(payloads: Sequence[bytes]) -> bytes:
 class FrameDecoder:
     """Finds payloads in a stream of bytes, however it is cut."""
 
-    __slots__ = ("_refused_size", "_rest")
+    __slots__ = ("_needed", "_refused_size", "_rest")
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
+        self._needed = 0  # bytes that `_rest` must have before anything in it is complete
         self._refused_size = 0
 
     @property
@@ -63,7 +64,14 @@ class FrameDecoder:
                 returned; every later call raises it again.
         """
         self.check()
-        stream = self._rest + data if self._rest else bytes(data)
+        if self._rest:
+            self._rest += data
+            if len(self._rest) < self._needed:
+                return []  # so that a payload in many small pieces is not copied with each of them
+            stream = bytes(self._rest)
+            self._rest.clear()
+        else:
+            stream = bytes(data)
         unpack, header_size, end = _HEADER.unpack_from, _HEADER.size, len(stream)
         payloads: list[bytes] = []
         append = payloads.append
@@ -76,15 +84,16 @@ class FrameDecoder:
             start = at + header_size
             stop = start + size
             if stop > end:
+                self._needed = stop - at
                 break
             append(stream[start:stop])
             at = stop
-        if self._refused_size:
-            self._rest = b""  # nothing that follows can be read
-            if not payloads:
-                self.check()
         else:
-            self._rest = stream[at:]
+            self._needed = header_size
+        if not self._refused_size:
+            self._rest += stream[at:]
+        elif not payloads:  # nothing that follows a refused payload can be read
+            self.check()
         return payloads
 
     def check(self) -> None:

@@ -4,6 +4,7 @@ Without TLS everybody on the way reads every report. Local differential privacy 
 private by itself), but names, traffic and integrity are not protected: loopback, or a network that you trust.
 """
 
+import contextlib
 import errno
 from collections.abc import Sequence
 from typing import ClassVar, Final
@@ -22,6 +23,22 @@ _MAX_PORT: Final = 65535
 # The process or the system has no descriptor left for one more connection; it may have one again in a moment.
 _OUT_OF_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS: Final = 0.1
+# What accept(2) reports of a connection that failed before it was accepted: its client's business, not ours.
+_FAILED_BEFORE_ACCEPT: Final = frozenset(
+    {
+        errno.ECONNABORTED,
+        errno.EHOSTDOWN,
+        errno.EHOSTUNREACH,
+        errno.ENETDOWN,
+        errno.ENETUNREACH,
+        errno.ENOPROTOOPT,
+        errno.EOPNOTSUPP,
+        errno.EPERM,
+        errno.EPROTO,
+    }
+)
+# A peer whose machine vanished answers no probe: after two minutes of silence, three probes ten seconds apart.
+_KEEPALIVE: Final = {"TCP_KEEPIDLE": 120, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
 
 def parse_address(address: str) -> tuple[str, int]:
@@ -51,6 +68,12 @@ class _TCPChannel(Channel):
         self._stream = stream
         self._peer = peer
         self._decoder = FrameDecoder()
+        with contextlib.suppress(OSError):  # it has gone already, which its reader will find out
+            stream.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_KEEPALIVE, 1)
+            for name, value in _KEEPALIVE.items():
+                option: int | None = getattr(trio.socket, name, None)  # not every system has all of them
+                if option is not None:
+                    stream.setsockopt(trio.socket.IPPROTO_TCP, option, value)
         self._is_receiving = False
 
     @property
@@ -106,9 +129,10 @@ class _TCPListener(Listener):
             try:
                 stream = await self._listener.accept()
             except OSError as error:
-                if error.errno not in _OUT_OF_DESCRIPTORS:
+                if error.errno in _OUT_OF_DESCRIPTORS:
+                    await trio.sleep(_PAUSE_SECONDS)
+                elif error.errno not in _FAILED_BEFORE_ACCEPT:
                     raise
-                await trio.sleep(_PAUSE_SECONDS)
             else:
                 return _TCPChannel(stream, _peer_address(stream))
 

@@ -137,8 +137,7 @@ class FiniteEstimates:
 
     def support(self, counts: IntArray) -> Estimate:
         """Return Σ w·φ by the session's variant, from one candidate's counts, shape (groups, 2)."""
-        weights = self._means if self._parameters.variant == "printed" else self._debiased
-        total, variance = _add_up(self._estimators(weights, self._nothing), self._strata(counts))
+        total, variance = _add_up(self._support, self._strata(counts))
         return Estimate(float(total), math.sqrt(variance))
 
     def margin(self, counts: IntArray, absent: Sequence[int], *, printed: bool) -> Estimate:
@@ -149,9 +148,8 @@ class FiniteEstimates:
             absent: how many in each group reported a weight and then no opinion; they count in the quota alone.
             printed: by the paper's estimate rather than the consistent one.
         """
-        weights = self._means if printed else self._debiased
-        held_against = tuple(self._fraction * weight for weight in self._debiased)
-        total, variance = _add_up(self._estimators(weights, held_against), self._strata(counts))
+        estimators = self._printed_margin if printed else self._margin
+        total, variance = _add_up(estimators, self._strata(counts))
         if any(absent) and self._fraction:
             total -= self._fraction * self._total_weight.total(absent)
             variance += square(self._parameters.fraction) * self._total_weight.total_variance(absent)
@@ -170,9 +168,18 @@ class FiniteEstimates:
     def _total_weight(self) -> LinearEstimator:
         return LinearEstimator(self._debiased, self._weight.channel_matrix(), inverse_matrix(self._weight))
 
-    @property
-    def _nothing(self) -> tuple[Fraction, ...]:
-        return (Fraction(0),) * len(self._means)
+    @functools.cached_property
+    def _support(self) -> tuple[LinearEstimator, ...]:
+        weights = self._means if self._parameters.variant == "printed" else self._debiased
+        return self._estimators(weights, fraction=Fraction(0))
+
+    @functools.cached_property
+    def _margin(self) -> tuple[LinearEstimator, ...]:
+        return self._estimators(self._debiased, fraction=self._fraction)
+
+    @functools.cached_property
+    def _printed_margin(self) -> tuple[LinearEstimator, ...]:
+        return self._estimators(self._means, fraction=self._fraction)
 
     def _strata(self, counts: IntArray) -> list[list[int]]:
         """Return counts over (group, opinion) as the strata whose channels are known.
@@ -182,14 +189,11 @@ class FiniteEstimates:
         table: list[list[int]] = counts.tolist()
         return table if self._parameters.public_weights else [list(itertools.chain.from_iterable(table))]
 
-    @functools.lru_cache(maxsize=8)  # noqa: B019  as many as there are variants; the object lives as long as they do
-    def _estimators(
-        self, weights: tuple[Fraction, ...], held_against: tuple[Fraction, ...]
-    ) -> tuple[LinearEstimator, ...]:
-        """Return, for each stratum, the sum of weights[g]·φ̂(o) − held_against[g] over the reports (g, o)."""
+    def _estimators(self, weights: Sequence[Fraction], *, fraction: Fraction) -> tuple[LinearEstimator, ...]:
+        """Return, for each stratum, the sum of weights[g]·φ̂(o) − fraction·ŵ(g) over the reports (g, o)."""
         rows = [
-            [weight * opinion - quota for opinion in self._opinions]
-            for weight, quota in zip(weights, held_against, strict=True)
+            [weight * opinion - fraction * debiased for opinion in self._opinions]
+            for weight, debiased in zip(weights, self._debiased, strict=True)
         ]
         channel, inverse = self._opinion.channel_matrix(), inverse_matrix(self._opinion)
         if self._parameters.public_weights:

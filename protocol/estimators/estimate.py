@@ -4,7 +4,7 @@ import math
 
 import msgspec
 
-from ..elementary import erfc, square
+from ..elementary import erfc
 
 __all__ = ["Estimate", "probability_of_other_sign"]
 
@@ -20,10 +20,6 @@ class Estimate(msgspec.Struct, frozen=True):
 
     value: float
     standard_error: float
-
-    def __add__(self, other: "Estimate") -> "Estimate":
-        """Return the sum of two independent estimates."""
-        return Estimate(self.value + other.value, math.sqrt(square(self.standard_error) + square(other.standard_error)))
 
 
 def probability_of_other_sign(margin: Estimate, *, positive: bool) -> float:

@@ -27,6 +27,7 @@ _STEPS_PER_SCALE = 128
 # Reports are clamped so many scales beyond the values; that happens with probability below e**-60, and
 # clamping is post-processing.
 CLAMP_IN_SCALES = 60
+_TOO_LARGE = 2**62
 # The least uniform above 0 that a simulation can draw is 2**-53; 0 itself stands for the interval below it.
 _LEAST_UNIFORM = 2.0**-54
 
@@ -70,6 +71,8 @@ class DiscreteLaplace(Mechanism):
             raise ConfigurationError(field="scale", value=self.scale, allowed="in (0, 2**40) grid steps")
         if self.greatest <= self.least:
             raise ConfigurationError(field="greatest", value=self.greatest, allowed=f"above least = {self.least}")
+        if max(map(abs, self.report_range)) >= _TOO_LARGE:  # beyond, arrays would wrap around
+            raise ConfigurationError(field="least, greatest", value=self.value_range, allowed="within 2**62 with noise")
 
     @property
     def value_range(self) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from .events import (
     RandomizedResponse,
     SelfComposed,
 )
-from .ledger import Budget, Charge, Ledger, LedgerEntry, PrivacyLoss, compose_parallel
+from .ledger import Budget, Charge, Ledger, LedgerEntry, PrivacyLoss, Reservation, compose_parallel
 from .relations import NeighboringRelation, TrustModel
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "PrivacyLoss",
     "PureAccountant",
     "RandomizedResponse",
+    "Reservation",
     "SelfComposed",
     "TrustModel",
     "compose_parallel",

@@ -16,7 +16,7 @@ from .accountants import ApproximateAccountant, PureAccountant
 from .events import PrivacyEvent
 from .relations import NeighboringRelation, TrustModel
 
-__all__ = ["Budget", "Charge", "Ledger", "LedgerEntry", "PrivacyLoss", "compose_parallel"]
+__all__ = ["Budget", "Charge", "Ledger", "LedgerEntry", "PrivacyLoss", "Reservation", "compose_parallel"]
 
 # Budgets are decimal numbers that users type and losses are sums of quotients: 0.1 + 0.2 must fit into 0.3.
 _ROUNDING = 1e-9
@@ -33,6 +33,11 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
         model: whom the loss is bounded against.
         claimed: the loss that the paper states (ε, nats).
         proven: the upper bound that the accountant derives (ε, nats); filled in from `event`.
+
+    Raises:
+        PrivacyError: `proven` was given and is below what `event` costs, or the local model is stated with
+            add-remove-one neighbors.
+        UnsupportedEventError: `event` cannot be bounded under `relation`.
     """
 
     mechanism: str
@@ -44,8 +49,13 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
     proven: float = math.nan
 
     def __post_init__(self) -> None:
+        if self.model is TrustModel.LOCAL and self.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
+            raise PrivacyError("in the local model a report shows that its owner took part: state replace-one")
+        bound = PureAccountant.epsilon_of(self.event, self.relation)
         if math.isnan(self.proven):
-            msgspec.structs.force_setattr(self, "proven", PureAccountant.epsilon_of(self.event, self.relation))
+            msgspec.structs.force_setattr(self, "proven", bound)
+        elif self.proven < bound:
+            raise PrivacyError(f"proven must be at least what {self.event!r} costs, {bound:g}, got {self.proven:g}")
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,8 +97,8 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
 class Charge(msgspec.Struct, frozen=True):
     """An entry as it was charged, with the person's totals after it.
 
-    `total` is the person's proven loss so far under the entry's relation and model; `remaining` is what the
-    budget still holds (infinity without one).
+    `total` is the person's proven loss so far under the entry's relation and model; `remaining` is what of
+    the budget is not spent (infinity without one).
     """
 
     entry: LedgerEntry
@@ -115,6 +125,32 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigurationError(field="budget", value=self.epsilon, allowed="at least 0")
 
 
+class Reservation:
+    """Room on a ledger for the losses of one session, which no other session can take.
+
+    Made by `Ledger.reserve`. What is charged through it comes out of it; what is left is given back by `release`.
+    """
+
+    __slots__ = ("_ledger", "_left")
+
+    def __init__(self, ledger: "Ledger", amount: float) -> None:
+        self._ledger = ledger
+        self._left = amount
+
+    def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
+        """Charge one of the losses that room was reserved for. See `Ledger.charge`."""
+        self._take(min(loss.proven, self._left))
+        return self._ledger.charge(loss, session=session, phase=phase)
+
+    def release(self) -> None:
+        """Give back what was not charged."""
+        self._take(self._left)
+
+    def _take(self, amount: float) -> None:
+        self._left -= amount
+        self._ledger.reserved -= amount
+
+
 class Ledger:
     """One person's losses, in the order in which they were charged.
 
@@ -123,11 +159,12 @@ class Ledger:
         budget: what the person allows; without one, everything is recorded and nothing refused.
     """
 
-    __slots__ = ("_budget", "_charges", "_person", "_totals")
+    __slots__ = ("_budget", "_charges", "_person", "_totals", "reserved")
 
     def __init__(self, person: str, *, budget: Budget | None = None) -> None:
         self._person = person
         self._budget = budget
+        self.reserved = 0.0  # room that sessions under way hold; theirs to change
         self._charges: list[Charge] = []
         self._totals: dict[tuple[NeighboringRelation, TrustModel], float] = {}
 
@@ -148,10 +185,10 @@ class Ledger:
 
     @property
     def remaining(self) -> float:
-        """What the budget still holds; infinity without one."""
+        """What the budget still holds for sessions to come; infinity without one."""
         if self._budget is None or math.isinf(self._budget.epsilon):
             return math.inf
-        return max(0.0, self._budget.epsilon - self.spent)
+        return max(0.0, self._budget.epsilon - self.spent - self.reserved)
 
     def total(self, *, relation: NeighboringRelation, model: TrustModel, unit: str | None = None) -> float:
         """Return the proven loss so far under one relation and model, of one unit or of all."""
@@ -189,8 +226,20 @@ class Ledger:
                 raise PrivacyError(f"the loss is stated for {stated} neighbors, the budget for {budgeted}")
             requested += loss.proven
             units += [loss.unit] if loss.unit not in units else []
-        if self.spent + requested > self._budget.epsilon + _ROUNDING:
+        if self.spent + self.reserved + requested > self._budget.epsilon + _ROUNDING:
             raise BudgetExceededError(requested=requested, remaining=self.remaining, unit=", ".join(units))
+
+    def reserve(self, losses: Iterable[PrivacyLoss]) -> Reservation:
+        """Check, then keep room for all these losses, so that a session that begins can also end.
+
+        Raises:
+            BudgetExceededError, PrivacyError: as `check`; then nothing is reserved.
+        """
+        needed = list(losses)
+        self.check(needed)
+        amount = math.fsum(loss.proven for loss in needed)
+        self.reserved += amount
+        return Reservation(self, amount)
 
     def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
         """Check, then record one loss.
@@ -205,7 +254,8 @@ class Ledger:
         entry = LedgerEntry.of(loss, person=self._person, session=session, phase=phase)
         key = (loss.relation, loss.model)
         total = self._totals[key] = self._totals.get(key, 0.0) + loss.proven
-        charge = Charge(entry, total, self.remaining)
+        unspent = math.inf if self._budget is None else max(0.0, self._budget.epsilon - self.spent)
+        charge = Charge(entry, total, unspent)
         self._charges.append(charge)
         return charge
 
@@ -219,4 +269,7 @@ def compose_parallel(ledgers: Iterable[Ledger], *, relation: NeighboringRelation
     Source:
         McSherry (2009), Theorem 4.
     """
-    return max((ledger.total(relation=relation, model=model) for ledger in ledgers), default=0.0)
+    totals: dict[str, float] = {}
+    for ledger in ledgers:  # a person may have several, and their losses add
+        totals[ledger.person] = totals.get(ledger.person, 0.0) + ledger.total(relation=relation, model=model)
+    return max(totals.values(), default=0.0)

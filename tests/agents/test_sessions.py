@@ -12,7 +12,14 @@ import trio.testing
 from psephos.agents import Client, CloudServer, Deployment, Mode, Partner, SecureNoise, Simulation, Voter
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect
-from psephos.protocol.errors import BudgetExceededError, LocalProtocolError, PsephosError, QuorumError, SessionAborted
+from psephos.protocol.errors import (
+    BudgetExceededError,
+    ConfigurationError,
+    LocalProtocolError,
+    PsephosError,
+    QuorumError,
+    SessionAborted,
+)
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Hello, Release, Report, Request, Welcome, encode
 from psephos.protocol.phases import Inputs, PhasedProtocol
 from psephos.protocol.population import run_population
@@ -157,6 +164,13 @@ def test_a_deployment_accepts_nothing_but_secure_noise() -> None:
     assert str(SEED) not in str(caught.value)
     with pytest.raises(TypeError, match="Claims"):
         Deployment("council", Claims())
+
+
+def test_a_simulation_takes_the_noise_of_its_own_session_and_no_other() -> None:
+    with pytest.raises(ConfigurationError, match="council"):
+        Simulation("council", SimulatedNoise(1, session="another"))
+    with pytest.raises(TypeError, match="SecureNoise"):
+        Simulation("council", SecureNoise())  # pyright: ignore[reportArgumentType]  on purpose
 
 
 @pytest.mark.parametrize("is_server_real", [True, False])

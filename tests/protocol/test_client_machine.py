@@ -56,6 +56,9 @@ class RefusingNoise:
         """Simulation."""
         return SessionKind.SIMULATION
 
+    def check(self, mechanism: Mechanism) -> None:
+        """Know how."""
+
     def randomize(
         self, mechanism: Mechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:
@@ -326,16 +329,37 @@ def test_a_budget_that_just_holds_the_session_lets_it_through() -> None:
     assert ledger.remaining == pytest.approx(0.0)
 
 
-def test_a_budget_that_another_session_has_spent_meanwhile_refuses_before_anything_is_drawn() -> None:
+def test_another_session_cannot_take_what_a_session_under_way_needs() -> None:
     ledger = Ledger("p0", budget=Budget(epsilon=3.0))
-    noise = CountingNoise(SimulatedNoise(1, session=SESSION_NAME))
-    client = client_in(State.REPORTED, ledger=ledger, noise=noise)
-    ledger.charge(VOTE.losses[0], session="elsewhere", phase="weights")
-    effects = client.receive(SERVER, Request(1, raw(None)))
-    assert isinstance(failure_of(effects), BudgetExceededError)
-    assert noise.draws == [("weights", 0)]
-    assert [entry.session for entry in ledger.entries] == [SESSION_NAME, "elsewhere"]
-    assert client.state is State.ENDED
+    client = client_in(State.REPORTED, ledger=ledger)
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(VOTE.losses[0], session="elsewhere", phase="weights")
+    assert [type(effect) for effect in client.receive(SERVER, Request(1, raw(None)))] == [Charged, Charged, Send]
+    assert {entry.session for entry in ledger.entries} == {SESSION_NAME}
+
+
+def test_what_a_session_did_not_need_is_others_again() -> None:
+    ledger = Ledger("p0", budget=Budget(epsilon=3.0))
+    client = client_in(State.REPORTED, ledger=ledger)
+    assert ledger.remaining == 0.0
+    client.receive_loss(SERVER)
+    assert ledger.remaining == 3.0 - ledger.spent > 0
+
+
+def test_a_party_never_sends_what_is_no_integer() -> None:
+    with pytest.raises(TypeError):
+        make_client(row=(0.5, 1, 1, 0))  # pyright: ignore[reportArgumentType]  on purpose
+
+
+def test_a_view_of_another_kind_of_session_is_refused() -> None:
+    class SecureLike(RefusingNoise):
+        @property
+        def kind(self) -> SessionKind:
+            return SessionKind.DEPLOYMENT
+
+    view = View("p0", Side.CLIENT, SESSION_NAME, SessionKind.SIMULATION)
+    with pytest.raises(ConfigurationError):
+        make_client(noise=SecureLike(), view=view)
 
 
 def test_a_budget_of_another_relation_refuses_before_anything_is_drawn() -> None:

@@ -10,7 +10,7 @@ from helpers import make_vote
 from psephos.protocol import Column, ConfigurationError, Inputs, Phase, PhasedProtocol, Tally
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
-from psephos.protocol.phases import Entries
+from psephos.protocol.phases import MAX_VALUES_IN_REPORT, Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 
 FOUR_CHOICES = GeneralizedRandomizedResponse(1.0, 4)
@@ -95,6 +95,29 @@ def test_a_phase_needs_columns_without_gaps(columns: range) -> None:
     with pytest.raises(ConfigurationError) as caught:
         Sums("sums", columns)
     assert (caught.value.field, caught.value.value) == ("columns", columns)
+
+
+@pytest.mark.parametrize("losses", [[], [LOSS]])
+def test_a_phase_that_states_less_than_it_draws_is_refused(losses: list[PrivacyLoss]) -> None:
+    """Two values at epsilon = 1 cost two: neither a free phase nor the price of one value will do."""
+
+    class Cheap(Sums):
+        def __init__(self) -> None:
+            Phase.__init__(self, "cheap", columns=range(2), mechanism=FOUR_CHOICES, losses=losses)
+
+    with pytest.raises(ConfigurationError, match="at least what phase 'cheap' draws: 2") as caught:
+        Cheap()
+    assert (caught.value.field, caught.value.value) == ("losses", len(losses))
+
+
+def test_a_report_that_would_not_fit_into_a_message_is_refused_before_any_is_drawn() -> None:
+    with pytest.raises(ConfigurationError, match="fits into a message"):
+        Sums("wide", range(MAX_VALUES_IN_REPORT + 1))
+
+
+def test_rows_of_floats_are_refused() -> None:
+    with pytest.raises(TypeError, match="integers"):
+        Inputs(np.array([[0.5]]), np.empty((1, 0), dtype=np.int64))
 
 
 def test_a_phase_knows_its_columns_and_their_number() -> None:

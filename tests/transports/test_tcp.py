@@ -262,6 +262,31 @@ async def test_a_listener_without_descriptors_waits_for_one(
             assert await far.receive() == [b"hello"]
 
 
+@pytest.mark.parametrize("code", [errno.ECONNABORTED, errno.EPROTO, errno.EPERM])
+async def test_a_connection_that_failed_before_it_was_accepted_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    transport = TCPTransport()
+    async with await transport.open_listener() as listener:
+        failing = Failing(getattr(listener, "_listener"), times=2, code=code)  # noqa: B009  a test may look inside
+        monkeypatch.setattr(listener, "_listener", failing)
+        async with await transport.connect(listener.address) as near, await listener.accept() as far:
+            await near.send([b"hello"])
+            assert await far.receive() == [b"hello"]
+
+
+async def test_both_ends_notice_a_machine_that_vanished() -> None:
+    transport = TCPTransport()
+    async with (
+        await transport.open_listener() as listener,
+        await transport.connect(listener.address) as near,
+        await listener.accept() as far,
+    ):
+        for channel in (near, far):
+            stream: trio.SocketStream = getattr(channel, "_stream")  # noqa: B009  a test may look inside
+            assert stream.getsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_KEEPALIVE)
+
+
 async def test_any_other_error_of_the_system_ends_accept(monkeypatch: pytest.MonkeyPatch) -> None:
     async with await TCPTransport().open_listener() as listener:
         failing = Failing(getattr(listener, "_listener"), times=1, code=errno.EINVAL)  # noqa: B009  a test may look inside

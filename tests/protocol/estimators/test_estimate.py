@@ -12,14 +12,6 @@ values = st.floats(min_value=-1e6, max_value=1e6)
 errors = st.floats(min_value=1e-3, max_value=1e6)
 
 
-def test_the_sum_of_independent_estimates_adds_variances() -> None:
-    assert Estimate(1.5, 3.0) + Estimate(-4.0, 4.0) == Estimate(-2.5, 5.0)
-
-
-def test_a_known_number_added_leaves_the_standard_error() -> None:
-    assert Estimate(1.5, 3.0) + Estimate(2.0, 0.0) == Estimate(3.5, 3.0)
-
-
 def test_a_margin_of_one_standard_error_is_wrong_with_sixteen_percent() -> None:
     assert probability_of_other_sign(Estimate(2.0, 2.0), positive=True) == pytest.approx(0.158655, abs=1e-6)
     assert probability_of_other_sign(Estimate(-2.0, 2.0), positive=False) == pytest.approx(0.158655, abs=1e-6)

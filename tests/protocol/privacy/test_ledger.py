@@ -59,16 +59,51 @@ def test_the_proven_loss_is_derived_from_the_event_and_not_from_the_claim() -> N
     assert (loss.claimed, loss.proven) == (9, 0.75)
 
 
-def test_a_bound_that_a_protocol_proves_itself_stands() -> None:
-    loss = PrivacyLoss(
-        mechanism="own", event=NonPrivate(), unit="voter", relation=REPLACE, model=LOCAL, claimed=1, proven=1.5
-    )
-    assert loss.proven == 1.5
+@pytest.mark.parametrize(("event", "least"), [(RandomizedResponse(1.5, 2), 1.5), (NonPrivate(), math.inf)])
+def test_a_stated_bound_may_be_greater_than_what_the_event_costs_and_not_less(
+    event: PrivacyEvent, least: float
+) -> None:
+    def state(proven: float) -> float:
+        given = {"mechanism": "own", "unit": "voter", "relation": REPLACE, "model": LOCAL, "claimed": 1.0}
+        return PrivacyLoss(event=event, proven=proven, **given).proven  # pyright: ignore[reportArgumentType]  as named
+
+    assert state(least) == least
+    assert state(least + 1) == least + 1
+    for too_little in (1.25, -5.0):
+        with pytest.raises(PrivacyError, match="at least"):
+            state(too_little)
 
 
 def test_a_loss_that_cannot_be_proven_is_refused_when_it_is_stated() -> None:
     with pytest.raises(UnsupportedEventError):
-        loss_of(0.5, relation=ADD_OR_REMOVE)
+        loss_of(0.5, relation=ADD_OR_REMOVE, model=CENTRAL)
+
+
+@pytest.mark.parametrize("event", [RandomizedResponse(0.5, 2), DiscreteLaplace(4.0, 2)])
+def test_a_report_shows_that_its_owner_took_part(event: PrivacyEvent) -> None:
+    with pytest.raises(PrivacyError, match="took part"):
+        loss_of(0.5, relation=ADD_OR_REMOVE, event=event)
+
+
+def test_room_that_a_session_holds_is_no_other_session_s() -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=1.0))
+    held = ledger.reserve([loss_of(0.5), loss_of(0.25)])
+    assert (ledger.remaining, ledger.spent) == (0.25, 0.0)
+    with pytest.raises(BudgetExceededError):
+        ledger.reserve([loss_of(0.5)])
+    receipt = held.charge(loss_of(0.5), session="spring", phase="opinions")
+    assert (receipt.total, receipt.remaining) == (0.5, 0.5)
+    assert ledger.remaining == 0.25
+    held.release()
+    held.release()
+    assert ledger.remaining == 0.5
+
+
+def test_a_person_with_two_ledgers_pays_on_both() -> None:
+    ledgers = [Ledger(name) for name in ("ada", "bob", "bob")]
+    for ledger in ledgers:
+        charge(ledger, loss_of(0.5))
+    assert compose_parallel(ledgers, relation=REPLACE, model=LOCAL) == 1.0
 
 
 def test_an_entry_says_who_when_what_and_how_much() -> None:
@@ -104,15 +139,15 @@ def test_totals_are_kept_by_relation_model_and_unit() -> None:
         loss_of(0.25),
         loss_of(0.25),
         loss_of(2.0, model=CENTRAL),
-        loss_of(2.0, relation=ADD_OR_REMOVE, event=laplace),
+        loss_of(2.0, relation=ADD_OR_REMOVE, model=CENTRAL, event=laplace),
     )
     assert ledger.total(relation=REPLACE, model=LOCAL) == 1.0
     assert ledger.total(relation=REPLACE, model=LOCAL, unit="opinion") == 0.5
     assert ledger.total(relation=REPLACE, model=LOCAL, unit="weight") == 0.5
     assert ledger.total(relation=REPLACE, model=LOCAL, unit="voter") == 0.0
     assert ledger.total(relation=REPLACE, model=CENTRAL) == 2.0
-    assert ledger.total(relation=ADD_OR_REMOVE, model=LOCAL) == 2.0
-    assert ledger.total(relation=ADD_OR_REMOVE, model=CENTRAL) == 0.0
+    assert ledger.total(relation=ADD_OR_REMOVE, model=CENTRAL) == 2.0
+    assert ledger.total(relation=ADD_OR_REMOVE, model=LOCAL) == 0.0
     assert ledger.spent == 5.0
 
 
@@ -149,7 +184,7 @@ def test_a_check_adds_up_all_losses_and_charges_none() -> None:
 
 def test_a_loss_under_another_relation_than_the_budget_is_refused() -> None:
     ledger = Ledger("ada", budget=Budget(epsilon=9.0))
-    other = loss_of(0.1, relation=ADD_OR_REMOVE, event=DiscreteLaplace(10.0, 1))
+    other = loss_of(0.1, relation=ADD_OR_REMOVE, model=CENTRAL, event=DiscreteLaplace(10.0, 1))
     with pytest.raises(PrivacyError, match="add-remove-one neighbors, the budget for replace-one") as caught:
         ledger.check([loss_of(0.1), other])
     assert not isinstance(caught.value, BudgetExceededError)
@@ -160,7 +195,7 @@ def test_a_loss_under_another_relation_than_the_budget_is_refused() -> None:
 
 def test_a_budget_under_add_or_remove_takes_losses_of_its_own_relation() -> None:
     ledger = Ledger("ada", budget=Budget(epsilon=0.5, relation=ADD_OR_REMOVE))
-    charge(ledger, loss_of(0.5, relation=ADD_OR_REMOVE, event=DiscreteLaplace(2.0, 1)))
+    charge(ledger, loss_of(0.5, relation=ADD_OR_REMOVE, model=CENTRAL, event=DiscreteLaplace(2.0, 1)))
     assert ledger.remaining == 0.0
 
 
