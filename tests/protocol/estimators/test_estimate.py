@@ -46,3 +46,8 @@ def test_a_far_margin_keeps_its_small_probability() -> None:
     """Φ(−10) = 7.6e-24: no cancellation from 1 − Φ(10)."""
     assert probability_of_other_sign(Estimate(10.0, 1.0), positive=True) == pytest.approx(7.619853e-24, rel=1e-6)
     assert math.isfinite(probability_of_other_sign(Estimate(1e300, 1.0), positive=True))
+
+
+def test_what_nothing_randomized_is_right_or_wrong_for_sure() -> None:
+    for value, positive, probability in ((0.0, True, 0.0), (0.5, True, 0.0), (-0.5, True, 1.0), (0.5, False, 1.0)):
+        assert probability_of_other_sign(Estimate(value, 0.0), positive=positive) == probability

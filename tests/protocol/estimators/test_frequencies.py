@@ -150,3 +150,9 @@ def test_what_is_possible_stays_as_it_is(values: list[float], total: float) -> N
 def test_projecting_nothing_or_onto_nothing_is_refused(values: tuple[float, ...], total: float) -> None:
     with pytest.raises(ValueError, match="expected at least one value and total >= 0"):
         project_to_simplex(values, total=total)
+
+
+@pytest.mark.parametrize("counts", [(1, 2), (1, 2, 3, 4)])
+def test_too_few_and_too_many_counts_are_refused(counts: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="expected 3 counts"):
+        estimate_counts(GeneralizedRandomizedResponse(1.0, 3), counts)

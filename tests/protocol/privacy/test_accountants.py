@@ -167,3 +167,16 @@ def test_every_event_that_is_accepted_has_a_bound(event: RandomizedResponse) -> 
     accountant = ApproximateAccountant(REPLACE, delta=1e-6)
     accountant.compose(event)
     assert 0 <= accountant.epsilon <= event.epsilon
+
+
+def test_losses_too_large_to_compose_are_added_to_those_that_compose() -> None:
+    """Two at 150 add up as they are, on whichever side of the hundred at 0.1, which compose to less than ten."""
+    large, small = RandomizedResponse(150.0, 2), RandomizedResponse(0.1, 3)
+    alone = ApproximateAccountant(REPLACE, delta=1e-6)
+    alone.compose(small, 100)
+    assert alone.epsilon < 5
+    for first, second in (((large, 2), (small, 100)), ((small, 100), (large, 2))):
+        accountant = ApproximateAccountant(REPLACE, delta=1e-6)
+        accountant.compose(*first)
+        accountant.compose(*second)
+        assert accountant.epsilon == pytest.approx(300 + alone.epsilon, rel=1e-12)

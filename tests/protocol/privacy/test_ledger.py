@@ -290,3 +290,7 @@ def test_a_population_loses_what_its_greatest_loser_loses() -> None:
     assert compose_parallel(ledgers, relation=REPLACE, model=LOCAL) == 1.5
     assert compose_parallel(ledgers, relation=REPLACE, model=CENTRAL) == 9.0
     assert compose_parallel([], relation=REPLACE, model=LOCAL) == 0.0
+
+
+def test_an_entry_speaks_of_one_person_unless_it_says_otherwise() -> None:
+    assert LedgerEntry.of(loss_of(0.5), person="ada", session="spring", phase="opinions").num_persons == 1
