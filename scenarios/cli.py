@@ -52,7 +52,8 @@ def run(
 ) -> None:
     """Run SCENARIO: a shipped name, or a TOML file.
 
-    `psephos scenarios` lists what is shipped; the `scenario.json` of a run is a scenario too.
+    `psephos scenarios` lists what is shipped; the `scenario.json` of a run is a scenario too (without the
+    parties that stood in a scenario itself: give --set partners=FILE).
 
     \b
     psephos run eu-council --transport tcp
@@ -99,7 +100,10 @@ def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) 
         raise click.UsageError("--delta is for the table: leave it out beside --json")
     entries = read_ledger(run)
     if party is not None and all(entry.person != party for entry in entries):
-        raise ConfigurationError(field="--party", value=party, allowed="a party with an entry in this ledger")
+        allowed = "a party with an entry in this ledger"
+        if any(entry.num_persons > 1 for entry in entries):
+            allowed = "left out: this run, by arrays, kept one line of each loss for all parties"
+        raise ConfigurationError(field="--party", value=party, allowed=allowed)
     if not entries:
         click.echo("the ledger is empty: nothing was reported")
     elif as_json:

@@ -8,22 +8,20 @@ with the field, the value and what is allowed.
 import contextlib
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
 from ..protocol.errors import ConfigurationError
+from ..protocol.phases import PhasedProtocol
 from .conversion import convert
-from .plugins import find_protocol
+from .plugins import ARRAY, find_protocol
 from .settings import Tables, did_you_mean, read_setting, set_value
 
-__all__ = ["ARRAY", "Scenario", "load_scenario", "shipped_scenarios"]
-
-ARRAY: Final = "array"
-"""The path without agents, where a transport's name would stand."""
+__all__ = ["Scenario", "load_scenario", "shipped_scenarios"]
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -103,12 +101,17 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
     pairs = [read_setting(setting) for setting in settings]
     chosen = dict(pairs)
     # First of all, since the other keys' meaning depends on it.
-    protocol = find_protocol(convert(chosen.get("protocol", tables.get("protocol", "")), str, "protocol"))
+    protocol = _protocol_of(tables, chosen)
     word = f"{protocol.client_role}s"
+    own = {*Scenario.__struct_fields__, word}
+    for key in tables:
+        if key not in own:
+            raise _unknown_key(key, own)
     _name_parties(tables, word, folder=path.parent)
     parameters = tables.get("parameters")
     if {word, "parties"} & chosen.keys():  # other parties: what the scenario says of its own no longer holds
-        tables.pop("made_up", None)
+        for told in ("title", "description", "made_up"):
+            tables.pop(told, None)
         if isinstance(parameters, dict):
             tables["parameters"] = {
                 name: value
@@ -117,26 +120,42 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
             }
     if chosen.get("noise") == "secure":
         tables.pop("seed", None)  # the scenario's own; one that is set beside it is refused
-    own, of_protocol = Scenario.__struct_fields__, protocol.parameters_type.__struct_fields__
+    of_protocol = protocol.parameters_type.__struct_fields__
     for key, value in pairs:
         first, dot, rest = key.partition(".")
-        known = "parties" if first == word else first
-        set_value(tables, f"{known}{dot}{rest}", value, own=own, parameters=of_protocol)
+        known = word if first == "parties" else first
+        set_value(tables, f"{known}{dot}{rest}", value, own=own - {"parties"}, parameters=of_protocol, parties=word)
+    tables["parties"] = tables.pop(word, {})
     return convert(tables, Scenario, "")
 
 
+def _protocol_of(tables: Tables, chosen: Tables) -> type[PhasedProtocol[Any, Any]]:
+    name = chosen.get("protocol", tables.get("protocol"))
+    if name is None:
+        for key in tables:
+            if key not in Scenario.__struct_fields__ and did_you_mean(key, ["protocol"]):
+                raise _unknown_key(key, ["protocol"])
+        name = ""
+    return find_protocol(convert(name, str, "protocol"))
+
+
+def _unknown_key(key: str, known: Collection[str]) -> ConfigurationError:
+    allowed = f"left out{did_you_mean(key, sorted(known))}"
+    return ConfigurationError(field=f"unknown key {key!r}", value=key, allowed=allowed)
+
+
 def _name_parties(tables: Tables, word: str, *, folder: Path) -> None:
-    """Put what a file calls `word` under "parties", a path in it being relative to the file's folder.
+    """Put the parties under `word`, as errors name them, a path being relative to the file's folder.
 
     Raises:
         ConfigurationError: the file has both keys.
     """
-    if word in tables:
-        if "parties" in tables:
+    if "parties" in tables and word != "parties":
+        if word in tables:
             raise ConfigurationError(field="parties", value="given", allowed=f"left out beside {word}")
-        tables["parties"] = tables.pop(word)
-    if isinstance(tables.get("parties"), str):
-        tables["parties"] = str(folder / tables["parties"])
+        tables[word] = tables.pop("parties")
+    if isinstance(tables.get(word), str):
+        tables[word] = str(folder / tables[word])
 
 
 def _find(source: str) -> Path:

@@ -3,7 +3,7 @@
 | file | holds |
 |---|---|
 | `scenario.json` | the scenario with what was set, which `psephos run` takes again; no seed, nobody's values |
-| `run.json` | how it ran: transport, seconds, versions, who did not hear the outcome |
+| `run.json` | how it ran: transport, seconds, versions, who did not hear the outcome, or why it failed |
 | `events.jsonl` | structlog events, in order |
 | `ledger.jsonl` | every privacy loss |
 | `result.json` | the outcome; the same bytes for the same seed on every path |
@@ -13,6 +13,7 @@
 
 import contextlib
 import csv
+import io
 import logging
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -98,27 +99,40 @@ class RunFolder:
 
     def write_ledger(self, entries: Iterable[LedgerEntry]) -> None:
         """Write every privacy loss, a line each."""
-        with (self.path / "ledger.jsonl").open("wb") as file:
+        with self._open("ledger.jsonl") as file:
             file.writelines(_encoder.encode(entry) + b"\n" for entry in entries)
 
     def write_table(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Write rows with the same keys as CSV."""
-        with (self.path / name).open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+        self._write(name, text.getvalue().encode())
 
     def write_recording(self, recording: Mapping[str, object], views: Iterable[View]) -> None:
         """Write what only a simulation may write: seed, private inputs, the truth, views."""
         (self.path / "private").mkdir()
         self.write_json("private/simulation.json", {"warning": _WARNING, **recording})
-        with (self.path / "private" / "views.jsonl").open("wb") as file:
+        with self._open("private/views.jsonl") as file:
             file.write(_encoder.encode({"warning": _WARNING}) + b"\n")
             for view in views:
                 file.writelines(_encoder.encode(line) + b"\n" for line in _lines_of(view))
 
     def _write(self, name: str, data: bytes) -> None:
-        (self.path / name).write_bytes(data)
+        with self._open(name) as file:
+            file.write(data)
+
+    @contextlib.contextmanager
+    def _open(self, name: str) -> Generator[BinaryIO]:
+        """Yield a new file; what the system says against it (a full disk) then names it."""
+        path = self.path / name
+        try:
+            with path.open("wb") as file:
+                yield file
+        except OSError as error:
+            error.filename = error.filename or str(path)
+            raise
 
 
 def _lines_of(view: View) -> Generator[dict[str, object]]:

@@ -4,6 +4,7 @@ A file has a header: the role's name (partner, voter), then the protocol's colum
 line before anything runs.
 """
 
+import collections
 import csv
 import dataclasses
 import re
@@ -16,7 +17,7 @@ from ..protocol.phases import Entries, Inputs, PhasedProtocol
 from ..protocol.roles import check_party_name
 from .generators import generate
 
-__all__ = ["PartiesTable", "read_parties"]
+__all__ = ["PartiesTable", "check_names", "read_parties"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +74,9 @@ def read_parties(
     """
     role = protocol.client_role
     if not parties:
-        raise ConfigurationError(field=f"{role}s", value="none", allowed=f"a file, a generator, or at least one {role}")
+        kept = f"a run's scenario.json keeps none that its scenario listed: give --set {role}s=FILE"
+        allowed = f"a file, a generator, or at least one {role} ({kept})"
+        raise ConfigurationError(field=f"{role}s", value="none", allowed=allowed)
     match parties:
         case str():
             return _read_file(Path(parties), role)
@@ -85,12 +88,13 @@ def read_parties(
 
 
 def _from_rows(rows: Sequence[Mapping[str, Any]], role: str) -> PartiesTable:
-    columns = list(rows[0])
+    ((usual, _),) = collections.Counter(frozenset(row) for row in rows).most_common(1)
+    columns = next(list(row) for row in rows if usual == frozenset(row))
     for number, row in enumerate(rows, start=1):
-        if set(row) != set(columns) or role not in row:
-            allowed = f"{role} and the columns of the first: {', '.join(columns)}"
+        if frozenset(row) != usual or role not in row:
+            allowed = f"{role} and the columns of the others: {', '.join(columns)}"
             raise ConfigurationError(field=f"{role}s[{number}]", value=sorted(row), allowed=allowed)
-    names = _check_names([str(row[role]) for row in rows], role, lines=())
+    names = check_names([str(row[role]) for row in rows], role)
     return PartiesTable(names, {column: [row[column] for row in rows] for column in columns if column != role})
 
 
@@ -121,7 +125,7 @@ def _read_file(path: Path, role: str) -> PartiesTable:
     if not rows:
         raise ConfigurationError(field=f"{role}s", value=str(path), allowed=f"a file with at least one {role}")
     entries = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
-    names = _check_names([name.strip() for name in entries.pop(role)], role, lines=lines)
+    names = check_names([name.strip() for name in entries.pop(role)], role, source=path.name, lines=lines)
     return PartiesTable(names, entries, lines, path.name)
 
 
@@ -135,11 +139,25 @@ def _check_header(header: Sequence[str], path: Path, role: str) -> None:
         raise ConfigurationError(field=f"{path.name} line 1", value=list(header), allowed=allowed)
 
 
-def _check_names(names: Sequence[str], role: str, *, lines: Sequence[int]) -> Sequence[str]:
-    """Return the names, or say which one is taken twice or cannot name a party."""
+def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Sequence[int] = ()) -> Sequence[str]:
+    """Return the names, if they can name the parties of a session.
+
+    Args:
+        names: of the parties, in roster order.
+        role: what a party is called in errors.
+        source: the file that they are from.
+        lines: where each stands in it; empty where there is no file.
+
+    Raises:
+        ConfigurationError: there is none, one is taken twice, or one cannot name a party.
+    """
+    if not names:
+        raise ConfigurationError(field=f"{role}s", value="none", allowed=f"at least one {role}")
     places: dict[str, int] = {}
     for place, name in enumerate(names):
-        where = f"{role} (line {lines[place]})" if lines else role
+        where = f"{role} ({source} line {lines[place]})" if lines else role
+        if not isinstance(name, str):
+            raise ConfigurationError(field=where, value=name, allowed="a name, as text")
         check_party_name(name, field=where)
         if places.setdefault(name, place) != place:
             first = f"line {lines[places[name]]}" if lines else f"row {places[name] + 1}"

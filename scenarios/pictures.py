@@ -13,10 +13,12 @@ from typing import Any
 import msgspec
 
 from ..protocol.dpwevote import CandidateOutcome, Outcome
+from .report import percent
 
 __all__ = ["draw_outcome"]
 
 _INK, _PASS, _FAIL, _QUOTA = "#1f2933", "#2a7f62", "#b3423a", "#52606d"
+_TRUTH: dict[str, Any] = {"marker": "D", "markersize": 6, "mfc": "white", "mec": _INK, "zorder": 3, "linestyle": "none"}
 # Two standard errors: some 95 % of all runs on the same votes give an estimate so near the truth.
 _ERRORS_SHOWN = 2
 # A picture of more candidates says nothing; the table has them all.
@@ -59,6 +61,8 @@ def draw_outcome(outcome: msgspec.Struct, *, title: str, truth: Mapping[str, flo
         figure = figures.Figure(figsize=(8, 1.7 + row_inches * len(names)), layout="constrained")
         axes: Any = figure.subplots()
         _draw_votes(axes, shown, names, truth)
+        for label, mark in _marks(with_truth=truth is not None).items():
+            axes.plot([], [], label=label, **mark)
         figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
         if len(shown) < len(outcome.candidates):
             title += f" (the first {len(shown)} of {len(outcome.candidates):,})"
@@ -68,6 +72,16 @@ def draw_outcome(outcome: msgspec.Struct, *, title: str, truth: Mapping[str, flo
         figure.savefig(paths[0], metadata={"Date": None})
         figure.savefig(paths[1], dpi=160)
     return paths
+
+
+def _marks(*, with_truth: bool) -> dict[str, dict[str, Any]]:
+    """Return what the legend explains, in no candidate's color."""
+    estimate: dict[str, Any] = {"color": "#7b8794", "marker": "o", "markersize": 7, "linewidth": 2}
+    marks: dict[str, dict[str, Any]] = {
+        "estimate ± 2 standard errors": estimate,
+        "quota": {"color": _QUOTA, "linewidth": 2},
+    }
+    return {**marks, "truth": _TRUTH} if with_truth else marks
 
 
 def _draw_votes(
@@ -84,17 +98,15 @@ def _draw_votes(
             capsize=4,
             markersize=7,
             linewidth=2,
-            label="estimate ± 2 standard errors" if not row else None,
         )
-        quota = candidate.quota.value
-        axes.plot(
-            [quota, quota], [row - 0.34, row + 0.34], color=_QUOTA, linewidth=2, label="quota" if not row else None
-        )
+        quota, error = candidate.quota.value, _ERRORS_SHOWN * candidate.quota.standard_error
+        reach = [row - 0.34, row + 0.34]
+        axes.plot([quota, quota], reach, color=_QUOTA, linewidth=2)
+        axes.fill_betweenx(reach, quota - error, quota + error, color=_QUOTA, alpha=0.2, linewidth=0)
         if truth is not None:
-            label = "truth" if not row else None
-            axes.plot(truth[candidate.name], row, "D", markersize=6, mfc="white", mec=_INK, zorder=3, label=label)
+            axes.plot(truth[candidate.name], row, **_TRUTH)
         verdict = "passes" if candidate.passed else "fails"
-        text = f"{verdict}, wrong with probability {candidate.error_probability:.2g}"
+        text = f"{verdict}, P(wrong) {percent(candidate.error_probability)}"
         axes.annotate(text, (1.01, row), xycoords=("axes fraction", "data"), va="center", fontsize=9, color=color)
     axes.set_yticks(range(len(candidates)), names)
     axes.set_ylim(len(candidates) - 0.5, -0.5)

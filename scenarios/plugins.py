@@ -18,9 +18,11 @@ from ..protocol.phases import PhasedProtocol
 from ..transports.abc import Transport
 
 __all__ = [
+    "ARRAY",
     "PROTOCOLS",
     "ROLES",
     "TRANSPORTS",
+    "check_transport",
     "find_client_role",
     "find_protocol",
     "find_server_role",
@@ -28,6 +30,8 @@ __all__ = [
     "names_in",
 ]
 
+ARRAY: Final = "array"
+"""The path without agents, where a transport's name would stand."""
 PROTOCOLS: Final = "psephos.protocols"
 """Entry points: name → subclass of `PhasedProtocol`."""
 TRANSPORTS: Final = "psephos.transports"
@@ -48,6 +52,13 @@ def find_protocol(name: str) -> type[PhasedProtocol[Any, Any]]:
         ConfigurationError: there is none, it cannot be imported, or it is no protocol.
     """
     return _find(PROTOCOLS, name, PhasedProtocol, field="protocol")
+
+
+def check_transport(name: str) -> None:
+    """Raise ConfigurationError unless a session can take this path: a registered transport, or arrays."""
+    known = (ARRAY, *names_in(TRANSPORTS))
+    if name not in known:
+        raise ConfigurationError(field="transport", value=name, allowed=f"one of {', '.join(known)}")
 
 
 def make_transport(name: str) -> Transport:

@@ -4,15 +4,21 @@ The bar is for people: it goes to standard error and only where that is a termin
 """
 
 import contextlib
+import time
 from collections.abc import Callable, Generator
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from ..protocol.effects import Closed, Effect, Opened
+from ..protocol.effects import Closed, Effect
 from .report import show_phase
 
 __all__ = ["Watcher", "watch"]
+
+
+# What takes no longer is over before anybody has read its bar.
+_SECONDS_WITHOUT_BARS: Final = 1.0
 
 
 class Watcher:
@@ -20,21 +26,29 @@ class Watcher:
 
     Args:
         console: where a phase's line goes as it closes; None for nowhere.
-        progress: the bars; None where nobody watches.
+        progress: the bars, which come once the session has taken a second; None where nobody watches.
         num_parties: on the roster.
+        clock: seconds that pass.
     """
 
-    def __init__(self, console: Console | None, progress: Progress | None, *, num_parties: int) -> None:
+    def __init__(
+        self,
+        console: Console | None,
+        progress: Progress | None,
+        *,
+        num_parties: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._console = console
         self._progress = progress
         self._num_parties = num_parties
         self._bars: dict[str, TaskID] = {}
+        self._clock = clock
+        self._began = clock()
 
     def on_effect(self, effect: Effect) -> None:
         """Take note of an effect of the server's machine."""
         match effect:
-            case Opened(phase, num_asked):
-                self.on_progress(phase, 0, num_asked)
             case Closed():
                 if self._progress is not None and effect.phase in self._bars:
                     self._progress.remove_task(self._bars.pop(effect.phase))
@@ -45,7 +59,7 @@ class Watcher:
 
     def on_progress(self, phase: str, received: int, outstanding: int) -> None:
         """Move the open phase's bar."""
-        if self._progress is None:
+        if self._progress is None or self._clock() - self._began < _SECONDS_WITHOUT_BARS:
             return
         if phase not in self._bars:
             self._bars[phase] = self._progress.add_task(phase, total=received + outstanding)

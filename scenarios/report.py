@@ -1,12 +1,13 @@
 """What a terminal shows of a run: rich tables, plain text where nobody watches."""
 
-import functools
 import itertools
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,11 +16,12 @@ from ..protocol.dpwevote import CandidateOutcome, Outcome, WeightsOutcome
 from ..protocol.effects import Closed
 from ..protocol.estimators import Estimate
 from ..protocol.phases import PhasedProtocol
-from ..protocol.privacy import ApproximateAccountant, LedgerEntry
+from ..protocol.privacy import ApproximateAccountant, LedgerEntry, PrivacyLoss
 from ..protocol.server_machine import JOIN
 
 __all__ = [
     "make_console",
+    "percent",
     "show_heading",
     "show_ledger",
     "show_outcome",
@@ -29,7 +31,12 @@ __all__ = [
     "show_scenarios",
 ]
 
+_Cell: TypeAlias = str | Text
+
 _WIDTH_WHEN_PIPED = 110
+_PADDING = 2
+_SPACE_BETWEEN_COLUMNS = _PADDING + 1  # and the box's own, which is blank
+_LEAST_WIDTH = 8
 _LARGE = 100
 _MODELS = {
     "local": "local model: against everybody else, all colluding",
@@ -42,9 +49,20 @@ def make_console(*, stderr: bool = False) -> Console:
 
     Names of parties, candidates, files and phases are other people's: whatever they hold is shown as it is.
     """
-    make = functools.partial(Console, stderr=stderr, highlight=False, markup=False, emoji=False)
-    console = make()
-    return console if console.is_terminal else make(width=_WIDTH_WHEN_PIPED)
+    console = _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _WIDTH_WHEN_PIPED
+    return console
+
+
+class _Console(Console):
+    """A console whose reader may leave, as `head` does: what is under way goes on, unseen."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())  # which also takes what is left in the buffer
+        os.close(nowhere)
 
 
 def show_heading(console: Console, *, title: str, facts: Sequence[str], description: str, trust: str) -> None:
@@ -79,28 +97,26 @@ def show_outcome(console: Console, outcome: msgspec.Struct, *, truth: Mapping[st
     if isinstance(outcome, Outcome):
         _show_votes(console, outcome, truth)
     else:
-        table = _table("Released", "Value")
-        for name, value in msgspec.to_builtins(outcome).items():
-            table.add_row(name, _plain(value))
-        for name, value in (truth or {}).items():
-            table.add_row(f"{name} (true)", f"{value:,.6g}")
-        console.print(table)
+        released = [(name, _plain(getattr(outcome, name))) for name in outcome.__struct_fields__]
+        true = [(f"{name} (true)", f"{value:,.6g}") for name, value in (truth or {}).items()]
+        _show_table(console, ("Released", "Value"), rows=[*released, *true])
 
 
 def show_privacy(console: Console, protocol: PhasedProtocol[Any, Any]) -> None:
     """Print what a session cost each party, by phase and unit."""
-    table = _table("Each party paid", "Mechanism", "Unit", numbers=("Reports", "ε claimed", "ε proven"))
+    rows: list[Sequence[_Cell]] = []
     for phase in protocol.phases:
         for _, losses in itertools.groupby(phase.losses, key=lambda loss: (loss.mechanism, loss.unit, loss.proven)):
             paid = list(losses)
             claimed, proven = sum(loss.claimed for loss in paid), sum(loss.proven for loss in paid)
-            table.add_row(phase.name, paid[0].mechanism, paid[0].unit, str(len(paid)), f"{claimed:g}", f"{proven:g}")
+            rows.append((phase.name, paid[0].mechanism, paid[0].unit, str(len(paid)), f"{claimed:g}", f"{proven:g}"))
     claimed, proven = (sum(getattr(loss, kind) for loss in protocol.losses) for kind in ("claimed", "proven"))
     number = str(len(protocol.losses))
-    table.add_row("in all", "", "", number, f"{claimed:g}", f"{proven:g}", style="bold")
-    console.print(table)
-    for relation, model in dict.fromkeys((loss.relation.value, loss.model.value) for loss in protocol.losses):
-        console.print(Text(f"  {relation} neighbors, {_MODELS[model]}", style="dim"))
+    total = ("in all", "", "", number, f"{claimed:g}", f"{proven:g}")
+    rows.append([Text(cell, style="bold") for cell in total])
+    numbers = ("Reports", "ε claimed", "ε proven")
+    _show_table(console, ("Each party paid", "Mechanism", "Unit"), numbers, rows=rows, drop=("Reports", "Unit"))
+    _show_models(console, protocol.losses)
 
 
 def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str | None, delta: float | None) -> None:
@@ -130,15 +146,20 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
     total = f"  {whose}: ε proven = {totals[worst]:g}"
     if delta is not None:
         total += f", or ε = {_tighter(by_person[worst], delta):.6g} at δ = {delta:g}"
-    texts = ("Session", "Phase", "Mechanism", "Unit", "Relation", "Model")
-    table = _table(*texts, numbers=("Persons", "ε claimed", "ε proven"))
+    rows: list[Sequence[_Cell]] = []
     for key, paid in groups.items():
         persons = {entry.person: entry.num_persons for entry in paid}
         most_claimed = max(_sums(paid, "claimed").values())
         most_proven = max(_sums(paid, "proven").values())
-        table.add_row(*key, f"{sum(persons.values()):,}", f"{most_claimed:g}", f"{most_proven:g}")
-    console.print(table)
+        _, phase, mechanism, unit, _, _ = key
+        numbers = (f"{sum(persons.values()):,}", f"{most_claimed:g}", f"{most_proven:g}")
+        rows.append((phase, mechanism, unit, *numbers))
+    headers = ("Persons", "ε claimed", "ε proven")
+    _show_table(console, ("Phase", "Mechanism", "Unit"), headers, rows=rows, drop=("Persons", "Unit"))
     console.print(Text(total, style="bold"))
+    for session in dict.fromkeys(entry.session for entry in entries):
+        console.print(Text(f"  session {session}", style="dim"))
+    _show_models(console, itertools.chain.from_iterable(shown.values()))
     if num_persons > 1:
         note = "  losses of one person add over phases (sequential); different persons' do not (parallel composition)"
         console.print(Text(note, style="dim"))
@@ -146,37 +167,37 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
 
 def show_scenarios(console: Console, rows: Iterable[tuple[str, str, str]]) -> None:
     """Print the shipped scenarios: name, protocol, title."""
-    table = _table("Scenario", "Protocol", "What is decided")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    _show_table(console, ("Scenario", "Protocol", "What is decided"), rows=list(rows), drop=("Protocol",))
 
 
 def _show_votes(console: Console, outcome: Outcome, truth: Mapping[str, float] | None) -> None:
     numbers = ["Support", "Quota", "Margin", "P(wrong)"]
     if truth is not None:
         numbers += ["True margin"]
-    table = _table("Candidate", "Decision", numbers=numbers)
+    rows: list[Sequence[_Cell]] = []
     for candidate in outcome.candidates:
-        cells = [
-            Text(candidate.name),
+        cells: list[_Cell] = [
+            candidate.name,
             _decision(candidate),
             _estimate(candidate.support),
             _estimate(candidate.quota),
             _estimate(candidate.margin, signed=True),
-            _percent(candidate.error_probability),
+            percent(candidate.error_probability),
         ]
         if truth is not None:
-            cells += [Text(f"{truth[candidate.name] - truth['quota']:+,.6g}")]
-        table.add_row(*cells)
-    console.print(table)
+            cells += [f"{truth[candidate.name] - truth['quota']:+,.6g}"]
+        rows.append(cells)
+    # The margin is what the decision rests on, and it says most of what support and quota say.
+    _show_table(
+        console, ("Candidate", "Decision"), numbers, rows=rows, drop=("True margin", "Quota", "Support", "P(wrong)")
+    )
     if outcome.weight_counts:
         console.print()
-        weights = _table("Weight", numbers=["Partners"])
+        counts: list[Sequence[_Cell]] = []
         for count in outcome.weight_counts:
-            possible = "" if count.projected is None else f"   (possible: {count.projected:,.1f})"
-            weights.add_row(f"{count.weight:g}", _estimate(count.count) + Text(possible))
-        console.print(weights)
+            possible = "" if count.projected is None else f"   (nearest possible {count.projected:,.1f})"
+            counts.append((f"{count.weight:g}", _estimate(count.count) + Text(possible)))
+        _show_table(console, ("Weight",), ("Partners",), rows=counts)
     biased = [candidate for candidate in outcome.candidates if candidate.bias]
     for candidate in biased:
         note = f"  {candidate.name}: the printed margin is off by {candidate.bias:+,.1f}, as far as the reports tell"
@@ -202,9 +223,15 @@ def _estimate(estimate: Estimate, *, signed: bool = False) -> Text:
     return Text(f"{value} ± {estimate.standard_error:,.{decimals}f}")
 
 
-def _percent(probability: float) -> Text:
+def percent(probability: float) -> str:
+    """Return a probability as everything that shows one writes it."""
     least = 0.0001
-    return Text("< 0.01 %" if probability < least else f"{100 * probability:.2f} %")
+    return "< 0.01 %" if probability < least else f"{100 * probability:.2f} %"
+
+
+def _show_models(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:
+    for relation, model in dict.fromkeys((loss.relation.value, loss.model.value) for loss in losses):
+        console.print(Text(f"  {relation} neighbors, {_MODELS[model]}", style="dim"))
 
 
 def _sums(entries: Iterable[LedgerEntry], kind: str) -> dict[str, float]:
@@ -225,15 +252,63 @@ def _tighter(entries: Sequence[LedgerEntry], delta: float) -> float:
     return sum(accountant.epsilon for accountant in accountants.values())
 
 
-def _table(*texts: str, numbers: Sequence[str] = ()) -> Table:
-    """Return a table of text columns, which give way where a line is full, and number columns, which do not."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False, padding=(0, 2, 0, 0))
-    for header in texts:
-        table.add_column(header, overflow="fold")
-    for header in numbers:
-        table.add_column(header, justify="right", no_wrap=True)
-    return table
+def _show_table(
+    console: Console,
+    texts: Sequence[str],
+    numbers: Sequence[str] = (),
+    *,
+    rows: Sequence[Sequence[_Cell]],
+    drop: Sequence[str] = (),
+) -> None:
+    """Print a table that never breaks a number, nor a word where there is any other way.
+
+    Args:
+        console: where to.
+        texts: the headers of the first columns, whose cells may go on over several lines.
+        numbers: the headers of the others.
+        rows: a cell for each header.
+        drop: headers of columns that a narrow console goes without, the first of them first.
+    """
+    columns = {
+        header: [_as_text(row[place]) for row in rows] for place, header in enumerate(itertools.chain(texts, numbers))
+    }
+    for dropped in drop:
+        if _spare(console, columns, texts) >= 0:
+            break
+        columns.pop(dropped, None)
+    spare = _spare(console, columns, texts)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False, padding=(0, _PADDING, 0, 0))
+    for header, cells in columns.items():
+        if header in texts:
+            least = _least_width(header, cells, may_wrap=True)
+            full = _least_width(header, cells, may_wrap=False)
+            width = max(min(full, least + spare), min(full, _LEAST_WIDTH))
+            spare -= width - least
+            table.add_column(header, overflow="fold", width=width)
+        else:
+            table.add_column(header, justify="right", no_wrap=True)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*row)
+    console.print(table)
 
 
-def _plain(value: object) -> str:
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+def _spare(console: Console, columns: Mapping[str, Sequence[Text]], texts: Sequence[str]) -> int:
+    """Return how much of a line these columns leave at their narrowest; negative where they do not fit."""
+    least = (_least_width(header, cells, may_wrap=header in texts) for header, cells in columns.items())
+    return console.width - sum(least) - _SPACE_BETWEEN_COLUMNS * len(columns)
+
+
+def _least_width(header: str, cells: Iterable[Text], *, may_wrap: bool) -> int:
+    """Return the width of the longest word of a column that may wrap, or of the longest cell of another."""
+    texts = (header, *(cell.plain for cell in cells))
+    return max(cell_len(part) for text in texts for part in (text.split() or [""] if may_wrap else [text]))
+
+
+def _as_text(cell: _Cell) -> Text:
+    return Text(cell) if isinstance(cell, str) else cell
+
+
+def _plain(value: object) -> _Cell:
+    if isinstance(value, Estimate):
+        return _estimate(value)
+    return f"{value:,.6g}" if isinstance(value, float) else str(msgspec.to_builtins(value))

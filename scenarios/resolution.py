@@ -1,7 +1,8 @@
 """From what a scenario names to what can be run: everything is looked up and checked before anything happens."""
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,10 +10,11 @@ import msgspec
 from ..protocol.errors import ConfigurationError
 from ..protocol.phases import Inputs, PhasedProtocol
 from ..protocol.server_machine import JOIN, PhaseRules
-from .config import ARRAY, Scenario
+from .config import Scenario
 from .conversion import convert
 from .parties import read_parties
-from .plugins import TRANSPORTS, find_protocol, names_in
+from .plugins import ARRAY, check_transport, find_protocol
+from .session import check_descriptors
 
 __all__ = ["Resolved", "resolve"]
 
@@ -53,9 +55,12 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
     """
     kind = find_protocol(scenario.protocol)
     parties = read_parties(scenario.parties, parameters=scenario.parameters, protocol=kind)
-    given = kind.complete(scenario.parameters, parties.table)
-    protocol = kind(convert(given, kind.parameters_type, "parameters"))
-    _check_path(scenario, record=record)
+    with _blaming(kind):
+        given = kind.complete(scenario.parameters, parties.table)
+        protocol = kind(convert(given, kind.parameters_type, "parameters"))
+        inputs = parties.locate(protocol.encode)
+        protocol.check_inputs(inputs)  # which makes the phases
+    _check_path(scenario, num_parties=len(parties.names), record=record)
     _check_budget(scenario, protocol)
     default = {"deadline_seconds": scenario.deadline_seconds, "quorum": scenario.quorum}
     default_rules: PhaseRules = convert(default, PhaseRules, "")
@@ -68,7 +73,7 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         scenario=scenario,
         protocol=protocol,
         names=parties.names,
-        inputs=parties.locate(protocol.encode),
+        inputs=inputs,
         rules=rules,
         default_rules=default_rules,
         may_show_truth=scenario.noise == "simulated" and (scenario.made_up or parties.is_generated),
@@ -76,11 +81,27 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
     )
 
 
-def _check_path(scenario: Scenario, *, record: bool) -> None:
-    """Raise ConfigurationError unless the path exists and can be recorded, if it is to be."""
-    transports = (ARRAY, *names_in(TRANSPORTS))
-    if scenario.transport not in transports:
-        raise ConfigurationError(field="transport", value=scenario.transport, allowed=f"one of {', '.join(transports)}")
+@contextlib.contextmanager
+def _blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
+    """Turn what a protocol's own code makes of parameters and entries that it did not foresee into a sentence.
+
+    Raises:
+        ConfigurationError: as the code inside, or in place of its arithmetic, type and value errors.
+    """
+    try:
+        yield
+    except ConfigurationError:
+        raise
+    except (ArithmeticError, TypeError, ValueError) as error:
+        allowed = f"what protocol {kind.name!r} can take"
+        value = f"{type(error).__name__}: {error}"
+        raise ConfigurationError(field="parameters and entries", value=value, allowed=allowed) from error
+
+
+def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
+    """Raise ConfigurationError unless the path exists, can carry so many, and be recorded if it is to be."""
+    check_transport(scenario.transport)
+    check_descriptors(scenario.transport, num_parties=num_parties)
     if record and scenario.transport == ARRAY:
         allowed = "left out on the array path, where nobody sees anything"
         raise ConfigurationError(field="--record", value="given", allowed=allowed)

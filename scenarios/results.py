@@ -3,7 +3,7 @@
 Nothing in them depends on the path that the session took, or on what was recorded beside it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -48,17 +48,26 @@ def result_of(resolved: Resolved, record: SessionRecord, *, truth: Mapping[str, 
 
 
 def rows_of(outcome: msgspec.Struct, *, truth: Mapping[str, float] | None) -> list[dict[str, object]]:
-    """Return the rows of `estimates.csv`: one for each candidate, or for each field of another protocol's outcome."""
+    """Return the rows of `estimates.csv`: one for each candidate, or one of another protocol's whole outcome."""
     if not isinstance(outcome, Outcome):
-        return [{"released": name, "value": value} for name, value in msgspec.to_builtins(outcome).items()]
+        return [_columns_of(outcome, outcome.__struct_fields__)]
     rows: list[dict[str, object]] = []
     for candidate in outcome.candidates:
         row: dict[str, object] = {"candidate": candidate.name, "passed": int(candidate.passed)}
-        for field in ("support", "quota", "margin"):
-            estimate: Estimate = getattr(candidate, field)
-            row |= {field: estimate.value, f"{field}_standard_error": estimate.standard_error}
-        row |= {"bias": candidate.bias, "error_probability": candidate.error_probability}
+        row |= _columns_of(candidate, ("support", "quota", "margin", "bias", "error_probability"))
         if truth is not None:
             row |= {"true_support": truth[candidate.name], "true_quota": truth["quota"]}
         rows.append(row)
     return rows
+
+
+def _columns_of(released: msgspec.Struct, fields: Iterable[str]) -> dict[str, object]:
+    """Return fields by name, an estimate's standard error in a column of its own."""
+    columns: dict[str, object] = {}
+    for field in fields:
+        value = getattr(released, field)
+        if isinstance(value, Estimate):
+            columns |= {field: value.value, f"{field}_standard_error": value.standard_error}
+        else:
+            columns[field] = msgspec.to_builtins(value)
+    return columns

@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 import trio
@@ -16,12 +16,11 @@ from ..agents.driver import EffectListener
 from ..agents.events import Log
 from ..agents.modes import Deployment, Mode, Simulation
 from ..agents.noise import SecureNoise
-from ..protocol.privacy import Budget
+from ..protocol.privacy import Budget, LedgerEntry
 from ..protocol.randomness import SimulatedNoise
-from .config import ARRAY
 from .folder import RunFolder, open_event_log
 from .pictures import draw_outcome
-from .plugins import make_transport
+from .plugins import ARRAY, make_transport
 from .resolution import Resolved
 from .results import result_of, rows_of
 from .session import SessionRecord, run_agents, run_arrays
@@ -54,6 +53,7 @@ def run_session(
     log: Log | None = None,
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
+    entries: list[LedgerEntry] | None = None,
 ) -> SessionRecord:
     """Run a resolved scenario's session on the path that it names.
 
@@ -63,6 +63,7 @@ def run_session(
         log: where events go.
         listener: told of the server's effects.
         on_progress: called a few times a second (agents only).
+        entries: the caller's list, which gets every loss however the session ends.
 
     Raises:
         QuorumError: a phase closed without its quorum.
@@ -73,7 +74,13 @@ def run_session(
     noise = SimulatedNoise(seed, session=scenario.name, round_number=scenario.round)
     if scenario.transport == ARRAY:
         return run_arrays(
-            resolved.protocol, inputs=resolved.inputs, noise=noise, session=scenario.name, log=log, listener=listener
+            resolved.protocol,
+            inputs=resolved.inputs,
+            noise=noise,
+            session=scenario.name,
+            log=log,
+            listener=listener,
+            entries=entries,
         )
     mode: Mode = Simulation(scenario.name, noise, resolved.record)
     if scenario.noise == "secure":
@@ -91,6 +98,7 @@ def run_session(
         log=log,
         listener=listener,
         on_progress=on_progress,
+        entries=entries,
     )
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 
@@ -113,21 +121,32 @@ def run_in_folder(
         on_progress: called a few times a second (agents only).
 
     Raises:
-        QuorumError, ConfigurationError, OSError: as `run_session`; the folder then holds scenario and events.
+        QuorumError, ConfigurationError, OSError: as `run_session`; the folder then holds the scenario, the
+            events, the ledger, and in `run.json` the failure.
     """
     scenario, protocol = resolved.scenario, resolved.protocol
     seed = secrets.randbits(_SEED_BITS) if scenario.seed is None else scenario.seed
     folder.write_json("scenario.json", _to_run_again(resolved, folder.path))
     started = time.perf_counter()
-    with open_event_log(folder.events) as log:
-        record = run_session(resolved, seed=seed, log=log, listener=listener, on_progress=on_progress)
-    seconds = time.perf_counter() - started
+    entries: list[LedgerEntry] = []
+    ending: dict[str, Any] = {}
+    try:
+        with open_event_log(folder.events) as log:
+            record = run_session(
+                resolved, seed=seed, log=log, listener=listener, on_progress=on_progress, entries=entries
+            )
+        ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}
+    except BaseException as error:
+        ending["failure"] = _describe(error)
+        raise
+    finally:  # whatever happened, what was charged is paid
+        seconds = time.perf_counter() - started
+        folder.write_ledger(entries)
+        folder.write_json("run.json", {**_how_it_ran(resolved, seconds=seconds), **ending})
     truth = protocol.truth(resolved.inputs) if resolved.may_show_truth else None
     result = result_of(resolved, record, truth=truth)
     folder.write_json("result.json", result)
-    folder.write_ledger(record.entries)
     folder.write_table("estimates.csv", rows_of(record.outcome, truth=truth))
-    folder.write_json("run.json", _how_it_ran(resolved, record, seconds=seconds))
     if resolved.record:
         folder.write_recording(_recording(resolved, seed=seed), record.views)
     if pictures:
@@ -147,16 +166,22 @@ def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
     return written
 
 
-def _how_it_ran(resolved: Resolved, record: SessionRecord, *, seconds: float) -> dict[str, Any]:
-    """Return the content of `run.json`: what may differ between two runs with the same result."""
+def _how_it_ran(resolved: Resolved, *, seconds: float) -> dict[str, Any]:
+    """Return the content of `run.json` but for the ending: what may differ between two runs with the same result."""
     return {
         "transport": resolved.scenario.transport,
         "noise": resolved.scenario.noise,
         "seconds": seconds,
         "psephos": importlib.metadata.version("psephos"),
         "numpy": importlib.metadata.version("numpy"),
-        "parties_without_outcome": {name: str(error) for name, error in record.endings.items()},
     }
+
+
+def _describe(error: BaseException) -> dict[str, str]:
+    """Return what `run.json` says of a failure; of several at once, the first."""
+    if isinstance(error, BaseExceptionGroup):
+        return _describe(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    return {"error": type(error).__name__, "reason": str(error)}
 
 
 def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:
@@ -165,6 +190,16 @@ def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:
         "seed": str(seed),
         "parties": list(resolved.names),
         "private_rows": resolved.inputs.private.tolist(),
+        "columns": _columns_of_private_rows(resolved),
         "public_rows": resolved.inputs.public.tolist(),
         "truth": resolved.protocol.truth(resolved.inputs),
     }
+
+
+def _columns_of_private_rows(resolved: Resolved) -> list[str]:
+    """Return what each number of a private row is for: the phase that reports it, and which of its values it is."""
+    columns = ["not reported"] * resolved.inputs.private.shape[1]
+    for phase in resolved.protocol.phases:
+        for number, place in enumerate(range(len(columns))[phase.columns], start=1):
+            columns[place] = phase.name if phase.num_values == 1 else f"{phase.name} {number}"
+    return columns

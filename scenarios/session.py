@@ -25,11 +25,12 @@ from ..protocol.server_machine import PhaseRules, Roster, SessionResult
 from ..protocol.tally import Tally
 from ..protocol.views import View
 from ..transports.abc import Channel, Transport
-from .plugins import find_client_role, find_server_role, make_transport
+from .parties import check_names
+from .plugins import ARRAY, check_transport, find_client_role, find_server_role, make_transport
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
-__all__ = ["AgentClasses", "SessionRecord", "run_agents", "run_arrays", "simulate"]
+__all__ = ["AgentClasses", "SessionRecord", "check_descriptors", "run_agents", "run_arrays", "simulate"]
 
 # Descriptors of a session over sockets that are not its channels: listener, files, trio's own.
 _SPARE_DESCRIPTORS: Final = 64
@@ -79,6 +80,7 @@ async def run_agents(
     log: Log | None = None,
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
+    entries: list[LedgerEntry] | None = None,
 ) -> SessionRecord:
     """Run a session with one agent a party, all in this process, over `transport`.
 
@@ -95,6 +97,7 @@ async def run_agents(
         log: where events go; None for nowhere.
         listener: told of every effect of the server's machine.
         on_progress: called a few times a second with the open phase, how many have reported and how many have not.
+        entries: the caller's list, which gets every loss however the session ends; what is paid stays paid.
 
     Raises:
         QuorumError: a phase closed without its quorum.
@@ -103,8 +106,8 @@ async def run_agents(
     """
     if classes is None:
         classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))
-    if transport.name != "memory":
-        _reserve_descriptors(len(names))
+    _reserve_descriptors(transport.name, num_parties=len(names))
+    entries = [] if entries is None else entries
     with _calm_collector(len(names)):
         server = classes.server(
             protocol,
@@ -120,12 +123,15 @@ async def run_agents(
             name: classes.client(protocol, party=name, place=place, row=rows[place], mode=mode, budget=budget, log=log)
             for place, name in enumerate(names)
         }
-        result, endings = await _meet(server, clients, transport, on_progress)
+        try:
+            result, endings = await _meet(server, clients, transport, on_progress)
+        finally:
+            entries.extend(entry for client in clients.values() for entry in client.ledger.entries)
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,
         num_received=result.num_received,
-        entries=[entry for client in clients.values() for entry in client.ledger.entries],
+        entries=entries,
         endings=endings,
         views=[agent.view for agent in (server, *clients.values()) if agent.view is not None],
     )
@@ -201,8 +207,9 @@ def run_arrays(
     session: str,
     log: Log | None = None,
     listener: EffectListener | None = None,
+    entries: list[LedgerEntry] | None = None,
 ) -> SessionRecord:
-    """Run the same session as array computations; the ledger gets one aggregated line a phase and unit.
+    """Run the same session as array computations; the ledger gets one line for each loss, for all parties together.
 
     Args:
         protocol: what is run.
@@ -211,6 +218,8 @@ def run_arrays(
         session: the session's name.
         log: where events go; None for nowhere.
         listener: told of each phase as it closes, as it would be by the server's machine.
+        entries: the caller's list, which gets every loss however the session ends; they are charged before anything
+            is drawn.
 
     Raises:
         ValueError: as `run_population`.
@@ -224,13 +233,14 @@ def run_arrays(
             if listener is not None:
                 listener(effect)
 
-    result = run_population(protocol, inputs, noise=noise, on_phase=on_phase)
     everybody = f"each of {len(inputs)} {protocol.client_role}s"
-    entries = [
+    entries = [] if entries is None else entries
+    entries.extend(
         LedgerEntry.of(loss, person=everybody, session=session, phase=phase.name, num_persons=len(inputs))
         for phase in protocol.phases
         for loss in phase.losses
-    ]
+    )
+    result = run_population(protocol, inputs, noise=noise, on_phase=on_phase)
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,
@@ -257,11 +267,13 @@ def simulate(
         session: the session's name; other names draw other noise.
 
     Raises:
-        ConfigurationError: an entry, the seed or the transport is not allowed.
+        ConfigurationError: there are no parties, or a name, an entry, the seed or the transport is not allowed.
 
     Privacy:
         None: a simulation's seed takes its noise off again.
     """
+    check_transport(transport)
+    names = check_names(tuple(parties), protocol.client_role)
     columns = protocol.columns()
     for name, entries in parties.items():
         if len(entries) != len(columns):
@@ -270,12 +282,12 @@ def simulate(
     table = {column.name: [entries[place] for entries in parties.values()] for place, column in enumerate(columns)}
     inputs = protocol.encode(table)
     noise = SimulatedNoise(seed, session=session)
-    if transport == "array":
+    if transport == ARRAY:
         return run_arrays(protocol, inputs=inputs, noise=noise, session=session).outcome  # pyright: ignore[reportReturnType]  the protocol's own
     agents = functools.partial(
         run_agents,
         protocol,
-        names=tuple(parties),
+        names=names,
         inputs=inputs,
         mode=Simulation(session, noise),
         transport=make_transport(transport),
@@ -298,16 +310,28 @@ def _calm_collector(num_parties: int) -> Generator[None]:
         gc.set_threshold(*before)
 
 
-def _reserve_descriptors(num_parties: int) -> None:
-    """Raise this process's limit of open descriptors to what a session over sockets needs, if it is lower.
+def check_descriptors(transport: str, *, num_parties: int) -> None:
+    """Raise ConfigurationError if the system does not allow the descriptors of a session over this transport."""
+    number = _descriptors_needed(transport, num_parties)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < number:
+        allowed = f"few enough for {hard} open files ({number} are needed); run by arrays, or raise `ulimit -n`"
+        raise ConfigurationError(field="parties over sockets", value=num_parties, allowed=allowed)
+
+
+def _reserve_descriptors(transport: str, *, num_parties: int) -> None:
+    """Raise this process's limit of open descriptors to what a session needs, if it is lower.
 
     Raises:
-        ConfigurationError: the system does not allow so many.
+        ConfigurationError: as `check_descriptors`.
     """
-    number = 2 * num_parties + _SPARE_DESCRIPTORS
+    check_descriptors(transport, num_parties=num_parties)
+    number = _descriptors_needed(transport, num_parties)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < number:
-        if hard != resource.RLIM_INFINITY and hard < number:
-            allowed = f"few enough for {hard} open files ({number} are needed); run by arrays, or raise `ulimit -n`"
-            raise ConfigurationError(field="parties over sockets", value=num_parties, allowed=allowed)
         resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
+
+
+def _descriptors_needed(transport: str, num_parties: int) -> int:
+    """Return how many descriptors a session opens: two for each channel, but none without sockets."""
+    return 0 if transport in {ARRAY, "memory"} else 2 * num_parties + _SPARE_DESCRIPTORS

@@ -32,7 +32,9 @@ def read_setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def set_value(tables: Tables, key: str, value: object, *, own: Collection[str], parameters: Collection[str]) -> None:
+def set_value(
+    tables: Tables, key: str, value: object, *, own: Collection[str], parameters: Collection[str], parties: str
+) -> None:
     """Set one value in place.
 
     Args:
@@ -41,11 +43,14 @@ def set_value(tables: Tables, key: str, value: object, *, own: Collection[str], 
         value: what to set.
         own: the names that stand in the scenario itself.
         parameters: the names that stand in its parameters.
+        parties: where its parties stand, whose generator's names count as well.
 
     Raises:
         ConfigurationError: the key stands nowhere, or below something that is no table.
     """
-    *path, name = key.split(".") if "." in key else _path_of(tables, key, own=own, parameters=parameters)
+    *path, name = (
+        key.split(".") if "." in key else _path_of(tables, key, own=own, parameters=parameters, parties=parties)
+    )
     inner = tables
     for part in path:
         found: Any = inner.setdefault(part, {})
@@ -61,11 +66,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def _path_of(tables: Tables, key: str, *, own: Collection[str], parameters: Collection[str]) -> tuple[str, ...]:
+def _path_of(
+    tables: Tables, key: str, *, own: Collection[str], parameters: Collection[str], parties: str
+) -> tuple[str, ...]:
     """Return where a bare key stands: in the scenario, in its parameters, or in its generator's table."""
-    parties = tables.get("parties")
-    generated = set(cast("Tables", parties)) if isinstance(parties, dict) else set[str]()
-    for path, names in (((), own), (("parameters",), parameters), (("parties",), generated)):
+    table = tables.get(parties)
+    generated = set(cast("Tables", table)) if isinstance(table, dict) else set[str]()
+    for path, names in (((), own), (("parameters",), parameters), ((parties,), generated)):
         if key in names:
             return (*path, key)
     known = sorted({*own, *parameters, *generated})

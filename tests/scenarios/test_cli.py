@@ -1,6 +1,7 @@
 """The command line: what it prints, where, and with which exit status."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -407,3 +408,27 @@ def test_an_interrupted_run_ends_with_status_130_and_one_line(tmp_path: Path, tr
         _, errors = process.communicate(timeout=60)
     assert errors.strip() == "psephos: interrupted"
     assert process.returncode == 130
+
+
+@pytest.mark.parametrize("words", [["run", "eu-council", "--no-pictures", "--out", "out"], ["scenarios"]])
+def test_a_reader_who_leaves_ends_nothing_but_the_show(tmp_path: Path, words: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run(  # noqa: S603  ours
+        [sys.executable, "-m", "psephos.scenarios.cli", *words],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "run" not in words or (tmp_path / "out" / "result.json").exists()
+
+
+def test_a_party_of_a_run_by_arrays_has_no_lines_of_its_own(psephos: Callable[..., Any]) -> None:
+    psephos("run", "consortium", "--transport", "array", "--set", "count=5", "--no-pictures", "--out", "out")
+    ended = psephos("ledger", "out", "--party", "partner-1")
+    assert ended.status == 2
+    assert "one line of each loss for all parties" in ended.err

@@ -257,7 +257,7 @@ def test_public_weights_of_a_file_are_the_public_set(write: Write) -> None:
         ("phases.weights.foo=3", "phases.weights", None, "without the unknown key 'foo'"),
         ("phases.weights.quorum=7", "quorum", 7, "at most the 6 parties"),
         ("phases.wieghts.quorum=2", None, "wieghts", "join, weights, opinions"),
-        ("parties.count.x=1", "--set", "parties.count.x", "'count' is no table"),
+        ("parties.count.x=1", "--set", "partners.count.x", "'count' is no table"),
         ("count=0", "count", 0, "in [1,"),
         ("count=2.5", "partners.count", 2.5, "an integer"),
         ("yes_shares=[0.5]", "--set", "yes_shares", "one of"),
@@ -282,7 +282,24 @@ def test_a_wrong_setting_is_refused_by_field_value_and_what_is_allowed(
 
 def test_a_key_that_stands_nowhere_is_named_with_its_table(write: Write) -> None:
     error = refusal(str(write("b.toml", BALLOT + "\n[paramters]\nepsilon = 2\n")))
-    assert "without the unknown key 'paramters'" in error.allowed
+    assert str(error).startswith("unknown key 'paramters' must be left out (did you mean 'parameters'?)")
+
+
+def test_a_misspelt_protocol_is_a_misspelt_key(write: Write) -> None:
+    error = refusal(str(write("b.toml", BALLOT.replace("protocol", "protocl"))))
+    assert "unknown key 'protocl' must be left out (did you mean 'protocol'?)" in str(error)
+    assert len(str(error)) < 100
+
+
+def test_parties_that_are_no_generator_are_named_as_the_scenario_names_them() -> None:
+    assert "'partners' is no table" in refusal("eu-council", "partners.count=3").allowed
+    assert "partners" in refusal("eu-council", "quorun=3").allowed
+
+
+def test_other_parties_take_title_and_description_with_them() -> None:
+    scenario = load_scenario("eu-council", ["partners=mine.csv"])
+    assert (scenario.title, scenario.description) == ("", "")
+    assert load_scenario("eu-council", ["partners=mine.csv", "title=Mine"]).title == "Mine"
 
 
 def test_a_seed_beside_secure_noise_is_refused_and_not_shown(ballot: str) -> None:

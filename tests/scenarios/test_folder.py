@@ -241,3 +241,11 @@ def test_parties_that_stood_in_a_scenario_are_left_out_of_its_run_and_asked_for_
     assert again.status == 2
     assert again.err.startswith("psephos: partners must be ")
     assert "a file, a generator, or" in again.err  # what is missing, rather than a key of one of these
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a full disk to write to is needed")
+def test_a_full_disk_is_named_with_the_file(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "out")
+    (folder.path / "run.json").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"run\.json"):
+        folder.write_json("run.json", {"seconds": 1})

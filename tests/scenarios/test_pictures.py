@@ -29,7 +29,7 @@ def test_a_picture_is_an_svg_and_a_png(tmp_path: Path) -> None:
     for shown in ("A vote", "rail", "fish & <chips>", "estimate ± 2 standard errors", "quota"):
         assert shown in text
     verdicts = ["passes" if candidate.passed else "fails" for candidate in released.candidates]
-    assert all(f"{verdict}, wrong with probability" in text for verdict in verdicts)
+    assert all(f"{verdict}, P(wrong) " in text for verdict in verdicts)
     assert "truth" not in text
 
 

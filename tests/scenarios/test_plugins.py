@@ -61,8 +61,28 @@ def test_the_command_line_runs_it_and_shows_its_outcome(
     assert json.loads(Path("out/result.json").read_bytes())["truth"] == {"total": 13.0}
     assert not Path("out/estimates.svg").exists()
     rows = Path("out/estimates.csv").read_text(encoding="utf-8").splitlines()
-    assert rows[0] == "released,value"
-    assert rows[2] == "label,nothing"
+    assert rows[0] == "total,label"
+    assert rows[1].endswith(",nothing")
+
+
+@pytest.mark.parametrize(
+    ("part", "problem"),
+    [
+        ('value = "many"', "ValueError: invalid literal"),
+        ("value = 3 }]\nparameters = { epsilon = 0 }\n#", "ZeroDivisionError"),
+    ],
+)
+def test_what_its_code_did_not_foresee_is_one_line_that_names_it(
+    psephos: Callable[..., Any], survey: str, write: Callable[[str, str], Path], part: str, problem: str
+) -> None:
+    del survey
+    write("sum.toml", f'protocol = "bounded-total"\nsurveyors = [{{ surveyor = "ann", {part} }}]\n')
+    ended = psephos("run", "sum.toml", "--out", "out")
+    assert ended.status == 2
+    assert "'bounded-total'" in ended.err
+    assert problem in ended.err
+    assert ended.err.count("\n") == 1
+    assert not Path("out").exists()
 
 
 @pytest.mark.parametrize("label", ["[/b]", "[bold]loud", "[red]"])

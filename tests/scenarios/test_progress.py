@@ -33,8 +33,12 @@ def test_a_line_is_shown_as_each_phase_closes() -> None:
 def test_a_bar_moves_while_its_phase_is_open_and_goes_when_it_closes() -> None:
     errors, _ = terminal()
     progress = Progress(console=errors)
-    watcher = Watcher(None, progress, num_parties=9)
-    watcher.on_effect(Opened("weights", 9))
+    now = [0.0]
+    watcher = Watcher(None, progress, num_parties=9, clock=lambda: now[0])
+    watcher.on_progress("weights", 0, 9)
+    assert progress.tasks == []  # not for what is over within a second
+    now[0] = 1.5
+    watcher.on_progress("weights", 0, 9)
     (task,) = progress.tasks
     assert (task.description, task.completed, task.total) == ("weights", 0, 9)
     watcher.on_progress("weights", 4, 4)

@@ -138,7 +138,7 @@ def test_what_is_biased_and_what_was_projected_is_said() -> None:
     page = Page()
     show_outcome(page.console, outcome(variant="printed", project_counts=True), truth=None)
     assert "the printed margin is off by" in page.text
-    assert "(possible:" in page.text
+    assert "(nearest possible " in page.text
 
 
 def test_weights_that_differ_inside_a_group_are_said_to() -> None:
@@ -203,10 +203,12 @@ def test_a_ledger_is_shown_by_phase_with_what_each_paid_at_most() -> None:
     page = Page()
     show_ledger(page.console, entries(), party=None, delta=None)
     lines = [line.split() for line in page.text.splitlines()]
-    assert ["s", "weights", "k-RR", "weight", "replace-one", "local", "2", "0.5", "0.5"] in lines
-    assert ["s", "opinions", "randomized", "response", "opinion", "replace-one", "local", "2", "1", "1"] in lines
+    assert ["weights", "k-RR", "weight", "2", "0.5", "0.5"] in lines
+    assert ["opinions", "randomized", "response", "opinion", "2", "1", "1"] in lines
     assert "each of 2 at most: ε proven = 1.5" in page.text
     assert "parallel composition" in page.text
+    assert "session s\n" in page.text
+    assert page.text.count("replace-one neighbors, local model") == 1
     assert "δ" not in page.text
 
 
@@ -243,3 +245,16 @@ def test_long_names_give_way_to_the_numbers() -> None:
     assert all(any(is_shown(each, pair) for pair in numbers) for each in (candidate.support, candidate.margin))
     assert "…" not in page.text
     assert page.text.count("goes on") == 4
+
+
+@pytest.mark.parametrize("width", [50, 60, 80])
+def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(width: int) -> None:
+    page = Page()
+    page.console.width = width
+    show_outcome(page.console, outcome(), truth=TRUTH)
+    show_privacy(page.console, vote())
+    show_ledger(page.console, entries(), party=None, delta=None)
+    assert {"Candidate", "Decision", "Margin", "Mechanism", "randomized", "response"} <= set(page.text.split())
+    assert "True margin" not in page.text
+    assert "…" not in page.text
+    assert max(map(len, page.text.splitlines())) <= width

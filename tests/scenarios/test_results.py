@@ -2,6 +2,7 @@
 
 import msgspec
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
+from psephos.protocol.estimators import Estimate
 from psephos.scenarios import simulate
 from psephos.scenarios.results import rows_of
 
@@ -32,12 +33,10 @@ def test_without_a_truth_no_row_has_one() -> None:
 class Answer(msgspec.Struct):
     """What some other protocol releases."""
 
-    mean: float
+    mean: Estimate
     name: str
 
 
-def test_another_protocols_outcome_has_a_row_for_each_field() -> None:
-    assert rows_of(Answer(1 / 3, "plain"), truth=None) == [
-        {"released": "mean", "value": 1 / 3},
-        {"released": "name", "value": "plain"},
-    ]
+def test_another_protocols_outcome_has_a_column_for_each_field_and_its_error() -> None:
+    (row,) = rows_of(Answer(Estimate(1 / 3, 0.5), "plain"), truth=None)
+    assert row == {"mean": 1 / 3, "mean_standard_error": 0.5, "name": "plain"}

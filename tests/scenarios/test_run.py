@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from psephos.protocol import ConfigurationError, QuorumError
-from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder, run_session
+from psephos.protocol.effects import Closed, Effect
+from psephos.scenarios import RunFolder, load_scenario, read_ledger, resolve, run_in_folder, run_session
 
 PATHS = ("memory", "tcp", "array")
 
@@ -142,7 +143,16 @@ def test_a_run_that_fails_leaves_its_scenario_and_its_events(tmp_path: Path, sur
     folder = RunFolder(tmp_path / "out")
     with pytest.raises(QuorumError, match="ann, bob"):
         run_in_folder(resolved, folder)
-    assert {path.name for path in folder.path.iterdir()} == {"scenario.json", "events.jsonl"}
+    assert {path.name for path in folder.path.iterdir()} == {
+        "scenario.json",
+        "events.jsonl",
+        "ledger.jsonl",
+        "run.json",
+    }
+    failure = json.loads((folder.path / "run.json").read_bytes())["failure"]
+    assert failure["error"] == "QuorumError"
+    assert "ann, bob" in failure["reason"]
+    assert read_ledger(folder.path) == []  # nobody joined, so that nobody paid
     last = json.loads(folder.events.read_bytes().splitlines()[-1])
     assert (last["event"], last["level"]) == ("session_failed", "warning")
 
@@ -153,3 +163,25 @@ def test_run_json_says_how_and_with_what(tmp_path: Path) -> None:
     run = json.loads((folder.path / "run.json").read_bytes())
     assert (run["transport"], run["noise"], run["parties_without_outcome"]) == ("memory", "simulated", {})
     assert set(run) >= {"seconds", "psephos", "numpy"}
+
+
+def test_an_interrupted_run_leaves_what_was_paid(tmp_path: Path) -> None:
+    def interrupt(effect: Effect) -> None:
+        if isinstance(effect, Closed) and effect.phase == "weights":
+            raise KeyboardInterrupt
+
+    for path, num_paid in (("memory", 3), ("array", 2)):
+        folder = RunFolder(tmp_path / path)
+        resolved = resolve(load_scenario("consortium", ["count=3", f"transport={path}"]))
+        with pytest.raises(BaseException) as caught:  # noqa: PT011  a group over agents
+            run_in_folder(resolved, folder, listener=interrupt)
+        assert isinstance(caught.value, (KeyboardInterrupt, BaseExceptionGroup))
+        assert len(read_ledger(folder.path)) == num_paid
+        assert json.loads((folder.path / "run.json").read_bytes())["failure"]["error"] == "KeyboardInterrupt"
+
+
+def test_a_recording_says_what_each_private_number_is_for(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "out")
+    run_in_folder(resolve(load_scenario("consortium", ["count=3"]), record=True), folder, pictures=False)
+    recorded = json.loads((folder.path / "private" / "simulation.json").read_bytes())
+    assert recorded["columns"] == ["weights", "opinions", "not reported"]

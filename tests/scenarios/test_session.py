@@ -23,7 +23,7 @@ from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Closed, Effect, Opened
 from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import Budget
-from psephos.scenarios import AgentClasses, SessionRecord, run_agents, run_arrays, simulate
+from psephos.scenarios import AgentClasses, SessionRecord, load_scenario, resolve, run_agents, run_arrays, simulate
 from psephos.scenarios import session as session_module
 from psephos.transports import Channel, MemoryTransport, TCPTransport
 
@@ -154,14 +154,22 @@ def test_simulate_refuses_entries_that_are_not_allowed(
 def test_simulate_refuses_a_seed_below_nought_and_a_transport_that_is_none() -> None:
     with pytest.raises(ConfigurationError, match="seed"):
         simulate(BALLOT, PARTIES, seed=-1)
-    with pytest.raises(ConfigurationError, match="pigeon"):
+    with pytest.raises(ConfigurationError, match=r"array.*pigeon"):
         simulate(BALLOT, PARTIES, seed=1, transport="pigeon")
 
 
 @pytest.mark.parametrize("transport", ["array", "memory"])
 def test_simulate_of_nobody_is_refused(transport: str) -> None:
-    with pytest.raises(ValueError, match="at least one party"):
+    with pytest.raises(ConfigurationError, match="at least one partner"):
         simulate(BALLOT, {}, seed=1, transport=transport)
+
+
+@pytest.mark.parametrize("transport", ["array", "memory"])
+@pytest.mark.parametrize("name", ["", " ann", 7])
+def test_simulate_refuses_a_name_that_names_no_party(name: Any, transport: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        simulate(BALLOT, {name: (1, 1)}, seed=1, transport=transport)
+    assert (caught.value.field, caught.value.value) == ("partner", name)
 
 
 class SometimesAway(Partner):
@@ -364,6 +372,8 @@ def with_limits(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int) -> list[t
 
 def test_more_partners_than_open_files_are_refused_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = with_limits(monkeypatch, 32, 64)
+    with pytest.raises(ConfigurationError, match="arrays"):
+        resolve(load_scenario("consortium", ["count=4", "transport=tcp"]))
     with pytest.raises(ConfigurationError, match="arrays") as caught:
         simulate(BALLOT, PARTIES, seed=1, transport="tcp")
     assert "64 open files" in caught.value.allowed

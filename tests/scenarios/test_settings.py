@@ -32,7 +32,8 @@ def test_a_setting_of_another_form_is_refused(text: str) -> None:
 def tables_after(key: str, value: object) -> Tables:
     """Return a small scenario with one value set."""
     tables: Tables = {"seed": 1, "parameters": {"epsilon": 1.0}, "parties": {"count": 3, "seed": 2}}
-    set_value(tables, key, value, own={"seed", "phases", "parties"}, parameters={"epsilon", "seed", "count"})
+    own, parameters = {"seed", "phases", "parties"}, {"epsilon", "seed", "count"}
+    set_value(tables, key, value, own=own, parameters=parameters, parties="parties")
     return tables
 
 
