@@ -123,13 +123,14 @@ class Driver:
 
     def act(self, effects: list[Effect]) -> None:
         """Act on effects, and on those that acting on them brings, in order."""
-        self._pending.extend(effects)
+        pending = self._pending
+        pending.extend(effects)
         if self._is_acting:
             return
         self._is_acting = True
         try:
-            while self._pending:
-                effect = self._pending.popleft()
+            while pending:
+                effect = pending.popleft()
                 self._act_on(effect)
                 if self._log is not None and not isinstance(effect, Send):
                     log_effect(self._log, session=self._session, party=self._party, effect=effect)
@@ -146,7 +147,7 @@ class Driver:
 
         Cancelled, it has handed over every message that it had taken from the channel.
         """
-        while not self.has_ended:
+        while self._ending is None:
             try:
                 payloads = await channel.receive()
             except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):

@@ -8,7 +8,9 @@ A distribution that declares, say,
 makes `protocol = "mean"` a word in scenarios. Ours are declared the same way, in `pyproject.toml`.
 """
 
+import functools
 import importlib.metadata
+import sys
 from typing import Any, Final
 
 from ..agents.client import Client
@@ -42,7 +44,7 @@ ROLES: Final = "psephos.roles"
 
 def names_in(group: str) -> tuple[str, ...]:
     """Return the names that are registered in an entry point group, sorted."""
-    return tuple(sorted(importlib.metadata.entry_points(group=group).names))
+    return tuple(sorted(_entry_points(group, tuple(sys.path)).names))
 
 
 def find_protocol(name: str) -> type[PhasedProtocol[Any, Any]]:
@@ -88,8 +90,15 @@ def find_server_role(name: str) -> type[Server]:
     return _find(ROLES, name, Server, field="server role")
 
 
+@functools.lru_cache(maxsize=8)
+def _entry_points(group: str, path: tuple[str, ...]) -> importlib.metadata.EntryPoints:
+    """Return a group's entry points on `sys.path`; reading them takes as long as a small session."""
+    del path
+    return importlib.metadata.entry_points(group=group)
+
+
 def _find(group: str, name: str, kind: type[Any], *, field: str) -> Any:
-    found = importlib.metadata.entry_points(group=group, name=name)
+    found = _entry_points(group, tuple(sys.path)).select(name=name)
     if not found:
         raise ConfigurationError(field=field, value=name, allowed=f"one of {', '.join(names_in(group))}")
     (entry, *_) = found

@@ -81,12 +81,14 @@ class _MemoryChannel(Channel):
 
     def send_nowait(self, payload: bytes) -> None:
         outbound = self._outbound
-        self._check_sending()
+        if self._is_closed or outbound.is_receiver_closed:
+            self._check_sending()
         check_size(payload)
         if len(outbound.payloads) >= MAX_QUEUED_PAYLOADS or self._is_sending:
             raise trio.WouldBlock
         outbound.payloads.append(payload)
-        outbound.wake_receiver()
+        if outbound.receiver is not None:
+            outbound.wake_receiver()
 
     async def send(self, payloads: Sequence[bytes]) -> None:
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -166,7 +168,8 @@ class _MemoryListener(Listener):
         return self._address
 
     async def accept(self) -> Channel:
-        await trio.lowlevel.checkpoint()
+        if self._incoming or self._is_closed:  # else waiting is the checkpoint
+            await trio.lowlevel.checkpoint()
         while not self._is_closed:
             if self._incoming:
                 return self._incoming.popleft()

@@ -716,3 +716,36 @@ def _complete(server: ServerMachine, *weights: str, opinions: Sequence[str] = ("
 def _tallies(*totals: int) -> list[Tally]:
     """Return the tally of a weights phase with so many reports of each group."""
     return [Tally(sum(totals), np.array(totals, dtype=np.int64))]
+
+
+class Huge(msgspec.Struct, frozen=True):
+    """An outcome of two megabytes."""
+
+    text: str = "x" * 2_000_000
+
+
+def test_an_outcome_that_does_not_fit_into_a_message_ends_the_session_on_every_side(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Everybody has paid by then; at least everybody is told why."""
+    vote = make_vote()
+
+    def outcome(_: object) -> Huge:
+        return Huge()
+
+    monkeypatch.setattr(vote, "outcome", outcome)
+    session = Session(vote, make_inputs(vote, 2))
+    server = session.server()
+    server.start()
+    for name in session.names:
+        server.receive(name, hello(name))
+    effects: list[Effect] = []
+    for phase, values in enumerate(([0], [1, 0])):
+        for name in session.names:
+            effects = server.receive(name, Report(phase, raw(values[: vote.phases[phase].num_values])))
+    failure = failure_of(effects)
+    assert isinstance(failure, LocalProtocolError)
+    assert "the outcome, of type Huge, does not fit into a message" in str(failure)
+    assert [type(message) for _, message in messages_of(effects)] == [Abort]
+    assert messages_of(effects)[0][0] == session.names
+    assert server.state is SessionState.ABORTED

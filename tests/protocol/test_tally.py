@@ -53,3 +53,8 @@ def test_equality_is_by_value_and_hashes_agree() -> None:
     assert tally(1, 2) != tally(1, 3)
     assert tally(1, 2) != tally(1, 2, 2)
     assert tally(1, 2) != "a tally"
+
+
+def test_totals_of_floats_are_refused() -> None:
+    with pytest.raises(TypeError, match="float64"):
+        Tally(1, np.array([1.5]))
