@@ -35,7 +35,7 @@ __all__ = ["AgentClasses", "SessionRecord", "check_descriptors", "run_agents", "
 # Descriptors of a session over sockets that are not its channels: listener, files, trio's own.
 _SPARE_DESCRIPTORS: Final = 64
 # New container objects for each party between two walks of the collector.
-_OBJECTS_BETWEEN_COLLECTIONS: Final = 50
+_OBJECTS_BETWEEN_COLLECTIONS: Final = 200
 _SECONDS_BETWEEN_PROGRESS: Final = 0.2
 
 
