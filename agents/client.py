@@ -7,6 +7,7 @@ import msgspec
 import trio
 
 from ..protocol.client_machine import ClientMachine
+from ..protocol.effects import Effect
 from ..protocol.phases import PhasedProtocol
 from ..protocol.privacy import Budget, Ledger
 from ..protocol.roles import Side
@@ -87,21 +88,29 @@ class Client:
             RemoteProtocolError: the server broke the rules.
             BudgetExceededError: the session would cost more than the ledger allows; nothing was drawn.
 
-        Cancelled, it closes the channel at once; losses that were charged stay charged.
+        Cancelled, it closes the channel at once; losses that were charged stay charged, and the room that the ledger
+        kept for the others is free again.
         """
-        machine = self._machine
         try:
-            driver = Driver(machine, None, party=machine.party, session=self._session, log=self._log)
-            outbox = driver.open_outbox(_SERVER, channel)
-            driver.act(machine.start())
-            await outbox.flush()
-            await driver.read(_SERVER, channel)
-            if not outbox.is_empty:
-                with trio.move_on_after(LINGER_SECONDS):  # a server that does not read holds up nobody who is done
-                    await outbox.flush()
-            return driver.result()
+            effects = self._machine.start()
+            try:
+                return await self._drive(channel, effects)
+            finally:
+                self._machine.receive_loss(_SERVER)  # nothing after a proper ending; else the machine ends here
         finally:
             channel.close()
+
+    async def _drive(self, channel: Channel, effects: list[Effect]) -> msgspec.Struct:
+        machine = self._machine
+        driver = Driver(machine, None, party=machine.party, session=self._session, log=self._log)
+        outbox = driver.open_outbox(_SERVER, channel)
+        driver.act(effects)
+        await outbox.flush()
+        await driver.read(_SERVER, channel)
+        if not outbox.is_empty:
+            with trio.move_on_after(LINGER_SECONDS):  # a server that does not read holds up nobody who is done
+                await outbox.flush()
+        return driver.result()
 
 
 class Partner(Client):

@@ -2,8 +2,8 @@
 
 Works on a copy of the tree, so that a mutant never stands in the checkout. Each part of the code is tested by its own
 mirror (the accountants' suite included; the battery over secure noise is too slow for a thousand mutants), all parts
-in parallel, one process each. Prints the score, and every mutant that
-no test noticed, so that somebody can say whether it matters.
+in parallel, one process each. Prints the score, and every mutant that no test noticed, so that somebody can say
+whether it matters.
 """
 
 import concurrent.futures

@@ -447,3 +447,21 @@ async def test_cancelling_a_client_closes_its_channel_and_what_was_charged_stays
             with pytest.raises(trio.ClosedResourceError):
                 await near.receive()
     assert client.ledger.spent == pytest.approx(1.0)
+
+
+async def test_a_cancelled_client_gives_back_what_its_session_had_reserved() -> None:
+    ledger = Ledger("alice", budget=Budget(epsilon=3.0))
+    mode = simulation()
+    row = INPUTS.private[0].tolist()
+    client = Partner(VOTE, party="alice", place=0, row=row, mode=mode, ledger=ledger)
+    transport = MemoryTransport()
+    async with await transport.open_listener() as listener:
+        near, far = await transport.connect(listener.address), await listener.accept()
+        async with far, trio.open_nursery() as nursery:
+            nursery.start_soon(client.take_part, near)
+            await far.receive()
+            await far.send([encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters))])
+            await trio.testing.wait_all_tasks_blocked()
+            assert ledger.remaining == 0.0
+            nursery.cancel_scope.cancel()
+    assert (ledger.spent, ledger.remaining) == (0.0, 3.0)
