@@ -24,7 +24,10 @@ check: .venv/installed
 	$(BIN)/basedpyright
 	$(BIN)/python -m pytest -q tests/test_import_boundaries.py tests/test_packaging.py
 
+# Rivals have an environment of their own; one that cannot be installed has a row that says so.
 bench: .venv/installed
+	@$(BIN)/python -m venv --without-pip .rivals
+	@-$(BIN)/pip --python .rivals/bin/python install --quiet --group rivals
 	$(BIN)/python benchmarks/run.py
 
 docs: .venv/installed
@@ -36,7 +39,7 @@ mutate: .venv/installed
 	$(BIN)/python tests/mutate.py
 
 clean:
-	rm -rf .venv build *.egg-info
+	rm -rf .venv .rivals build *.egg-info
 
 .venv/installed: .venv/dependencies .venv/files
 	@PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable . \

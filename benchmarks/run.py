@@ -1,4 +1,7 @@
-"""Measure Psephos beside its raw limits and print one table. `make bench` runs this; see `docs/performance.md`."""
+"""Measure Psephos beside its raw limits and its rivals, and print one table.
+
+`make bench` runs this; see `docs/performance.md`.
+"""
 
 import argparse
 import itertools
@@ -6,6 +9,8 @@ import pathlib
 import sys
 
 import memory
+import multiparty
+import randomizers
 import scale
 import startup
 import tcp
@@ -29,6 +34,8 @@ def main() -> None:
         scale.measure(quick=options.quick),
         memory.measure(quick=options.quick),
         tcp.measure(quick=options.quick),
+        randomizers.measure(quick=options.quick),
+        multiparty.measure(quick=options.quick),
     )
     for row in topics:
         print(f"{row.what}: {row.ours}", file=sys.stderr)

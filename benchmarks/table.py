@@ -1,4 +1,4 @@
-"""What a measurement prints: one row beside its raw limit, as text and as Markdown."""
+"""What a measurement prints: one row beside its raw limit or a rival, as text and as Markdown."""
 
 import dataclasses
 import pathlib
@@ -11,7 +11,7 @@ NOTHING: Final = "–"
 BEGIN: Final = "<!-- begin table -->"
 END: Final = "<!-- end table -->"
 
-_HEADERS: Final = ("what", "ours", "raw limit", "ratio", "target", "met")
+_HEADERS: Final = ("what", "ours", "raw limit or rival", "ratio", "target", "met")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Row:
     Args:
         what: what is measured.
         ours: the number with its unit.
-        raw: what the same work takes without Psephos, in the same unit.
+        raw: what the same work takes without Psephos, or by a rival, in the same unit.
         ratio: ours divided by raw.
         target: what the project wants; `NOTHING` where a quick run is too small to tell.
         met: "yes", "no", or why there is no answer.

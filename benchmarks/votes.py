@@ -37,9 +37,10 @@ class Vote:
         generator = np.random.default_rng(_SEED)
         self.protocol: PhasedProtocol[Any, Any] = DPWeVote(Parameters(candidates=("proposal",)))
         self.names = [f"partner-{place}" for place in range(num_partners)]
-        self.inputs: Inputs = self.protocol.encode(
-            {"weight": generator.integers(1, 4, num_partners), "proposal": generator.integers(0, 2, num_partners)}
-        )
+        weights, opinions = generator.integers(1, 4, num_partners), generator.integers(0, 2, num_partners)
+        self.weights: list[int] = weights.tolist()
+        self.opinions: list[int] = opinions.tolist()
+        self.inputs: Inputs = self.protocol.encode({"weight": weights, "proposal": opinions})
 
     @property
     def num_messages(self) -> int:

@@ -33,6 +33,7 @@ def cli() -> None:
 @click.option("--transport", metavar="NAME", help="memory, tcp (agents), or array (no agents); the bits are the same.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the simulated noise.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any scenario value; may be repeated.")
+@click.option("--data", metavar="FOLDER", help="The folder of data sets (default: the variable PSEPHOS_DATA).")
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="The run's folder (default: below runs/)."
 )
@@ -44,6 +45,7 @@ def run(
     transport: str | None,
     seed: int | None,
     settings: tuple[str, ...],
+    data: str | None,
     out: Path | None,
     *,
     as_json: bool,
@@ -63,12 +65,17 @@ def run(
     A CSV of partners has the header partner,weight,<candidate>,... and a line for each partner; its candidates
     replace the scenario's.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import msgspec
+
     from .config import load_scenario
     from .folder import RunFolder
     from .resolution import resolve
 
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
-    resolved = resolve(load_scenario(scenario, [*chosen, *settings]), record=record)
+    loaded = load_scenario(scenario, [*chosen, *settings])
+    if data is not None:  # as it stands: a folder may be called 2024, or anything else that TOML reads otherwise
+        loaded = msgspec.structs.replace(loaded, data=data)
+    resolved = resolve(loaded, record=record)
     folder = RunFolder(out if out is not None else _default_folder(resolved.scenario.name))
     _run(resolved, folder, as_json=as_json, pictures=pictures)
 

@@ -34,10 +34,15 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         trust: who trusts whom, and what a coalition can learn.
         protocol: as registered.
         parameters: the protocol's own.
-        parties: a CSV file's path, a table for the protocol's generator, or the parties themselves, a table each. In a
-            file the key is the plural of the protocol's client role (partners, voters), and a path is relative to it.
+        parties: a CSV file's path, a table for the protocol's generator, a table that names a data set, or the parties
+            themselves, a table each. In a file the key is the plural of the protocol's client role (partners, voters),
+            and a path is relative to it.
+        data: the folder of data sets, in a file relative to it; where a data set is named and this is empty, the
+            environment's PSEPHOS_DATA.
         made_up: nobody real stands behind the parties, so the truth may be shown beside the estimates; generated
             parties always are.
+        public_record: everybody may know the parties' values already, so the truth may be shown as well; some data sets
+            always are.
         transport: "memory", "tcp" or another that is registered; "array" for no agents at all.
         noise: "simulated" (from the seed) or "secure" (as in a deployment; not for arrays).
         seed: of the simulated noise; without one, every run draws another.
@@ -55,7 +60,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     trust: str = ""
     parameters: dict[str, Any] = {}
     parties: str | dict[str, Any] | list[dict[str, Any]] = {}
+    data: str = ""
     made_up: bool = False
+    public_record: bool = False
     transport: str = "memory"
     noise: Literal["simulated", "secure"] = "simulated"
     seed: int | None = None
@@ -82,7 +89,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def shipped_scenarios() -> dict[str, Path]:
     """Return the scenarios that come with Psephos: name → file, sorted by name."""
     folder = Path(str(resources.files("psephos.scenarios.shipped")))
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return dict(sorted((path.stem, path) for path in folder.glob("*.toml")))
 
 
 def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
@@ -108,9 +115,12 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
         if key not in own:
             raise _unknown_key(key, own)
     _name_parties(tables, word, folder=path.parent)
+    if isinstance(tables.get("data"), str) and tables["data"]:
+        tables["data"] = str(path.parent / tables["data"])
     parameters = tables.get("parameters")
-    if {word, "parties"} & chosen.keys():  # other parties: what the scenario says of its own no longer holds
-        for told in ("title", "description", "made_up"):
+    others = {word, "parties", f"{word}.data", "parties.data"}
+    if others & chosen.keys():  # other parties: what the scenario says of its own no longer holds
+        for told in ("title", "description", "made_up", "public_record"):
             tables.pop(told, None)
         if isinstance(parameters, dict):
             tables["parameters"] = {

@@ -1,10 +1,11 @@
-"""The parties of a scenario: from a CSV file, from a generator, or written down in the scenario.
+"""The parties of a scenario: from a CSV file, a generator or a data set, or written down in the scenario.
 
 A file has a header: the role's name (partner, voter), then the protocol's columns. Every fault is named with its
 line before anything runs.
 """
 
 import collections
+import contextlib
 import csv
 import dataclasses
 import re
@@ -15,6 +16,7 @@ from typing import Any
 from ..protocol.errors import ConfigurationError
 from ..protocol.phases import Entries, Inputs, PhasedProtocol
 from ..protocol.roles import check_party_name
+from .datasets import load_data_set
 from .generators import generate
 
 __all__ = ["PartiesTable", "check_names", "read_parties"]
@@ -29,7 +31,10 @@ class PartiesTable:
         table: the other columns.
         lines: where each party stands in its file; empty where there is none.
         source: what to call that in errors.
-        is_generated: whether a generator made them up.
+        is_generated: whether a generator made up what is private of them.
+        is_of_data_set: whether a data set holds them.
+        is_public_record: whether everybody may know their values already.
+        parameters: what a data set says of the protocol's parameters, where the scenario does not.
     """
 
     names: Sequence[str]
@@ -37,6 +42,9 @@ class PartiesTable:
     lines: Sequence[int] = ()
     source: str = ""
     is_generated: bool = False
+    is_of_data_set: bool = False
+    is_public_record: bool = False
+    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
 
     def locate(self, encode: Callable[[Mapping[str, Entries]], Inputs]) -> Inputs:
         """Return `encode(table)`, its errors naming the line of the file rather than the row.
@@ -60,13 +68,15 @@ def read_parties(
     *,
     parameters: Mapping[str, Any],
     protocol: type[PhasedProtocol[Any, Any]],
+    data: str = "",
 ) -> PartiesTable:
     """Return the parties that a scenario names.
 
     Args:
-        parties: a CSV file's path, a generator's table, or a table for each party.
+        parties: a CSV file's path, a generator's table, one that names a data set, or a table for each party.
         parameters: the scenario's, before they are checked.
         protocol: whose columns and role.
+        data: the folder of data sets.
 
     Raises:
         ConfigurationError: there are none, a file cannot be read, a column or an entry is missing, a party is named
@@ -80,11 +90,33 @@ def read_parties(
     match parties:
         case str():
             return _read_file(Path(parties), role)
+        case Mapping() if "data" in parties:
+            return _from_data_set(parties, folder=data, parameters=parameters, protocol=protocol)
         case Mapping():
             count, table = generate(protocol, parties, parameters=parameters)
             return PartiesTable([f"{role}-{number}" for number in range(1, count + 1)], table, is_generated=True)
         case _:
             return _from_rows(parties, role)
+
+
+def _from_data_set(
+    options: Mapping[str, Any],
+    *,
+    folder: str,
+    parameters: Mapping[str, Any],
+    protocol: type[PhasedProtocol[Any, Any]],
+) -> PartiesTable:
+    loaded = load_data_set(options, folder=folder, parameters=parameters, protocol=protocol)
+    return PartiesTable(
+        names=check_names(loaded.names, protocol.client_role, source=loaded.source, lines=loaded.lines),
+        table=loaded.table,
+        lines=loaded.lines,
+        source=loaded.source,
+        is_generated=loaded.is_generated,
+        is_of_data_set=True,
+        is_public_record=loaded.is_public_record,
+        parameters=loaded.parameters,
+    )
 
 
 def _from_rows(rows: Sequence[Mapping[str, Any]], role: str) -> PartiesTable:
@@ -105,7 +137,7 @@ def _read_file(path: Path, role: str) -> PartiesTable:
             reader = csv.reader(file, strict=True)
             header = [name.strip() for name in next(reader, list[str]())]
             _check_header(header, path, role)
-            rows: list[list[str]] = []
+            rows: list[tuple[str, ...]] = []
             lines: list[int] = []
             line = reader.line_num + 1
             for row in reader:
@@ -113,7 +145,7 @@ def _read_file(path: Path, role: str) -> PartiesTable:
                     allowed = f"{len(header)} entries: {', '.join(header)}"
                     raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
                 if row:  # no blank line
-                    rows.append(row)
+                    rows.append(tuple(row))  # of text alone, which the collector leaves in peace: a list it would not
                     lines.append(line)
                 line = reader.line_num + 1
     except (OSError, UnicodeDecodeError) as error:
@@ -124,7 +156,7 @@ def _read_file(path: Path, role: str) -> PartiesTable:
         raise ConfigurationError(field=f"{role}s", value=str(path), allowed=allowed) from None
     if not rows:
         raise ConfigurationError(field=f"{role}s", value=str(path), allowed=f"a file with at least one {role}")
-    entries = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+    entries = {name: [row[place] for row in rows] for place, name in enumerate(header)}
     names = check_names([name.strip() for name in entries.pop(role)], role, source=path.name, lines=lines)
     return PartiesTable(names, entries, lines, path.name)
 
@@ -153,6 +185,10 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
     """
     if not names:
         raise ConfigurationError(field=f"{role}s", value="none", allowed=f"at least one {role}")
+    with contextlib.suppress(ConfigurationError):
+        if all(isinstance(name, str) and check_party_name(name) for name in names) and len(set(names)) == len(names):
+            return names
+    # One of them cannot be: look for the first, and for where it stands.
     places: dict[str, int] = {}
     for place, name in enumerate(names):
         where = f"{role} ({source} line {lines[place]})" if lines else role

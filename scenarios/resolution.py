@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import os
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..protocol.phases import Inputs, PhasedProtocol
 from ..protocol.server_machine import JOIN, PhaseRules
 from .config import Scenario
 from .conversion import convert
+from .datasets import DATA_VARIABLE
 from .parties import read_parties
 from .plugins import ARRAY, check_transport, find_protocol
 from .session import check_descriptors
@@ -23,14 +25,16 @@ class Resolved(msgspec.Struct, kw_only=True):
     """A scenario with everything that it names looked up and checked.
 
     Args:
-        scenario: as written, with what was set.
+        scenario: as written, with what was set, and with the folder that a data set was found in.
         protocol: the protocol with its parameters.
         names: the parties.
         inputs: their rows.
         rules: by phase.
         default_rules: for the other phases.
-        may_show_truth: whether the truth may stand beside the estimates: in a simulation of nobody real.
+        may_show_truth: whether the truth may stand beside the estimates: in a simulation of nobody real, or of values
+            that are public record.
         record: whether seed, private inputs and views are kept as well.
+        parameters_of_data: the parameters that the scenario leaves to its data set, which says them again in a rerun.
     """
 
     scenario: Scenario
@@ -41,6 +45,7 @@ class Resolved(msgspec.Struct, kw_only=True):
     default_rules: PhaseRules
     may_show_truth: bool
     record: bool
+    parameters_of_data: frozenset[str] = frozenset()
 
 
 def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
@@ -54,9 +59,12 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         ConfigurationError: something is not allowed.
     """
     kind = find_protocol(scenario.protocol)
-    parties = read_parties(scenario.parties, parameters=scenario.parameters, protocol=kind)
+    folder = scenario.data or os.environ.get(DATA_VARIABLE, "")
+    parties = read_parties(scenario.parties, parameters=scenario.parameters, protocol=kind, data=folder)
+    if parties.is_of_data_set:
+        scenario = msgspec.structs.replace(scenario, data=folder)
     with _blaming(kind):
-        given = kind.complete(scenario.parameters, parties.table)
+        given = kind.complete({**parties.parameters, **scenario.parameters}, parties.table)
         protocol = kind(convert(given, kind.parameters_type, "parameters"))
         inputs = parties.locate(protocol.encode)
         protocol.check_inputs(inputs)  # which makes the phases
@@ -76,8 +84,10 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         inputs=inputs,
         rules=rules,
         default_rules=default_rules,
-        may_show_truth=scenario.noise == "simulated" and (scenario.made_up or parties.is_generated),
+        may_show_truth=scenario.noise == "simulated"
+        and (scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record),
         record=record,
+        parameters_of_data=frozenset(parties.parameters) - frozenset(scenario.parameters),
     )
 
 

@@ -155,14 +155,19 @@ def run_in_folder(
 
 
 def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
-    """Return the scenario as plain data: without the seed, without anybody's values, a file's path from `folder`."""
+    """Return the scenario as plain data: without the seed, without anybody's values, every path from `folder`."""
     written: dict[str, Any] = msgspec.to_builtins(resolved.scenario)
-    written["parameters"] = msgspec.to_builtins(resolved.protocol.parameters)
+    parameters: dict[str, Any] = msgspec.to_builtins(resolved.protocol.parameters)
+    written["parameters"] = {
+        name: value for name, value in parameters.items() if name not in resolved.parameters_of_data
+    }
     written.pop("seed")
     if isinstance(written["parties"], list):
         written.pop("parties")
-    elif isinstance(written["parties"], str):  # without links, since ".." leads out of where a link leads to
-        written["parties"] = os.path.relpath(Path(written["parties"]).resolve(), folder.resolve())
+    for path in ("parties", "data"):
+        if isinstance(written.get(path), str) and written[path]:
+            # Without links, since ".." leads out of where a link leads to.
+            written[path] = os.path.relpath(Path(written[path]).resolve(), folder.resolve())
     return written
 
 

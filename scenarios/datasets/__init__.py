@@ -1,0 +1,64 @@
+"""Data sets: parties that somebody else has published, from a folder that a reader has.
+
+None of them comes with Psephos. A folder of data sets has a folder for each, under the name that it has here; a
+scenario names one in place of its generator (`data = "imf_votes"`), with what is to be chosen in it. A new one takes
+its place in `DATA_SETS`, in the module of its kind.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.phases import PhasedProtocol
+from ..conversion import convert
+from ..settings import did_you_mean
+from .loading import DataSet, Loaded
+from .roll_calls import UN_GENERAL_ASSEMBLY
+from .weighted_votes import EU_COUNCIL_WEIGHTS, IMF_VOTES
+
+__all__ = ["DATA_SETS", "DATA_VARIABLE", "DataSet", "Loaded", "load_data_set"]
+
+DATA_VARIABLE: Final = "PSEPHOS_DATA"
+"""The environment's name for the folder of data sets."""
+DATA_SETS: Final[Mapping[str, DataSet]] = {
+    "eu_council_weights": EU_COUNCIL_WEIGHTS,
+    "imf_votes": IMF_VOTES,
+    "un_general_assembly": UN_GENERAL_ASSEMBLY,
+}
+"""By the name of the folder that holds it."""
+
+
+def load_data_set(
+    options: Mapping[str, Any],
+    *,
+    folder: str,
+    parameters: Mapping[str, Any],
+    protocol: type[PhasedProtocol[Any, Any]],
+) -> Loaded:
+    """Return the parties of a data set.
+
+    Args:
+        options: its name, as `data`, and what a scenario chooses in it.
+        folder: of all data sets; empty where nobody has named it.
+        parameters: the scenario's, before they are checked.
+        protocol: that needs parties.
+
+    Raises:
+        ConfigurationError: there is no such data set, or none for this protocol; an option is not allowed; the folder
+            is not known; a file cannot be read, or is not what it should be.
+    """
+    word = f"{protocol.client_role}s"
+    name: str = convert(options["data"], str, f"{word}.data")
+    if name not in DATA_SETS:
+        allowed = f"one of {', '.join(DATA_SETS)}{did_you_mean(name, DATA_SETS)}"
+        raise ConfigurationError(field=f"{word}.data", value=name, allowed=allowed)
+    data_set = DATA_SETS[name]
+    if not issubclass(protocol, data_set.protocol):
+        allowed = f"another data set: this one is for protocol {data_set.protocol.name!r}"
+        raise ConfigurationError(field=f"{word}.data", value=name, allowed=allowed)
+    chosen = convert({key: value for key, value in options.items() if key != "data"}, data_set.options, word)
+    if not folder:
+        allowed = f"given, for data set {name!r}: --data FOLDER or {DATA_VARIABLE}"
+        raise ConfigurationError(field="data", value="nothing", allowed=allowed)
+    return data_set.load(chosen, Path(folder) / name, parameters)

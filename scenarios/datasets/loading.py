@@ -1,0 +1,116 @@
+"""What a data set is: where its parties come from, what may be chosen, how its files are read.
+
+A file is read as it was published, and refused, with its line, where it is not what it should be.
+"""
+
+import contextlib
+import csv
+import dataclasses
+import gzip
+import operator
+import zlib
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.phases import Entries, PhasedProtocol
+
+__all__ = ["DataSet", "Loaded", "read_rows"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Loaded:
+    """The parties that a data set holds, in roster order.
+
+    Args:
+        names: theirs.
+        table: the protocol's columns.
+        lines: where each party stands in its file.
+        source: that file, for errors.
+        parameters: what the data set says of the protocol's parameters, where the scenario does not.
+        is_generated: what is private in the table is made up.
+        is_public_record: everybody may know already what is private in the table.
+    """
+
+    names: Sequence[str]
+    table: Mapping[str, Entries]
+    lines: Sequence[int]
+    source: str
+    parameters: Mapping[str, Any]
+    is_generated: bool = False
+    is_public_record: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class DataSet:
+    """One data set: how its parties are chosen and read.
+
+    Args:
+        protocol: whose parties they can be.
+        options: a struct; what a scenario may choose.
+        load: returns the parties, of the options, the data set's own folder and the scenario's parameters, which have
+            not been checked.
+    """
+
+    protocol: type[PhasedProtocol[Any, Any]]
+    options: type[msgspec.Struct]
+    load: Callable[[Any, Path, Mapping[str, Any]], Loaded]
+
+
+def read_rows(path: Path, *columns: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the rows of a CSV file, which may be packed (`.gz`): the line where each begins, and its entries.
+
+    Blank lines are left out.
+
+    Args:
+        path: the file.
+        columns: two or more of its header's, whose entries are wanted.
+
+    Raises:
+        ConfigurationError: the file cannot be read, lacks a column, or has a line that is no row of it.
+    """
+    line = 1  # where a row begins, which may go on over the lines that follow
+    with _naming_faults(path), _open(path) as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            header = [name.strip() for name in next(reader, list[str]())]
+            for column in columns:
+                if column not in header:
+                    allowed = f"a header with the column {column!r}"
+                    raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
+            pick = operator.itemgetter(*map(header.index, columns))
+            line = reader.line_num + 1
+            for row in reader:
+                if row and len(row) != len(header):
+                    allowed = f"{len(header)} entries: {', '.join(header)}"
+                    raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
+                if row:
+                    yield line, pick(row)
+                line = reader.line_num + 1
+        except csv.Error as error:
+            allowed = f"well-formed CSV ({error})"
+            raise ConfigurationError(field=f"{path.name} line {line}", value=str(path), allowed=allowed) from None
+
+
+def _open(path: Path) -> IO[str]:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+@contextlib.contextmanager
+def _naming_faults(path: Path) -> Generator[None]:
+    """Turn what the system says of a file into what a folder of data sets must hold.
+
+    Raises:
+        ConfigurationError: in place of it.
+    """
+    try:
+        yield
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        allowed = f"a folder with a readable file {path.parent.name}/{path.name} ({reason})"
+        raise ConfigurationError(field="data", value=str(path.parent.parent), allowed=allowed) from None

@@ -1,0 +1,81 @@
+"""Folders of data sets: a small one that the tests write, and the real one where it is."""
+
+import gzip
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[3]
+
+# States that nobody knows but three, with as many votes as the treaties gave to all together.
+COUNCIL = [
+    "country,v10,v25,p2007",
+    *(f"Large {n},10,12,1" for n in range(4)),
+    *(f"Middle {n},5,12,1" for n in range(3)),
+    *(f"Small {n},3,12,1" for n in range(2)),
+    "Least,2,12,1",
+    *(f"New {n},,12,1" for n in range(14)),
+    "Newest,,33,1",
+    "Bulgaria,,10,1",
+    "Romania,,14,1",
+    "Croatia,,7,1",
+]
+FUND = ["country,vote_percentage", '"Alpha, Republic of3",51.00', "Beta,26.50", "CÃ´te3,12.25", "Delta3,10.24"]
+ROLL_CALLS = [
+    "rcid,session,date,unres,short",
+    '3,1,1946-01-01,R/1/66,"AMENDMENTS, RULES"',
+    "4,1,1946-01-02,,ELECTIONS",
+    "6,1,1946-01-03,R/1/9,NOBODY VOTES",
+    "7,1,1946-01-04,R/1/10,ALL ABSTAIN",
+]
+VOTES = [
+    "rcid,country,country_code,vote",
+    "3,Namibia,NA,yes",
+    "3,Zanzibar,,no",
+    "4,Namibia,NA,no",
+    "3,Côte d’Ivoire,CI,abstain",
+    "3,Peru,PE,yes",
+    "7,Peru,PE,abstain",
+]
+SMALL = {
+    "eu_council_weights/eucouncil_weights.csv": COUNCIL,
+    "imf_votes/votes.csv": FUND,
+    "un_general_assembly/un_roll_calls.csv": ROLL_CALLS,
+    "un_general_assembly/un_votes.csv.gz": VOTES,
+}
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Writes a file of the small folder; text is packed where the name says so."""
+
+    def put_file(name: str, content: str | bytes) -> Path:
+        path = tmp_path / "sets" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            content = gzip.compress(content.encode()) if path.suffix == ".gz" else content.encode()
+        path.write_bytes(content)
+        return path
+
+    return put_file
+
+
+@pytest.fixture
+def sets(put: Callable[[str, str | bytes], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small folder of data sets, which no variable names."""
+    monkeypatch.delenv("PSEPHOS_DATA", raising=False)
+    for name, lines in SMALL.items():
+        put(name, "\n".join(lines) + "\n")
+    return tmp_path / "sets"
+
+
+@pytest.fixture
+def real_sets() -> Path:
+    """The real folder, or a skipped test."""
+    named = os.environ.get("PSEPHOS_DATA")
+    folder = Path(named) if named else REPOSITORY.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("no folder of data sets: neither PSEPHOS_DATA nor shared/data beside the checkout")
+    return folder
