@@ -1,18 +1,21 @@
-"""Secure noise: the mechanisms' laws from operating-system entropy, by OpenDP's exact samplers.
+"""Secure noise: the mechanisms' laws from operating-system entropy, by exact samplers.
 
 Exact and slow (tens of microseconds a draw), so right for one agent and wrong for a million. The samplers are
 the well-studied ones of OpenDP, which draw without floating-point error; here they are only matched to the
-mechanisms of `psephos.protocol.mechanisms`, whose laws are the same numbers.
+mechanisms of `psephos.protocol.mechanisms`, whose laws are the same numbers. A channel that is a table of integers
+needs none: as many bits of entropy as its masses have name a report.
 
 Source: OpenDP library; Canonne, Kamath and Steinke (2020) for the exact discrete Laplace sampler.
 """
 
 import importlib
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..protocol.errors import ConfigurationError
-from ..protocol.mechanisms import DiscreteLaplace, GeneralizedRandomizedResponse, Mechanism
+from ..protocol.mechanisms import DiscreteLaplace, FiniteChannel, GeneralizedRandomizedResponse, Mechanism
+from ..protocol.mechanisms.finite_channel import TOTAL_MASS_BITS
 from ..protocol.roles import SessionKind
 
 __all__ = ["Sampler", "SecureNoise"]
@@ -36,6 +39,7 @@ class SecureNoise:
         built_in: dict[type[Mechanism], Callable[[Any], Sampler]] = {
             GeneralizedRandomizedResponse: _randomized_response,
             DiscreteLaplace: _discrete_laplace,
+            FiniteChannel: _finite_channel,
         }
         if taken := [kind.__name__ for kind in samplers or {} if kind in built_in]:
             raise ConfigurationError(
@@ -103,5 +107,12 @@ def _discrete_laplace(mechanism: DiscreteLaplace) -> Sampler:
 
     def sample(value: int) -> int:
         return min(max(measurement(value), low), high)
+
+    return sample
+
+
+def _finite_channel(mechanism: FiniteChannel) -> Sampler:
+    def sample(value: int) -> int:
+        return mechanism.report_at(value, secrets.randbits(TOTAL_MASS_BITS))
 
     return sample

@@ -5,12 +5,14 @@ their opinions, and the cloud server releases which candidates pass the quota. N
 private by itself, whoever colludes.
 
 Variants: `joint`, the default, estimates consistently; `printed` is the paper's estimate; `laplace` is the paper's
-baseline. What the paper leaves open, and the reading taken, is in `docs/dpwevote.md`.
+baseline; `two_point`, `signed_rr` and `optimal` report weight and opinion together, and `auto` is the best at the
+price. What the paper leaves open, and the reading taken, is in `docs/dpwevote.md`.
 
 Source: Yan, Liu and Liu, DPWeVote: differentially private weighted voting protocol for cloud-based
 decision-making, Enterprise Information Systems (2018).
 """
 
+from .choice import Offer, decide, make_offers
 from .outcome import CandidateOutcome, Outcome, WeightCount, WeightsOutcome
 from .parameters import Parameters
 from .protocol import DPWeVote
@@ -19,9 +21,12 @@ from .reference import reference_run
 __all__ = [
     "CandidateOutcome",
     "DPWeVote",
+    "Offer",
     "Outcome",
     "Parameters",
     "WeightCount",
     "WeightsOutcome",
+    "decide",
+    "make_offers",
     "reference_run",
 ]

@@ -13,12 +13,12 @@ and τ·ŵ(g) to the quota (equation 4b with τ = 1/2). Where weights are public
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import FloatArray, IntArray
 from ..elementary import square
 from ..estimators import Estimate, LinearEstimator, estimate_counts, project_to_simplex
 from ..estimators.frequencies import debiased_values, inverse_matrix
@@ -28,8 +28,9 @@ from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .outcome import WeightCount, WeightsOutcome
 from .parameters import Parameters
+from .variant import TwoReports
 
-__all__ = ["FiniteEstimates", "OpinionsPhase", "WeightsPhase"]
+__all__ = ["FiniteVariant", "OpinionsPhase", "WeightsPhase"]
 
 _OPINIONS = (0, 1)
 
@@ -40,7 +41,9 @@ class WeightsPhase(Phase):
     The tally counts the reports of each group, shape (groups,).
     """
 
-    def __init__(self, name: str, *, column: int, parameters: Parameters) -> None:
+    def __init__(
+        self, name: str, *, column: int, parameters: Parameters, publish: Callable[[Sequence[Tally]], WeightsOutcome]
+    ) -> None:
         epsilon = parameters.loss_of_weight
         mechanism = GeneralizedRandomizedResponse(epsilon, len(parameters.group_means))
         loss = PrivacyLoss(
@@ -52,7 +55,7 @@ class WeightsPhase(Phase):
             claimed=epsilon,
         )
         super().__init__(name, columns=range(column, column + 1), mechanism=mechanism, losses=[loss])
-        self._estimates = FiniteEstimates(parameters)
+        self._publish = publish
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Count the reports of each group."""
@@ -62,7 +65,7 @@ class WeightsPhase(Phase):
 
     def outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         """Publish the approximate quota."""
-        return self._estimates.weights_outcome(tallies[-1:])
+        return self._publish(tallies[-1:])
 
 
 class OpinionsPhase(Phase):
@@ -99,8 +102,8 @@ class OpinionsPhase(Phase):
         return Tally(len(reports), totals)
 
 
-class FiniteEstimates:
-    """All estimates from the tallies of the two phases above.
+class FiniteVariant(TwoReports):
+    """The variants `joint` and `printed`: the two phases above and all estimates from their tallies.
 
     Contributions are fractions of the exact channel probabilities, so that a tie is decided as a tie.
 
@@ -109,14 +112,26 @@ class FiniteEstimates:
     """
 
     def __init__(self, parameters: Parameters) -> None:
-        self._parameters = parameters
+        super().__init__(parameters)
         self._means = tuple(Fraction(mean) for mean in parameters.group_means)
         self._fraction = Fraction(parameters.fraction)
         self._fixed_quota = Fraction(parameters.quota or 0)
         self._opinion = GeneralizedRandomizedResponse(parameters.loss_of_opinion, len(_OPINIONS))
         self._opinions = debiased_values(self._opinion, _OPINIONS)
 
-    def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
+    def make_weights_phase(self, name: str, *, column: int) -> Phase:
+        """Return a phase of randomized weights."""
+        return WeightsPhase(name, column=column, parameters=self._parameters, publish=self.weights_of)
+
+    def make_opinions_phase(self, name: str, *, columns: range) -> Phase:
+        """Return a phase of randomized opinions."""
+        return OpinionsPhase(name, columns=columns, parameters=self._parameters)
+
+    def encode_weights(self, places: IntArray) -> IntArray:
+        """Return the group of each weight."""
+        return np.array(self._parameters.group_of_weight, dtype=np.int64)[places]
+
+    def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         """Return quota, total weight and group sizes from one weights phase, or the average of several."""
         counts: list[int] = functools.reduce(Tally.merge, tallies).totals.tolist()
         rounds = len(tallies)
@@ -128,28 +143,37 @@ class FiniteEstimates:
             quota=self.quota(total), total_weight=total, weight_counts=self._weight_counts(counts, rounds)
         )
 
-    def quota(self, total_weight: Estimate) -> Estimate:
-        """Return the quota: fixed, or the share of all weight."""
-        if self._parameters.quota is not None:
-            return Estimate(self._parameters.quota, 0.0)
-        fraction = self._parameters.fraction
-        return Estimate(fraction * total_weight.value, fraction * total_weight.standard_error)
+    def public_total(self, opinions: Tally) -> Fraction:
+        """Return the weight of all who reported opinions."""
+        numbers: list[int] = opinions.totals[0].sum(axis=1).tolist()
+        return sum((weight * n for weight, n in zip(self._means, numbers, strict=True)), start=Fraction(0))
 
-    def support(self, counts: IntArray) -> Estimate:
-        """Return Σ w·φ by the session's variant, from one candidate's counts, shape (groups, 2)."""
-        total, variance = _add_up(self._support, self._strata(counts))
-        return Estimate(float(total), math.sqrt(variance))
+    def support_and_margins(
+        self, totals: IntArray, weights: Tally | None, opinions: Tally
+    ) -> tuple[Estimate, Estimate, Estimate]:
+        """Return support, margin and unbiased margin from one candidate's counts, shape (groups, 2)."""
+        del opinions
+        # Whoever reported a weight and then no opinion counts in the quota alone.
+        absent: list[int] = [] if weights is None else (weights.totals - totals.sum(axis=1)).tolist()
+        strata = self._strata(totals)
+        total, variance = _add_up(self._support, strata)
+        support = Estimate(float(total), math.sqrt(variance))
+        unbiased = self._margin_of(self._margin, strata, absent)
+        if self._parameters.variant == "printed":
+            return support, self._margin_of(self._printed_margin, strata, absent), unbiased
+        return support, unbiased, unbiased
 
-    def margin(self, counts: IntArray, absent: Sequence[int], *, printed: bool) -> Estimate:
-        """Return support minus quota.
+    def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
+        """Return what one pair of reports adds to each candidate's margin."""
+        printed = self._parameters.variant == "printed"
+        rows = self._rows(self._means if printed else self._debiased, fraction=self._fraction)
+        groups = public[:, :1] if weights is None else weights
+        return np.array([[float(number) for number in row] for row in rows])[groups, opinions]
 
-        Args:
-            counts: one candidate's, shape (groups, 2).
-            absent: how many in each group reported a weight and then no opinion; they count in the quota alone.
-            printed: by the paper's estimate rather than the consistent one.
-        """
-        estimators = self._printed_margin if printed else self._margin
-        total, variance = _add_up(estimators, self._strata(counts))
+    def _margin_of(
+        self, estimators: Sequence[LinearEstimator], strata: Sequence[Sequence[int]], absent: Sequence[int]
+    ) -> Estimate:
+        total, variance = _add_up(estimators, strata)
         if any(absent) and self._fraction:
             total -= self._fraction * self._total_weight.total(absent)
             variance += square(self._parameters.fraction) * self._total_weight.total_variance(absent)
@@ -189,12 +213,14 @@ class FiniteEstimates:
         table: list[list[int]] = counts.tolist()
         return table if self._parameters.public_weights else [list(itertools.chain.from_iterable(table))]
 
+    def _rows(self, weights: Sequence[Fraction], *, fraction: Fraction) -> list[list[Fraction]]:
+        """Return weights[g]·φ̂(o) − fraction·ŵ(g), a row for each group g and a column for each opinion o."""
+        pairs = zip(weights, self._debiased, strict=True)
+        return [[weight * opinion - fraction * debiased for opinion in self._opinions] for weight, debiased in pairs]
+
     def _estimators(self, weights: Sequence[Fraction], *, fraction: Fraction) -> tuple[LinearEstimator, ...]:
         """Return, for each stratum, the sum of weights[g]·φ̂(o) − fraction·ŵ(g) over the reports (g, o)."""
-        rows = [
-            [weight * opinion - fraction * debiased for opinion in self._opinions]
-            for weight, debiased in zip(weights, self._debiased, strict=True)
-        ]
+        rows = self._rows(weights, fraction=fraction)
         channel, inverse = self._opinion.channel_matrix(), inverse_matrix(self._opinion)
         if self._parameters.public_weights:
             return tuple(LinearEstimator(row, channel, inverse) for row in rows)

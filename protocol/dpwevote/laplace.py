@@ -10,13 +10,13 @@ Reports are in grid steps above the least value: w̃ = w_min + step·v and φ̃ 
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
-from ..arrays import IntArray, exact_column_sums
+from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..elementary import power_of_two_above, square
 from ..estimators import Estimate
 from ..mechanisms import CLAMP_IN_SCALES, DiscreteLaplace
@@ -25,8 +25,9 @@ from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .outcome import WeightsOutcome
 from .parameters import Parameters
+from .variant import TwoReports
 
-__all__ = ["LaplaceEstimates", "LaplaceGrids", "LaplaceOpinionsPhase", "LaplaceWeightsPhase"]
+__all__ = ["LaplaceGrids", "LaplaceOpinionsPhase", "LaplaceVariant", "LaplaceWeightsPhase"]
 
 _MAX_REPORT: Final = 2**19
 
@@ -104,11 +105,13 @@ def _loss(mechanism: DiscreteLaplace, *, unit: str, claimed: float) -> PrivacyLo
 class LaplaceWeightsPhase(Phase):
     """Noisy weights. The tally is (Σ v, Σ v²), in grid steps."""
 
-    def __init__(self, name: str, *, column: int, parameters: Parameters) -> None:
+    def __init__(
+        self, name: str, *, column: int, parameters: Parameters, publish: Callable[[Sequence[Tally]], WeightsOutcome]
+    ) -> None:
         mechanism = LaplaceGrids(parameters).weight
         loss = _loss(mechanism, unit="weight", claimed=parameters.loss_of_weight)
         super().__init__(name, columns=range(column, column + 1), mechanism=mechanism, losses=[loss])
-        self._parameters = parameters
+        self._publish = publish
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Add up the weights and their squares."""
@@ -117,7 +120,7 @@ class LaplaceWeightsPhase(Phase):
 
     def outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         """Publish the approximate quota."""
-        return LaplaceEstimates(self._parameters).weights_outcome(tallies[-1:])
+        return self._publish(tallies[-1:])
 
 
 class LaplaceOpinionsPhase(Phase):
@@ -155,8 +158,8 @@ class LaplaceOpinionsPhase(Phase):
         return Tally(len(reports), totals)
 
 
-class LaplaceEstimates:
-    """All estimates from the tallies of the two phases above.
+class LaplaceVariant(TwoReports):
+    """The variant `laplace`: the two phases above and all estimates from their tallies.
 
     Values are computed as fractions, so that a tie is a tie.
 
@@ -165,7 +168,7 @@ class LaplaceEstimates:
     """
 
     def __init__(self, parameters: Parameters) -> None:
-        self._parameters = parameters
+        super().__init__(parameters)
         self._grids = LaplaceGrids(parameters)
         self._fraction = Fraction(parameters.fraction)
         self._fixed_quota = Fraction(parameters.quota or 0)
@@ -181,7 +184,29 @@ class LaplaceEstimates:
     def _weight_noise(self) -> float:
         return self._grids.weight.noise_variance * square(self._grids.weight_step)
 
-    def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
+    @property
+    def weight_deviation(self) -> float:
+        """The most by which rounding to the grid moves a weight; public weights are not rounded."""
+        return 0.0 if self._parameters.public_weights else self._grids.rounding
+
+    @property
+    def greatest_opinion(self) -> int:
+        """One unit, in grid steps."""
+        return self._grids.opinion.greatest
+
+    def make_weights_phase(self, name: str, *, column: int) -> Phase:
+        """Return a phase of noisy weights."""
+        return LaplaceWeightsPhase(name, column=column, parameters=self._parameters, publish=self.weights_of)
+
+    def make_opinions_phase(self, name: str, *, columns: range) -> Phase:
+        """Return a phase of noisy opinions."""
+        return LaplaceOpinionsPhase(name, columns=columns, parameters=self._parameters)
+
+    def encode_weights(self, places: IntArray) -> IntArray:
+        """Return the point of the grid that is nearest to each weight."""
+        return np.array(self._grids.weights_on_grid, dtype=np.int64)[places]
+
+    def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         """Return quota and total weight from one weights phase, or the average of several."""
         rounds = len(tallies)
         total = sum((self._total_weight(tally) for tally in tallies), start=Fraction(0)) / rounds
@@ -189,21 +214,39 @@ class LaplaceEstimates:
         estimate = Estimate(float(total), math.sqrt(num_reports * self._weight_noise) / rounds)
         return WeightsOutcome(quota=self.quota(estimate), total_weight=estimate, weight_counts=())
 
-    def quota(self, total_weight: Estimate) -> Estimate:
-        """Return the quota: fixed, or the share of all weight."""
-        if self._parameters.quota is not None:
-            return Estimate(self._parameters.quota, 0.0)
-        fraction = self._parameters.fraction
-        return Estimate(fraction * total_weight.value, fraction * total_weight.standard_error)
+    def public_total(self, opinions: Tally) -> Fraction:
+        """Return the weight of all who reported opinions."""
+        numbers: list[int] = opinions.totals[0, :, 0].tolist()
+        weights = map(Fraction, self._parameters.weights)
+        return sum((weight * n for weight, n in zip(weights, numbers, strict=True)), start=Fraction(0))
 
-    def support_and_margin(self, sums: IntArray, weights: Tally, num_reports: int) -> tuple[Estimate, Estimate]:
-        """Return both for one candidate, private weights.
+    def support_and_margins(
+        self, totals: IntArray, weights: Tally | None, opinions: Tally
+    ) -> tuple[Estimate, Estimate, Estimate]:
+        """Return support and margin, twice, since it is unbiased.
 
         Args:
-            sums: its four sums.
-            weights: the tally of the weights phase just before.
-            num_reports: how many reported opinions.
+            totals: one candidate's four sums; where weights are public, (number, Σ u) for each weight.
+            weights: the tally of the weights phase before; None where weights are public.
+            opinions: the tally of that opinions phase.
         """
+        if weights is None:
+            support, margin = self._by_weight(totals, self.public_total(opinions))
+        else:
+            support, margin = self._by_products(totals, weights, opinions.num_reports)
+        return support, margin, margin
+
+    def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
+        """Return what one pair of reports adds to each candidate's margin."""
+        yes = opinions.astype(np.float64) * self._grids.opinion_step
+        if weights is None:
+            held = np.array(self._parameters.weights)[public[:, :1]]
+        else:
+            held = self._parameters.weights[0] + weights.astype(np.float64) * self._grids.weight_step
+        return held * (yes - self._parameters.fraction)
+
+    def _by_products(self, sums: IntArray, weights: Tally, num_reports: int) -> tuple[Estimate, Estimate]:
+        """Return support and margin where weights are private."""
         steps: list[int] = sums.tolist()
         yes = self._opinion_step * steps[_OPINION]
         support = self._least * yes + self._weight_step * self._opinion_step * steps[_PRODUCT]
@@ -221,8 +264,8 @@ class LaplaceEstimates:
         )
         return Estimate(float(support), math.sqrt(own)), Estimate(float(margin), math.sqrt(held + of_absent))
 
-    def support_and_margin_by_weight(self, sums: IntArray, total_weight: Fraction) -> tuple[Estimate, Estimate]:
-        """Return both for one candidate, public weights: `sums` is (number, Σ u) for each weight."""
+    def _by_weight(self, sums: IntArray, total_weight: Fraction) -> tuple[Estimate, Estimate]:
+        """Return support and margin where weights are public."""
         table: list[list[int]] = sums.tolist()
         of_weight = list(zip((Fraction(weight) for weight in self._parameters.weights), table, strict=True))
         support = self._opinion_step * sum((weight * yes for weight, (_, yes) in of_weight), start=Fraction(0))

@@ -32,8 +32,8 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         name: the candidate.
         passed: the decision.
-        support: the estimated weight of the yes votes.
-        quota: what the support is held against.
+        support: the estimated weight of the yes votes; None where reports of signed weights tell the margin alone.
+        quota: what the support is held against; None with it.
         margin: support minus quota, with its own standard error (the two are not independent).
         bias: how far the variant's margin is from the unbiased one, estimated; 0 for unbiased variants.
         error_probability: the probability that the decision is wrong, at the unbiased margin estimated from the same
@@ -42,8 +42,8 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     passed: bool
-    support: Estimate
-    quota: Estimate
+    support: Estimate | None
+    quota: Estimate | None
     margin: Estimate
     bias: float
     error_probability: float
@@ -56,18 +56,18 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         candidates: one outcome each, in the parameters' order.
         num_partners: how many reported in the first phase.
         total_weight: of those who reported in the weights phase (the average over several); where weights are public,
-            of those who reported opinions.
-        weight_counts: how many partners hold each weight; empty for the Laplace baseline, which does not tell.
+            of those who reported opinions; None where reports of signed weights do not tell.
+        weight_counts: how many partners hold each weight; empty where the reports do not tell.
         weight_bias_bound: where weights differ from what stands for them (inside a group, or on the Laplace baseline's
             grid), the most by which that can move the expectation of a margin.
-        epsilon_weight: what one weight report cost a partner.
-        epsilon_opinion: what one opinion report cost a partner.
+        epsilon_weight: what one weight report cost a partner; 0 where there was none.
+        epsilon_opinion: what one opinion report, or one report of a signed weight, cost a partner.
         epsilon_total: what the session cost a partner.
     """
 
     candidates: tuple[CandidateOutcome, ...]
     num_partners: int
-    total_weight: Estimate
+    total_weight: Estimate | None
     weight_counts: tuple[WeightCount, ...]
     weight_bias_bound: float
     epsilon_weight: float

@@ -2,14 +2,18 @@
 
 import itertools
 import math
-from typing import Literal
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
 from ..errors import ConfigurationError
 from ..mechanisms import check_epsilon
 
-__all__ = ["Parameters"]
+__all__ = ["SIGNED_VARIANTS", "Parameters", "VariantName"]
+
+VariantName: TypeAlias = Literal["joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "auto"]
+SIGNED_VARIANTS: Final = frozenset({"two_point", "signed_rr", "optimal"})
+"""Variants with one report of weight and opinion together for each candidate."""
 
 # The release of so many still fits into one message.
 MAX_CANDIDATES = 1_000
@@ -34,10 +38,14 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         groups: a partition of `weights` into the groups that are reported, each a run of neighbors; by default every
             weight is a group of its own. A group stands for its members by their mean (reading W7).
         public_weights: weights are known to everybody, nothing is spent on them, and only opinions are reported.
-        variant: which reports and which estimate (see the package).
+        variant: which reports and which estimate (see the package). A session of "auto" is one of the variant that has
+            the least worst-case variance at the same price in all.
+        prior: what "optimal" averages its variance over: "uniform", or a share for each signed weight in increasing
+            order; by default it has the least variance in the worst case.
         epsilon: the paper's ε, the price of one candidate with its weight; in nats.
         epsilon_weight: what a weight report costs; by default ε/2, and 0 where weights are public.
-        epsilon_opinion: what an opinion report costs; by default ε/2, and ε where weights are public.
+        epsilon_opinion: what an opinion report costs; by default ε/2, and ε where weights are public. Both are left out
+            in variants that report signed weights, and in "auto".
         quota: a fixed quota; by default the quota is a share of all weight.
         quota_fraction: that share; 1/2 is the majority.
         passes: whether a candidate whose support equals the quota passes (reading W4).
@@ -52,7 +60,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     weights: tuple[float, ...] = (1.0, 2.0, 3.0)
     groups: tuple[tuple[float, ...], ...] = ()
     public_weights: bool = False
-    variant: Literal["joint", "printed", "laplace"] = "joint"
+    variant: VariantName = "joint"
+    prior: Literal["uniform"] | tuple[float, ...] | None = None
     epsilon: float = 1.0
     epsilon_weight: float | None = None
     epsilon_opinion: float | None = None
@@ -65,6 +74,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def __post_init__(self) -> None:
         self._check_candidates()
         self._check_weights()
+        self._check_variant()
         self._check_losses()
         self._check_quota()
 
@@ -90,18 +100,23 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return max(abs(weight - means[group]) for weight, group in groups)
 
     @property
+    def reports_signed_weights(self) -> bool:
+        """Whether weight and opinion are reported together ("auto" is priced as if they were)."""
+        return self.variant in SIGNED_VARIANTS or self.variant == "auto"
+
+    @property
     def loss_of_weight(self) -> float:
-        """ε of one weight report; 0 where weights are public."""
-        if self.public_weights:
+        """ε of one weight report; 0 where there is none."""
+        if self.public_weights or self.reports_signed_weights:
             return 0.0
         return self.epsilon / 2 if self.epsilon_weight is None else self.epsilon_weight
 
     @property
     def loss_of_opinion(self) -> float:
-        """ε of one opinion report."""
+        """ε of one opinion report, or of one report of a signed weight."""
         if self.epsilon_opinion is not None:
             return self.epsilon_opinion
-        return self.epsilon if self.public_weights else self.epsilon / 2
+        return self.epsilon if self.public_weights or self.reports_signed_weights else self.epsilon / 2
 
     @property
     def epsilon_total(self) -> float:
@@ -152,6 +167,25 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             allowed = "at least two groups, or public_weights = true"
             raise ConfigurationError(field="weights", value=list(self.weights), allowed=allowed)
 
+    def _check_variant(self) -> None:
+        if self.prior is not None and self.variant != "optimal":
+            raise ConfigurationError(field="prior", value=self.prior, allowed="left out but in variant 'optimal'")
+        if not self.reports_signed_weights:
+            return
+        left_out = {
+            "epsilon_weight": self.epsilon_weight is not None,
+            "epsilon_opinion": self.epsilon_opinion is not None,
+            "weight_collection": self.weight_collection != "once",
+            "project_counts": self.project_counts,
+        }
+        for field, is_given in left_out.items():
+            if is_given:
+                allowed = f"left out in variant {self.variant!r}"
+                raise ConfigurationError(field=field, value=getattr(self, field), allowed=allowed)
+        if self.public_weights and self.variant != "auto":
+            allowed = "'joint' or 'auto' where weights are public and opinions alone are reported"
+            raise ConfigurationError(field="variant", value=self.variant, allowed=allowed)
+
     def _check_losses(self) -> None:
         if self.public_weights and self.epsilon_weight not in {None, 0.0}:
             allowed = "left out where weights are public"
@@ -163,7 +197,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         check_epsilon(self.epsilon)
         # The halves of a small epsilon may be too small, so what is paid is checked rather than what was given.
         check_epsilon(self.loss_of_opinion, field="epsilon_opinion")
-        if not self.public_weights:
+        if not self.public_weights and not self.reports_signed_weights:
             check_epsilon(self.loss_of_weight, field="epsilon_weight")
         if self.variant == "laplace":
             paid = {"epsilon_opinion": self.loss_of_opinion}

@@ -25,7 +25,8 @@ class LinearEstimator:
     Args:
         contributions: d(r), one for each report; fractions where the sum must be exact.
         channel: rows C[x][·], one for each value; columns are reports.
-        inverse: rows with Σ_r inverse[x][r]·C[y][r] = 1 if x = y else 0; debiases counts.
+        inverse: rows with Σ_r inverse[x][r]·C[y][r] = 1 if x = y else 0; debiases counts. None where the reports are
+            too few to tell the values apart: standard errors are then upper bounds.
 
     Raises:
         ValueError: the shapes do not fit.
@@ -33,13 +34,12 @@ class LinearEstimator:
 
     contributions: Sequence[Fraction | float]
     channel: Sequence[Sequence[float]]
-    inverse: Sequence[Sequence[float]]
+    inverse: Sequence[Sequence[float]] | None
 
     def __post_init__(self) -> None:
         num_reports = len(self.contributions)
-        if len(self.inverse) != len(self.channel) or any(
-            len(row) != num_reports for row in (*self.channel, *self.inverse)
-        ):
+        inverse = self.channel if self.inverse is None else self.inverse
+        if len(inverse) != len(self.channel) or any(len(row) != num_reports for row in (*self.channel, *inverse)):
             raise ValueError(f"channel and inverse need rows of {num_reports} reports, and equally many")
 
     def expectation(self, value: int) -> float:
@@ -64,12 +64,15 @@ class LinearEstimator:
     def total_variance(self, counts: Sequence[int]) -> float:
         """Return Σ_x n_x·Var[d(r) | x], the variance of `total`, with the n_x estimated from the same counts.
 
-        As the true n_x are not negative and sum to n, it is kept between n times the least and the greatest term.
+        As the true n_x are not negative and sum to n, it is kept between n times the least and the greatest term; where
+        the n_x cannot be estimated, it is the latter.
 
         Args:
             counts: how often each report came in.
         """
         num_reports = sum(counts)
+        if self.inverse is None:
+            return num_reports * max(self._variances)
         plug_in = math.fsum(count * weight for count, weight in zip(counts, self._variance_of_report, strict=True))
         return min(max(plug_in, num_reports * min(self._variances)), num_reports * max(self._variances))
 
@@ -92,6 +95,7 @@ class LinearEstimator:
     @functools.cached_property
     def _variance_of_report(self) -> tuple[float, ...]:
         """What each report adds to the estimated variance: Σ_x inverse[x][r]·Var[d | x]."""
+        assert self.inverse is not None  # noqa: S101  asked for with one alone
         return tuple(
             math.fsum(weight * variance for weight, variance in zip(column, self._variances, strict=True))
             for column in zip(*self.inverse, strict=True)

@@ -1,17 +1,25 @@
 """Local randomizers: each a sampler with its exact law and its privacy event beside it."""
 
 from .discrete_laplace import CLAMP_IN_SCALES, DiscreteLaplace, laplace_grid
+from .finite_channel import FiniteChannel
 from .mechanism import FiniteMechanism, Mechanism
 from .randomized_response import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, check_epsilon
+from .unbiased import MOST_OPTIMAL_VALUES, UnbiasedReport, optimal, randomized_response, two_point
 
 __all__ = [
     "CLAMP_IN_SCALES",
     "MAX_EPSILON",
     "MIN_EPSILON",
+    "MOST_OPTIMAL_VALUES",
     "DiscreteLaplace",
+    "FiniteChannel",
     "FiniteMechanism",
     "GeneralizedRandomizedResponse",
     "Mechanism",
+    "UnbiasedReport",
     "check_epsilon",
     "laplace_grid",
+    "optimal",
+    "randomized_response",
+    "two_point",
 ]

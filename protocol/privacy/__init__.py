@@ -4,6 +4,7 @@ from .accountants import Accountant, ApproximateAccountant, PureAccountant
 from .events import (
     Composed,
     DiscreteLaplace,
+    LocalRandomizer,
     NonPrivate,
     NoRelease,
     PrivacyEvent,
@@ -22,6 +23,7 @@ __all__ = [
     "DiscreteLaplace",
     "Ledger",
     "LedgerEntry",
+    "LocalRandomizer",
     "NeighboringRelation",
     "NoRelease",
     "NonPrivate",

@@ -10,12 +10,13 @@ dp_accounting for composition by privacy loss distributions.
 
 import abc
 import math
-from typing import Protocol, assert_never
+from typing import Protocol, TypeAlias, assert_never
 
 from ..errors import ConfigurationError, UnsupportedEventError
 from .events import (
     Composed,
     DiscreteLaplace,
+    LocalRandomizer,
     NonPrivate,
     NoRelease,
     PrivacyEvent,
@@ -25,6 +26,9 @@ from .events import (
 from .relations import NeighboringRelation
 
 __all__ = ["Accountant", "ApproximateAccountant", "PureAccountant"]
+
+_Private: TypeAlias = RandomizedResponse | LocalRandomizer | DiscreteLaplace
+_Primitive: TypeAlias = NonPrivate | _Private
 
 # Losses for which a distribution on dp_accounting's grid of 1e-4 says something, and no exponential overflows.
 _LEAST_COMPOSED, _GREATEST_COMPOSED = 1e-4, 100.0
@@ -60,6 +64,11 @@ class Accountant(abc.ABC):
                     raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
                 if not event.epsilon >= 0 or event.num_choices < 1:
                     raise self._refusal(event, "epsilon must be >= 0 and num_choices >= 1")
+            case LocalRandomizer():
+                if self._relation is not NeighboringRelation.REPLACE_ONE:
+                    raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
+                if not event.epsilon >= 0:
+                    raise self._refusal(event, "epsilon must be >= 0")
             case DiscreteLaplace():
                 if not event.scale > 0 or event.sensitivity < 0:
                     raise self._refusal(event, "scale must be > 0 and sensitivity >= 0")
@@ -87,14 +96,14 @@ class Accountant(abc.ABC):
                 self._charge(part, count * repeats)
             case NoRelease():
                 pass
-            case NonPrivate() | RandomizedResponse() | DiscreteLaplace():
+            case NonPrivate() | RandomizedResponse() | LocalRandomizer() | DiscreteLaplace():
                 if count:
                     self._charge_primitive(event, count)
             case _:
                 assert_never(event)
 
     @abc.abstractmethod
-    def _charge_primitive(self, event: "NonPrivate | RandomizedResponse | DiscreteLaplace", count: int) -> None:
+    def _charge_primitive(self, event: _Primitive, count: int) -> None:
         """Charge a checked event `count` ≥ 1 times."""
 
     def _refusal(self, event: object, reason: str) -> UnsupportedEventError:
@@ -125,16 +134,18 @@ class PureAccountant(Accountant):
         accountant.compose(event)
         return accountant.epsilon
 
-    def _charge_primitive(self, event: NonPrivate | RandomizedResponse | DiscreteLaplace, count: int) -> None:
+    def _charge_primitive(self, event: _Primitive, count: int) -> None:
         self._epsilon += count * _own_epsilon(event)
 
 
-def _own_epsilon(event: NonPrivate | RandomizedResponse | DiscreteLaplace) -> float:
+def _own_epsilon(event: _Primitive) -> float:
     match event:
         case NonPrivate():
             return math.inf
         case RandomizedResponse():
             return event.epsilon if event.num_choices > 1 else 0.0
+        case LocalRandomizer():
+            return event.epsilon
         case DiscreteLaplace():
             return event.sensitivity / event.scale
         case _:
@@ -168,7 +179,7 @@ class ApproximateAccountant(Accountant):
             raise ConfigurationError(field="delta", value=delta, allowed="in (0, 1)")
         self._delta = delta
         self._pure = PureAccountant(relation)
-        self._counts: dict[RandomizedResponse | DiscreteLaplace, int] = {}
+        self._counts: dict[_Private, int] = {}
 
     @property
     def delta(self) -> float:
@@ -193,13 +204,13 @@ class ApproximateAccountant(Accountant):
             return self._pure.epsilon
         return min(self._pure.epsilon, apart + float(composed.get_epsilon_for_delta(self._delta)))
 
-    def _charge_primitive(self, event: NonPrivate | RandomizedResponse | DiscreteLaplace, count: int) -> None:
+    def _charge_primitive(self, event: _Primitive, count: int) -> None:
         self._pure.compose(event, count)
         if not isinstance(event, NonPrivate):
             self._counts[event] = self._counts.get(event, 0) + count
 
 
-def _loss_distribution(event: RandomizedResponse | DiscreteLaplace) -> _LossDistribution:
+def _loss_distribution(event: _Private) -> _LossDistribution:
     """Return dp_accounting's distribution of one event.
 
     Its `PLDAccountant` ignores `count` for randomized response (0.6.0), so the distributions are used directly.
@@ -212,6 +223,9 @@ def _loss_distribution(event: RandomizedResponse | DiscreteLaplace) -> _LossDist
             # dp_accounting's parameter is the chance that the report is drawn uniformly: k times the lie probability.
             lie = 1 / (math.exp(event.epsilon) + event.num_choices - 1)
             return pld.from_randomized_response(event.num_choices * lie, event.num_choices)  # pyright: ignore[reportReturnType]
+        case LocalRandomizer():
+            # Binary randomized response dominates all that has its ε (Kairouz, Oh and Viswanath, 2015, Theorem 8).
+            return pld.from_randomized_response(2 / (math.exp(event.epsilon) + 1), 2)  # pyright: ignore[reportReturnType]
         case DiscreteLaplace():
             return pld.from_discrete_laplace_mechanism(1 / event.scale, sensitivity=event.sensitivity)  # pyright: ignore[reportReturnType]
         case _:

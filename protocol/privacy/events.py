@@ -11,6 +11,7 @@ import msgspec
 __all__ = [
     "Composed",
     "DiscreteLaplace",
+    "LocalRandomizer",
     "NoRelease",
     "NonPrivate",
     "PrivacyEvent",
@@ -34,6 +35,12 @@ class RandomizedResponse(msgspec.Struct, frozen=True, tag=True):
     num_choices: int
 
 
+class LocalRandomizer(msgspec.Struct, frozen=True, tag=True):
+    """Any local randomizer whose reports' probabilities differ by a factor of e^`epsilon` at most (nats)."""
+
+    epsilon: float
+
+
 class DiscreteLaplace(msgspec.Struct, frozen=True, tag=True):
     """Discrete Laplace noise of `scale` on integers that a neighbor changes by up to `sensitivity`, in grid steps."""
 
@@ -54,4 +61,6 @@ class SelfComposed(msgspec.Struct, frozen=True, tag=True):
     count: int
 
 
-PrivacyEvent: TypeAlias = NoRelease | NonPrivate | RandomizedResponse | DiscreteLaplace | Composed | SelfComposed
+PrivacyEvent: TypeAlias = (
+    NoRelease | NonPrivate | RandomizedResponse | LocalRandomizer | DiscreteLaplace | Composed | SelfComposed
+)

@@ -1,0 +1,152 @@
+"""Which variant is best at a price: exact worst-case variances, side by side.
+
+What one partner adds to a margin has a variance that depends on its signed weight; the greatest is what a voter or a
+planner can count on without any prior. Variants are compared at one price in all for the session: k candidates at ε
+each for those that report signed weights; for `joint`, one report of the weight and k of opinions, with the split of
+the same sum that is best for it.
+"""
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from ..elementary import square
+from ..estimators import debiased_values
+from ..mechanisms import MOST_OPTIMAL_VALUES, GeneralizedRandomizedResponse
+from .parameters import Parameters, VariantName
+from .signed import make_report, signed_weights
+
+__all__ = ["Offer", "decide", "make_offers"]
+
+# Splits that are tried: so many hundredths of the price go to the weight.
+_SPLITS = range(1, 100)
+# Variances that differ by less are alike, and the simpler variant is taken.
+_ALIKE = 1e-6
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a variant offers at a price.
+
+    Args:
+        variant: which.
+        epsilon_weight: of one report of the weight; 0 where there is none.
+        epsilon_opinion: of one report of an opinion or of a signed weight.
+        epsilon_total: of the session, for one partner.
+        worst_variance: of what one partner adds to the margin of one candidate, in squared units of weight.
+    """
+
+    variant: VariantName
+    epsilon_weight: float
+    epsilon_opinion: float
+    epsilon_total: float
+    worst_variance: float
+
+
+def make_offers(parameters: Parameters) -> tuple[Offer, ...]:
+    """Return what the unbiased variants offer at the price of `len(candidates)`·ε, simpler ones first.
+
+    The optimal mechanism is missing where there are more signed weights than it is computed for.
+
+    Args:
+        parameters: any with private weights; variant and split are not used.
+    """
+    number = len(parameters.candidates)
+    price = number * parameters.epsilon
+    offers: list[Offer] = [_best_joint(parameters, price)]
+    variants: list[VariantName] = ["two_point", "signed_rr"]
+    if len(signed_weights(parameters)) <= MOST_OPTIMAL_VALUES:
+        variants.append("optimal")
+    for variant in variants:
+        report = make_report(_as_signed(parameters, variant))
+        offers.append(
+            Offer(
+                variant=variant,
+                epsilon_weight=0.0,
+                epsilon_opinion=parameters.epsilon,
+                epsilon_total=price,
+                worst_variance=report.worst_variance,
+            )
+        )
+    return tuple(offers)
+
+
+def decide(parameters: Parameters) -> Parameters:
+    """Return parameters of variant "auto" as those of the variant with the least worst-case variance; others unchanged.
+
+    Where weights are public, opinions alone are reported, and that is `joint`.
+    """
+    if parameters.variant != "auto":
+        return parameters
+    if parameters.public_weights:
+        return msgspec.structs.replace(parameters, variant="joint")
+    offers = make_offers(parameters)
+    least = min(offer.worst_variance for offer in offers)
+    best = next(offer for offer in offers if offer.worst_variance <= least * (1 + _ALIKE))
+    if best.variant == "joint":
+        return msgspec.structs.replace(
+            parameters,
+            variant="joint",
+            epsilon_weight=best.epsilon_weight,
+            epsilon_opinion=best.epsilon_opinion,
+        )
+    return msgspec.structs.replace(parameters, variant=best.variant)
+
+
+def joint_worst_variance(parameters: Parameters, *, epsilon_weight: float, epsilon_opinion: float) -> float:
+    """Return the greatest variance of ŵ·φ̂ − τ·ŵ, what a partner of variant `joint` adds to a margin.
+
+    Var = E[ŵ² | w]·E[(φ̂ − τ)² | φ] − w²(φ − τ)², since the two reports are independent.
+    """
+    weights = parameters.group_means
+    second_moments = [
+        variance + square(weight)
+        for weight, variance in zip(weights, _debiased_variances(epsilon_weight, weights), strict=True)
+    ]
+    spread = _debiased_variances(epsilon_opinion, (0.0, 1.0))
+    share = parameters.fraction
+    return max(
+        moment * (noise + square(opinion - share)) - square(weight * (opinion - share))
+        for weight, moment in zip(weights, second_moments, strict=True)
+        for opinion, noise in enumerate(spread)
+    )
+
+
+def _debiased_variances(epsilon: float, values: Sequence[float]) -> list[float]:
+    """Return the variance of the debiased report of each value, by k-RR."""
+    mechanism = GeneralizedRandomizedResponse(epsilon, len(values))
+    debiased = [float(number) for number in debiased_values(mechanism, values)]
+    keep, lie = mechanism.keep_probability, mechanism.lie_probability
+    of_lies = lie * math.fsum(square(number) for number in debiased)
+    return [
+        (keep - lie) * square(number) + of_lies - square(value) for number, value in zip(debiased, values, strict=True)
+    ]
+
+
+def _best_joint(parameters: Parameters, price: float) -> Offer:
+    number = len(parameters.candidates)
+    splits = [(price * part / 100, price * (100 - part) / 100 / number) for part in _SPLITS]
+    variances = [
+        joint_worst_variance(parameters, epsilon_weight=weight, epsilon_opinion=opinion) for weight, opinion in splits
+    ]
+    least = variances.index(min(variances))
+    return Offer(
+        variant="joint",
+        epsilon_weight=splits[least][0],
+        epsilon_opinion=splits[least][1],
+        epsilon_total=splits[least][0] + number * splits[least][1],
+        worst_variance=variances[least],
+    )
+
+
+def _as_signed(parameters: Parameters, variant: VariantName) -> Parameters:
+    """Return the same vote as one of a variant that reports signed weights."""
+    return msgspec.structs.replace(
+        parameters,
+        variant=variant,
+        prior=None,
+        epsilon_weight=None,
+        epsilon_opinion=None,
+        weight_collection="once",
+        project_counts=False,
+    )

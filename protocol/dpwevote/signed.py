@@ -1,0 +1,135 @@
+"""Variants with one report for each candidate, of weight and opinion together: `two_point`, `signed_rr`, `optimal`.
+
+A decision needs the margin alone, and the margin is a sum of signed weights: w·(φ − τ) over all partners for a quota
+that is a share τ of all weight (±w/2 for the majority), and w·φ less the quota for a fixed one. So each partner reports
+its signed weight by an unbiased local randomizer, and nothing is spent on telling weight and opinion apart
+(reading W8).
+"""
+
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..estimators import Estimate, LinearEstimator
+from ..mechanisms import UnbiasedReport, optimal, randomized_response, two_point
+from ..phases import Inputs, Phase
+from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from ..tally import Tally
+from .parameters import Parameters
+from .variant import Answers, Sums, Variant
+
+__all__ = ["SignedVariant", "VotesPhase", "make_report", "signed_weights"]
+
+
+def signed_weights(parameters: Parameters) -> tuple[Fraction, ...]:
+    """Return the public set of signed weights, increasing: those of a "no", then those of a "yes"."""
+    means = [Fraction(mean) for mean in parameters.group_means]
+    share = Fraction(parameters.fraction)
+    return tuple(sorted({mean * (opinion - share) for mean in means for opinion in (0, 1)}))
+
+
+def make_report(parameters: Parameters) -> UnbiasedReport:
+    """Return the randomizer that a variant of this module applies to each signed weight."""
+    values, epsilon = signed_weights(parameters), parameters.loss_of_opinion
+    match parameters.variant:
+        case "two_point":
+            return two_point(values, epsilon=epsilon)
+        case "signed_rr":
+            return randomized_response(values, epsilon=epsilon)
+        case "optimal":
+            prior = (1 / len(values),) * len(values) if parameters.prior == "uniform" else parameters.prior
+            return optimal(values, epsilon=epsilon, prior=prior or ())
+        case other:
+            raise ValueError(f"variant {other!r} does not report signed weights")
+
+
+class VotesPhase(Phase):
+    """Randomized votes: every partner reports its signed weight for each candidate.
+
+    The tally counts reports by candidate, shape (candidates, reports).
+    """
+
+    def __init__(self, name: str, *, columns: range, report: UnbiasedReport) -> None:
+        loss = PrivacyLoss(
+            mechanism=f"{report.name} of signed weights",
+            event=report.mechanism.event,
+            unit="weight and opinion",
+            relation=NeighboringRelation.REPLACE_ONE,
+            model=TrustModel.LOCAL,
+            claimed=report.epsilon,
+        )
+        super().__init__(name, columns=columns, mechanism=report.mechanism, losses=[loss] * len(columns))
+        self._num_reports = len(report.estimates)
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Count the reports by candidate."""
+        del earlier, public
+        counts = [np.bincount(column, minlength=self._num_reports) for column in reports.T]
+        return Tally(len(reports), np.array(counts, dtype=np.int64).reshape(self.num_values, self._num_reports))
+
+
+class SignedVariant(Variant):
+    """One phase of signed weights, and the margins from its tally.
+
+    A private row is (the place of the signed weight for each candidate, the weight's place in the public set).
+
+    Args:
+        parameters: the session's.
+    """
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self._values = signed_weights(parameters)
+        share = Fraction(parameters.fraction)
+        means = [Fraction(mean) for mean in parameters.group_means]
+        places = [[self._values.index(mean * (opinion - share)) for opinion in (0, 1)] for mean in means]
+        self._place_of_vote = np.array(places, dtype=np.int64)
+
+    @functools.cached_property
+    def report(self) -> UnbiasedReport:
+        """The randomizer of each signed weight, with what its reports stand for."""
+        return make_report(self._parameters)
+
+    def make_phases(self) -> Iterator[Phase]:
+        """Yield the only phase."""
+        yield VotesPhase("votes", columns=range(len(self._parameters.candidates)), report=self.report)
+
+    def encode(self, answers: Answers) -> Inputs:
+        """Return the rows of partners with these answers."""
+        groups = np.array(self._parameters.group_of_weight, dtype=np.int64)[answers.places]
+        votes = self._place_of_vote[groups[:, None], answers.opinions]
+        return Inputs(np.hstack([votes, answers.places[:, None]]), np.empty((len(votes), 0), dtype=np.int64))
+
+    def decode(self, inputs: Inputs) -> Answers:
+        """Return what rows were made of: a "yes" has a signed weight that no "no" has."""
+        least_yes = int(self._place_of_vote[:, 1].min())
+        return Answers(inputs.private[:, -1], (inputs.private[:, :-1] >= least_yes).astype(np.int64))
+
+    def weights_outcome(self, tallies: Sequence[Tally]) -> None:
+        """Return nothing: signed weights do not tell how many hold which weight."""
+        del tallies
+
+    def sums(self, number: int, tallies: Sequence[Tally]) -> Sums:
+        """Return the margin of one candidate; with a fixed quota its support as well."""
+        counts: list[int] = tallies[0].totals[number].tolist()
+        total = self._estimator.total(counts)
+        error = math.sqrt(self._estimator.total_variance(counts))
+        quota = self._parameters.quota
+        margin = Estimate(float(total - Fraction(quota or 0)), error)
+        if quota is None:
+            return Sums(None, None, margin, margin)
+        return Sums(Estimate(float(total), error), Estimate(quota, 0.0), margin, margin)
+
+    def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
+        """Return what each report stands for."""
+        del public
+        return np.array([float(estimate) for estimate in self.report.estimates])[reports[0]]
+
+    @functools.cached_property
+    def _estimator(self) -> LinearEstimator:
+        report = self.report
+        return LinearEstimator(report.estimates, report.mechanism.channel_matrix(), report.debiasing)

@@ -1,0 +1,244 @@
+"""What a variant of the protocol is: its phases, its rows, its estimates."""
+
+import abc
+import dataclasses
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import FloatArray, IntArray
+from ..estimators import Estimate, probability_of_other_sign
+from ..phases import Inputs, Phase
+from ..tally import Tally
+from .outcome import CandidateOutcome, Outcome, WeightsOutcome
+from .parameters import Parameters
+
+__all__ = ["Answers", "Sums", "TwoReports", "Variant"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Answers:
+    """What partners hold, before it becomes rows.
+
+    Args:
+        places: of each partner's weight in the public set, int64, shape (n,).
+        opinions: 1 for yes and 0 for no, int64, shape (n, candidates).
+    """
+
+    places: IntArray
+    opinions: IntArray
+
+
+@dataclasses.dataclass(frozen=True)
+class Sums:
+    """What is estimated of one candidate.
+
+    Args:
+        support: the weight of the yes votes; None where the reports tell the margin alone.
+        quota: what the support is held against; None with it.
+        margin: support minus quota, by the variant's own rule, which decides.
+        unbiased: the same, by an unbiased rule.
+    """
+
+    support: Estimate | None
+    quota: Estimate | None
+    margin: Estimate
+    unbiased: Estimate
+
+
+class Variant(abc.ABC):
+    """One way to hold the vote.
+
+    Args:
+        parameters: the session's; of this variant.
+    """
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._parameters = parameters
+
+    @abc.abstractmethod
+    def make_phases(self) -> Iterator[Phase]:
+        """Yield the phases."""
+
+    @abc.abstractmethod
+    def encode(self, answers: Answers) -> Inputs:
+        """Return the rows of partners with these answers."""
+
+    @abc.abstractmethod
+    def decode(self, inputs: Inputs) -> Answers:
+        """Return what rows were made of."""
+
+    @abc.abstractmethod
+    def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome | None:
+        """Return what the session tells of the weights; None where it tells nothing."""
+
+    @abc.abstractmethod
+    def sums(self, number: int, tallies: Sequence[Tally]) -> Sums:
+        """Return what is estimated of the candidate at place `number`, from the tallies of all phases."""
+
+    @abc.abstractmethod
+    def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
+        """Return what each partner's reports add to each candidate's margin. See `DPWeVote.contributions`."""
+
+    @property
+    def weight_deviation(self) -> float:
+        """The most by which what stands for a partner's weight differs from it."""
+        return self._parameters.group_deviation
+
+    def outcome(self, tallies: Sequence[Tally]) -> Outcome:
+        """Return the release, from the tallies of all phases."""
+        parameters = self._parameters
+        weights = self.weights_outcome(tallies)
+        num_partners = tallies[0].num_reports
+        # Each partner's margin is (w − μ)(φ − τ) off at most, where μ stands for w.
+        greatest_share = max(parameters.fraction, 1 - parameters.fraction)
+        return Outcome(
+            candidates=tuple(self._candidate(number, tallies) for number in range(len(parameters.candidates))),
+            num_partners=num_partners,
+            total_weight=None if weights is None else weights.total_weight,
+            weight_counts=() if weights is None else weights.weight_counts,
+            weight_bias_bound=num_partners * self.weight_deviation * greatest_share,
+            epsilon_weight=parameters.loss_of_weight,
+            epsilon_opinion=parameters.loss_of_opinion,
+            epsilon_total=parameters.epsilon_total,
+        )
+
+    def _candidate(self, number: int, tallies: Sequence[Tally]) -> CandidateOutcome:
+        sums = self.sums(number, tallies)
+        margin = sums.margin.value
+        passed = margin >= 0 if self._parameters.passes == "at_least" else margin > 0
+        return CandidateOutcome(
+            name=self._parameters.candidates[number],
+            passed=passed,
+            support=sums.support,
+            quota=sums.quota,
+            margin=sums.margin,
+            bias=margin - sums.unbiased.value,
+            error_probability=probability_of_other_sign(sums.unbiased, positive=passed),
+        )
+
+
+class TwoReports(Variant):
+    """Variants in which weights and opinions are reported apart: `joint`, `printed` and `laplace`.
+
+    A private row is (what the weights phase randomizes, an opinion for each candidate, the weight's place in the public
+    set); where weights are public, the first is missing and the last is in the public row.
+    """
+
+    @abc.abstractmethod
+    def make_weights_phase(self, name: str, *, column: int) -> Phase:
+        """Return a phase in which weights are reported."""
+
+    @abc.abstractmethod
+    def make_opinions_phase(self, name: str, *, columns: range) -> Phase:
+        """Return a phase in which opinions are reported."""
+
+    @abc.abstractmethod
+    def encode_weights(self, places: IntArray) -> IntArray:
+        """Return what is reported of weights by their places in the public set."""
+
+    @property
+    def greatest_opinion(self) -> int:
+        """What "yes" is in a row."""
+        return 1
+
+    @abc.abstractmethod
+    def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
+        """Return quota, total weight and group sizes from one weights phase, or the average of several."""
+
+    @abc.abstractmethod
+    def public_total(self, opinions: Tally) -> Fraction:
+        """Return the weight of all who reported opinions, known where weights are public."""
+
+    @abc.abstractmethod
+    def support_and_margins(
+        self, totals: IntArray, weights: Tally | None, opinions: Tally
+    ) -> tuple[Estimate, Estimate, Estimate]:
+        """Return support, margin and unbiased margin of one candidate.
+
+        Args:
+            totals: its own of the opinions phase.
+            weights: the tally of the weights phase before; None where weights are public.
+            opinions: the tally of that opinions phase.
+        """
+
+    @abc.abstractmethod
+    def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
+        """Return what one pair of reports adds to each candidate's margin, shape (n, columns of opinions)."""
+
+    def make_phases(self) -> Iterator[Phase]:
+        """Yield weights and opinions once, or a pair of them for each candidate."""
+        parameters = self._parameters
+        opinions = self._opinion_columns
+        if self._is_per_candidate:
+            for number, column in enumerate(opinions, start=1):
+                yield self.make_weights_phase(f"weights-{number}", column=0)
+                yield self.make_opinions_phase(f"opinions-{number}", columns=range(column, column + 1))
+            return
+        if not parameters.public_weights:
+            yield self.make_weights_phase("weights", column=0)
+        yield self.make_opinions_phase("opinions", columns=opinions)
+
+    def encode(self, answers: Answers) -> Inputs:
+        """Return the rows of partners with these answers."""
+        places = answers.places[:, None]
+        opinions = answers.opinions * self.greatest_opinion
+        if self._parameters.public_weights:
+            groups = np.array(self._parameters.group_of_weight, dtype=np.int64)[places]
+            return Inputs(opinions, np.hstack([groups, places]))
+        table = np.hstack([self.encode_weights(answers.places)[:, None], opinions, places])
+        return Inputs(table, np.empty((len(table), 0), dtype=np.int64))
+
+    def decode(self, inputs: Inputs) -> Answers:
+        """Return what rows were made of."""
+        places = inputs.public[:, 1] if self._parameters.public_weights else inputs.private[:, -1]
+        columns = self._opinion_columns
+        yes: NDArray[np.bool_] = inputs.private[:, columns.start : columns.stop] > 0
+        return Answers(places, yes.astype(np.int64))
+
+    def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
+        """Return what all weights phases together say; where weights are public, what is known."""
+        if self._parameters.public_weights:
+            total = Estimate(float(self.public_total(tallies[0])), 0.0)
+            return WeightsOutcome(quota=self.quota(total), total_weight=total, weight_counts=())
+        return self.weights_of(tallies[::2] if self._is_per_candidate else tallies[:1])
+
+    def sums(self, number: int, tallies: Sequence[Tally]) -> Sums:
+        """Return what is estimated of one candidate."""
+        weights: Tally | None
+        if self._is_per_candidate:
+            weights, opinions, place = tallies[2 * number], tallies[2 * number + 1], 0
+        else:
+            weights, opinions, place = tallies[0], tallies[-1], number
+        if self._parameters.public_weights:
+            weights = None
+            quota = self.quota(Estimate(float(self.public_total(opinions)), 0.0))
+        else:
+            quota = self.weights_of([weights]).quota
+        support, margin, unbiased = self.support_and_margins(opinions.totals[place], weights, opinions)
+        return Sums(support, quota, margin, unbiased)
+
+    def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
+        """Return what each partner's reports add to each candidate's margin."""
+        if self._is_per_candidate:
+            pairs = zip(reports[::2], reports[1::2], strict=True)
+            return np.hstack([self.contributions_of(weights, opinions, public) for weights, opinions in pairs])
+        return self.contributions_of(None if self._parameters.public_weights else reports[0], reports[-1], public)
+
+    def quota(self, total_weight: Estimate) -> Estimate:
+        """Return the quota: fixed, or the share of all weight."""
+        if self._parameters.quota is not None:
+            return Estimate(self._parameters.quota, 0.0)
+        fraction = self._parameters.fraction
+        return Estimate(fraction * total_weight.value, fraction * total_weight.standard_error)
+
+    @property
+    def _is_per_candidate(self) -> bool:
+        return self._parameters.weight_collection == "per_candidate"
+
+    @property
+    def _opinion_columns(self) -> range:
+        first = 0 if self._parameters.public_weights else 1
+        return range(first, first + len(self._parameters.candidates))

@@ -1,0 +1,134 @@
+"""A finite local randomizer given by its law: a table of integers.
+
+P[report r | value x] = masses[x][r] / 2**53. A simulated uniform has 53 bits, and a deployment draws as many from the
+operating system, so what is sampled is this law exactly, and whether it is ε-LDP is a comparison of integers.
+"""
+
+import dataclasses
+import functools
+from bisect import bisect_right
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..elementary import exp
+from ..errors import ConfigurationError
+from ..privacy.events import LocalRandomizer
+from .mechanism import FiniteMechanism, check_batch
+from .randomized_response import check_epsilon
+
+__all__ = ["TOTAL_MASS", "TOTAL_MASS_BITS", "FiniteChannel", "least_ratio_of"]
+
+TOTAL_MASS_BITS: Final = 53
+TOTAL_MASS: Final = 1 << TOTAL_MASS_BITS
+"""The mass of each row."""
+
+# So that a row's number and a place in it fit into 63 bits together.
+_MOST_VALUES: Final = 1 << 9
+
+
+def least_ratio_of(epsilon: float) -> Fraction:
+    """Return a number that is at least e^(−ε), and exceeds it by no more than a few units in the last place.
+
+    A column in which every mass is at least this times every other is ε-LDP beyond doubt.
+    """
+    return Fraction(exp(-epsilon)) * (1 + Fraction(1, 1 << 50))
+
+
+@dataclasses.dataclass(frozen=True)
+class FiniteChannel(FiniteMechanism):
+    """Draw a report by the row of the value.
+
+    Args:
+        epsilon: what the table promises, in nats; `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`.
+        masses: a row for each value, a column for each report; integers ≥ 0, each row's sum 2**53.
+
+    Raises:
+        ConfigurationError: ε is out of range, the table is no law, or the law is not ε-LDP.
+
+    Privacy:
+        ε-LDP, replace-one, unit: the value. Exact: every column is compared, in integers, when the channel is made.
+    """
+
+    epsilon: float
+    masses: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        width = len(self.masses[0]) if self.masses else 0
+        is_table = 1 < len(self.masses) <= _MOST_VALUES and width and all(len(row) == width for row in self.masses)
+        if not is_table or any(sum(row) != TOTAL_MASS or min(row) < 0 for row in self.masses):
+            allowed = f"2 to {_MOST_VALUES} rows of one length, of integers >= 0 that sum to 2**53"
+            raise ConfigurationError(field="masses", value=f"{len(self.masses)} rows", allowed=allowed)
+        ratio = least_ratio_of(self.epsilon)
+        for report, column in enumerate(zip(*self.masses, strict=True)):
+            if min(column) * ratio.denominator < max(column) * ratio.numerator:
+                allowed = f"within a factor of e^epsilon of each other in column {report}"
+                raise ConfigurationError(field="masses", value=(min(column), max(column)), allowed=allowed)
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """[0, number of rows − 1]."""
+        return 0, len(self.masses) - 1
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """[0, number of columns − 1]."""
+        return 0, len(self.masses[0]) - 1
+
+    @property
+    def event(self) -> LocalRandomizer:
+        """A local randomizer at this ε."""
+        return LocalRandomizer(epsilon=self.epsilon)
+
+    def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
+        """Return P[report | value]; each is exact, a multiple of 2**−53."""
+        return tuple(tuple(mass / TOTAL_MASS for mass in row) for row in self.masses)
+
+    def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Return the report in whose part of the value's row the uniform falls. See `Mechanism.randomize`."""
+        check_batch(self, values, uniforms)
+        # Exact: a uniform is a multiple of 2**-53.
+        places = (uniforms[:, 0] * TOTAL_MASS).astype(np.int64)
+        return np.searchsorted(self._all_bounds, (values << TOTAL_MASS_BITS) + places, side="right") - values * len(
+            self.masses[0]
+        )
+
+    def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
+        """Return `randomize` of one value, bit for bit."""
+        return self.report_at(value, int(uniforms[0] * TOTAL_MASS))
+
+    def report_at(self, value: int, place: int) -> int:
+        """Return the report for one of the 2**53 equally likely places.
+
+        Args:
+            value: in `value_range`.
+            place: in [0, 2**53).
+
+        Raises:
+            ValueError: the value is out of range.
+        """
+        low, high = self.value_range
+        if not low <= value <= high:
+            raise ValueError(f"value must be in [{low}, {high}], got {value}")
+        return bisect_right(self._bounds[value], place)
+
+    @functools.cached_property
+    def _bounds(self) -> tuple[tuple[int, ...], ...]:
+        """For each value, where the part of each report ends."""
+        bounds: list[tuple[int, ...]] = []
+        for row in self.masses:
+            total, ends = 0, list[int]()
+            for mass in row:
+                total += mass
+                ends.append(total)
+            bounds.append(tuple(ends))
+        return tuple(bounds)
+
+    @functools.cached_property
+    def _all_bounds(self) -> IntArray:
+        rows = [(value << TOTAL_MASS_BITS) + np.array(ends, dtype=np.int64) for value, ends in enumerate(self._bounds)]
+        return np.concatenate(rows)

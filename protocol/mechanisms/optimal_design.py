@@ -1,0 +1,344 @@
+"""The best unbiased local randomizer of a number from a finite set: a convex program, solved with its certificate.
+
+A report tells a subset S of the values, with P[S | v] = θ_S if v ∈ S, else θ_S·e^(−ε), and stands for the number t_S.
+Such extremal columns suffice: every ε-LDP law splits into them (Kairouz, Oh and Viswanath, 2014, Theorem 2 and its
+proof), and of reports with one S, one number, their mean, is best. With z_S = θ_S·t_S and c_S(v) ∈ {1, e^(−ε)}
+
+    minimize    max_v, or the mean over a prior of,  Σ_S c_S(v)·z_S²/θ_S − v²
+    subject to  Σ_S c_S(v)·θ_S = 1  and  Σ_S c_S(v)·z_S = v  for every v
+
+is jointly convex. Its dual has numbers λ_v, μ_v and a distribution π_v (the prior, where one is given):
+
+    maximize    Σ_v (λ_v·v − μ_v − π_v·v²)
+    subject to  Λ_S² ≤ 4·A_S·M_S  for every S,  where Λ_S = Σ_v c_S(v)·λ_v, A_S likewise of π, M_S of μ
+
+Whatever satisfies the dual's constraints bounds the variance of every unbiased ε-LDP mechanism from below: the
+certificate. The constraints are cones, so that their worst violation over all 2^k subsets is at a vertex of the
+zonotope of the points (λ_v, π_v, μ_v), of which there are O(k²): column generation is exact and polynomial.
+
+The arithmetic is elementwise or exactly rounded, never a library's dot product, so that both sides of a session and
+every processor find the same bits. Lengths are in units of half the values' range, about its middle.
+"""
+
+import dataclasses
+import decimal
+import itertools
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import FloatArray, solve_positive_definite
+from ..elementary import exp
+
+__all__ = ["Design", "design"]
+
+_Subsets: TypeAlias = NDArray[np.bool_]
+"""One row for each subset, one column for each value."""
+_Numbers: TypeAlias = NDArray[Any]
+"""Decimal numbers: near the optimum the barrier's second derivatives differ by more than a float has digits."""
+
+_DIGITS: Final = 40
+# The gap that is aimed at: relative to the variance of a simple mechanism, and absolute in units of the range.
+_RELATIVE_GAP: Final = 1e-9
+_LEAST_GAP: Final = 1e-15
+_GAP_OF_A_STEP: Final = 50
+_MOST_NEWTON_STEPS: Final = 200
+# A Newton step this small (in the barrier's own norm) has converged; one above the second is damped.
+_CONVERGED: Final = 1e-6
+_FULL_STEP: Final = 0.25
+# Inner products this small beside their factors count as zero when subsets are told apart.
+_COLLINEAR: Final = 1e-9
+_FEW: Final = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Design:
+    """A solution.
+
+    Args:
+        subsets: which values each report contains.
+        probabilities: θ, shape (reports,): P[report | value] for a value in the subset.
+        estimates: t, shape (reports,): what each report stands for.
+        lower_bound: no unbiased ε-LDP mechanism has less; proven by the dual.
+    """
+
+    subsets: _Subsets
+    probabilities: FloatArray
+    estimates: FloatArray
+    lower_bound: float
+
+
+@dataclasses.dataclass(frozen=True)
+class _Dual:
+    """A point of the dual: λ, μ and π, shape (values,) each; of a symmetric program those of the values above 0."""
+
+    slopes: _Numbers
+    masses: _Numbers
+    prior: _Numbers
+
+    def lifted(self, height: Decimal) -> "_Dual":
+        """Return the point with μ + height·π, which lowers the objective by `height`."""
+        return _Dual(self.slopes, self.masses + height * self.prior, self.prior)
+
+    def moved(self, step: _Numbers, length: Decimal) -> "_Dual":
+        """Return the point after a part of a step in λ, μ and, where it is free, π."""
+        slopes, masses, *prior = (part * length for part in np.split(step, len(step) // len(self.slopes)))
+        return _Dual(self.slopes + slopes, self.masses + masses, self.prior + prior[0] if prior else self.prior)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Program:
+    """One program. A symmetric one has a symmetric solution, with odd λ and even μ and π, so that half of it will do.
+
+    Args:
+        x: the values, all of them.
+        other: e^(−ε).
+        is_free: whether π is to be found too.
+        is_symmetric: whether the program is the same with every value's sign changed.
+    """
+
+    x: _Numbers
+    other: Decimal
+    is_free: bool
+    is_symmetric: bool
+
+    @property
+    def own(self) -> _Numbers:
+        """The values that have variables of their own."""
+        return self.x[len(self.x) // 2 :] if self.is_symmetric else self.x
+
+    def coefficients(self, subsets: _Subsets) -> tuple[_Numbers, _Numbers]:
+        """Return the coefficients of λ in Λ_S, and those of π and μ in A_S and M_S, a row for each subset."""
+        columns = _columns(subsets, self.other)
+        if not self.is_symmetric:
+            return columns, columns
+        half = len(self.x) // 2
+        above, below = columns[:, half:], columns[:, :half][:, ::-1]
+        return above - below, above + below
+
+    def whole(self, dual: _Dual) -> _Numbers:
+        """Return λ, π and μ of all values, shape (values, 3)."""
+        half = np.stack([dual.slopes, dual.prior, dual.masses], axis=1)
+        if not self.is_symmetric:
+            return half
+        return np.concatenate([(half * np.array([Decimal(-1), Decimal(1), Decimal(1)]))[::-1], half])
+
+    def objective(self, dual: _Dual) -> Decimal:
+        """Return Σ_v (λ_v·v − μ_v − π_v·v²) over all values."""
+        total = np.add.reduce(dual.slopes * self.own - dual.masses - dual.prior * self.own * self.own)
+        return 2 * total if self.is_symmetric else total
+
+
+def design(values: Sequence[float], *, epsilon: float, prior: Sequence[float] | None, typical: float) -> Design:
+    """Solve the program.
+
+    Args:
+        values: at least two, increasing, the first −1 and the last 1.
+        epsilon: > 0.
+        prior: a share for each value, summing to 1; None for the worst case.
+        typical: the objective of some simple mechanism, which sets the scale of the gap.
+    """
+    with decimal.localcontext(prec=_DIGITS):
+        x = _numbers(values)
+        shares = np.array([1 / Decimal(len(x))] * len(x)) if prior is None else _numbers(prior)
+        # A prior of zero somewhere would leave that value's variance free; a trace of it keeps the program well posed.
+        shares = np.array([max(share, Decimal("1e-9")) for share in shares.tolist()])
+        is_symmetric = len(x) % 2 == 0 and bool(np.all(x == -x[::-1]) and np.all(shares == shares[::-1]))
+        program = _Program(x, Decimal(exp(-epsilon)), is_free=prior is None, is_symmetric=is_symmetric)
+        number = len(program.own)
+        start = np.array([Decimal(max(typical, _LEAST_GAP))] * number)
+        dual = _Dual(0 * start, start, (shares / np.add.reduce(shares))[-number:])
+        dual, subsets, sharpness, bound = _follow(program, dual, typical)
+        odd, even = program.coefficients(subsets)
+        slopes, priors, _, room = _seen(dual, odd, even)
+        probabilities, estimates = 4 * priors / (sharpness * room), slopes / (2 * priors)
+        if is_symmetric:  # each subset stands for its mirror image too
+            subsets = np.concatenate([subsets, subsets[:, ::-1]])
+            probabilities, estimates = np.tile(probabilities, 2), np.concatenate([estimates, -estimates])
+    return Design(subsets, probabilities.astype(np.float64), estimates.astype(np.float64), bound)
+
+
+def _follow(program: _Program, dual: _Dual, typical: float) -> tuple[_Dual, _Subsets, Decimal, float]:
+    """Return the point whose gap is the one aimed at, its subsets, the barrier's last sharpness, and the best bound."""
+    bound = -math.inf
+    subsets = _first_subsets(len(program.x))
+    target = max(_RELATIVE_GAP * typical, _LEAST_GAP)
+    gap = max(typical, 1.0)  # where the path begins, λ = 0, the objective is off by the values' own squares
+    while True:
+        odd, even = program.coefficients(subsets)
+        sharpness = (2 * len(subsets) + len(program.own)) / Decimal(gap)
+        dual = _center(program, dual, odd, even, sharpness)
+        height, found = _violations(program, dual)
+        bound = max(bound, float(program.objective(dual) - height))
+        new = _not_among(found, subsets)
+        # Far from the optimum, where the point is not held anywhere, all kinds of subsets would seem to be missing.
+        is_near = gap <= typical / _GAP_OF_A_STEP
+        if is_near and len(new) and height > gap / 4:  # what is missing costs more than the barrier does
+            subsets = np.concatenate([subsets, new])
+            dual = dual.lifted(2 * height)
+        elif gap == target:
+            return dual, subsets, sharpness, bound
+        else:
+            gap = max(gap / _GAP_OF_A_STEP, target)
+
+
+def _numbers(values: Sequence[float]) -> _Numbers:
+    return np.array([+Decimal(value) for value in values], dtype=np.object_)  # rounded to the context's digits
+
+
+def _columns(subsets: _Subsets, other: Decimal) -> _Numbers:
+    """Return c_S(v), shape (subsets, values)."""
+    return np.array([other, Decimal(1)], dtype=np.object_)[subsets.astype(np.int64)]
+
+
+def _first_subsets(number: int) -> _Subsets:
+    """Return all half-lines, every single value, and everything."""
+    places = np.arange(number)
+    below = [places < bound for bound in range(1, number)]
+    above = [places >= bound for bound in range(1, number)]
+    single = [places == place for place in range(1, number - 1)]
+    return np.array([*below, *above, *single, places >= 0])
+
+
+def _seen(dual: _Dual, odd: _Numbers, even: _Numbers) -> tuple[_Numbers, _Numbers, _Numbers, _Numbers]:
+    """Return Λ, A and M of each subset, and the room 4·A·M − Λ² in its constraint."""
+    rows = ((odd, dual.slopes), (even, dual.prior), (even, dual.masses))
+    slopes, priors, masses = (np.add.reduce(of.T * numbers[:, None], axis=0) for of, numbers in rows)
+    return slopes, priors, masses, 4 * priors * masses - slopes * slopes
+
+
+def _center(program: _Program, dual: _Dual, odd: _Numbers, even: _Numbers, sharpness: Decimal) -> _Dual:
+    """Return the point that minimizes sharpness·(−objective) minus the logarithms of the room in all constraints.
+
+    Newton's method; the barrier is self-concordant, so that damped steps stay inside and converge from anywhere.
+
+    Args:
+        program: what is solved.
+        dual: where to start; inside.
+        odd: coefficients of λ, shape (subsets, values).
+        even: those of π and μ.
+        sharpness: the weight of the objective.
+    """
+    x, number = program.own, len(program.own)
+    coefficients = (odd, even, even)
+    for _ in range(_MOST_NEWTON_STEPS):
+        slopes, priors, masses, room = _seen(dual, odd, even)
+        of_subset = (-2 * slopes / room, 4 * priors / room, 4 * masses / room)
+        pulls = (-sharpness * x, sharpness + 0 * x, sharpness * x * x - 1 / dual.prior)
+        terms = zip(pulls, coefficients, of_subset, strict=True)
+        gradient = np.concatenate([pull - np.add.reduce(c * of[:, None], axis=0) for pull, c, of in terms])
+        hessian = _hessian(coefficients, of_subset, room)
+        diagonal = np.arange(2 * number, 3 * number)
+        hessian[diagonal, diagonal] += 1 / (dual.prior * dual.prior)
+        if program.is_free:  # π stays a distribution: the step's last part sums to 0
+            ones = _numbers([0.0] * (2 * number) + [1.0] * number)
+            both = solve_positive_definite(hessian, np.stack([gradient, ones], axis=1))
+            shift = np.add.reduce(both[2 * number :, 0]) / np.add.reduce(both[2 * number :, 1])
+            step = shift * both[:, 1] - both[:, 0]
+        else:
+            gradient = gradient[: 2 * number]
+            step = -solve_positive_definite(hessian[: 2 * number, : 2 * number], gradient[:, None])[:, 0]
+        decrement = max(-np.add.reduce(gradient * step), Decimal(0)).sqrt()
+        dual = dual.moved(step, Decimal(1) if decrement < _FULL_STEP else 1 / (1 + decrement))
+        if decrement < _CONVERGED:
+            break
+    return dual
+
+
+def _hessian(coefficients: Sequence[_Numbers], of_subset: Sequence[_Numbers], room: _Numbers) -> _Numbers:
+    """Return the second derivatives of −Σ_S ln(4·A·M − Λ²), in blocks λ, μ, π.
+
+    Args:
+        coefficients: of λ, μ and π, shape (subsets, values) each.
+        of_subset: the logarithm's derivatives in Λ, M and A, shape (subsets,) each.
+        room: 4·A·M − Λ², shape (subsets,).
+    """
+    number = coefficients[0].shape[1]
+    bends = {(0, 0): 2 / room, (1, 2): -4 / room}
+    hessian = np.empty((3 * number, 3 * number), dtype=np.object_)
+    for row, column in itertools.combinations_with_replacement(range(3), 2):
+        factor = of_subset[row] * of_subset[column] + bends.get((row, column), 0)
+        weighted = coefficients[row] * factor[:, None]
+        block = np.empty((number, number), dtype=np.object_)
+        for place in range(number):
+            block[place] = np.add.reduce(weighted[:, place, None] * coefficients[column], axis=0)
+        hessian[row * number : (row + 1) * number, column * number : (column + 1) * number] = block
+        hessian[column * number : (column + 1) * number, row * number : (row + 1) * number] = block.T
+    return hessian
+
+
+def _violations(program: _Program, dual: _Dual) -> tuple[Decimal, _Subsets]:
+    """Return how far a point must be lifted to satisfy every constraint, and the subsets that ask for it.
+
+    That is the greatest (Λ² − 4·A·M)/(4·A²), if positive, over all subsets. For every height h the constraints
+    Λ² ≤ 4·A·(M + h·A) are one convex cone, so that the greatest is at a vertex of the zonotope.
+    """
+    numbers = program.whole(dual).astype(np.float64)
+    candidates = _zonotope_vertices(numbers)
+    across = np.where(candidates, 1.0, float(program.other)).T
+    slopes, priors, masses = (np.add.reduce(across * row[:, None], axis=0) for row in numbers.T)
+    heights = (slopes * slopes - 4 * priors * masses) / (4 * priors * priors)
+    # Floats find the subsets, and forty digits tell how far these few are off.
+    nearest = candidates[np.argsort(-heights, kind="stable")[: 2 * candidates.shape[1]]]
+    _, priors_of, _, room = _seen(dual, *program.coefficients(nearest))
+    exact = -room / (4 * priors_of * priors_of)
+    return max(Decimal(0), *exact.tolist()), nearest[exact > 0]
+
+
+def _zonotope_vertices(generators: FloatArray) -> _Subsets:
+    """Return subsets among which are all vertices of the zonotope Σ_v [0, 1]·generators[v] in three dimensions.
+
+    A vertex is {v : ⟨u, g_v⟩ > 0} for some direction u. As u turns, that changes where u is orthogonal to some g; each
+    set of directions with one answer has at its border a u that is orthogonal to two of them.
+    """
+    number = len(generators)
+    found: list[_Subsets] = [np.ones((1, number), dtype=np.bool_), np.zeros((1, number), dtype=np.bool_)]
+    first, second = (np.array(side) for side in zip(*itertools.combinations(range(number), 2), strict=True))
+    directions = _cross(generators[first], generators[second])
+    products = _inner(directions[:, None, :], generators[None, :, :])
+    size = np.sqrt(_inner(directions, directions))[:, None] * np.sqrt(_inner(generators, generators))[None, :]
+    is_zero = np.abs(products) <= _COLLINEAR * size
+    pairs = np.arange(len(first))
+    for sign in (1.0, -1.0):
+        base = (sign * products > 0) & ~is_zero
+        for with_first, with_second in itertools.product((False, True), repeat=2):
+            subsets = base.copy()
+            subsets[pairs, first] = with_first
+            subsets[pairs, second] = with_second
+            found.append(subsets)
+        crowded = np.flatnonzero(is_zero.sum(axis=1) > _FEW).tolist()
+        found += [_around(base[p], directions[p], generators, np.flatnonzero(is_zero[p])) for p in crowded]
+    return np.unique(np.concatenate(found), axis=0)
+
+
+def _around(base: _Subsets, direction: FloatArray, generators: FloatArray, zeros: NDArray[np.intp]) -> _Subsets:
+    """Return the subsets of the directions next to one that is orthogonal to more than two generators."""
+    found: list[_Subsets] = []
+    for turn in _cross(np.broadcast_to(direction, (len(zeros), 3)), generators[zeros]):
+        products = _inner(turn[None, :], generators[zeros])
+        is_zero = np.abs(products) <= _COLLINEAR * np.abs(products).max(initial=0.0)
+        for sign, inside in itertools.product((1.0, -1.0), (False, True)):
+            subset = base.copy()
+            subset[zeros] = np.where(is_zero, inside, sign * products > 0)
+            found.append(subset[None, :])
+    return np.concatenate(found)
+
+
+def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the cross products of rows, elementwise."""
+    parts = [a[:, i] * b[:, j] - a[:, j] * b[:, i] for i, j in ((1, 2), (2, 0), (0, 1))]
+    return np.stack(parts, axis=1)
+
+
+def _inner(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the inner products over the last axis of three, added in order."""
+    return a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2]
+
+
+def _not_among(found: _Subsets, known: _Subsets) -> _Subsets:
+    keys = {row.tobytes() for row in known}
+    return np.array([row for row in found if row.tobytes() not in keys], dtype=np.bool_).reshape(-1, known.shape[1])

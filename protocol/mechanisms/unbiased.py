@@ -1,0 +1,263 @@
+"""Reports of a number from a public finite set, each of which stands for a number: unbiased, as precise as ε allows.
+
+Three mechanisms (reading W8):
+
+- `two_point`: one bit, P[+] linear in the value;
+- `randomized_response`: k-RR on the values, debiased;
+- `optimal`: the best of all unbiased ε-LDP mechanisms, in the worst case or on average over a named prior.
+
+Source: Duchi, Jordan and Wainwright (2018), Section 3.2, for two points; Wang, Wu and Hu (2016) for k-RR; Kairouz, Oh
+and Viswanath (2014) for the form of the optimal one.
+"""
+
+import dataclasses
+import decimal
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import FloatArray, solve_positive_definite
+from ..elementary import square
+from ..errors import ConfigurationError
+from .finite_channel import TOTAL_MASS, FiniteChannel, least_ratio_of
+from .mechanism import FiniteMechanism
+from .optimal_design import Design, design
+from .randomized_response import GeneralizedRandomizedResponse, check_epsilon
+
+__all__ = ["MOST_OPTIMAL_VALUES", "MechanismName", "UnbiasedReport", "optimal", "randomized_response", "two_point"]
+
+MechanismName: TypeAlias = Literal["two-point", "k-RR", "optimal"]
+
+MOST_OPTIMAL_VALUES: Final = 20
+"""The program takes a second for ten values, and the time grows with the third to fourth power of their number."""
+# Reports that are rarer belong to no solution; the barrier leaves a trace of them.
+_LEAST_PROBABILITY: Final = 1e-7
+_DIGITS: Final = 40
+_SUM_OF_SHARES: Final = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class UnbiasedReport:
+    """A local randomizer of numbers, and what each of its reports stands for.
+
+    Args:
+        name: which one.
+        epsilon: its price, in nats.
+        values: the numbers, increasing; the mechanism's values are their places.
+        mechanism: the randomizer.
+        estimates: t(r), one for each report: E[t(r) | v] = v.
+        lower_bound: of the optimal mechanism, what no unbiased ε-LDP mechanism falls below: in the greatest variance,
+            or in the mean variance over `prior`; nan for the others.
+        prior: what the optimal mechanism was averaged over; empty for the worst case.
+
+    Privacy:
+        That of `mechanism`: ε-LDP, replace-one, unit: the number.
+    """
+
+    name: MechanismName
+    epsilon: float
+    values: tuple[Fraction, ...]
+    mechanism: FiniteMechanism
+    estimates: tuple[Fraction, ...]
+    lower_bound: float = math.nan
+    prior: tuple[float, ...] = ()
+
+    @functools.cached_property
+    def variances(self) -> tuple[float, ...]:
+        """Var[t | v] for each value, from the exact law."""
+        return tuple(
+            math.fsum(chance * square(estimate - float(value)) for chance, estimate in zip(row, floats, strict=True))
+            for floats in (list(map(float, self.estimates)),)
+            for value, row in zip(self.values, self.mechanism.channel_matrix(), strict=True)
+        )
+
+    @property
+    def worst_variance(self) -> float:
+        """The greatest variance over the values."""
+        return max(self.variances)
+
+    def mean_variance(self, prior: Sequence[float]) -> float:
+        """Return the variance averaged over shares of the values, which sum to 1."""
+        return math.fsum(share * variance for share, variance in zip(prior, self.variances, strict=True))
+
+    @functools.cached_property
+    def greatest_bias(self) -> float:
+        """Max |E[t | v] − v|, exactly from the law, as it is only rounded numbers that keep it from being 0."""
+        biases: list[Fraction] = []
+        for value, row in zip(self.values, self.mechanism.channel_matrix(), strict=True):
+            mean = sum((Fraction(c) * t for c, t in zip(row, self.estimates, strict=True)), start=Fraction(0))
+            biases.append(abs(mean - value))
+        return float(max(biases))
+
+    @functools.cached_property
+    def debiasing(self) -> tuple[tuple[float, ...], ...] | None:
+        """Rows d with Σ_r d[v][r]·P[r | u] = 1 if u = v, else 0; None where there are too few reports to tell."""
+        channel = np.array(self.mechanism.channel_matrix())
+        if channel.shape[1] < channel.shape[0]:
+            return None
+        with decimal.localcontext(prec=_DIGITS):
+            exact = _decimals(channel.reshape(-1).tolist()).reshape(channel.shape)
+            products = _products(exact, exact)
+            try:
+                rows = _products(solve_positive_definite(products, _identity(len(exact))), exact.T)
+            except (decimal.InvalidOperation, decimal.DivisionByZero):  # two values with one and the same law
+                return None
+        return tuple(tuple(map(float, row)) for row in rows.tolist())
+
+
+def two_point(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
+    """Return the mechanism that reports one of two numbers, m ± h/tanh(ε/2), m and h the middle and half of the range.
+
+    Args:
+        values: at least two, increasing.
+        epsilon: `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`.
+
+    Source:
+        P[+] = ½ + ½·tanh(ε/2)·(v − m)/h: Duchi, Jordan and Wainwright (2018), equation (3.2), rounded towards ½.
+    """
+    middle, half = _range(values, epsilon)
+    greatest = TOTAL_MASS // (1 + least_ratio_of(epsilon)) - TOTAL_MASS // 2  # 2**52·tanh(ε/2)
+    steps = [int((value - middle) / half * greatest) for value in values]  # int rounds towards 0
+    masses = tuple((TOTAL_MASS // 2 - step, TOTAL_MASS // 2 + step) for step in steps)
+    reach = half * Fraction(TOTAL_MASS // 2, greatest)
+    channel = FiniteChannel(epsilon, masses)
+    return UnbiasedReport("two-point", epsilon, tuple(values), channel, (middle - reach, middle + reach))
+
+
+def randomized_response(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
+    """Return k-RR on the values: the true one, or any other one, debiased.
+
+    Args:
+        values: at least two, increasing.
+        epsilon: `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`.
+    """
+    _range(values, epsilon)
+    mechanism = GeneralizedRandomizedResponse(epsilon, len(values))
+    lie = (1 - Fraction(mechanism.keep_probability)) / (len(values) - 1)
+    gap = Fraction(mechanism.keep_probability) - lie
+    estimates = tuple((value - lie * sum(values)) / gap for value in values)
+    return UnbiasedReport("k-RR", epsilon, tuple(values), mechanism, estimates)
+
+
+def optimal(values: Sequence[Fraction], *, epsilon: float, prior: Sequence[float] = ()) -> UnbiasedReport:
+    """Return the unbiased mechanism with the least greatest variance, or the least mean variance over a prior.
+
+    Args:
+        values: 2 to `MOST_OPTIMAL_VALUES`, increasing.
+        epsilon: `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`.
+        prior: a share for each value, summing to 1; empty for the worst case.
+
+    Raises:
+        ConfigurationError: there are too many values, or `prior` is none.
+    """
+    if len(values) > MOST_OPTIMAL_VALUES:
+        allowed = f"at most {MOST_OPTIMAL_VALUES} for the optimal mechanism"
+        raise ConfigurationError(field="number of signed weights", value=len(values), allowed=allowed)
+    if prior and (
+        len(prior) != len(values)
+        or any(not share >= 0 for share in prior)
+        or abs(math.fsum(prior) - 1) > _SUM_OF_SHARES
+    ):
+        allowed = f"{len(values)} shares that sum to 1, one for each signed weight in increasing order"
+        raise ConfigurationError(field="prior", value=list(prior), allowed=allowed)
+    return _optimal(tuple(values), epsilon, tuple(prior))
+
+
+@functools.lru_cache(maxsize=64)
+def _optimal(values: tuple[Fraction, ...], epsilon: float, prior: tuple[float, ...]) -> UnbiasedReport:
+    middle, half = _range(values, epsilon)
+    simple = (two_point(values, epsilon=epsilon), randomized_response(values, epsilon=epsilon))
+    objectives = [_objective(report, prior) for report in simple]
+    places = [(value - middle) / half for value in values]
+    solved = design(
+        [float(place) for place in places],
+        epsilon=epsilon,
+        prior=prior or None,
+        typical=min(objectives) / square(float(half)),
+    )
+    kept = solved.probabilities > _LEAST_PROBABILITY
+    masses = _masses(solved.subsets[kept], solved.probabilities[kept], epsilon)
+    estimates = tuple(middle + half * estimate for estimate in _unbiased(masses, places, solved, kept))
+    channel = FiniteChannel(epsilon, masses)
+    solution = UnbiasedReport("optimal", epsilon, values, channel, estimates)
+    # Where a simple mechanism is optimal, it is so without the rounding of the solution's law.
+    best = min((*simple, solution), key=lambda report: _objective(report, prior))
+    bound = solved.lower_bound * square(float(half))
+    return dataclasses.replace(best, name="optimal", lower_bound=bound, prior=prior)
+
+
+def _objective(report: UnbiasedReport, prior: Sequence[float]) -> float:
+    return report.mean_variance(prior) if prior else report.worst_variance
+
+
+def _range(values: Sequence[Fraction], epsilon: float) -> tuple[Fraction, Fraction]:
+    """Return the middle and the half of the values' range, after a check of both arguments."""
+    check_epsilon(epsilon)
+    if len(values) < 2 or any(a >= b for a, b in itertools.pairwise(values)):  # noqa: PLR2004  a secret
+        shown = [float(value) for value in values[:10]]
+        raise ConfigurationError(field="values", value=shown, allowed="at least two, in increasing order")
+    return (values[0] + values[-1]) / 2, (values[-1] - values[0]) / 2
+
+
+def _masses(subsets: NDArray[np.bool_], probabilities: FloatArray, epsilon: float) -> tuple[tuple[int, ...], ...]:
+    """Return an ε-LDP law in integers that is as near to the solution's as 2**−53 allows.
+
+    The kept columns are put right by least squares, so that each row sums to 1 but for rounding, and shrunk by a
+    trace; what a row then lacks, a few units of 2**−53, goes to a report whose subset does not hold the value, where
+    more does not break the promise.
+    """
+    ratio = least_ratio_of(epsilon)
+    with decimal.localcontext(prec=_DIGITS):
+        other = Decimal(ratio.numerator) / Decimal(ratio.denominator)
+        columns: NDArray[Any] = np.array([other, Decimal(1)], dtype=np.object_)[subsets.astype(np.int64)]
+        weights = _decimals(probabilities.tolist())
+        squares = weights * weights
+        lacking = 1 - np.add.reduce(columns * weights[:, None], axis=0)
+        weighted = columns * squares[:, None]
+        multipliers = solve_positive_definite(_products(weighted.T, columns.T), lacking[:, None])
+        weights = weights + squares * np.add.reduce(columns.T * multipliers, axis=0)
+    greatest = [Fraction(weight) * (TOTAL_MASS - 4 * len(weights)) for weight in weights.tolist()]
+    inside = [int(mass) for mass in greatest]
+    outside = [-int(-mass * ratio) + 1 for mass in inside]
+    rows: list[tuple[int, ...]] = []
+    for value in range(subsets.shape[1]):
+        row = [inside[s] if subsets[s, value] else outside[s] for s in range(len(inside))]
+        spare = max((s for s in range(len(inside)) if not subsets[s, value]), key=lambda s: inside[s] - outside[s])
+        row[spare] += TOTAL_MASS - sum(row)
+        rows.append(tuple(row))
+    return tuple(rows)
+
+
+def _unbiased(
+    masses: Sequence[Sequence[int]], places: Sequence[Fraction], solved: Design, kept: NDArray[np.bool_]
+) -> list[Fraction]:
+    """Return the estimates nearest to the solution's (least squares, by probability) that are unbiased for this law."""
+    with decimal.localcontext(prec=_DIGITS):
+        law = _decimals([mass for row in masses for mass in row]).reshape(len(masses), -1) / TOTAL_MASS
+        estimates = _decimals(solved.estimates[kept].tolist())
+        wanted = np.array([Decimal(place.numerator) / Decimal(place.denominator) for place in places])
+        weighted = law * _decimals(solved.probabilities[kept].tolist())
+        off = wanted - np.add.reduce(law.T * estimates[:, None], axis=0)
+        multipliers = solve_positive_definite(_products(weighted, law), off[:, None])
+        estimates = estimates + np.add.reduce(weighted * multipliers, axis=0)
+        return [Fraction(estimate) for estimate in estimates.tolist()]
+
+
+def _products(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """Return the inner products of the rows of two tables."""
+    return np.array([[np.add.reduce(row * other) for other in b] for row in a], dtype=np.object_)
+
+
+def _decimals(numbers: Sequence[float]) -> NDArray[Any]:
+    return np.array([Decimal(number) for number in numbers], dtype=np.object_)
+
+
+def _identity(size: int) -> NDArray[Any]:
+    return _decimals([float(row == column) for row in range(size) for column in range(size)]).reshape(size, size)
