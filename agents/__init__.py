@@ -1,6 +1,6 @@
 """Who takes part: partners and voters, cloud servers and aggregators, each driving a pure machine over a channel."""
 
-from .client import Client, Partner, Voter
+from .client import Client, Partner, Voter, inquire
 from .modes import Deployment, Mode, Simulation
 from .noise import SecureNoise
 from .server import Aggregator, CloudServer, Server
@@ -16,4 +16,5 @@ __all__ = [
     "Server",
     "Simulation",
     "Voter",
+    "inquire",
 ]

@@ -8,6 +8,8 @@ import trio
 
 from ..protocol.client_machine import ClientMachine
 from ..protocol.effects import Effect
+from ..protocol.errors import RemoteProtocolError, SessionAborted
+from ..protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Terms, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.privacy import Budget, Ledger
 from ..protocol.roles import Side
@@ -17,7 +19,7 @@ from .driver import LINGER_SECONDS, Driver
 from .events import Log
 from .modes import Mode
 
-__all__ = ["Client", "Partner", "Voter"]
+__all__ = ["Client", "Partner", "Voter", "inquire"]
 
 _SERVER = "server"
 
@@ -33,6 +35,7 @@ class Client:
         mode: a simulation with its noise, or a deployment with its.
         ledger: where its losses are charged; by default one of its own.
         budget: for that ledger of its own.
+        token: the party's own, for a roster that has tokens; never logged.
         log: where its events go; None for nowhere.
 
     Raises:
@@ -56,6 +59,7 @@ class Client:
         mode: Mode,
         ledger: Ledger | None = None,
         budget: Budget | None = None,
+        token: str = "",
         log: Log | None = None,
     ) -> None:
         self.ledger = ledger if ledger is not None else Ledger(party, budget=budget)
@@ -73,6 +77,7 @@ class Client:
             noise=mode.noise,
             ledger=self.ledger,
             server=_SERVER,
+            token=token,
             view=self.view,
         )
 
@@ -111,6 +116,39 @@ class Client:
             with trio.move_on_after(LINGER_SECONDS):  # a server that does not read holds up nobody who is done
                 await outbox.flush()
         return driver.result()
+
+
+async def inquire(channel: Channel, *, party: str, token: str = "") -> Terms:
+    """Ask a server what `party` would take part in; the channel can then be used to do so.
+
+    Args:
+        channel: new; nothing was said on it.
+        party: the party's name.
+        token: its own, for a roster that has tokens.
+
+    Raises:
+        SessionAborted: the server refuses the party, or the connection was lost.
+        RemoteProtocolError: the server answered something else, or speaks another version.
+
+    Cancelled, it leaves the channel open.
+    """
+    try:
+        await channel.send([encode(Inquiry(PROTOCOL_VERSION, party, token))])
+        payloads = await channel.receive()
+    except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
+        raise SessionAborted(reason="the connection was lost before it named its terms", by=_SERVER) from None
+    match decode(payloads[0], sender=_SERVER):
+        case Terms(version=version) as terms if version == PROTOCOL_VERSION:
+            return terms
+        case Terms(version=version):
+            reason = f"{_SERVER} speaks version {version}, this side {PROTOCOL_VERSION}"
+            raise RemoteProtocolError(reason, sender=_SERVER, role="client", message_type="Terms")
+        case Abort(reason=reason):
+            raise SessionAborted(reason=reason, by=_SERVER)
+        case other:
+            name = type(other).__name__
+            reason = f"{_SERVER} answered an inquiry with {name}"
+            raise RemoteProtocolError(reason, sender=_SERVER, role="client", message_type=name)
 
 
 class Partner(Client):

@@ -6,10 +6,12 @@ from typing import Any, ClassVar, Final
 import trio
 
 from ..protocol.errors import RemoteProtocolError
-from ..protocol.messages import Abort, Hello, decode, encode
+from ..protocol.messages import Abort, Hello, Inquiry, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import MAX_PARTY_NAME_LENGTH, Side
-from ..protocol.server_machine import PhaseRules, Roster, ServerMachine, SessionResult
+from ..protocol.roster import Roster
+from ..protocol.rules import PhaseRules
+from ..protocol.server_machine import ServerMachine, SessionResult
 from ..protocol.states import SESSION
 from ..protocol.views import View
 from ..transports.abc import Channel, Listener
@@ -158,17 +160,21 @@ class Server:
         self._greeting[id(channel)] = channel, trio.current_time()
         try:
             payloads = await channel.receive()
-            hello = decode(payloads[0], sender=channel.peer)
-            if not isinstance(hello, Hello):
-                name = type(hello).__name__
+            message = decode(payloads[0], sender=channel.peer)
+            if isinstance(message, Inquiry):
+                await channel.send([encode(self._machine.answer(message))])
+                payloads = payloads[1:] or await channel.receive()
+                message = decode(payloads[0], sender=channel.peer)
+            if not isinstance(message, Hello):
+                name = type(message).__name__
                 raise RemoteProtocolError(f"{channel.peer} began with {name} instead of Hello", sender=channel.peer)  # noqa: TRY301
-            self._machine.admit(hello)
+            self._machine.admit(message)
         except RemoteProtocolError as error:
             await self._refuse(channel, error)
         except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # it never said who it was
         else:
-            return hello.party, payloads
+            return message.party, payloads
         finally:
             self._greeting.pop(id(channel), None)
         return None

@@ -23,7 +23,9 @@ from .phases import Column, Inputs, Phase, PhasedProtocol
 from .population import PopulationResult, run_population
 from .randomness import NoiseSource, SimulatedNoise
 from .roles import SessionKind, Side
-from .server_machine import JOIN, PhaseRules, Roster, ServerMachine, SessionResult
+from .roster import Roster, digest_of
+from .rules import JOIN, PhaseRules
+from .server_machine import ServerMachine, SessionResult
 from .tally import Tally
 from .views import View
 
@@ -58,5 +60,6 @@ __all__ = [
     "UnexpectedMessageError",
     "UnsupportedEventError",
     "View",
+    "digest_of",
     "run_population",
 ]

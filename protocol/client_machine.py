@@ -24,7 +24,19 @@ from .errors import (
     UnexpectedMessageError,
     quote,
 )
-from .messages import PROTOCOL_VERSION, Abort, Hello, Message, Release, Report, Request, Welcome, decode_payload
+from .messages import (
+    PROTOCOL_VERSION,
+    Abort,
+    Hello,
+    Inquiry,
+    Message,
+    Release,
+    Report,
+    Request,
+    Terms,
+    Welcome,
+    decode_payload,
+)
 from .phases import PhasedProtocol
 from .privacy import Ledger, Reservation
 from .randomness import NoiseSource
@@ -51,6 +63,7 @@ class ClientMachine:
         noise: where its reports' randomness comes from; its kind is the session's kind.
         ledger: where its losses are charged.
         server: what to call the server in effects and errors.
+        token: the party's own, for a roster that has tokens.
         view: records what the party sees; simulations only.
 
     Raises:
@@ -77,6 +90,7 @@ class ClientMachine:
         "_server",
         "_session",
         "_state",
+        "_token",
         "_view",
     )
 
@@ -91,6 +105,7 @@ class ClientMachine:
         noise: NoiseSource,
         ledger: Ledger,
         server: str = "server",
+        token: str = "",
         view: View | None = None,
     ) -> None:
         self._protocol = protocol
@@ -102,6 +117,7 @@ class ClientMachine:
         self._noise = noise
         self._ledger = ledger
         self._server = server
+        self._token = token
         self._view = view
         if view is not None and view.kind is not noise.kind:
             raise ConfigurationError(field="view", value=view.kind.value, allowed=f"of a {noise.kind.value}")
@@ -143,7 +159,9 @@ class ClientMachine:
             party=self._party,
         )
         self._move(Move.HELLO)
-        return [self._send(hello)]
+        if self._view is not None:
+            self._view.record(Happening.SENT, self._server, hello)  # without the token, which no view shows
+        return [Send((self._server,), msgspec.structs.replace(hello, token=self._token))]
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
         """Take one message from the server.
@@ -165,7 +183,7 @@ class ClientMachine:
             case Abort():
                 self._move(Move.BREAK)
                 return [Fail(self._ending(message))]
-            case Hello() | Report():
+            case Hello() | Report() | Inquiry() | Terms():
                 return self._blame(self._unexpected(message))
 
     def receive_loss(self, sender: str) -> list[Effect]:

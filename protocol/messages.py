@@ -1,4 +1,4 @@
-"""What travels between a client and a server: six messages, the same for every protocol.
+"""What travels between a client and a server: eight messages, the same for every protocol.
 
 Messages are few and general; what a phase sends inside them is its own payload type (`phases.Phase`), which
 travels as raw msgpack and is decoded only by the side that knows the phase. `encode` and `decode` are the
@@ -18,17 +18,19 @@ __all__ = [
     "PROTOCOL_VERSION",
     "Abort",
     "Hello",
+    "Inquiry",
     "Message",
     "Release",
     "Report",
     "Request",
+    "Terms",
     "Welcome",
     "decode",
     "decode_payload",
     "encode",
 ]
 
-PROTOCOL_VERSION: Final = 1
+PROTOCOL_VERSION: Final = 2
 """Of the messages below; a session whose sides differ is refused at the first message."""
 
 MAX_MESSAGE_BYTES: Final = 1 << 20
@@ -52,13 +54,17 @@ DecodedT = TypeVar("DecodedT")
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbid_unknown_fields=True):
-    """Client to server, first: who I am, and which session I mean to join."""
+    """Client to server, first: who I am, and which session I mean to join.
+
+    `token` is the party's own, where the roster has one for it. It is for the server alone: no log and no view has it.
+    """
 
     version: int
     session: Word
     protocol: Word
     kind: Word
     party: Word
+    token: Word = ""
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, forbid_unknown_fields=True):
@@ -117,7 +123,29 @@ class Abort(msgspec.Struct, frozen=True, array_like=True, tag=6, forbid_unknown_
         )
 
 
-Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort
+class Inquiry(msgspec.Struct, frozen=True, array_like=True, tag=7, gc=False, forbid_unknown_fields=True):
+    """Client to server, before Hello, if at all: who I am; what would I take part in?"""
+
+    version: int
+    party: Word
+    token: Word = ""
+
+
+class Terms(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False, forbid_unknown_fields=True):
+    """Server to client, in answer to an inquiry: what the session is.
+
+    `place` is the party's in the roster, from 0, which addresses its noise in a simulation.
+    """
+
+    version: int
+    session: Word
+    protocol: Word
+    kind: Word
+    parameters: msgspec.Raw
+    place: Count
+
+
+Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort | Inquiry | Terms
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)

@@ -6,7 +6,7 @@ stands, whatever its sender does next. A phase closes when every client that was
 at its deadline; without its quorum the session ends, and both sides name who was missing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -29,95 +29,30 @@ from .messages import (
     PROTOCOL_VERSION,
     Abort,
     Hello,
+    Inquiry,
     Message,
     Release,
     Report,
     Request,
+    Terms,
     Welcome,
     decode_payload,
     encode,
 )
 from .phases import PhasedProtocol
 from .population import tally_batch
-from .roles import SessionKind, Side, check_party_name
+from .roles import SessionKind, Side
+from .roster import Roster
+from .rules import JOIN, PhaseRules
 from .states import CONVERSATION, SESSION, Move, SessionMove, SessionState, State
 from .tally import Tally
 from .views import Happening, View
 
-__all__ = ["JOIN", "PhaseRules", "Roster", "ServerMachine", "SessionResult"]
-
-JOIN: Final = "join"
-"""What the time before the first phase is called in rules, deadlines and quorum errors."""
+__all__ = ["ServerMachine", "SessionResult"]
 
 _TABLE = CONVERSATION[Side.SERVER]
 _UNDER_WAY: Final = (SessionState.GATHERING, SessionState.COLLECTING)
 _NIL: Final = msgspec.Raw(msgspec.msgpack.encode(None))
-
-
-class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long a phase waits, and for whom.
-
-    Args:
-        deadline_seconds: > 0; the phase closes then with whoever has reported.
-        quorum: how many reports it needs: a number of parties (an integer ≥ 1), or a share of the roster (a
-            float in (0, 1]); everybody by default.
-
-    Raises:
-        ConfigurationError: a value is out of range.
-    """
-
-    deadline_seconds: float = 300.0
-    quorum: int | float = 1.0
-
-    def __post_init__(self) -> None:
-        if not self.deadline_seconds > 0:
-            raise ConfigurationError(field="deadline_seconds", value=self.deadline_seconds, allowed="positive")
-        is_count = isinstance(self.quorum, int) and not isinstance(self.quorum, bool) and self.quorum >= 1
-        if not is_count and not (isinstance(self.quorum, float) and 0 < self.quorum <= 1):
-            allowed = "a number of parties (an integer >= 1) or a share (a float in (0, 1])"
-            raise ConfigurationError(field="quorum", value=self.quorum, allowed=allowed)
-
-    def required(self, num_parties: int) -> int:
-        """Return the quorum among `num_parties`, rounded up.
-
-        Raises:
-            ConfigurationError: it asks for more parties than there are.
-        """
-        if isinstance(self.quorum, float):
-            # 0.6 * 5 is 3.0000000000000004 in floating point, and means three.
-            return max(1, int(-(-(self.quorum * num_parties - 1e-9) // 1)))
-        if self.quorum > num_parties:
-            raise ConfigurationError(field="quorum", value=self.quorum, allowed=f"at most the {num_parties} parties")
-        return self.quorum
-
-
-class Roster:
-    """Who may take part: names in order, and what the server knows of each.
-
-    Args:
-        names: distinct names; a party's place in this order addresses its simulated noise.
-        public: int64, shape (n, public columns).
-
-    Raises:
-        ConfigurationError: there is nobody, a name is taken twice or cannot name a party.
-    """
-
-    def __init__(self, names: Sequence[str], public: IntArray) -> None:
-        self.names = tuple(names)
-        self.public = public
-        self.places = {name: place for place, name in enumerate(self.names)}
-        if not self.names:
-            raise ConfigurationError(field="roster", value=[], allowed="at least one party")
-        for name in self.names:
-            check_party_name(name)
-        if len(self.places) < len(self.names):
-            twice = next(name for place, name in enumerate(self.names) if self.places[name] != place)
-            raise ConfigurationError(field="roster", value=twice, allowed="distinct names")
-        if public.ndim != 2 or len(public) != len(self.names):  # noqa: PLR2004  a table
-            raise ValueError(f"expected public rows for {len(self.names)} parties, got shape {public.shape}")
-
-    def __len__(self) -> int:
-        return len(self.names)
 
 
 class SessionResult(msgspec.Struct, frozen=True):
@@ -135,15 +70,19 @@ class SessionResult(msgspec.Struct, frozen=True):
 
 
 class _Row:
-    """One client's conversation. `payload` is its last accepted report, to tell the same from another."""
+    """One client's conversation. `payload` is its last accepted report, to tell the same from another.
 
-    __slots__ = ("num_reports", "payload", "place", "state")
+    `is_lost` says that its connection was, so that it may come back as long as it has reported nothing.
+    """
+
+    __slots__ = ("is_lost", "num_reports", "payload", "place", "state")
 
     def __init__(self, place: int) -> None:
         self.place = place
         self.state = State.NEW
         self.num_reports = 0
         self.payload = b""
+        self.is_lost = False
 
 
 class ServerMachine:
@@ -227,15 +166,29 @@ class ServerMachine:
         self._state = SESSION[self._state][SessionMove.START]
         return [SetDeadline(JOIN, self._rules[JOIN].deadline_seconds)]
 
+    def answer(self, inquiry: Inquiry) -> Terms:
+        """Return what a party would take part in; change nothing.
+
+        Raises:
+            RemoteProtocolError: the version differs, the party is not on the roster, or the token is not its own.
+        """
+        self._check_version(inquiry.version, inquiry.party)
+        place = self._roster.check(inquiry.party, inquiry.token)
+        parameters = self._protocol.encoded_parameters
+        return Terms(PROTOCOL_VERSION, self._session, self._protocol.name, self._kind.value, parameters, place)
+
     def admit(self, hello: Hello) -> None:
         """Check whether a connection may speak for the party that it names; change nothing.
 
+        A party whose connection was lost before it reported anything may come back while the first phase is open. One
+        that has reported may not: it would have to draw again, which would tell more, and its first report stands.
+
         Raises:
-            RemoteProtocolError: version, session, protocol or kind differ, the party is not on the roster, or it
-                has spoken before.
+            RemoteProtocolError: version, session, protocol or kind differ, the party is not on the roster, the token is
+                not its own, or it has spoken before.
         """
+        self._check_version(hello.version, hello.party)
         expected = (
-            ("version", hello.version, PROTOCOL_VERSION),
             ("protocol", hello.protocol, self._protocol.name),
             ("session", hello.session, self._session),
             ("kind", hello.kind, self._kind.value),
@@ -244,20 +197,32 @@ class ServerMachine:
             if given != ours:
                 reason = f"this session's {field} is {ours!r}, {quote(hello.party)} came with {quote(given)}"
                 raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
-        row = self._rows.get(hello.party)
-        if row is None:
-            reason = f"{quote(hello.party)} is not on the roster of session {self._session!r}"
-            raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
-        if row.state is not State.NEW:
+        self._roster.check(hello.party, hello.token)
+        row = self._rows[hello.party]
+        reason = ""
+        if row.num_reports:
+            reason = f"{hello.party!r} has reported; its first report stands, and nothing is drawn again"
+        elif row.state is not State.NEW and not row.is_lost:
             reason = f"{hello.party!r} has joined before"
-            raise UnexpectedMessageError(
-                reason, sender=hello.party, role="server", state=row.state.value, message_type="Hello"
-            )
-        if self._state is not SessionState.GATHERING:
+        elif self._state is not SessionState.GATHERING and not (row.is_lost and self._phase == 0):
             reason = f"session {self._session!r} no longer admits anybody"
-            raise UnexpectedMessageError(
-                reason, sender=hello.party, role="server", state=self._state.value, message_type="Hello"
-            )
+        elif self._state not in _UNDER_WAY:
+            reason = f"session {self._session!r} has ended"
+        if reason:
+            state = self._state.value if row.state is State.NEW else row.state.value
+            raise UnexpectedMessageError(reason, sender=hello.party, role="server", state=state, message_type="Hello")
+
+    def _admits(self, hello: Hello) -> bool:
+        try:
+            self.admit(hello)
+        except RemoteProtocolError:
+            return False
+        return True
+
+    def _check_version(self, version: int, party: str) -> None:
+        if version != PROTOCOL_VERSION:
+            reason = f"this session's version is {PROTOCOL_VERSION}, {quote(party)} came with {version}"
+            raise RemoteProtocolError(reason, sender=party, role="server", message_type="Hello")
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
         """Take one message from a client on the roster.
@@ -265,11 +230,15 @@ class ServerMachine:
         Never raises for what a client can cause; its faults come back as `Drop`.
         """
         row = self._rows[sender]
+        if row.is_lost and isinstance(message, Hello) and self._admits(message):
+            row.state, row.is_lost = State.NEW, False
+            self._outstanding += self._phase >= 0  # before the first phase it is waited for already
         moves = _TABLE[row.state]
         if not moves:
             return []  # it was on its way when the conversation ended
         if self._view is not None:
-            self._view.record(Happening.RECEIVED, sender, message)
+            seen = msgspec.structs.replace(message, token="") if isinstance(message, Hello) else message
+            self._view.record(Happening.RECEIVED, sender, seen)
         match message:
             case Report():
                 if Move.REPORT not in moves:
@@ -285,7 +254,7 @@ class ServerMachine:
                 return self._on_hello(sender, row)
             case Abort():
                 return self._on_departure(row)
-            case Welcome() | Request() | Release():
+            case Welcome() | Request() | Release() | Inquiry() | Terms():
                 return self._drop(row, self._unexpected(sender, row, message))
 
     def receive_loss(self, sender: str) -> list[Effect]:
@@ -295,6 +264,7 @@ class ServerMachine:
             return []
         if self._view is not None:
             self._view.record(Happening.LOST, sender)
+        row.is_lost = True
         return self._on_departure(row)
 
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
@@ -317,6 +287,9 @@ class ServerMachine:
     def _on_hello(self, sender: str, row: _Row) -> list[Effect]:
         row.state = _TABLE[_TABLE[row.state][Move.HELLO]][Move.WELCOME]
         effects: list[Effect] = [self._send((sender,), self._welcome)]
+        if self._phase >= 0:  # it was there before, and comes back while the first phase is open
+            row.state = _TABLE[row.state][Move.REQUEST]
+            return [*effects, self._send((sender,), Request(self._phase, _NIL))]
         self._outstanding -= 1
         self._num_joined += 1
         return effects + self._close_if_complete()
@@ -345,8 +318,10 @@ class ServerMachine:
 
     def _on_departure(self, row: _Row) -> list[Effect]:
         if self._phase < 0:
-            self._num_joined -= row.state is State.JOINED
-            self._outstanding -= row.state is State.NEW
+            has_joined = row.state is State.JOINED
+            self._num_joined -= has_joined
+            # Whose connection was lost is waited for again until the deadline; who leaves on purpose is not.
+            self._outstanding += has_joined if row.is_lost else has_joined - 1
         else:
             self._outstanding -= row.state is State.ASKED
         row.state = _TABLE[row.state][Move.BREAK]

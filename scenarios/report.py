@@ -17,7 +17,7 @@ from ..protocol.effects import Closed
 from ..protocol.estimators import Estimate
 from ..protocol.phases import PhasedProtocol
 from ..protocol.privacy import ApproximateAccountant, LedgerEntry, PrivacyLoss
-from ..protocol.server_machine import JOIN
+from ..protocol.rules import JOIN
 
 __all__ = [
     "make_console",

@@ -10,7 +10,7 @@ import msgspec
 
 from ..protocol.errors import ConfigurationError
 from ..protocol.phases import Inputs, PhasedProtocol
-from ..protocol.server_machine import JOIN, PhaseRules
+from ..protocol.rules import JOIN, PhaseRules
 from .config import Scenario
 from .conversion import convert
 from .datasets import DATA_VARIABLE

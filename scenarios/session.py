@@ -21,7 +21,9 @@ from ..protocol.phases import Inputs, Phase, PhasedProtocol
 from ..protocol.population import run_population
 from ..protocol.privacy import Budget, LedgerEntry
 from ..protocol.randomness import SimulatedNoise
-from ..protocol.server_machine import PhaseRules, Roster, SessionResult
+from ..protocol.roster import Roster
+from ..protocol.rules import PhaseRules
+from ..protocol.server_machine import SessionResult
 from ..protocol.tally import Tally
 from ..protocol.views import View
 from ..transports.abc import Channel, Transport

@@ -67,6 +67,8 @@ ORDER = (
     "views",
     "effects",
     "population",
+    "roster",
+    "rules",
     "client_machine",
     "server_machine",
 )

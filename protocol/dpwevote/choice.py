@@ -17,7 +17,7 @@ from ..mechanisms import MOST_OPTIMAL_VALUES, GeneralizedRandomizedResponse
 from .parameters import Parameters, VariantName
 from .signed import make_report, signed_weights
 
-__all__ = ["Offer", "decide", "make_offers"]
+__all__ = ["Offer", "decide", "joint_worst_variance", "make_offers"]
 
 # Splits that are tried: so many hundredths of the price go to the weight.
 _SPLITS = range(1, 100)

@@ -39,7 +39,9 @@ from psephos.protocol.messages import (
 )
 from psephos.protocol.phases import Inputs
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.protocol.server_machine import JOIN, PhaseRules, Roster, SessionResult
+from psephos.protocol.roster import Roster
+from psephos.protocol.rules import JOIN, PhaseRules
+from psephos.protocol.server_machine import SessionResult
 from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
 from psephos.transports import memory as memory_module
 

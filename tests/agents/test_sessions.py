@@ -25,7 +25,9 @@ from psephos.protocol.phases import Inputs, PhasedProtocol
 from psephos.protocol.population import run_population
 from psephos.protocol.privacy import Budget, Ledger
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.protocol.server_machine import PhaseRules, Roster, SessionResult
+from psephos.protocol.roster import Roster
+from psephos.protocol.rules import PhaseRules
+from psephos.protocol.server_machine import SessionResult
 from psephos.protocol.views import Happening
 from psephos.transports import MemoryTransport, TCPTransport, Transport
 
