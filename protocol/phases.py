@@ -242,6 +242,45 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             ConfigurationError: an entry is not allowed; `field` names column and row, from 1.
         """
 
+    def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
+        """Run by a server that serves parties elsewhere: return their public rows, from the public columns alone.
+
+        A protocol with public columns overrides this.
+
+        Args:
+            table: the public columns.
+            num_parties: how many are on the roster.
+
+        Raises:
+            ConfigurationError: an entry is not allowed, or the protocol has public columns and does not say how.
+        """
+        del table
+        public = [column.name for column in self.columns() if not column.private]
+        if public:
+            allowed = "one that encodes its public columns by themselves (encode_public)"
+            raise ConfigurationError(field="protocol", value=self.name, allowed=allowed)
+        return np.empty((num_parties, 0), dtype=np.int64)
+
+    def encode_own(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
+        """Run by a client: return its private row.
+
+        Args:
+            entries: its own, by column; public ones may be missing where the protocol can do without.
+
+        Raises:
+            ConfigurationError: an entry is missing or not allowed.
+        """
+        (row,) = self.encode({name: [entry] for name, entry in entries.items()}).private.tolist()
+        return tuple(row)
+
+    def check_roster(self, public: IntArray) -> None:
+        """Run by whoever makes a session up: raise ConfigurationError if the parameters cannot serve these parties.
+
+        Args:
+            public: their public rows, shape (n, public columns).
+        """
+        del public
+
     @abc.abstractmethod
     def outcome(self, tallies: Sequence[Tally]) -> OutcomeT:
         """Run by the server: the public outcome of the session, from the tallies of all phases.

@@ -9,12 +9,12 @@ import contextlib
 import csv
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..protocol.errors import ConfigurationError
-from ..protocol.phases import Entries, Inputs, PhasedProtocol
+from ..protocol.phases import Entries, PhasedProtocol
 from ..protocol.roles import check_party_name
 from .datasets import load_data_set
 from .generators import generate
@@ -46,14 +46,15 @@ class PartiesTable:
     is_public_record: bool = False
     parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
 
-    def locate(self, encode: Callable[[Mapping[str, Entries]], Inputs]) -> Inputs:
-        """Return `encode(table)`, its errors naming the line of the file rather than the row.
+    @contextlib.contextmanager
+    def naming_lines(self) -> Generator[None]:
+        """Let errors about rows of the table name the line of the file rather than the row.
 
         Raises:
-            ConfigurationError: what `encode` raises.
+            ConfigurationError: what the code inside raises.
         """
         try:
-            return encode(self.table)
+            yield
         except ConfigurationError as error:
             row = re.search(r"(.*) in row (\d+)$", error.field)
             if row is None:

@@ -1,4 +1,4 @@
-"""A run's picture: each candidate's estimated support with its error, beside the quota.
+"""A run's picture: each candidate's estimated support with its error, beside the quota, or its margin beside 0.
 
 matplotlib is imported late: it takes longer than most runs.
 """
@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from ..protocol.dpwevote import CandidateOutcome, Outcome
+from ..protocol.estimators import Estimate
 from .report import percent
 
 __all__ = ["draw_outcome"]
@@ -84,33 +85,43 @@ def _marks(*, with_truth: bool) -> dict[str, dict[str, Any]]:
     return {**marks, "truth": _TRUTH} if with_truth else marks
 
 
+def _shown(candidate: CandidateOutcome) -> tuple[Estimate, Estimate]:
+    """Return what is drawn of a candidate, and what that is held against."""
+    if candidate.support is None or candidate.quota is None:
+        return candidate.margin, Estimate(0.0, 0.0)
+    return candidate.support, candidate.quota
+
+
 def _draw_votes(
     axes: Any, candidates: Sequence[CandidateOutcome], names: Sequence[str], truth: Mapping[str, float] | None
 ) -> None:
     for row, candidate in enumerate(candidates):
         color = _PASS if candidate.passed else _FAIL
+        support, held_against = _shown(candidate)
         axes.errorbar(
-            candidate.support.value,
+            support.value,
             row,
-            xerr=_ERRORS_SHOWN * candidate.support.standard_error,
+            xerr=_ERRORS_SHOWN * support.standard_error,
             fmt="o",
             color=color,
             capsize=4,
             markersize=7,
             linewidth=2,
         )
-        quota, error = candidate.quota.value, _ERRORS_SHOWN * candidate.quota.standard_error
+        quota, error = held_against.value, _ERRORS_SHOWN * held_against.standard_error
         reach = [row - 0.34, row + 0.34]
         axes.plot([quota, quota], reach, color=_QUOTA, linewidth=2)
         axes.fill_betweenx(reach, quota - error, quota + error, color=_QUOTA, alpha=0.2, linewidth=0)
         if truth is not None:
-            axes.plot(truth[candidate.name], row, **_TRUTH)
+            subtracted = truth["quota"] if candidate.support is None else 0.0
+            axes.plot(truth[candidate.name] - subtracted, row, **_TRUTH)
         verdict = "passes" if candidate.passed else "fails"
         text = f"{verdict}, P(wrong) {percent(candidate.error_probability)}"
         axes.annotate(text, (1.01, row), xycoords=("axes fraction", "data"), va="center", fontsize=9, color=color)
     axes.set_yticks(range(len(candidates)), names)
     axes.set_ylim(len(candidates) - 0.5, -0.5)
-    axes.set_xlabel("weight of the yes votes")
+    is_margin = any(candidate.support is None for candidate in candidates)
+    axes.set_xlabel("margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes")
     axes.grid(axis="x", color="#e4e7eb")
     axes.set_axisbelow(True)
     axes.tick_params(axis="y", length=0)

@@ -171,7 +171,9 @@ def show_scenarios(console: Console, rows: Iterable[tuple[str, str, str]]) -> No
 
 
 def _show_votes(console: Console, outcome: Outcome, truth: Mapping[str, float] | None) -> None:
-    numbers = ["Support", "Quota", "Margin", "P(wrong)"]
+    # Reports of signed weights tell the margin alone.
+    with_support = all(candidate.support is not None for candidate in outcome.candidates)
+    numbers = [*(["Support", "Quota"] if with_support else []), "Margin", "P(wrong)"]
     if truth is not None:
         numbers += ["True margin"]
     rows: list[Sequence[_Cell]] = []
@@ -179,8 +181,7 @@ def _show_votes(console: Console, outcome: Outcome, truth: Mapping[str, float] |
         cells: list[_Cell] = [
             candidate.name,
             _decision(candidate),
-            _estimate(candidate.support),
-            _estimate(candidate.quota),
+            *(_estimate(shown) for shown in (candidate.support, candidate.quota) if shown is not None),
             _estimate(candidate.margin, signed=True),
             percent(candidate.error_probability),
         ]

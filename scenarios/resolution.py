@@ -18,7 +18,7 @@ from .parties import read_parties
 from .plugins import ARRAY, check_transport, find_protocol
 from .session import check_descriptors
 
-__all__ = ["Resolved", "resolve"]
+__all__ = ["Resolved", "blaming", "data_folder", "make_rules", "resolve"]
 
 
 class Resolved(msgspec.Struct, kw_only=True):
@@ -59,24 +59,20 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         ConfigurationError: something is not allowed.
     """
     kind = find_protocol(scenario.protocol)
-    folder = scenario.data or os.environ.get(DATA_VARIABLE, "")
+    folder = data_folder(scenario)
     parties = read_parties(scenario.parties, parameters=scenario.parameters, protocol=kind, data=folder)
     if parties.is_of_data_set:
         scenario = msgspec.structs.replace(scenario, data=folder)
-    with _blaming(kind):
+    with blaming(kind):
         given = kind.complete({**parties.parameters, **scenario.parameters}, parties.table)
         protocol = kind(convert(given, kind.parameters_type, "parameters"))
-        inputs = parties.locate(protocol.encode)
+        with parties.naming_lines():
+            inputs = protocol.encode(parties.table)
+        protocol.check_roster(inputs.public)
         protocol.check_inputs(inputs)  # which makes the phases
     _check_path(scenario, num_parties=len(parties.names), record=record)
     _check_budget(scenario, protocol)
-    default = {"deadline_seconds": scenario.deadline_seconds, "quorum": scenario.quorum}
-    default_rules: PhaseRules = convert(default, PhaseRules, "")
-    rules: dict[str, PhaseRules] = {
-        name: convert({**default, **convert(own, dict[str, Any], f"phases.{name}")}, PhaseRules, f"phases.{name}")
-        for name, own in scenario.phases.items()
-    }
-    _check_rules(protocol, rules, default_rules, num_parties=len(parties.names))
+    rules, default_rules = make_rules(scenario, protocol, num_parties=len(parties.names))
     return Resolved(
         scenario=scenario,
         protocol=protocol,
@@ -91,8 +87,31 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
     )
 
 
+def data_folder(scenario: Scenario) -> str:
+    """Return the folder of data sets that the scenario, or else the environment, names; empty where neither does."""
+    return scenario.data or os.environ.get(DATA_VARIABLE, "")
+
+
+def make_rules(
+    scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int
+) -> tuple[dict[str, PhaseRules], PhaseRules]:
+    """Return a scenario's rules by phase, and those of the other phases.
+
+    Raises:
+        ConfigurationError: a rule is not allowed.
+    """
+    default = {"deadline_seconds": scenario.deadline_seconds, "quorum": scenario.quorum}
+    default_rules: PhaseRules = convert(default, PhaseRules, "")
+    rules: dict[str, PhaseRules] = {
+        name: convert({**default, **convert(own, dict[str, Any], f"phases.{name}")}, PhaseRules, f"phases.{name}")
+        for name, own in scenario.phases.items()
+    }
+    _check_rules(protocol, rules, default_rules, num_parties=num_parties)
+    return rules, default_rules
+
+
 @contextlib.contextmanager
-def _blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
+def blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
     """Turn what a protocol's own code makes of parameters and entries that it did not foresee into a sentence.
 
     Raises:

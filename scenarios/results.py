@@ -10,10 +10,13 @@ import msgspec
 
 from ..protocol.dpwevote import Outcome
 from ..protocol.estimators import Estimate
+from ..protocol.phases import PhasedProtocol
+from ..protocol.roles import SessionKind
+from ..protocol.server_machine import SessionResult
 from .resolution import Resolved
 from .session import SessionRecord
 
-__all__ = ["result_of", "rows_of"]
+__all__ = ["published", "result_of", "rows_of"]
 
 
 def result_of(resolved: Resolved, record: SessionRecord, *, truth: Mapping[str, float] | None) -> dict[str, Any]:
@@ -24,14 +27,35 @@ def result_of(resolved: Resolved, record: SessionRecord, *, truth: Mapping[str, 
         record: what the session left.
         truth: what the outcome estimates, where that may be shown.
     """
-    protocol = resolved.protocol
-    result: dict[str, Any] = {
-        "session": resolved.scenario.name,
+    kind = SessionKind.DEPLOYMENT if resolved.scenario.noise == "secure" else SessionKind.SIMULATION
+    left = SessionResult(record.outcome, record.tallies, record.num_received)
+    result = published(
+        resolved.protocol, left, session=resolved.scenario.name, kind=kind, num_parties=len(resolved.names)
+    )
+    if truth is not None:
+        result["truth"] = dict(truth)
+    return result
+
+
+def published(
+    protocol: PhasedProtocol[Any, Any], left: SessionResult, *, session: str, kind: SessionKind, num_parties: int
+) -> dict[str, Any]:
+    """Return what anybody may know of a session.
+
+    Args:
+        protocol: what was run.
+        left: what it left with its server.
+        session: its name.
+        kind: where its randomness came from.
+        num_parties: on the roster.
+    """
+    return {
+        "session": session,
         "protocol": protocol.name,
-        "kind": "deployment" if resolved.scenario.noise == "secure" else "simulation",
-        "num_parties": len(resolved.names),
-        "received": {phase.name: n for phase, n in zip(protocol.phases, record.num_received, strict=True)},
-        "outcome": msgspec.to_builtins(record.outcome),
+        "kind": kind.value,
+        "num_parties": num_parties,
+        "received": {phase.name: n for phase, n in zip(protocol.phases, left.num_received, strict=True)},
+        "outcome": msgspec.to_builtins(left.outcome),
         "privacy": {
             "person": {
                 "claimed": sum(loss.claimed for loss in protocol.losses),
@@ -40,11 +64,8 @@ def result_of(resolved: Resolved, record: SessionRecord, *, truth: Mapping[str, 
             "relation": sorted({loss.relation.value for loss in protocol.losses}),
             "model": sorted({loss.model.value for loss in protocol.losses}),
         },
-        "tallies": [tally.totals.tolist() for tally in record.tallies],
+        "tallies": [tally.totals.tolist() for tally in left.tallies],
     }
-    if truth is not None:
-        result["truth"] = dict(truth)
-    return result
 
 
 def rows_of(outcome: msgspec.Struct, *, truth: Mapping[str, float] | None) -> list[dict[str, object]]:
@@ -68,6 +89,6 @@ def _columns_of(released: msgspec.Struct, fields: Iterable[str]) -> dict[str, ob
         value = getattr(released, field)
         if isinstance(value, Estimate):
             columns |= {field: value.value, f"{field}_standard_error": value.standard_error}
-        else:
+        elif value is not None:
             columns[field] = msgspec.to_builtins(value)
     return columns

@@ -25,7 +25,7 @@ from .resolution import Resolved
 from .results import result_of, rows_of
 from .session import SessionRecord, run_agents, run_arrays
 
-__all__ = ["Finished", "run_in_folder", "run_session"]
+__all__ = ["Finished", "describe_failure", "run_in_folder", "run_session"]
 
 _SEED_BITS: Final = 128
 
@@ -137,7 +137,7 @@ def run_in_folder(
             )
         ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}
     except BaseException as error:
-        ending["failure"] = _describe(error)
+        ending["failure"] = describe_failure(error)
         raise
     finally:  # whatever happened, what was charged is paid
         seconds = time.perf_counter() - started
@@ -182,10 +182,10 @@ def _how_it_ran(resolved: Resolved, *, seconds: float) -> dict[str, Any]:
     }
 
 
-def _describe(error: BaseException) -> dict[str, str]:
+def describe_failure(error: BaseException) -> dict[str, str]:
     """Return what `run.json` says of a failure; of several at once, the first."""
     if isinstance(error, BaseExceptionGroup):
-        return _describe(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+        return describe_failure(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     return {"error": type(error).__name__, "reason": str(error)}
 
 

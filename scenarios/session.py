@@ -283,6 +283,7 @@ def simulate(
             raise ConfigurationError(field=f"entries of {name}", value=f"{len(entries)} entries", allowed=allowed)
     table = {column.name: [entries[place] for entries in parties.values()] for place, column in enumerate(columns)}
     inputs = protocol.encode(table)
+    protocol.check_roster(inputs.public)
     noise = SimulatedNoise(seed, session=session)
     if transport == ARRAY:
         return run_arrays(protocol, inputs=inputs, noise=noise, session=session).outcome  # pyright: ignore[reportReturnType]  the protocol's own

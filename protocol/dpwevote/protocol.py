@@ -85,6 +85,30 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             )
         return self._variant.encode(Answers(places, np.stack(opinions, axis=1)))
 
+    def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
+        """Return the public rows: of the weights, where they are public. See `PhasedProtocol.encode_public`."""
+        if not self.parameters.public_weights:
+            return np.empty((num_parties, 0), dtype=np.int64)
+        unknown = {name: np.zeros(num_parties) for name in self.parameters.candidates}
+        return self.encode({**table, **unknown}).public
+
+    def encode_own(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return a partner's private row; a public weight may be missing. See `PhasedProtocol.encode_own`."""
+        known = {"weight": self.parameters.weights[0]} if self.parameters.public_weights else {}
+        return super().encode_own({**known, **entries})
+
+    def check_roster(self, public: IntArray) -> None:
+        """Refuse a fixed quota that all partners together cannot reach. See `PhasedProtocol.check_roster`."""
+        quota, weights = self.parameters.quota, self.parameters.weights
+        if quota is None:
+            return
+        if self.parameters.public_weights:
+            total, shown = math.fsum(np.array(weights)[public[:, 1]].tolist()), "the weight of all partners"
+        else:
+            total, shown = len(public) * weights[-1], "the greatest weight of so many partners"
+        if quota > total:
+            raise ConfigurationError(field="quota", value=quota, allowed=f"at most {shown}, {total:g}")
+
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the release: for each candidate whether it passes, with the estimates behind it."""
         return self._variant.outcome(tallies)

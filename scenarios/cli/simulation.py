@@ -1,42 +1,27 @@
-"""The command line. Heavy imports wait until a command needs them, so that help is there at once.
+"""`run`, `scenarios`, `variants` and `ledger`: whole sessions in one process, and what they leave."""
 
-Exit status: 0, or 1 where a run failed, or 2 where the input was wrong; one line says why, without a traceback.
-"""
-
-import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
+
+from .group import cli, load, make_folder, out_option, scenario_options
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from .folder import RunFolder
-    from .resolution import Resolved
-    from .run import Finished
+    from ..folder import RunFolder
+    from ..resolution import Resolved
+    from ..run import Finished
 
-__all__ = ["main"]
-
-_RUN_FAILED, _WRONG_INPUT, _INTERRUPTED = 1, 2, 130
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="psephos", prog_name="psephos")
-def cli() -> None:
-    """Private collective decisions: votes and surveys in which nobody has to be trusted."""
+__all__ = ["ledger", "run", "scenarios"]
 
 
 @cli.command()
-@click.argument("scenario")
+@scenario_options
 @click.option("--transport", metavar="NAME", help="memory, tcp (agents), or array (no agents); the bits are the same.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the simulated noise.")
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any scenario value; may be repeated.")
-@click.option("--data", metavar="FOLDER", help="The folder of data sets (default: the variable PSEPHOS_DATA).")
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="The run's folder (default: below runs/)."
-)
+@out_option
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
 @click.option("--record", is_flag=True, help="Also write seed, inputs, truth and views (simulations only).")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
@@ -65,26 +50,19 @@ def run(
     A CSV of partners has the header partner,weight,<candidate>,... and a line for each partner; its candidates
     replace the scenario's.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    import msgspec
-
-    from .config import load_scenario
-    from .folder import RunFolder
-    from .resolution import resolve
+    from ..resolution import resolve
 
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
-    loaded = load_scenario(scenario, [*chosen, *settings])
-    if data is not None:  # as it stands: a folder may be called 2024, or anything else that TOML reads otherwise
-        loaded = msgspec.structs.replace(loaded, data=data)
-    resolved = resolve(loaded, record=record)
-    folder = RunFolder(out if out is not None else _default_folder(resolved.scenario.name))
+    resolved = resolve(load(scenario, (*chosen, *settings), data), record=record)
+    folder = make_folder(out, resolved.scenario.name)
     _run(resolved, folder, as_json=as_json, pictures=pictures)
 
 
 @cli.command()
 def scenarios() -> None:
     """List the scenarios that come with Psephos."""
-    from .config import load_scenario, shipped_scenarios
-    from .report import make_console, show_scenarios
+    from ..config import load_scenario, shipped_scenarios
+    from ..report import make_console, show_scenarios
 
     loaded = [load_scenario(name) for name in shipped_scenarios()]
     show_scenarios(make_console(), ((each.name, each.protocol, each.title) for each in loaded))
@@ -99,9 +77,9 @@ def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) 
     """Show who paid what in RUN, a run's folder."""
     import msgspec
 
-    from ..protocol.errors import ConfigurationError
-    from .folder import read_ledger
-    from .report import make_console, show_ledger
+    from ...protocol.errors import ConfigurationError
+    from ..folder import read_ledger
+    from ..report import make_console, show_ledger
 
     if as_json and delta is not None:
         raise click.UsageError("--delta is for the table: leave it out beside --json")
@@ -121,36 +99,12 @@ def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) 
         show_ledger(make_console(), entries, party=party, delta=delta)
 
 
-def main() -> NoReturn:
-    """Run the command line and exit."""
-    try:
-        cli.main(prog_name="psephos", standalone_mode=False)
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        _fail("interrupted", status=_INTERRUPTED)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except BaseExceptionGroup as group:
-        if group.subgroup(KeyboardInterrupt) is None:
-            raise
-        _fail("interrupted", status=_INTERRUPTED)
-    except Exception as error:
-        from ..protocol.errors import ConfigurationError, PsephosError
-
-        if isinstance(error, ConfigurationError):
-            _fail(str(error), status=_WRONG_INPUT)
-        if isinstance(error, (PsephosError, OSError)):
-            _fail(str(error), status=_RUN_FAILED)
-        raise  # a bug of ours: its traceback is what we want to be sent
-    sys.exit(0)
-
-
 def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: bool) -> None:
     import msgspec
 
-    from .progress import watch
-    from .report import make_console
-    from .run import run_in_folder
+    from ..progress import watch
+    from ..report import make_console
+    from ..run import run_in_folder
 
     console = make_console()
     if not as_json:
@@ -172,7 +126,7 @@ def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: 
 
 
 def _show_beginning(console: "Console", resolved: "Resolved") -> None:
-    from .report import show_heading
+    from ..report import show_heading
 
     scenario, protocol = resolved.scenario, resolved.protocol
     facts = [
@@ -187,7 +141,7 @@ def _show_beginning(console: "Console", resolved: "Resolved") -> None:
 
 
 def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") -> None:
-    from .report import show_outcome, show_privacy, show_release
+    from ..report import show_outcome, show_privacy, show_release
 
     protocol, record = resolved.protocol, finished.record
     heard = len(resolved.names) - len(record.endings)
@@ -198,23 +152,3 @@ def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") ->
     if record.endings:
         name, error = next(iter(record.endings.items()))
         console.print(f"\n  {len(record.endings)} did not hear the outcome; {name}: {error}", style="yellow")
-
-
-def _default_folder(name: str) -> Path:
-    """Return a folder below runs/ that does not exist yet."""
-    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    number = 1
-    path = Path("runs") / stem
-    while path.exists():
-        number += 1
-        path = Path("runs") / f"{stem}-{number}"
-    return path
-
-
-def _fail(message: str, *, status: int) -> NoReturn:
-    click.echo(f"psephos: {message}", err=True)
-    sys.exit(status)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,9 @@
+"""The command line. Heavy imports wait until a command needs them, so that help is there at once.
+
+Exit status: 0, or 1 where a run failed, or 2 where the input was wrong; one line says why, without a traceback.
+"""
+
+from . import deployment, reproduction, simulation
+from .group import cli, main
+
+__all__ = ["cli", "deployment", "main", "reproduction", "simulation"]

@@ -1,0 +1,238 @@
+"""`roster`, `serve` and `join`: a session whose parties are processes of their own."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .group import cli, load, make_folder, out_option, scenario_options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..deployment import Agreement, ServerSide
+
+__all__ = ["join", "roster", "serve"]
+
+_simulate_options = (
+    click.option(
+        "--simulate", is_flag=True, help="Simulated noise, which protects nobody: for rehearsals, on both sides."
+    ),
+    click.option("--seed", type=click.IntRange(min=0), help="Of the simulated noise, the same on both sides."),
+    click.option("--insecure", is_flag=True, help="Allow addresses beyond this machine: nothing is encrypted."),
+)
+
+
+@cli.command()
+@scenario_options
+@out_option
+@click.option("--simulate", is_flag=True, help="Invite to a simulation.")
+def roster(scenario: str, settings: tuple[str, ...], data: str | None, out: Path | None, *, simulate: bool) -> None:
+    """Draw up the roster of SCENARIO, with a token for each of its parties.
+
+    The folder then holds roster.csv, for the server (names, public columns, the tokens' digests), and in
+    invitations/ a file for each party: what it agrees to, and its token, which is for it alone.
+
+    \b
+    psephos roster eu-council --out vote
+    psephos serve eu-council --listen 127.0.0.1:7000 --roster vote/roster.csv
+    psephos join 127.0.0.1:7000 --as Germany --input germany.csv --invitation vote/invitations
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...protocol.roles import SessionKind
+    from ..deployment import draw_invitations, resolve_server, write_invitations
+    from ..deployment.server import roster_rows
+
+    side = resolve_server(load(scenario, settings, data))
+    folder = make_folder(out, side.scenario.name)
+    kind = SessionKind.SIMULATION if simulate else SessionKind.DEPLOYMENT
+    drawn, invitations = draw_invitations(side.protocol, side.roster, session=side.scenario.name, kind=kind)
+    folder.write_table("roster.csv", roster_rows(side, drawn))
+    write_invitations(folder.path / "invitations", invitations)
+    click.echo(f"{folder.path / 'roster.csv'}: for the server, {len(drawn):,} {side.protocol.client_role}s")
+    click.echo(f"{folder.path / 'invitations'}: a file for each of them, with a token that is for it alone")
+
+
+@cli.command()
+@scenario_options
+@click.option("--listen", required=True, metavar="HOST:PORT", help="Where; port 0 lets the system choose.")
+@click.option(
+    "--roster", "roster_file", type=click.Path(path_type=Path), metavar="FILE", help="As `psephos roster` wrote it."
+)
+@_simulate_options[0]
+@_simulate_options[1]
+@_simulate_options[2]
+@out_option
+@click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
+@click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
+def serve(
+    scenario: str,
+    settings: tuple[str, ...],
+    data: str | None,
+    listen: str,
+    roster_file: Path | None,
+    seed: int | None,
+    out: Path | None,
+    *,
+    simulate: bool,
+    insecure: bool,
+    as_json: bool,
+    pictures: bool,
+) -> None:
+    """Serve SCENARIO to its parties, each of which is a process of its own: `psephos join`.
+
+    The server knows who may take part and what is public, and looks at no private column. Without a roster it knows
+    its parties by their names alone, and then listens on this machine only.
+
+    \b
+    psephos serve eu-council --listen 127.0.0.1:7000
+    psephos serve eu-council --listen 127.0.0.1:7000 --simulate --seed 345
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...protocol.errors import ConfigurationError
+    from ..deployment import resolve_server, serve_in_folder
+    from ..deployment.common import check_address, check_seed, make_mode
+    from ..progress import watch
+    from ..report import make_console, show_outcome, show_privacy
+
+    check_seed(simulate=simulate, seed=seed)
+    loaded = load(scenario, settings, data)
+    check_address(listen, field="--listen", is_insecure=insecure)
+    side = resolve_server(loaded, roster=roster_file)
+    if insecure and side.roster.token_digests is None:
+        allowed = "left out without a roster that has tokens: draw one up with `psephos roster`"
+        raise ConfigurationError(field="--insecure", value="given", allowed=allowed)
+    mode = make_mode(side.scenario.name, seed=seed, round_number=side.scenario.round)
+    folder = make_folder(out, side.scenario.name)
+    console = make_console()
+    if not as_json:
+        _show_session(console, side, kind=mode.kind.value)
+    shown = None if as_json else console
+    with watch(console=shown, errors=make_console(stderr=True), num_parties=len(side.roster)) as watcher:
+        left = serve_in_folder(
+            side,
+            folder,
+            address=listen,
+            mode=mode,
+            pictures=pictures,
+            listener=watcher.on_effect,
+            on_listening=lambda address: click.echo(
+                f"listening on {address} for {len(side.roster):,} {side.protocol.client_role}s", err=as_json
+            ),
+        )
+    if as_json:
+        click.echo((folder.path / "result.json").read_bytes(), nl=False)
+        return
+    console.print()
+    show_outcome(console, left.outcome, truth=None)
+    console.print()
+    show_privacy(console, side.protocol)
+    console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
+
+
+@cli.command()
+@click.argument("address", metavar="HOST:PORT")
+@click.option("--as", "party", required=True, metavar="PARTY", help="Who takes part.")
+@click.option(
+    "--input",
+    "input_file",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A CSV with a header and one line: the party's own.",
+)
+@click.option(
+    "--invitation",
+    "invitation_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What was agreed to, with the token (or the folder of `psephos roster`).",
+)
+@click.option("--budget", type=float, metavar="EPSILON", help="The most that the session may cost.")
+@_simulate_options[0]
+@_simulate_options[1]
+@_simulate_options[2]
+@click.option("--round", "round_number", type=click.IntRange(min=0), default=0, help="Of a repeated simulation.")
+@out_option
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON and nothing else.")
+def join(
+    address: str,
+    party: str,
+    input_file: Path,
+    invitation_file: Path | None,
+    budget: float | None,
+    seed: int | None,
+    round_number: int,
+    out: Path | None,
+    *,
+    simulate: bool,
+    insecure: bool,
+    as_json: bool,
+) -> None:
+    """Take part in the session at HOST:PORT as one party, which holds its own values and nobody else's.
+
+    With an invitation, the server's parameters must be those agreed to. Without one, the server is asked for its
+    terms; they are shown, and refused if the session costs more than --budget (10 unless given). Either way nothing
+    is drawn before that.
+
+    \b
+    psephos join 127.0.0.1:7000 --as Germany --input germany.csv --invitation vote/invitations
+    psephos join 127.0.0.1:7000 --as Germany --input germany.csv --simulate --seed 345
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import re
+
+    import msgspec
+
+    from ...protocol.roles import check_party_name
+    from ..deployment import find_invitation, join_in_folder
+    from ..deployment.client import read_own_entries
+    from ..deployment.common import check_address, check_seed
+    from ..plugins import ROLES, names_in
+    from ..report import make_console, show_outcome
+
+    check_seed(simulate=simulate, seed=seed)
+    check_party_name(party, field="--as")
+    check_address(address, field="HOST:PORT", is_insecure=insecure)
+    entries = read_own_entries(input_file, party=party, roles=names_in(ROLES))
+    invitation = None if invitation_file is None else find_invitation(invitation_file, party=party)
+    slug = re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-") or "party"
+    folder = make_folder(out, f"as-{slug}")
+    console = make_console()
+    outcome = join_in_folder(
+        address,
+        folder,
+        party=party,
+        entries=entries,
+        seed=seed,
+        invitation=invitation,
+        budget=budget,
+        round_number=round_number,
+        on_agreed=None if as_json else lambda agreement: _show_agreement(console, agreement),
+    )
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(outcome), indent=2))
+        return
+    show_outcome(console, outcome, truth=None)
+    console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
+
+
+def _show_session(console: "Console", side: "ServerSide", *, kind: str) -> None:
+    from ..report import show_heading
+
+    scenario, protocol = side.scenario, side.protocol
+    facts = [
+        f"{len(side.roster):,} {protocol.client_role}s",
+        f"protocol {protocol.name}",
+        kind,
+        "with tokens" if side.roster.token_digests is not None else "known by their names alone",
+    ]
+    title = scenario.title or scenario.name
+    show_heading(console, title=title, facts=facts, description="", trust=scenario.trust)
+
+
+def _show_agreement(console: "Console", agreement: "Agreement") -> None:
+    from ..report import show_heading, show_privacy
+
+    terms = agreement.terms
+    facts = [f"as {terms.party}", f"protocol {terms.protocol}", terms.kind, f"epsilon = {agreement.cost:g} in all"]
+    show_heading(console, title=f"Session {terms.session}", facts=facts, description="", trust="")
+    show_privacy(console, agreement.protocol)
+    console.print()

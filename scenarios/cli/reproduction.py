@@ -1,0 +1,3 @@
+"""`reproduce`: a paper's tables and figures, ours beside the published."""
+
+__all__: tuple[str, ...] = ()

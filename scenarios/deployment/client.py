@@ -1,0 +1,256 @@
+"""One client of a session whose server is elsewhere."""
+
+import csv
+import functools
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import trio
+
+from ...agents.client import inquire
+from ...agents.events import Log
+from ...protocol.errors import ConfigurationError, RemoteProtocolError
+from ...protocol.messages import Terms
+from ...protocol.phases import PhasedProtocol
+from ...protocol.privacy import Budget, Ledger
+from ...protocol.roles import SessionKind
+from ...transports.tcp import TCPTransport
+from ..conversion import convert
+from ..folder import RunFolder, open_event_log
+from ..plugins import find_client_role, find_protocol
+from ..resolution import blaming
+from ..run import describe_failure
+from .common import make_mode
+from .invitations import Invitation
+
+__all__ = ["DEFAULT_BUDGET", "Agreement", "join", "join_in_folder", "read_own_entries"]
+
+DEFAULT_BUDGET: Final = 10.0
+"""What a session may cost (ε) that a client joins without an invitation and without a limit of its own."""
+
+
+class Agreement(msgspec.Struct, kw_only=True):
+    """What a client takes part in, checked, before anything is drawn.
+
+    Args:
+        terms: session, protocol, kind, parameters and place.
+        protocol: the same protocol, made.
+        row: the client's private row.
+        cost: ε proven of the whole session.
+    """
+
+    terms: Invitation
+    protocol: PhasedProtocol[Any, Any]
+    row: tuple[int, ...]
+    cost: float
+
+
+async def join(
+    address: str,
+    *,
+    party: str,
+    entries: Mapping[str, str],
+    seed: int | None,
+    invitation: Invitation | None = None,
+    budget: float | None = None,
+    round_number: int = 0,
+    log: Log | None = None,
+    on_agreed: Callable[[Agreement], None] | None = None,
+    ledger: Ledger | None = None,
+) -> msgspec.Struct:
+    """Take part in one session as one party.
+
+    Args:
+        address: the server's.
+        party: the party's name.
+        entries: its own, by column, as text.
+        seed: of a simulation; None for a deployment.
+        invitation: what it agreed to; without one, the server is asked for its terms.
+        budget: the most that the session may cost; by default what an invitation says, or else `DEFAULT_BUDGET`.
+        round_number: tells repeated votes of one session apart (simulations).
+        log: where events go.
+        on_agreed: told of what is taken part in, before anything is drawn.
+        ledger: where losses are charged; by default one of its own.
+
+    Returns:
+        The released outcome.
+
+    Raises:
+        ConfigurationError: an entry is not allowed, or the invitation is another party's or of another kind.
+        BudgetExceededError: it would cost too much; nothing was drawn.
+        SessionAborted, QuorumError, RemoteProtocolError: as `Client.take_part`.
+        OSError: the server cannot be reached.
+    """
+    kind = SessionKind.DEPLOYMENT if seed is None else SessionKind.SIMULATION
+    agreement = None
+    if invitation is not None:  # what is wrong with it is said before anybody is called
+        _check_invitation(invitation, party=party, kind=kind)
+        agreement = _agree(invitation, entries)
+    channel = await TCPTransport().connect(address)
+    try:
+        if agreement is None:
+            terms = _as_invitation(await inquire(channel, party=party), party)
+            _check_kind(terms.kind, kind)
+            agreement = _agree(terms, entries)
+            budget = DEFAULT_BUDGET if budget is None else budget
+        client = find_client_role(agreement.protocol.client_role)(
+            agreement.protocol,
+            party=party,
+            place=agreement.terms.place,
+            row=agreement.row,
+            mode=make_mode(agreement.terms.session, seed=seed, round_number=round_number),
+            ledger=ledger if ledger is not None else Ledger(party, budget=_budget(budget)),
+            token=agreement.terms.token,
+            log=log,
+        )
+        client.ledger.check(agreement.protocol.losses)
+        if on_agreed is not None:
+            on_agreed(agreement)
+    except BaseException:
+        channel.close()
+        raise
+    return await client.take_part(channel)
+
+
+def _budget(epsilon: float | None) -> Budget | None:
+    return None if epsilon is None else Budget(epsilon=epsilon)
+
+
+def _agree(terms: Invitation, entries: Mapping[str, str]) -> Agreement:
+    kind = find_protocol(terms.protocol)
+    with blaming(kind):
+        protocol = kind(convert(terms.parameters, kind.parameters_type, "parameters"))
+        row = _encode_own(protocol, entries)
+        cost = math.fsum(loss.proven for loss in protocol.losses)
+    return Agreement(terms=terms, protocol=protocol, row=row, cost=cost)
+
+
+def _encode_own(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, str]) -> tuple[int, ...]:
+    known = [column.name for column in protocol.columns()]
+    for name in entries:
+        if name not in known:
+            raise ConfigurationError(field=f"column {name!r}", value="unknown", allowed=f"one of {', '.join(known)}")
+    try:
+        return protocol.encode_own(entries)
+    except ConfigurationError as error:
+        field = re.sub(r" in row 1$", "", error.field)
+        raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
+
+
+def _check_invitation(invitation: Invitation, *, party: str, kind: SessionKind) -> None:
+    if invitation.party != party:
+        allowed = f"the invitation of {party!r}"
+        raise ConfigurationError(field="--invitation", value=f"that of {invitation.party!r}", allowed=allowed)
+    _check_kind(invitation.kind, kind)
+
+
+def _check_kind(given: str, ours: SessionKind) -> None:
+    if given == ours.value:
+        return
+    if given == SessionKind.SIMULATION.value:
+        raise ConfigurationError(field="--simulate", value="left out", allowed="given: the session is a simulation")
+    raise ConfigurationError(field="--simulate", value="given", allowed="left out: the session is a deployment")
+
+
+def _as_invitation(terms: Terms, party: str) -> Invitation:
+    try:
+        parameters = msgspec.msgpack.decode(terms.parameters, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RemoteProtocolError(f"the server's terms cannot be read: {error}", role="client") from None
+    return Invitation(
+        session=terms.session,
+        protocol=terms.protocol,
+        kind=terms.kind,
+        parameters=parameters,
+        party=party,
+        place=terms.place,
+    )
+
+
+def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> dict[str, str]:
+    """Return one party's entries by column, from a CSV with a header and that party's line.
+
+    Args:
+        path: the file.
+        party: whose.
+        roles: what the column of names may be called; it may be missing.
+
+    Raises:
+        ConfigurationError: it cannot be read, holds no line or several, or another party's.
+    """
+    field = "--input"
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            header = [name.strip() for name in next(reader, list[str]())]
+            rows = [(reader.line_num, row) for row in reader if row]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        allowed = f"a readable CSV file ({reason})"
+        raise ConfigurationError(field=field, value=str(path), allowed=allowed) from None
+    except csv.Error as error:
+        allowed = f"a well-formed CSV file ({error})"
+        raise ConfigurationError(field=field, value=str(path), allowed=allowed) from None
+    if not all(header) or len(set(header)) < len(header) or not header:
+        allowed = "a header of distinct, non-empty names"
+        raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
+    if len(rows) != 1:
+        allowed = f"a header and one line, {party!r}'s own"
+        raise ConfigurationError(field=field, value=f"{path} with {len(rows)} lines below its header", allowed=allowed)
+    ((line, row),) = rows
+    if len(row) != len(header):
+        allowed = f"{len(header)} entries: {', '.join(header)}"
+        raise ConfigurationError(field=f"{path.name} line {line}", value=f"{len(row)} entries", allowed=allowed)
+    entries = {name: entry.strip() for name, entry in zip(header, row, strict=True)}
+    for role in roles:
+        name = entries.pop(role, party)
+        if name != party:
+            raise ConfigurationError(field=f"{role} ({path.name} line {line})", value=name, allowed=f"{party!r}")
+    return entries
+
+
+def join_in_folder(
+    address: str,
+    folder: RunFolder,
+    *,
+    party: str,
+    entries: Mapping[str, str],
+    seed: int | None,
+    invitation: Invitation | None = None,
+    budget: float | None = None,
+    round_number: int = 0,
+    on_agreed: Callable[[Agreement], None] | None = None,
+) -> msgspec.Struct:
+    """Take part in one session as one party, and leave outcome, events and ledger in a folder of the party's own.
+
+    Arguments and errors are those of `join`; what was charged is in the ledger however the session ends.
+    """
+    ledger = Ledger(party, budget=_budget(budget if invitation is not None or budget is not None else DEFAULT_BUDGET))
+    ending: dict[str, Any] = {}
+    try:
+        with open_event_log(folder.events) as log:
+            session = functools.partial(
+                join,
+                address,
+                party=party,
+                entries=entries,
+                seed=seed,
+                invitation=invitation,
+                round_number=round_number,
+                log=log,
+                on_agreed=on_agreed,
+                ledger=ledger,
+            )
+            outcome = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+    except BaseException as error:
+        ending["failure"] = describe_failure(error)
+        raise
+    finally:  # whatever happened, what was charged is paid
+        folder.write_ledger(ledger.entries)
+        folder.write_json("run.json", {"party": party, "server": address, **ending})
+    folder.write_json("outcome.json", outcome)
+    return outcome

@@ -1,0 +1,56 @@
+"""What both sides need: addresses that stay on this machine, and the kind of a session."""
+
+import ipaddress
+
+from ...agents.modes import Deployment, Mode, Simulation
+from ...agents.noise import SecureNoise
+from ...protocol.errors import ConfigurationError
+from ...protocol.randomness import SimulatedNoise
+from ...transports.tcp import parse_address
+
+__all__ = ["check_address", "check_seed", "make_mode"]
+
+
+def check_address(address: str, *, field: str, is_insecure: bool) -> tuple[str, int]:
+    """Return host and port, if the connection would stay on this machine or the user insists.
+
+    Args:
+        address: HOST:PORT.
+        field: how the caller's user knows it.
+        is_insecure: whether the user does.
+
+    Raises:
+        ConfigurationError: it is no address, or leads elsewhere.
+    """
+    try:
+        host, port = parse_address(address)
+    except ValueError as error:
+        raise ConfigurationError(field=field, value=address, allowed=f"HOST:PORT or [IPV6]:PORT ({error})") from None
+    if not is_insecure and not _is_loopback(host):
+        allowed = "a loopback address such as 127.0.0.1:7000, since nothing is encrypted yet; --insecure lifts that"
+        raise ConfigurationError(field=field, value=address, allowed=allowed)
+    return host, port
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def make_mode(scenario_name: str, *, seed: int | None, round_number: int = 0) -> Mode:
+    """Return a simulation's mode where there is a seed, else a deployment's."""
+    if seed is None:
+        return Deployment(scenario_name, SecureNoise())
+    return Simulation(scenario_name, SimulatedNoise(seed, session=scenario_name, round_number=round_number))
+
+
+def check_seed(*, simulate: bool, seed: int | None) -> None:
+    """Raise ConfigurationError unless a seed is given for a simulation, and for nothing else."""
+    if simulate and seed is None:
+        raise ConfigurationError(field="--seed", value="left out", allowed="given beside --simulate, on both sides")
+    if not simulate and seed is not None:
+        raise ConfigurationError(field="--seed", value="given", allowed="left out without --simulate")
