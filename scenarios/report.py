@@ -1,6 +1,7 @@
 """What a terminal shows of a run: rich tables, plain text where nobody watches."""
 
 import itertools
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -12,7 +13,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..protocol.dpwevote import CandidateOutcome, Outcome, WeightsOutcome
+from ..protocol.dpwevote import (
+    CandidateOutcome,
+    Outcome,
+    Parameters,
+    WeightsOutcome,
+    make_offers,
+    make_paper_offer,
+)
 from ..protocol.effects import Closed
 from ..protocol.estimators import Estimate
 from ..protocol.phases import PhasedProtocol
@@ -29,6 +37,7 @@ __all__ = [
     "show_privacy",
     "show_release",
     "show_scenarios",
+    "show_variants",
 ]
 
 _Cell: TypeAlias = str | Text
@@ -168,6 +177,38 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
 def show_scenarios(console: Console, rows: Iterable[tuple[str, str, str]]) -> None:
     """Print the shipped scenarios: name, protocol, title."""
     _show_table(console, ("Scenario", "Protocol", "What is decided"), rows=list(rows), drop=("Protocol",))
+
+
+def show_variants(console: Console, parameters: Parameters, *, num_partners: int) -> None:
+    """Print what the unbiased variants of a DPWeVote session offer at one price, and the paper's split at its own.
+
+    Args:
+        console: where to.
+        parameters: the session's, with private weights.
+        num_partners: how many take part.
+    """
+    offers = make_offers(parameters)
+    best = min(offers, key=lambda offer: offer.worst_variance)
+    rows: list[Sequence[_Cell]] = []
+    for offer in (make_paper_offer(parameters), *offers):
+        name = f"{offer.variant}, the paper's split" if not rows else offer.variant
+        cells: list[_Cell] = [
+            name,
+            f"{offer.epsilon_weight:.4g}" if offer.epsilon_weight else "",
+            f"{offer.epsilon_opinion:.4g}",
+            f"{offer.epsilon_total:.4g}",
+            f"{offer.worst_variance:.5g}",
+            f"{math.sqrt(num_partners * offer.worst_variance):,.4g}",
+        ]
+        rows.append([Text(str(cell), style="bold green") for cell in cells] if offer is best else cells)
+    headers = ("ε weight", "ε a candidate", "ε in all", "Worst variance", "± of a margin")
+    _show_table(console, ("Variant",), headers, rows=rows, drop=("ε weight",))
+    notes = (
+        "one partner's contribution to the margin of one candidate has at most this variance; ± is the standard error",
+        f"of a margin if all {num_partners:,} partners were the worst; `auto` takes the variant shown in bold",
+    )
+    for note in notes:
+        console.print(Text(f"  {note}", style="dim"))
 
 
 def _show_votes(console: Console, outcome: Outcome, truth: Mapping[str, float] | None) -> None:

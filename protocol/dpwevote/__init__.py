@@ -12,7 +12,7 @@ Source: Yan, Liu and Liu, DPWeVote: differentially private weighted voting proto
 decision-making, Enterprise Information Systems (2018).
 """
 
-from .choice import Offer, decide, make_offers
+from .choice import Offer, decide, make_offers, make_paper_offer
 from .outcome import CandidateOutcome, Outcome, WeightCount, WeightsOutcome
 from .parameters import Parameters
 from .protocol import DPWeVote
@@ -28,5 +28,6 @@ __all__ = [
     "WeightsOutcome",
     "decide",
     "make_offers",
+    "make_paper_offer",
     "reference_run",
 ]

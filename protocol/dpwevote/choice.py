@@ -17,7 +17,7 @@ from ..mechanisms import MOST_OPTIMAL_VALUES, GeneralizedRandomizedResponse
 from .parameters import Parameters, VariantName
 from .signed import make_report, signed_weights
 
-__all__ = ["Offer", "decide", "joint_worst_variance", "make_offers"]
+__all__ = ["Offer", "decide", "joint_worst_variance", "make_offers", "make_paper_offer"]
 
 # Splits that are tried: so many hundredths of the price go to the weight.
 _SPLITS = range(1, 100)
@@ -69,6 +69,21 @@ def make_offers(parameters: Parameters) -> tuple[Offer, ...]:
             )
         )
     return tuple(offers)
+
+
+def make_paper_offer(parameters: Parameters) -> Offer:
+    """Return what `joint` offers with the paper's split, half of ε for the weight, once, and half for each opinion.
+
+    It is cheaper than the others where there are several candidates: (k + 1)·ε/2.
+    """
+    half = parameters.epsilon / 2
+    return Offer(
+        variant="joint",
+        epsilon_weight=half,
+        epsilon_opinion=half,
+        epsilon_total=half * (1 + len(parameters.candidates)),
+        worst_variance=joint_worst_variance(parameters, epsilon_weight=half, epsilon_opinion=half),
+    )
 
 
 def decide(parameters: Parameters) -> Parameters:

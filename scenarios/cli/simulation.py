@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..resolution import Resolved
     from ..run import Finished
 
-__all__ = ["ledger", "run", "scenarios"]
+__all__ = ["ledger", "run", "scenarios", "variants"]
 
 
 @cli.command()
@@ -66,6 +66,30 @@ def scenarios() -> None:
 
     loaded = [load_scenario(name) for name in shipped_scenarios()]
     show_scenarios(make_console(), ((each.name, each.protocol, each.title) for each in loaded))
+
+
+@cli.command()
+@scenario_options
+def variants(scenario: str, settings: tuple[str, ...], data: str | None) -> None:
+    """Compare what the variants of SCENARIO's vote offer at its price.
+
+    \b
+    psephos variants consortium
+    psephos variants consortium --set epsilon=3 --set 'candidates=["a", "b", "c"]'
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...protocol.dpwevote import Parameters
+    from ...protocol.errors import ConfigurationError
+    from ..deployment import resolve_server
+    from ..report import make_console, show_variants
+
+    side = resolve_server(load(scenario, settings, data))
+    parameters = side.protocol.parameters
+    if not isinstance(parameters, Parameters):
+        raise ConfigurationError(field="scenario", value=scenario, allowed="one of protocol 'dpwevote'")
+    if parameters.public_weights:
+        allowed = "one with private weights: where they are public, opinions alone are reported, by 'joint'"
+        raise ConfigurationError(field="scenario", value=scenario, allowed=allowed)
+    show_variants(make_console(), parameters, num_partners=len(side.roster))
 
 
 @cli.command()

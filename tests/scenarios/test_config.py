@@ -87,6 +87,7 @@ SCENARIO_KEYS: dict[str, tuple[str, object]] = {
     "phases": ("{join = {quorum = 2}}", {"join": {"quorum": 2}}),
 }
 PARAMETER_KEYS: dict[str, tuple[str, object]] = {
+    "prior": ("uniform", "uniform"),
     "candidates": ('["a", "b", "c"]', ("a", "b", "c")),
     "weights": ("[0.5, 4]", (0.5, 4.0)),
     "groups": ("[[1, 2], [3]]", ((1.0, 2.0), (3.0,))),
