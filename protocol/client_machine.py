@@ -157,11 +157,10 @@ class ClientMachine:
             protocol=self._protocol.name,
             kind=self._noise.kind.value,
             party=self._party,
+            token=self._token,
         )
         self._move(Move.HELLO)
-        if self._view is not None:
-            self._view.record(Happening.SENT, self._server, hello)  # without the token, which no view shows
-        return [Send((self._server,), msgspec.structs.replace(hello, token=self._token))]
+        return [self._send(hello)]
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
         """Take one message from the server.

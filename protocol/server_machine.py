@@ -137,8 +137,11 @@ class ServerMachine:
         self._reports: list[dict[int, tuple[int, ...]]] = []
         self._closed: list[tuple[IntArray, IntArray]] = []  # of each closed phase: places in order, and their reports
         self._tallies: list[Tally] = []
-        self._welcome = Welcome(PROTOCOL_VERSION, protocol.encoded_parameters)
-        encode(self._welcome)  # parameters that do not fit into a message are refused before anybody comes
+        parameters = protocol.encoded_parameters
+        self._welcome = Welcome(PROTOCOL_VERSION, parameters)
+        self._terms = Terms(PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, len(roster) - 1)
+        for message in (self._welcome, self._terms):
+            encode(message)  # parameters that do not fit into a message are refused before anybody comes
 
     @property
     def state(self) -> SessionState:
@@ -172,10 +175,8 @@ class ServerMachine:
         Raises:
             RemoteProtocolError: the version differs, the party is not on the roster, or the token is not its own.
         """
-        self._check_version(inquiry.version, inquiry.party)
-        place = self._roster.check(inquiry.party, inquiry.token)
-        parameters = self._protocol.encoded_parameters
-        return Terms(PROTOCOL_VERSION, self._session, self._protocol.name, self._kind.value, parameters, place)
+        self._check_version(inquiry)
+        return msgspec.structs.replace(self._terms, place=self._check_party(inquiry))
 
     def admit(self, hello: Hello) -> None:
         """Check whether a connection may speak for the party that it names; change nothing.
@@ -187,7 +188,7 @@ class ServerMachine:
             RemoteProtocolError: version, session, protocol or kind differ, the party is not on the roster, the token is
                 not its own, or it has spoken before.
         """
-        self._check_version(hello.version, hello.party)
+        self._check_version(hello)
         expected = (
             ("protocol", hello.protocol, self._protocol.name),
             ("session", hello.session, self._session),
@@ -197,7 +198,7 @@ class ServerMachine:
             if given != ours:
                 reason = f"this session's {field} is {ours!r}, {quote(hello.party)} came with {quote(given)}"
                 raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
-        self._roster.check(hello.party, hello.token)
+        self._check_party(hello)
         row = self._rows[hello.party]
         reason = ""
         if row.num_reports:
@@ -219,10 +220,18 @@ class ServerMachine:
             return False
         return True
 
-    def _check_version(self, version: int, party: str) -> None:
-        if version != PROTOCOL_VERSION:
-            reason = f"this session's version is {PROTOCOL_VERSION}, {quote(party)} came with {version}"
-            raise RemoteProtocolError(reason, sender=party, role="server", message_type="Hello")
+    def _check_version(self, message: Hello | Inquiry) -> None:
+        if message.version != PROTOCOL_VERSION:
+            reason = f"this session's version is {PROTOCOL_VERSION}, {quote(message.party)} came with {message.version}"
+            name = type(message).__name__
+            raise RemoteProtocolError(reason, sender=message.party, role="server", message_type=name)
+
+    def _check_party(self, message: Hello | Inquiry) -> int:
+        try:
+            return self._roster.check(message.party, message.token)
+        except RemoteProtocolError as error:
+            error.message_type = type(message).__name__
+            raise
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
         """Take one message from a client on the roster.
@@ -230,15 +239,15 @@ class ServerMachine:
         Never raises for what a client can cause; its faults come back as `Drop`.
         """
         row = self._rows[sender]
-        if row.is_lost and isinstance(message, Hello) and self._admits(message):
-            row.state, row.is_lost = State.NEW, False
-            self._outstanding += self._phase >= 0  # before the first phase it is waited for already
+        comes_back = isinstance(message, Hello) and row.is_lost and message.party == sender and self._admits(message)
         moves = _TABLE[row.state]
-        if not moves:
+        if not moves and not comes_back:
             return []  # it was on its way when the conversation ended
         if self._view is not None:
-            seen = msgspec.structs.replace(message, token="") if isinstance(message, Hello) else message
-            self._view.record(Happening.RECEIVED, sender, seen)
+            self._view.record(Happening.RECEIVED, sender, message)
+        if comes_back:
+            row = self._rows[sender] = _Row(row.place)  # another conversation, since the first one had come to nothing
+            return self._on_hello(sender, row)
         match message:
             case Report():
                 if Move.REPORT not in moves:
@@ -287,8 +296,9 @@ class ServerMachine:
     def _on_hello(self, sender: str, row: _Row) -> list[Effect]:
         row.state = _TABLE[_TABLE[row.state][Move.HELLO]][Move.WELCOME]
         effects: list[Effect] = [self._send((sender,), self._welcome)]
-        if self._phase >= 0:  # it was there before, and comes back while the first phase is open
+        if self._phase >= 0:  # it comes back while the first phase is open, where nobody waited for it any longer
             row.state = _TABLE[row.state][Move.REQUEST]
+            self._outstanding += 1
             return [*effects, self._send((sender,), Request(self._phase, _NIL))]
         self._outstanding -= 1
         self._num_joined += 1

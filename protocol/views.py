@@ -10,7 +10,7 @@ import enum
 import msgspec
 
 from .errors import ConfigurationError
-from .messages import Message
+from .messages import Hello, Inquiry, Message
 from .roles import SessionKind, Side
 
 __all__ = ["Happening", "Observation", "View", "describe"]
@@ -66,7 +66,9 @@ class View(msgspec.Struct):
             raise ConfigurationError(field="kind", value=self.kind.value, allowed="a simulation, to record a view")
 
     def record(self, happening: Happening, peer: str, message: Message | None = None, *, reason: str = "") -> None:
-        """Append one observation."""
+        """Append one observation; a token, which is no part of what a protocol shows, is left out."""
+        if isinstance(message, (Hello, Inquiry)) and message.token:
+            message = msgspec.structs.replace(message, token="")
         self.observations.append(Observation(happening, peer, message, reason))
 
 

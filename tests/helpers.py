@@ -34,9 +34,10 @@ from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
 from psephos.protocol.errors import MalformedMessageError
 from psephos.protocol.mechanisms import Mechanism
-from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Message, Report, decode, encode
+from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Hello, Inquiry, Message, Report, decode, encode
 from psephos.protocol.population import draw_reports, tally_batch
 from psephos.protocol.privacy import Budget, Ledger
+from psephos.protocol.roster import digest_of
 from psephos.protocol.states import CONVERSATION, SESSION, State
 from psephos.protocol.views import Happening, Observation
 
@@ -58,6 +59,7 @@ __all__ = [
     "messages_of",
     "outcome_of_those_who_reported",
     "raw",
+    "receive_at_server",
     "replay",
 ]
 
@@ -151,6 +153,22 @@ def error_of(effects: Sequence[Effect]) -> PsephosError | None:
     return None
 
 
+def receive_at_server(server: ServerMachine, sender: str, message: Message) -> list[Effect]:
+    """Hand a server a message as its agent does: what a connection begins with is checked before any row hears of it.
+
+    A refusal is an `Abort` on that connection, and the connection's end.
+    """
+    begins = server.state_of(sender) is State.NEW or _is_over(Side.SERVER, server.state_of(sender))
+    try:
+        if isinstance(message, Inquiry) and begins:
+            return [Send((sender,), server.answer(message))]
+        if isinstance(message, Hello) and begins:
+            server.admit(message)
+    except RemoteProtocolError as error:
+        return [Send((sender,), Abort.because(error)), Drop(sender, error)]
+    return server.receive(sender, message)
+
+
 class CountingNoise:
     """A simulation's noise that remembers what it was asked for.
 
@@ -191,6 +209,7 @@ class Session:
         default_rules: for the other phases.
         budget: each party's.
         kind: of the server; the clients simulate.
+        tokens: each party's, for a roster that has tokens.
     """
 
     def __init__(
@@ -204,11 +223,14 @@ class Session:
         default_rules: PhaseRules | None = None,
         budget: Budget | None = None,
         kind: SessionKind = SessionKind.SIMULATION,
+        tokens: Sequence[str] | None = None,
     ) -> None:
         self.protocol = protocol
         self.inputs = inputs
         self.names = tuple(names) if names is not None else make_names(len(inputs))
-        self.roster = Roster(self.names, inputs.public)
+        self.tokens = None if tokens is None else tuple(tokens)
+        digests = None if tokens is None else [digest_of(token) for token in tokens]
+        self.roster = Roster(self.names, inputs.public, token_digests=digests)
         self.rules = rules
         self.default_rules = default_rules
         self.budget = budget
@@ -221,11 +243,11 @@ class Session:
         """Return the session's noise again, with nothing drawn ahead."""
         return SimulatedNoise(self.seed, session=SESSION_NAME)
 
-    def server(self, view: View | None = None) -> ServerMachine:
-        """Return a new server for the session."""
+    def server(self, view: View | None = None, *, asks_tokens: bool = True) -> ServerMachine:
+        """Return a new server for the session; a view has no tokens, so that its replay cannot ask for them."""
         return ServerMachine(
             self.protocol,
-            roster=self.roster,
+            roster=self.roster if asks_tokens else Roster(self.names, self.inputs.public),
             session=SESSION_NAME,
             kind=self.kind,
             rules=self.rules,
@@ -250,6 +272,7 @@ class Session:
             noise=self.noise,
             ledger=self.ledgers[name],
             server=SERVER,
+            token="" if self.tokens is None else self.tokens[place],
             view=view,
         )
 
@@ -283,6 +306,7 @@ class Wire:
         failures: for each party that failed, the error.
         accepted: for each phase that closed, the number of reports that it closed with.
         crashed: the parties whose machines are gone.
+        refusals: for each party that came back and was refused, why.
     """
 
     def __init__(self, session: Session) -> None:
@@ -300,10 +324,15 @@ class Wire:
         self.failures: dict[str, PsephosError] = {}
         self.accepted: dict[str, int] = {}
         self.crashed: set[str] = set()
+        self.refusals: dict[str, RemoteProtocolError] = {}
         self.result: SessionResult | None = None
         self.failure: PsephosError | None = None
         self._hung_up_by_client: set[str] = set()
         self._hung_up_by_server: set[str] = set()
+        self._greeting: set[str] = set()  # came back, and the server does not know yet who speaks
+        self._first_draw = dict.fromkeys(session.names, 0)  # of each party's present machine, among all draws
+        self._reported: set[str] = set()  # the server has accepted a report of theirs
+        self._may_not_draw: set[str] = set()  # came back after that
 
     # Steps
 
@@ -329,12 +358,35 @@ class Wire:
 
     def feed_server(self, party: str, payload: bytes) -> list[Effect]:
         """Hand the server some bytes from `party`."""
+        if party in self._greeting:
+            return self._greet(party, payload)
         try:
             message = decode(payload, sender=party)
         except RemoteProtocolError as problem:
             error = problem
             return self._step_of_server(party, lambda: self.server.receive_fault(party, error))
-        return self._step_of_server(party, lambda: self.server.receive(party, message))
+        was_asked = self.server.state_of(party) is State.ASKED
+        effects = self._step_of_server(party, lambda: self.server.receive(party, message))
+        if was_asked and isinstance(message, Report) and not any(isinstance(effect, Drop) for effect in effects):
+            self._reported.add(party)
+        return effects
+
+    def _greet(self, party: str, payload: bytes) -> list[Effect]:
+        """Hand the server what a new connection begins with, as its agent does: a refusal moves no row."""
+        try:
+            message = decode(payload, sender=party)
+            if not isinstance(message, Hello) or message.party != party:
+                raise RemoteProtocolError(f"{party} began without its Hello", sender=party)  # noqa: TRY301
+            self.server.admit(message)
+        except RemoteProtocolError as error:
+            self.refusals[party] = error
+            self.up[party].clear()
+            self.down[party].append(encode(Abort.because(error)))
+            self._hung_up_by_server.add(party)
+            return []
+        effects = self._step_of_server(party, lambda: self.server.receive(party, message))
+        self._greeting.discard(party)
+        return effects
 
     def feed_client(self, party: str, payload: bytes) -> list[Effect]:
         """Hand a client some bytes from the server."""
@@ -368,8 +420,24 @@ class Wire:
         """The network loses one connection with all that is on its way; both ends note it."""
         self.up[party].clear()
         self.down[party].clear()
-        self._step_of_server(party, lambda: self.server.receive_loss(party))
+        self._hung_up_by_client.discard(party)
+        self._hung_up_by_server.discard(party)
+        self._tell_of_loss(party)
         self._lose_at_client(party)
+
+    def restart(self, party: str) -> None:
+        """A client's process and its connection are gone; the process begins anew, with a ledger of its own."""
+        self.lose(party)
+        if party in self._reported:
+            self._may_not_draw.add(party)
+        self.crashed.discard(party)
+        self.outcomes.pop(party, None)
+        self.failures.pop(party, None)
+        self._first_draw[party] = len(self.session.noise.draws)
+        self.session.ledgers[party] = Ledger(party, budget=self.session.budget)
+        self.clients[party] = self.session.client(party)
+        self._greeting.add(party)
+        self._act_for_client(party, self.clients[party].start())
 
     def hang_up(self) -> bool:
         """Tell each end that the other one has closed and nothing more is on its way; return whether any was told."""
@@ -377,7 +445,7 @@ class Wire:
         for party in list(self._hung_up_by_client):
             if not self.up[party]:
                 self._hung_up_by_client.discard(party)
-                self._step_of_server(party, lambda party=party: self.server.receive_loss(party))
+                self._tell_of_loss(party)
                 told = True
         for party in list(self._hung_up_by_server):
             if not self.down[party]:
@@ -421,9 +489,10 @@ class Wire:
 
     def _check_charges(self) -> None:
         """A party is charged for exactly what was drawn, and each report is drawn once."""
-        draws = self.session.noise.draws
-        assert len(set(draws)) == len(draws), "a report was drawn twice"
         for place, name in enumerate(self.session.names):
+            draws = [draw for draw in self.session.noise.draws[self._first_draw[name] :] if draw[1] == place]
+            assert len(set(draws)) == len(draws), f"{name} drew a report twice"
+            assert not (draws and name in self._may_not_draw), f"{name} had reported, and drew again"
             charged = [(entry.phase, entry.unit, entry.proven) for entry in self.session.ledgers[name].entries]
             due = [
                 (phase.name, loss.unit, loss.proven)
@@ -442,7 +511,8 @@ class Wire:
         after = self.states()
         assert not (effects and not SESSION[state_before] and _has_ending(effects)), "a session ends once"
         for name, state in before.items():
-            assert not _is_over(Side.SERVER, state) or after[name] is state, f"{name}'s row left its terminal state"
+            comes_back = name == sender and name in self._greeting
+            assert comes_back or not _is_over(Side.SERVER, state) or after[name] is state, f"{name}'s row left its end"
         if not any(isinstance(effect, (Opened, Closed, Fail)) for effect in effects):
             changed = {name for name in before if before[name] is not after[name]}
             assert changed <= {sender}, f"a step of {sender} moved the rows of {changed}"
@@ -505,6 +575,12 @@ class Wire:
                 case SetDeadline() | Drop() | Opened() | Closed():
                     raise AssertionError(f"a client never asks for {effect}")
 
+    def _tell_of_loss(self, party: str) -> None:
+        if party in self._greeting:
+            self._greeting.discard(party)  # the server never knew who it was, or has refused it
+        else:
+            self._step_of_server(party, lambda: self.server.receive_loss(party))
+
     def _lose_at_client(self, party: str) -> None:
         if party not in self.crashed:
             self._act_for_client(party, self.clients[party].receive_loss(SERVER))
@@ -552,7 +628,7 @@ def outcome_of_those_who_reported(
 def replay(session: Session, observations: Sequence[Observation]) -> tuple[View, list[Effect]]:
     """Feed what a server saw into a new server; return that one's view and effects."""
     view = session.server_view()
-    machine = session.server(view)
+    machine = session.server(view, asks_tokens=False)
     effects = machine.start()
     for observation in observations:
         match observation.happening:

@@ -12,7 +12,7 @@ from psephos.agents.noise import Sampler
 from psephos.protocol import SessionKind
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.errors import ConfigurationError
-from psephos.protocol.mechanisms import DiscreteLaplace, GeneralizedRandomizedResponse, Mechanism
+from psephos.protocol.mechanisms import DiscreteLaplace, FiniteChannel, GeneralizedRandomizedResponse, Mechanism
 from psephos.protocol.privacy import NoRelease
 
 
@@ -60,7 +60,7 @@ def test_a_mechanism_without_an_exact_sampler_is_refused_and_the_known_ones_are_
     with pytest.raises(ConfigurationError) as caught:
         randomize(SecureNoise(), Silence(4), [1])
     assert (caught.value.field, caught.value.value) == ("mechanism", "Silence")
-    assert "GeneralizedRandomizedResponse, DiscreteLaplace" in caught.value.allowed
+    assert "GeneralizedRandomizedResponse, DiscreteLaplace, FiniteChannel" in caught.value.allowed
 
 
 def test_a_third_party_brings_its_own_sampler_and_it_is_made_once_for_equal_mechanisms() -> None:
@@ -101,9 +101,31 @@ def test_a_laplace_report_is_clamped_like_a_simulated_one() -> None:
     assert set(randomize(SecureNoise(), mechanism, [0] * 20 + [2] * 20)) <= {-1, 0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("mechanism", [GeneralizedRandomizedResponse(1.0, 4), DiscreteLaplace(3.0, 0, 3)])
+EVEN = FiniteChannel(1.0, ((2**51,) * 4,) * 4)
+
+
+@pytest.mark.parametrize("mechanism", [GeneralizedRandomizedResponse(1.0, 4), DiscreteLaplace(3.0, 0, 3), EVEN])
 def test_the_address_is_not_used(mechanism: Mechanism) -> None:
     """Two parties, or one party twice: 60 draws agree with probability below 1e-15."""
     noise = SecureNoise()
     first = noise.randomize(mechanism, [0] * 60, protocol="p", phase="f", place=1)
     assert first != noise.randomize(mechanism, [0] * 60, protocol="p", phase="f", place=1)
+
+
+def test_a_table_is_drawn_from_as_many_bits_as_its_masses_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One draw of 53 bits for each report, and each is the place in the value's row."""
+    asked: list[int] = []
+    places = iter([0, 2**51 - 1, 2**51, 2**53 - 1])
+
+    def bits(number: int) -> int:
+        asked.append(number)
+        return next(places)
+
+    monkeypatch.setattr("secrets.randbits", bits)
+    assert randomize(SecureNoise(), EVEN, [0, 3, 1, 2]) == [0, 0, 1, 3]
+    assert asked == [53] * 4
+
+
+def test_a_report_that_never_comes_is_never_drawn() -> None:
+    silent = FiniteChannel(1.0, ((0, 2**53, 0), (0, 2**53, 0)))
+    assert set(randomize(SecureNoise(), silent, [0, 1] * 50)) == {1}

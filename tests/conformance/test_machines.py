@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol import PhaseRules, RemoteProtocolError
 from psephos.protocol.effects import Drop, Fail, Finish, Send
-from psephos.protocol.messages import Abort, Message, Release, Report, Request, Welcome, decode, encode
+from psephos.protocol.messages import Abort, Inquiry, Message, Release, Report, Request, Terms, Welcome, decode, encode
 from psephos.protocol.states import SESSION
 from strategies import CHECKED, choosers, sessions
 
@@ -28,8 +28,10 @@ def messages() -> st.SearchStrategy[Message]:
     """Return messages of every type, sensible and not."""
     phases = st.integers(-1, 4)
     return st.one_of(
-        st.builds(hello, st.sampled_from(["p0", "p1", "p2", "p99"]), version=st.sampled_from([1, 1, 1, 2])),
+        st.builds(hello, st.sampled_from(["p0", "p1", "p2", "p99"]), version=st.sampled_from([1, 2, 2, 2])),
         st.builds(Welcome, st.sampled_from([1, 2]), _payloads()),
+        st.builds(Inquiry, st.sampled_from([1, 2]), st.sampled_from(["p0", "p99"]), st.text(max_size=5)),
+        st.builds(Terms, st.sampled_from([1, 2]), *[st.text(max_size=5)] * 3, _payloads(), st.integers(-1, 9)),
         st.builds(Request, phases, _payloads()),
         st.builds(Report, phases, _payloads()),
         st.builds(Release, _payloads()),

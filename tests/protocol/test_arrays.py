@@ -1,10 +1,14 @@
-"""Exact integer sums: right, or refused where they do not fit; never wrapped."""
+"""Exact integer sums: right, or refused where they do not fit; never wrapped. Linear systems by plain elimination."""
+
+import decimal
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol.arrays import exact_column_sums
+from psephos.protocol.arrays import exact_column_sums, solve_positive_definite
 from strategies import CHECKED
 
 
@@ -60,3 +64,35 @@ def test_a_sum_is_refused_exactly_if_it_does_not_fit(values: list[int]) -> None:
         assert not -(2**63) <= sum(values) < 2**63
     else:
         assert sums.tolist() == [sum(values)]
+
+
+@CHECKED
+@given(st.integers(1, 6), st.integers(1, 3), st.data())
+def test_a_system_of_fractions_is_solved_exactly(size: int, columns: int, data: st.DataObject) -> None:
+    """A = B·Bᵀ + 1 is positive definite; A·x is the right-hand side without any rounding."""
+    entries = data.draw(st.lists(st.integers(-9, 9), min_size=size * size, max_size=size * size))
+    factor = np.array([Fraction(entry) for entry in entries], dtype=np.object_).reshape(size, size)
+    matrix = factor @ factor.T + np.array([[Fraction(i == j) for j in range(size)] for i in range(size)])
+    numbers = data.draw(st.lists(st.integers(-99, 99), min_size=size * columns, max_size=size * columns))
+    right = np.array([Fraction(number) for number in numbers], dtype=np.object_).reshape(size, columns)
+    before = matrix.copy(), right.copy()
+    solution = solve_positive_definite(matrix, right)
+    assert (matrix @ solution == right).all()
+    assert (matrix == before[0]).all()
+    assert (right == before[1]).all()
+
+
+def test_a_system_of_floats_is_solved_as_a_library_does() -> None:
+    generator = np.random.default_rng(3)
+    factor, right = generator.normal(size=(8, 8)), generator.normal(size=(8, 2))
+    matrix = factor @ factor.T + np.eye(8)
+    np.testing.assert_allclose(solve_positive_definite(matrix, right), np.linalg.solve(matrix, right), rtol=1e-10)
+
+
+def test_a_system_of_decimals_keeps_their_digits() -> None:
+    """Hilbert's matrix of order eight loses ten digits, of forty."""
+    with decimal.localcontext(prec=40):
+        matrix = np.array([[1 / Decimal(i + j + 1) for j in range(8)] for i in range(8)], dtype=np.object_)
+        ones = np.array([[Decimal(1)]] * 8, dtype=np.object_)
+        solution = solve_positive_definite(matrix, matrix @ ones)
+    assert max(abs(number - 1) for number in solution[:, 0].tolist()) < Decimal("1e-27")

@@ -31,10 +31,12 @@ from psephos.protocol.mechanisms import Mechanism
 from psephos.protocol.messages import (
     PROTOCOL_VERSION,
     Abort,
+    Inquiry,
     Message,
     Release,
     Report,
     Request,
+    Terms,
     Welcome,
     decode,
     encode,
@@ -44,6 +46,7 @@ from psephos.protocol.states import CONVERSATION, Move, State
 from psephos.protocol.views import Happening
 
 VOTE = make_vote()
+OWN = "secret of p0"
 ROW = (1, 0, 1, 1)  # group 1, no to ada, yes to bob, weight 1 of the public set
 TABLE = CONVERSATION[Side.CLIENT]
 
@@ -74,6 +77,7 @@ def make_client(
     view: View | None = None,
     party: str = "p0",
     row: Sequence[int] = ROW,
+    token: str = "",
 ) -> ClientMachine:
     return ClientMachine(
         protocol,
@@ -84,6 +88,7 @@ def make_client(
         noise=SimulatedNoise(1, session=SESSION_NAME) if noise is None else noise,
         ledger=Ledger(party) if ledger is None else ledger,
         server=SERVER,
+        token=token,
         view=view,
     )
 
@@ -138,6 +143,18 @@ def test_a_new_machine_says_hello_once() -> None:
     assert (caught.value.role, caught.value.state) == ("client", "greeted")
 
 
+def test_a_hello_shows_the_token_and_no_view_does() -> None:
+    view = View("p0", Side.CLIENT, SESSION_NAME, SessionKind.SIMULATION, ROW)
+    client = make_client(token=OWN, view=view)
+    assert client.start() == [Send((SERVER,), hello("p0", token=OWN))]
+    client.receive(SERVER, hello("p0", token=OWN))  # a server that sends it back has it, and the view has not
+    assert [(entry.happening, entry.message) for entry in view.observations[:2]] == [
+        (Happening.SENT, hello("p0")),
+        (Happening.RECEIVED, hello("p0")),
+    ]
+    assert "secret" not in repr(view)
+
+
 def test_a_name_that_cannot_name_a_party_is_refused() -> None:
     with pytest.raises(ConfigurationError):
         make_client(party=" p0")
@@ -158,6 +175,8 @@ MESSAGES: dict[str, Callable[[], Message]] = {
     "Report": lambda: Report(0, raw([1])),
     "Release": release,
     "Abort": lambda: Abort("enough"),
+    "Inquiry": lambda: Inquiry(PROTOCOL_VERSION, "p0"),
+    "Terms": lambda: Terms(PROTOCOL_VERSION, SESSION_NAME, "dpwevote", "simulation", VOTE.encoded_parameters, 0),
 }
 MOVES = {
     "Hello": None,
@@ -166,6 +185,8 @@ MOVES = {
     "Report": None,
     "Release": Move.RELEASE,
     "Abort": Move.BREAK,
+    "Inquiry": None,
+    "Terms": None,
 }
 REACHABLE = [State.NEW, State.GREETED, State.JOINED, State.REPORTED, State.FINISHED, State.ENDED]
 
@@ -237,9 +258,9 @@ def test_bytes_that_are_no_message_end_every_conversation_that_is_not_over(state
 
 def test_a_server_of_another_version_is_refused() -> None:
     client = client_in(State.GREETED)
-    error = failure_of(client.receive(SERVER, welcome(version=2)))
+    error = failure_of(client.receive(SERVER, welcome(version=3)))
     assert isinstance(error, RemoteProtocolError)
-    assert (str(error), error.sender) == ("server speaks version 2, this side 1", SERVER)
+    assert (str(error), error.sender) == ("server speaks version 3, this side 2", SERVER)
 
 
 @pytest.mark.parametrize(

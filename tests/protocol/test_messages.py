@@ -12,10 +12,12 @@ from psephos.protocol.messages import (
     PROTOCOL_VERSION,
     Abort,
     Hello,
+    Inquiry,
     Message,
     Release,
     Report,
     Request,
+    Terms,
     Welcome,
     decode,
     encode,
@@ -23,24 +25,32 @@ from psephos.protocol.messages import (
 from psephos.protocol.roles import MAX_PARTY_NAME_LENGTH
 from strategies import CHECKED
 
+OWN = "t\u00e9"
+LONG = "secret-x"
 MESSAGES: list[Message] = [
-    Hello(version=1, session="s", protocol="dpwevote", kind="simulation", party="p0"),
-    Welcome(version=1, parameters=raw({"epsilon": 1.0})),
+    Hello(version=2, session="s", protocol="dpwevote", kind="simulation", party="p0"),
+    Hello(version=2, session="s", protocol="dpwevote", kind="simulation", party="p0", token=OWN),
+    Welcome(version=2, parameters=raw({"epsilon": 1.0})),
     Request(phase=1, payload=raw(None)),
     Report(phase=0, payload=raw([1, 2])),
     Release(payload=raw({"passed": True})),
     Abort(reason="enough"),
     Abort(reason="few", phase="weights", received=1, required=2, missing=("p0", "p2"), num_missing=2),
+    Inquiry(version=2, party="p0", token=OWN),
+    Terms(version=2, session="s", protocol="dpwevote", kind="simulation", parameters=raw({"epsilon": 1.0}), place=3),
 ]
-TYPES: list[type[Message]] = [Hello, Welcome, Request, Report, Release, Abort]
+TYPES: list[type[Message]] = [Hello, Welcome, Request, Report, Release, Abort, Inquiry, Terms]
 WIRE = [
-    "9601 01a173a86470776576 6f7465aa73696d756c6174696f6ea27030",
-    "930201 81a7657073696c6f6ecb3ff0000000000000",
+    "970102a173a86470776576 6f7465aa73696d756c6174696f6ea27030a0",
+    "970102a173a86470776576 6f7465aa73696d756c6174696f6ea27030a374c3a9",
+    "930202 81a7657073696c6f6ecb3ff0000000000000",
     "930301c0",
     "930400920102",
     "920581a6706173736564c3",
     "9706a6656e6f756768a00000 9000",
     "9706a3666577a7776569676874730102 92a27030a2703202",
+    "940702a27030 a374c3a9",
+    "970802a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003",
 ]
 
 
@@ -50,8 +60,8 @@ def test_a_message_survives_the_wire(message: Message) -> None:
 
 
 @pytest.mark.parametrize(("message", "wire"), list(zip(MESSAGES, WIRE, strict=True)))
-def test_the_bytes_of_version_1_never_change(message: Message, wire: str) -> None:
-    assert PROTOCOL_VERSION == 1
+def test_the_bytes_of_version_2_never_change(message: Message, wire: str) -> None:
+    assert PROTOCOL_VERSION == 2
     assert encode(message).hex() == wire.replace(" ", "")
 
 
@@ -90,7 +100,7 @@ def test_a_field_too_many_is_malformed(message: Message) -> None:
         decode(msgspec.msgpack.encode([*fields, 0]))
 
 
-@pytest.mark.parametrize("tag", [0, 7, -1, "1", None])
+@pytest.mark.parametrize("tag", [0, 9, -1, "1", None])
 def test_an_unknown_tag_is_malformed(tag: object) -> None:
     with pytest.raises(MalformedMessageError):
         decode(msgspec.msgpack.encode([tag, 1, None]))
@@ -99,6 +109,36 @@ def test_an_unknown_tag_is_malformed(tag: object) -> None:
 def test_text_that_is_not_utf8_is_malformed() -> None:
     with pytest.raises(MalformedMessageError):
         decode(encode(hello("p0")).replace(b"\xa2p0", b"\xa2p\xff"))
+
+
+def test_half_a_surrogate_pair_in_a_token_is_malformed_and_not_shown() -> None:
+    for message in (hello("p0", token=LONG), Inquiry(PROTOCOL_VERSION, "p0", LONG)):
+        with pytest.raises(MalformedMessageError) as caught:
+            decode(encode(message).replace(b"t-x", b"\xed\xa0\x80"))
+        assert "secre" not in str(caught.value)
+
+
+@pytest.mark.parametrize("length", [1000, 1001])
+def test_a_token_has_at_most_a_thousand_characters(length: int) -> None:
+    for message in (hello("p0", token="x" * length), Inquiry(PROTOCOL_VERSION, "p0", "x" * length)):
+        if length <= 1000:
+            assert decode(encode(message)) == message
+        else:
+            with pytest.raises(MalformedMessageError) as caught:
+                decode(encode(message))
+            assert "xx" not in str(caught.value)
+
+
+def test_a_hello_and_an_inquiry_may_leave_the_token_out() -> None:
+    """It is the last field, and has a default."""
+    for message in (hello("p0"), Inquiry(PROTOCOL_VERSION, "p0")):
+        fields: list[object] = msgspec.msgpack.decode(encode(message), type=list[object])
+        assert decode(msgspec.msgpack.encode(fields[:-1])) == message
+
+
+def test_a_place_below_zero_is_malformed() -> None:
+    with pytest.raises(MalformedMessageError):
+        decode(encode(Terms(PROTOCOL_VERSION, "s", "dpwevote", "simulation", raw({}), -1)))
 
 
 def test_a_peer_without_a_name_is_called_a_peer() -> None:

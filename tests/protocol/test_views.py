@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from helpers import Session, drop_of, hello, make_inputs, make_vote, raw, replay
 from psephos.protocol import ConfigurationError, MalformedMessageError, PhaseRules, SessionKind, Side, View
-from psephos.protocol.messages import Abort, Message, Release, Report, Request, Welcome
+from psephos.protocol.messages import Abort, Inquiry, Message, Release, Report, Request, Terms, Welcome
 from psephos.protocol.views import Happening, Observation, describe
 
 
@@ -27,6 +27,15 @@ def test_observations_stay_in_order() -> None:
     assert view.private_row == ()
 
 
+@pytest.mark.parametrize("happening", [Happening.SENT, Happening.RECEIVED])
+def test_a_view_leaves_tokens_out_whatever_carries_them(happening: Happening) -> None:
+    own = "secret"
+    view = View("server", Side.SERVER, "s", SessionKind.SIMULATION)
+    view.record(happening, "p0", hello("p0", token=own))
+    view.record(happening, "p0", Inquiry(2, "p0", own))
+    assert [observation.message for observation in view.observations] == [hello("p0"), Inquiry(2, "p0")]
+
+
 def test_views_share_nothing() -> None:
     first, second = (View(party, Side.CLIENT, "s", SessionKind.SIMULATION) for party in ("p0", "p1"))
     first.record(Happening.LOST, "server")
@@ -39,7 +48,7 @@ def test_views_share_nothing() -> None:
         (Request(1, raw({"quota": 2.5})), {"type": "Request", "phase": 1, "payload": {"quota": 2.5}}),
         (Report(0, raw([1, 2])), {"type": "Report", "phase": 0, "payload": [1, 2]}),
         (Release(raw(None)), {"type": "Release", "payload": None}),
-        (Welcome(1, raw({})), {"type": "Welcome", "version": 1, "parameters": {}}),
+        (Welcome(2, raw({})), {"type": "Welcome", "version": 2, "parameters": {}}),
         (
             Abort("few", phase="weights", received=1, required=2, missing=("p1",), num_missing=1),
             {
@@ -56,11 +65,25 @@ def test_views_share_nothing() -> None:
             hello("p0"),
             {
                 "type": "Hello",
-                "version": 1,
+                "version": 2,
                 "session": "spring-ballot",
                 "protocol": "dpwevote",
                 "kind": "simulation",
                 "party": "p0",
+                "token": "",
+            },
+        ),
+        (Inquiry(2, "p0", "t"), {"type": "Inquiry", "version": 2, "party": "p0", "token": "t"}),
+        (
+            Terms(2, "s", "dpwevote", "simulation", raw({"epsilon": 1.0}), 3),
+            {
+                "type": "Terms",
+                "version": 2,
+                "session": "s",
+                "protocol": "dpwevote",
+                "kind": "simulation",
+                "parameters": {"epsilon": 1.0},
+                "place": 3,
             },
         ),
     ],

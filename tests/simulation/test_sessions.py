@@ -7,12 +7,14 @@ What counts as failure:
 - a result that differs from the array result over exactly those who reported in time;
 - a machine that raises, whatever a peer or the network does;
 - a hang: a party that has neither finished nor failed though all deadlines have expired;
-- a privacy loss charged without a draw, a draw without a charge, a report drawn twice;
+- a privacy loss charged without a draw, a draw without a charge, a report drawn twice by one process, or drawn by a
+  process that came back after its party had reported;
 - an outcome that a client hears and the server did not release.
 
 What does not count: a party whose row ends because the network repeated, swapped or damaged what it sent, since a
 transport promises not to; a session that ends without its quorum, as long as both sides name who was missing. A
-client whose process crashes is gone for good; recovery is a matter of journals, not of machines.
+process that is restarted knows nothing of what it drew before, and has a ledger of its own: as long as the server has
+accepted no report of its party it draws, else it is refused and draws nothing.
 
 The rows of a session weigh their reports by place (weights 1, 2, 4, 8, …, at an ε at which lies are rare), so that a
 report counted twice, or one party's for another's, shows in the tallies. There is no nondeterminism left: an
@@ -48,6 +50,7 @@ Kind = Literal[
     "crash before handling",
     "crash after handling",
     "lose",
+    "restart",
     "expire",
     "expire early",
 ]
@@ -61,7 +64,8 @@ class Operation:
     Args:
         kind: what. A drop loses, a repeat copies the first payload of the party's queue to its end, a swap delays it
             behind the second, damage flips a bit; a crash before handling throws the next payload for the party away,
-            one after handling lets the party answer it; "expire" is the oldest deadline, "expire early" any other.
+            one after handling lets the party answer it; a restart is a new process over a new connection; "expire" is
+            the oldest deadline, "expire early" any other.
         place: whose party's place, or which bit.
     """
 
@@ -125,6 +129,8 @@ class Run:
                 wire.crash(party)
             case "lose":
                 wire.lose(party)
+            case "restart":
+                wire.restart(party)
             case "expire":
                 if direction == "early":
                     phases = ["join", *(phase.name for phase in self.session.protocol.phases)]
@@ -258,6 +264,24 @@ NAMED: dict[str, tuple[float, list[Operation], tuple[int, ...] | None]] = {
         3,
         [*JOINED, Operation("lose", 0), Operation("lose", 1)],
         None,
+    ),
+    "a party comes back while others join": (
+        1.0,
+        [*deliver_all("up", 0, 1), Operation("restart", 0), *deliver_all("up", 2, 3)],
+        (4, 4),
+    ),
+    "a party comes back before it has reported": (1, [*ASKED, Operation("restart", 2)], (4, 4)),
+    "a party comes back whose report was on its way": (
+        1,
+        [*ASKED, Operation("drop up", 2), Operation("restart", 2)],
+        (4, 4),
+    ),
+    "a party comes back that has reported": (3, [*ASKED, *deliver_all("up", 2), Operation("restart", 2)], (4, 3)),
+    "a party comes back twice": (1, [*ASKED, Operation("restart", 2), Operation("restart", 2)], (4, 4)),
+    "a party comes back when the first phase has closed": (
+        2,
+        [*ASKED, Operation("lose", 2), *deliver_all("up", 0, 1, 3), Operation("restart", 2)],
+        (3, 3),
     ),
     "everybody crashes": (1, [*JOINED, *(Operation("crash before handling", place) for place in range(4))], None),
     "all connections are lost while joining": (1, [Operation("lose", place) for place in range(4)], None),

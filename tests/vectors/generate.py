@@ -1,4 +1,4 @@
-"""Writes the test vectors of `v1/`: whole sessions, message by message, good ones and ones that must fail.
+"""Writes the test vectors of `v2/`: whole sessions, message by message, good ones and ones that must fail.
 
 Everything in them follows from this file, so a second run writes the same bytes. `README.md` has the schema. Run it
 with `python -m vectors.generate` in `tests/`, after a change of the wire that is meant, and then as a new version.
@@ -15,16 +15,30 @@ import msgspec
 if __name__ == "__main__":
     sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-from helpers import SERVER, SESSION_NAME, Session, error_of, hello, make_names, messages_of, raw
-from psephos.protocol import PhaseRules
+from helpers import (
+    SERVER,
+    SESSION_NAME,
+    Session,
+    error_of,
+    hello,
+    make_names,
+    messages_of,
+    raw,
+    receive_at_server,
+)
+from psephos.protocol import JOIN, PhaseRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect, Finish
-from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Message, Report, Welcome, encode
+from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Message, Report, Welcome, encode
+from psephos.protocol.privacy import Ledger
 from psephos.protocol.views import describe
 
 __all__ = ["FOLDER", "VECTORS", "render"]
 
 FOLDER: Final = pathlib.Path(__file__).parent / f"v{PROTOCOL_VERSION}"
+
+TOKENS: Final = ("the first token", "the second token", "Ψ, the third token")
+"""Made up, as everything here; real ones are drawn at random."""
 
 Plain = dict[str, Any]
 
@@ -62,9 +76,24 @@ class Recorder:
         found = next(entry for entry in self._waiting if sender in {None, entry[1]} and recipient in {None, entry[2]})
         self._waiting.remove(found)
         number, source, target, message = found
-        machine = self.server if target == SERVER else self.clients[target]
         operation: Plain = {"operation": "receive", "at": target, "from": source, "message": number}
-        self._note(operation, target, machine.receive(source, message))
+        if target == SERVER:
+            effects = receive_at_server(self.server, source, message)
+        else:
+            effects = self.clients[target].receive(source, message)
+        self._note(operation, target, effects)
+
+    def inquire(self, party: str, token: str = "") -> None:
+        """Let a party ask for the terms before its machine starts; who asked reads them."""
+        self.forge(party, SERVER, Inquiry(PROTOCOL_VERSION, party, token))
+        self.deliver(party)
+        self._waiting = [entry for entry in self._waiting if entry[2] != party]
+
+    def restart(self, party: str) -> None:
+        """Let a party's process begin anew, with a ledger of its own."""
+        self.session.ledgers[party] = Ledger(party)
+        self.clients[party] = self.session.client(party)
+        self._note({"operation": "restart", "at": party}, party, self.clients[party].start())
 
     def deliver_last(self) -> None:
         """Deliver what was sent last, before everything else."""
@@ -103,6 +132,8 @@ class Recorder:
             "rules": msgspec.to_builtins(rules),
             "parameters": msgspec.to_builtins(session.protocol.parameters),
             "roster": list(session.names),
+            "tokens": None if session.tokens is None else list(session.tokens),
+            "token_digests": None if session.tokens is None else list(session.roster.token_digests or ()),
             "private_rows": private,
             "public_rows": public,
             "messages": self.messages,
@@ -146,12 +177,14 @@ class Recorder:
         return number
 
 
-def _session(*, quorum: float = 1.0, num_parties: int = 4, **given: Any) -> Session:
+def _session(
+    *, quorum: float = 1.0, num_parties: int = 4, tokens: Sequence[str] | None = None, **given: Any
+) -> Session:
     weights = [1.0, 2.0, 3.0, 2.0, 1.0][:num_parties]
     vote = DPWeVote(Parameters(candidates=("ada", "bob"), epsilon=2.0, **given))
     opinions = {"ada": [1, 0, 1, 1, 0][:num_parties], "bob": [0, 0, 1, 0, 1][:num_parties]}
     inputs = vote.encode({"weight": weights, **opinions})
-    return Session(vote, inputs, seed=2018, default_rules=PhaseRules(quorum=quorum))
+    return Session(vote, inputs, seed=2018, default_rules=PhaseRules(quorum=quorum), tokens=tokens)
 
 
 def _good(about: str, **given: Any) -> Recorder:
@@ -178,6 +211,77 @@ def _wrong_hello(about: str, **changes: Any) -> Recorder:
     recorder = Recorder(_session(num_parties=3, quorum=2), about)
     recorder.start("p0", "p1")
     recorder.forge("p2", SERVER, hello("p2", **changes))
+    recorder.deliver_all()
+    recorder.expire(JOIN)
+    recorder.deliver_all()
+    return recorder
+
+
+def _inquiry() -> Recorder:
+    recorder = Recorder(_session(num_parties=3), "Each party asks for the terms, and then takes part.")
+    for name in make_names(3):
+        recorder.inquire(name)
+    recorder.start(*make_names(3))
+    recorder.deliver_all()
+    return recorder
+
+
+def _tokens() -> Recorder:
+    session = _session(num_parties=3, tokens=TOKENS)
+    recorder = Recorder(session, "Every party shows its own token, p0 in an inquiry as well.")
+    recorder.inquire("p0", TOKENS[0])
+    recorder.start(*make_names(3))
+    recorder.deliver_all()
+    return recorder
+
+
+def _wrong_token(about: str, **changes: str) -> Recorder:
+    recorder = Recorder(_session(num_parties=3, quorum=2, tokens=TOKENS), about)
+    recorder.start("p0", "p1")
+    recorder.forge("p2", SERVER, hello("p2", **changes))
+    recorder.deliver_all()
+    recorder.expire(JOIN)
+    recorder.deliver_all()
+    return recorder
+
+
+def _inquiry_of_a_stranger() -> Recorder:
+    about = "An inquiry with another party's token is refused; then the party comes with its own."
+    recorder = Recorder(_session(num_parties=3, tokens=TOKENS), about)
+    recorder.inquire("p2", TOKENS[1])
+    recorder.start(*make_names(3))
+    recorder.deliver_all()
+    return recorder
+
+
+def _comes_back() -> Recorder:
+    about = "p1 is lost while others join, p2 in the first phase with its report on its way; both come back."
+    recorder = Recorder(_session(quorum=3), about)
+    recorder.start("p0", "p1")
+    for _ in range(4):  # hellos and welcomes
+        recorder.deliver()
+    recorder.lose("p1")
+    recorder.restart("p1")
+    recorder.start("p2", "p3")
+    for _ in range(10):  # hellos, welcomes and requests
+        recorder.deliver()
+    recorder.lose("p2")
+    recorder.restart("p2")
+    recorder.deliver("p2")
+    recorder.deliver_all()
+    return recorder
+
+
+def _comes_back_after_its_report() -> Recorder:
+    about = "p2 has reported, is lost, and comes back: it is refused, and its first report stands."
+    recorder = Recorder(_session(quorum=3), about)
+    recorder.start(*make_names(4))
+    for _ in range(12):  # hellos, welcomes and requests
+        recorder.deliver()
+    recorder.deliver("p2")
+    recorder.lose("p2")
+    recorder.restart("p2")
+    recorder.deliver("p2")
     recorder.deliver_all()
     return recorder
 
@@ -249,6 +353,9 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
         "Weights are collected again for each candidate.", weight_collection="per_candidate", num_parties=3
     ),
     "good_three_of_four": _three_of_four,
+    "good_inquiry": _inquiry,
+    "good_tokens": _tokens,
+    "good_comes_back": _comes_back,
     "bad_version": lambda: _wrong_hello("A Hello of another version.", version=PROTOCOL_VERSION + 1),
     "bad_kind": lambda: _wrong_hello("A Hello of the other kind of session.", kind="deployment"),
     "bad_conflicting_report": _conflicting_report,
@@ -257,6 +364,10 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     "bad_changed_parameters": _changed_parameters,
     "bad_abort_by_client": _aborted_by_client,
     "bad_not_on_the_roster": lambda: _wrong_hello("A Hello of somebody who is not on the roster.", party="mallory"),
+    "bad_token": lambda: _wrong_token("A Hello with another party's token.", token=TOKENS[1]),
+    "bad_no_token": lambda: _wrong_token("A Hello without a token, where the roster has one."),
+    "bad_inquiry": _inquiry_of_a_stranger,
+    "bad_comes_back_after_its_report": _comes_back_after_its_report,
 }
 
 

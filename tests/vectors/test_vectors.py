@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from helpers import SERVER, Session, error_of, messages_of
-from psephos.protocol import ClientMachine, Inputs, PhaseRules, ServerMachine, run_population
+from helpers import SERVER, Session, error_of, messages_of, receive_at_server
+from psephos.protocol import ClientMachine, Inputs, PhaseRules, ServerMachine, digest_of, run_population
 from psephos.protocol.effects import Effect, Finish
 from psephos.protocol.messages import PROTOCOL_VERSION, decode, encode
+from psephos.protocol.privacy import Ledger
 from psephos.protocol.views import describe
 from psephos.scenarios.plugins import find_protocol
 from vectors.generate import FOLDER, VECTORS, render
@@ -37,6 +38,7 @@ def session_of(vector: Plain) -> Session:
         seed=vector["seed"],
         names=vector["roster"],
         default_rules=msgspec.convert(vector["rules"], PhaseRules),
+        tokens=vector["tokens"],
     )
 
 
@@ -62,6 +64,15 @@ def test_the_messages_of_a_vector_decode_to_what_it_says(path: pathlib.Path) -> 
 
 
 @every_vector
+def test_the_digests_of_a_vector_are_those_of_its_tokens(path: pathlib.Path) -> None:
+    vector = load(path)
+    if vector["tokens"] is None:
+        assert vector["token_digests"] is None
+    else:
+        assert vector["token_digests"] == [digest_of(token) for token in vector["tokens"]]
+
+
+@every_vector
 def test_a_vector_is_what_the_machines_do(path: pathlib.Path) -> None:
     vector = load(path)
     session = session_of(vector)
@@ -70,6 +81,9 @@ def test_a_vector_is_what_the_machines_do(path: pathlib.Path) -> None:
     finished: list[object] = []
     sent: list[int] = []
     for operation in vector["operations"]:
+        if operation["operation"] == "restart":
+            session.ledgers[operation["at"]] = Ledger(operation["at"])
+            clients[operation["at"]] = session.client(operation["at"])
         machine = server if operation["at"] == SERVER else clients[operation["at"]]
         effects = _perform(machine, operation, vector["messages"])
         error = error_of(effects)
@@ -114,12 +128,14 @@ def test_the_outcome_of_a_session_of_all_is_that_of_the_arrays(path: pathlib.Pat
 def _perform(machine: ServerMachine | ClientMachine, operation: Plain, messages: Sequence[Plain]) -> list[Effect]:
     kind: str = operation["operation"]
     match kind:
-        case "start":
+        case "start" | "restart":
             return machine.start()
         case "receive":
             number: int = operation["message"]
-            written: str = messages[number]["bytes"]
-            return machine.receive(operation["from"], decode(bytes.fromhex(written)))
+            message = decode(bytes.fromhex(messages[number]["bytes"]))
+            if isinstance(machine, ServerMachine):
+                return receive_at_server(machine, operation["from"], message)
+            return machine.receive(operation["from"], message)
         case "loss":
             return machine.receive_loss(operation["from"])
         case "timeout":

@@ -1,0 +1,576 @@
+"""How connections begin: with an inquiry, with a token, or again after one was lost."""
+
+# ruff: noqa: ARG001  a clock acts by being asked for
+
+import contextlib
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import msgspec
+import pytest
+import structlog.testing
+import trio
+import trio.testing
+from psephos.agents import CloudServer, Deployment, Mode, Partner, SecureNoise, Simulation, inquire
+from psephos.protocol import (
+    JOIN,
+    MalformedMessageError,
+    PhaseRules,
+    PsephosError,
+    RemoteProtocolError,
+    Roster,
+    SessionAborted,
+    SessionResult,
+    SimulatedNoise,
+    digest_of,
+    run_population,
+)
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.messages import (
+    PROTOCOL_VERSION,
+    Abort,
+    Hello,
+    Inquiry,
+    Message,
+    Release,
+    Report,
+    Request,
+    Terms,
+    Welcome,
+    decode,
+    encode,
+)
+from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
+
+TRANSPORTS = [MemoryTransport, TCPTransport]
+VOTE = DPWeVote(Parameters(candidates=("bridge", "tunnel"), epsilon=2.0))
+NAMES = ("alice", "bob", "carol")
+INPUTS = VOTE.encode({"weight": [1.0, 2.0, 3.0], "bridge": [1, 0, 1], "tunnel": [0, 1, 1]})
+TOKENS = ("secret of alice", "secret of bob", "secret of carol")
+DEADLINE = 500.0
+TWO_OF_THREE = PhaseRules(deadline_seconds=DEADLINE, quorum=2)
+TERMS = Terms(PROTOCOL_VERSION, "council", "dpwevote", "simulation", VOTE.encoded_parameters, 2)
+
+
+@pytest.fixture
+def clock() -> trio.testing.MockClock:
+    """Return a clock that jumps to the next deadline when nothing has happened for a while, on sockets either."""
+    return trio.testing.MockClock(autojump_threshold=0.03)
+
+
+def simulation(*, record_views: bool = False) -> Simulation:
+    return Simulation("council", SimulatedNoise(7, session="council"), record_views=record_views)
+
+
+def make_client(name: str, mode: Mode, *, token: str = "", log: Any = None) -> Partner:
+    place = NAMES.index(name)
+    row: list[int] = INPUTS.private[place].tolist()
+    return Partner(VOTE, party=name, place=place, row=row, mode=mode, token=token, log=log)
+
+
+def hello(party: str, *, kind: str = "simulation", token: str = "") -> bytes:
+    return encode(Hello(PROTOCOL_VERSION, "council", "dpwevote", kind, party, token))
+
+
+def inquiry(party: str, *, token: str = "") -> bytes:
+    return encode(Inquiry(PROTOCOL_VERSION, party, token))
+
+
+def report(phase: int, *values: int) -> bytes:
+    return encode(Report(phase, msgspec.Raw(msgspec.msgpack.encode(values))))
+
+
+class Session:
+    """A server in the background; a test plays or starts the clients."""
+
+    def __init__(self, server: CloudServer, listener: Listener, transport: Transport, nursery: trio.Nursery) -> None:
+        self.server = server
+        self.listener = listener
+        self.transport = transport
+        self.nursery = nursery
+        self.result: SessionResult | None = None
+        self.failure: PsephosError | None = None
+        self.endings: dict[str, object] = {}
+
+    async def connect(self) -> Channel:
+        return await self.transport.connect(self.listener.address)
+
+    async def serve(self) -> None:
+        try:
+            self.result = await self.server.serve(self.listener)
+        except PsephosError as error:
+            self.failure = error
+
+    async def take_part(
+        self, name: str, client: Partner, *, task_status: trio.TaskStatus[trio.CancelScope] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        with trio.CancelScope() as scope:
+            channel = await self.connect()
+            task_status.started(scope)
+            try:
+                self.endings[name] = await client.take_part(channel)
+            except PsephosError as error:
+                self.endings[name] = error
+
+    async def come_to(self, *progress: str | int) -> None:
+        """Wait until the server's open phase, its reports and those outstanding are these."""
+        while self.server.progress != progress:
+            await trio.testing.wait_all_tasks_blocked(0.005)
+
+
+@contextlib.asynccontextmanager
+async def open_session(
+    transport: Transport,
+    *,
+    mode: Mode | None = None,
+    rules: PhaseRules = TWO_OF_THREE,
+    with_tokens: bool = False,
+    log: Any = None,
+) -> AsyncGenerator[Session]:
+    """Start a server, and leave when it and every client have ended."""
+    digests = [digest_of(token) for token in TOKENS] if with_tokens else None
+    roster = Roster(NAMES, INPUTS.public, token_digests=digests)
+    server = CloudServer(VOTE, roster=roster, mode=mode or simulation(), default_rules=rules, log=log)
+    with trio.fail_after(10_000 if isinstance(trio.lowlevel.current_clock(), trio.testing.MockClock) else 60):
+        async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
+            session = Session(server, listener, transport, nursery)
+            nursery.start_soon(session.serve)
+            yield session
+
+
+async def messages_until_the_end(channel: Channel) -> list[Message]:
+    messages: list[Message] = []
+    try:
+        while True:
+            messages += [decode(payload) for payload in await channel.receive()]
+    except (trio.EndOfChannel, trio.BrokenResourceError):
+        return messages
+
+
+async def next_request(channel: Channel) -> Request:
+    while True:
+        for payload in await channel.receive():
+            message = decode(payload)
+            if isinstance(message, Request):
+                return message
+
+
+async def hear_the_release(channel: Channel) -> None:
+    """Receive the release and hang up, since the server waits for that."""
+    (message,) = [decode(payload) for payload in await channel.receive()]
+    assert isinstance(message, Release)
+    await channel.aclose()
+
+
+# Inquiries, from the client's side
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+async def test_whoever_asks_hears_the_terms_and_takes_part_over_the_same_channel(
+    make_transport: Callable[[], Transport],
+) -> None:
+    mode = simulation()
+    async with open_session(make_transport(), mode=mode) as session:
+        for place, name in enumerate(NAMES):
+            channel = await session.connect()
+            assert await inquire(channel, party=name) == msgspec.structs.replace(TERMS, place=place)
+            session.nursery.start_soon(_take_part_over, session, channel, make_client(name, mode), name)
+    assert session.result is not None
+    assert session.result.num_received == (3, 3)
+    assert session.result.outcome == run_population(VOTE, INPUTS, noise=mode.noise).outcome
+    assert session.endings == dict.fromkeys(NAMES, session.result.outcome)
+
+
+async def _take_part_over(session: Session, channel: Channel, client: Partner, name: str) -> None:
+    session.endings[name] = await client.take_part(channel)
+
+
+async def test_the_terms_of_a_deployment_say_so() -> None:
+    mode = Deployment("council", SecureNoise())
+    async with open_session(MemoryTransport(), mode=mode) as session:
+        async with await session.connect() as channel:
+            assert (await inquire(channel, party="carol")).kind == "deployment"
+        session.nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+@pytest.mark.parametrize(
+    ("party", "token", "reason"),
+    [
+        ("mallory", TOKENS[0], "'mallory' is not on the roster"),
+        ("carol", "", "'carol' came with no token"),
+        ("carol", "a guess", "'carol' came with a token that is not its own"),
+        ("carol", TOKENS[0], "'carol' came with a token that is not its own"),
+    ],
+)
+async def test_an_inquiry_that_is_refused_says_why_and_never_the_token(
+    make_transport: Callable[[], Transport], party: str, token: str, reason: str
+) -> None:
+    with structlog.testing.capture_logs() as events:
+        async with open_session(make_transport(), with_tokens=True, log=structlog.get_logger()) as session:
+            async with await session.connect() as channel:
+                with pytest.raises(SessionAborted) as caught:
+                    await inquire(channel, party=party, token=token)
+                assert await messages_until_the_end(channel) == []
+            assert session.server.progress == (JOIN, 0, 3)
+            async with await session.connect() as channel:
+                assert await inquire(channel, party="carol", token=TOKENS[2]) == TERMS
+            session.nursery.cancel_scope.cancel()
+    assert (caught.value.reason, caught.value.by) == (reason, "server")
+    (refused,) = events
+    assert (refused["event"], refused["peer"], refused["reason"]) == ("connection_refused", party, reason)
+    assert not any(secret in repr(events) for secret in (*TOKENS, "a guess"))
+
+
+@contextlib.asynccontextmanager
+async def open_pair(transport: Transport) -> AsyncGenerator[tuple[Channel, Channel]]:
+    """Return both ends of a connection whose server is played by hand."""
+    with trio.fail_after(30):
+        async with await transport.open_listener() as listener:
+            near = await transport.connect(listener.address)
+            far = await listener.accept()
+            async with near, far:
+                yield near, far
+
+
+ANSWERS: dict[str, tuple[bytes, type[PsephosError], str]] = {
+    "terms of another version": (
+        encode(msgspec.structs.replace(TERMS, version=3)),
+        RemoteProtocolError,
+        "server speaks version 3, this side 2",
+    ),
+    "a welcome": (
+        encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters)),
+        RemoteProtocolError,
+        "server answered an inquiry with Welcome",
+    ),
+    "an inquiry": (inquiry("carol"), RemoteProtocolError, "server answered an inquiry with Inquiry"),
+    "garbage": (b"\xc1 garbage", MalformedMessageError, "server sent 9 bytes that are no message"),
+    "nothing": (b"", MalformedMessageError, "server sent 0 bytes that are no message"),
+    "a refusal": (encode(Abort("not today")), SessionAborted, "server ended the session: not today"),
+}
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+@pytest.mark.parametrize("name", list(ANSWERS))
+async def test_an_answer_that_is_no_terms_is_an_error_that_says_what_it_was(
+    make_transport: Callable[[], Transport], name: str
+) -> None:
+    answer, kind, reason = ANSWERS[name]
+    async with open_pair(make_transport()) as (near, far):
+        await far.send([answer])
+        with pytest.raises(kind) as caught:
+            await inquire(near, party="carol", token=TOKENS[2])
+        assert [decode(payload) for payload in await far.receive()] == [Inquiry(PROTOCOL_VERSION, "carol", TOKENS[2])]
+    error = caught.value
+    assert type(error) is kind
+    assert str(error).startswith(reason)
+    if isinstance(error, RemoteProtocolError):
+        assert error.sender == "server"
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+@pytest.mark.parametrize("which", ["the server's end", "this end"])
+async def test_an_inquiry_over_a_connection_that_is_lost_says_so(
+    make_transport: Callable[[], Transport], which: str
+) -> None:
+    async with open_pair(make_transport()) as (near, far):
+        await (far if which == "the server's end" else near).aclose()
+        with pytest.raises(SessionAborted, match="the connection was lost before it named its terms"):
+            await inquire(near, party="carol")
+
+
+async def test_frames_that_are_none_are_the_servers_fault() -> None:
+    with trio.fail_after(30):
+        (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        async with listener:
+            port = listener.socket.getsockname()[1]
+            near = await TCPTransport().connect(f"127.0.0.1:{port}")
+            async with near, await listener.accept() as far:
+                await far.send_all(b"\xff\xff\xff\xff")
+                with pytest.raises(RemoteProtocolError):
+                    await inquire(near, party="carol")
+
+
+async def test_a_cancelled_inquiry_leaves_the_channel_open() -> None:
+    async with open_pair(MemoryTransport()) as (near, far):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_inquire_as_carol, near)
+            await far.receive()
+            nursery.cancel_scope.cancel()
+        await near.send([b"still here"])
+        assert await far.receive() == [b"still here"]
+
+
+async def _inquire_as_carol(channel: Channel) -> None:
+    await inquire(channel, party="carol")
+
+
+# Inquiries, from the server's side
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+async def test_an_inquiry_and_a_hello_may_come_at_once(make_transport: Callable[[], Transport]) -> None:
+    async with open_session(make_transport()) as session:
+        async with await session.connect() as carol:
+            await carol.send([inquiry("carol"), hello("carol")])
+            received: list[Message] = []
+            while len(received) < 2:
+                received += [decode(payload) for payload in await carol.receive()]
+            assert received == [TERMS, Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters)]
+            assert session.server.progress == (JOIN, 1, 2)
+        session.nursery.cancel_scope.cancel()
+
+
+SECOND_MESSAGES: dict[str, tuple[bytes, str]] = {
+    "a second inquiry": (inquiry("carol"), "began with Inquiry instead of Hello"),
+    "a report": (report(0, 1), "began with Report instead of Hello"),
+    "garbage": (b"\xc1", "no message"),
+    "a hello of a stranger": (hello("mallory"), "'mallory' is not on the roster"),
+}
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("name", list(SECOND_MESSAGES))
+async def test_what_follows_an_inquiry_is_a_hello_or_refused(
+    make_transport: Callable[[], Transport],
+    at_once: bool,  # noqa: FBT001  a parameter of the test
+    name: str,
+) -> None:
+    payload, reason = SECOND_MESSAGES[name]
+    async with open_session(make_transport()) as session:
+        async with await session.connect() as carol:
+            if at_once:
+                await carol.send([inquiry("carol"), payload])
+            else:
+                assert await inquire(carol, party="carol") == TERMS
+                await carol.send([payload])
+            *_, abort = await messages_until_the_end(carol)
+        assert isinstance(abort, Abort)
+        assert reason in abort.reason
+        assert session.server.progress == (JOIN, 0, 3)
+        session.nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+async def test_an_inquiry_after_hello_ends_that_party(make_transport: Callable[[], Transport]) -> None:
+    async with open_session(make_transport()) as session:
+        async with await session.connect() as carol:
+            await carol.send([hello("carol"), inquiry("carol")])
+            *_, abort = await messages_until_the_end(carol)
+        assert abort == Abort("carol sent a Inquiry in state 'joined' of phase 'join'")
+        session.nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+async def test_an_inquiry_and_then_silence_is_closed_after_the_time_for_greeting(
+    make_transport: Callable[[], Transport], clock: trio.testing.MockClock
+) -> None:
+    async with open_session(make_transport()) as session:
+        start = trio.current_time()
+        async with await session.connect() as carol:
+            assert await inquire(carol, party="carol") == TERMS
+            assert await messages_until_the_end(carol) == []
+        assert 60.0 <= trio.current_time() - start <= 75.0 + 1.0
+        session.nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+async def test_who_asks_and_goes_again_leaves_no_trace(make_transport: Callable[[], Transport]) -> None:
+    mode = simulation()
+    async with open_session(make_transport(), mode=mode) as session:
+        for _ in range(3):
+            async with await session.connect() as channel:
+                await inquire(channel, party="carol")
+        assert session.server.progress == (JOIN, 0, 3)
+        for name in NAMES:
+            session.nursery.start_soon(session.take_part, name, make_client(name, mode))
+    assert session.result is not None
+    assert session.result.num_received == (3, 3)
+
+
+async def test_a_party_that_has_joined_may_still_ask_over_another_connection() -> None:
+    async with open_session(MemoryTransport()) as session:
+        async with await session.connect() as carol, await session.connect() as other:
+            await carol.send([hello("carol")])
+            await carol.receive()
+            assert await inquire(other, party="carol") == TERMS
+            await other.send([hello("carol")])
+            assert await messages_until_the_end(other) == [Abort("'carol' has joined before")]
+            assert session.server.progress == (JOIN, 1, 2)
+        session.nursery.cancel_scope.cancel()
+
+
+# Tokens
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+async def test_everybody_takes_part_with_a_token_and_it_is_in_no_event_and_no_view(
+    make_transport: Callable[[], Transport],
+) -> None:
+    mode = simulation(record_views=True)
+    log = structlog.get_logger()
+    with structlog.testing.capture_logs() as events:
+        clients = {
+            name: make_client(name, mode, token=token, log=log) for name, token in zip(NAMES, TOKENS, strict=True)
+        }
+        async with open_session(make_transport(), mode=mode, with_tokens=True, log=log) as session:
+            async with await session.connect() as stranger:
+                await stranger.send([hello("alice", token=TOKENS[1])])
+                assert await messages_until_the_end(stranger) == [
+                    Abort("'alice' came with a token that is not its own")
+                ]
+            for name, client in clients.items():
+                session.nursery.start_soon(session.take_part, name, client)
+    assert session.result is not None
+    assert session.endings == dict.fromkeys(NAMES, session.result.outcome)
+    assert {event["event"] for event in events} >= {"connection_refused", "privacy_loss", "phase_closed"}
+    views = [session.server.view, *(client.view for client in clients.values())]
+    for place in (events, views, session.endings):
+        assert "secret" not in repr(place)
+    for view in views:
+        assert view is not None
+        assert any(isinstance(observation.message, Hello) for observation in view.observations)
+
+
+@pytest.mark.parametrize("token", ["", "a guess", TOKENS[0]])
+async def test_a_client_without_its_token_is_refused_and_charged_nothing(token: str) -> None:
+    mode = simulation()
+    carol = make_client("carol", mode, token=token)
+    async with open_session(MemoryTransport(), mode=mode, with_tokens=True) as session:
+        await session.take_part("carol", carol)
+        session.nursery.cancel_scope.cancel()
+    error = session.endings["carol"]
+    assert isinstance(error, SessionAborted)
+    assert error.reason.startswith("'carol' came with ")
+    assert "guess" not in str(error)
+    assert "secret" not in str(error)
+    assert not carol.ledger.entries
+
+
+# Coming back
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+async def test_a_client_that_is_restarted_while_others_join_takes_part(make_transport: Callable[[], Transport]) -> None:
+    mode = simulation()
+    async with open_session(make_transport(), mode=mode, rules=PhaseRules(deadline_seconds=DEADLINE)) as session:
+        scope = await session.nursery.start(session.take_part, "carol", make_client("carol", mode))
+        await session.come_to(JOIN, 1, 2)
+        scope.cancel()
+        await session.come_to(JOIN, 0, 3)
+        for name in NAMES:
+            session.nursery.start_soon(session.take_part, name, make_client(name, mode))
+    assert session.result is not None
+    assert session.result.num_received == (3, 3)
+    assert session.result.outcome == run_population(VOTE, INPUTS, noise=mode.noise).outcome
+    assert session.endings == dict.fromkeys(NAMES, session.result.outcome)
+
+
+async def test_a_client_that_does_not_come_back_is_missing_at_the_deadline(clock: trio.testing.MockClock) -> None:
+    mode = simulation()
+    async with open_session(MemoryTransport(), mode=mode) as session:
+        async with await session.connect() as carol:
+            await carol.send([hello("carol")])
+            await carol.receive()
+        start = trio.current_time()
+        for name in ("alice", "bob"):
+            session.nursery.start_soon(session.take_part, name, make_client(name, mode))
+    assert session.result is not None
+    assert session.result.num_received == (2, 2)
+    assert trio.current_time() - start >= DEADLINE - 1.0
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+async def test_a_client_that_is_restarted_before_it_has_reported_takes_part(
+    make_transport: Callable[[], Transport],
+) -> None:
+    mode = simulation()
+    carol = make_client("carol", mode)
+    async with (
+        open_session(make_transport(), mode=mode) as session,
+        await session.connect() as bob,
+        await session.connect() as first,
+    ):
+        session.nursery.start_soon(session.take_part, "alice", make_client("alice", mode))
+        await bob.send([hello("bob")])
+        await first.send([hello("carol")])
+        await next_request(first)
+        await session.come_to("weights", 1, 2)
+        await first.aclose()
+        await session.come_to("weights", 1, 1)
+        session.nursery.start_soon(session.take_part, "carol", carol)
+        await session.come_to("weights", 2, 1)
+        await next_request(bob)
+        await bob.send([report(0, 1)])
+        await next_request(bob)
+        await bob.send([report(1, 0, 1)])
+        await hear_the_release(bob)
+    assert session.result is not None
+    assert session.result.num_received == (3, 3)
+    assert session.server.has_ended
+    assert session.endings == dict.fromkeys(("alice", "carol"), session.result.outcome)
+    assert carol.ledger.spent == pytest.approx(3.0)
+
+
+def deployment() -> Deployment:
+    return Deployment("council", SecureNoise())
+
+
+@pytest.mark.parametrize(
+    ("make_mode", "make_transport"),
+    [
+        (deployment, TCPTransport),
+        (deployment, MemoryTransport),
+        (simulation, TCPTransport),
+        (simulation, MemoryTransport),
+    ],
+)
+async def test_a_client_that_is_restarted_after_it_has_reported_is_refused_and_its_first_report_stands(
+    make_mode: Callable[[], Mode], make_transport: Callable[[], Transport]
+) -> None:
+    mode = make_mode()
+    before = make_client("carol", mode, token=TOKENS[2])
+    after = make_client("carol", mode, token=TOKENS[2])
+    async with (
+        open_session(make_transport(), mode=mode, with_tokens=True) as session,
+        await session.connect() as bob,
+    ):
+        session.nursery.start_soon(session.take_part, "alice", make_client("alice", mode, token=TOKENS[0]))
+        scope = await session.nursery.start(session.take_part, "carol", before)
+        await bob.send([hello("bob", kind=mode.kind.value, token=TOKENS[1])])
+        await session.come_to("weights", 2, 1)
+        scope.cancel()
+        await session.take_part("carol", after)
+        assert session.server.progress == ("weights", 2, 1)
+        await next_request(bob)
+        await bob.send([report(0, 1)])
+        await next_request(bob)
+        await session.come_to("opinions", 1, 1)
+        await bob.send([report(1, 0, 1)])
+        await hear_the_release(bob)
+    assert session.result is not None
+    assert session.result.num_received == (3, 2)
+    assert session.result.tallies[0].num_reports == 3
+    error = session.endings["carol"]
+    assert isinstance(error, SessionAborted)
+    assert error.reason == "'carol' has reported; its first report stands, and nothing is drawn again"
+    assert before.ledger.spent == pytest.approx(1.0)
+    assert after.ledger.entries == ()
+    assert after.ledger.spent == 0.0
+
+
+async def test_a_restarted_client_that_is_refused_has_seen_nothing_but_the_refusal() -> None:
+    mode = simulation(record_views=True)
+    after = make_client("carol", mode)
+    async with open_session(MemoryTransport(), mode=mode) as session, await session.connect() as bob:
+        session.nursery.start_soon(session.take_part, "alice", make_client("alice", mode))
+        scope = await session.nursery.start(session.take_part, "carol", make_client("carol", mode))
+        await bob.send([hello("bob")])
+        await session.come_to("weights", 2, 1)
+        scope.cancel()
+        await session.take_part("carol", after)
+        session.nursery.cancel_scope.cancel()
+    assert after.view is not None
+    assert [type(observation.message) for observation in after.view.observations] == [Hello, Abort]

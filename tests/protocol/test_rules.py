@@ -1,0 +1,46 @@
+"""Deadlines and quorums."""
+
+import math
+
+import pytest
+from psephos.protocol import ConfigurationError, PhaseRules
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan])
+def test_a_deadline_must_be_positive(seconds: float) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        PhaseRules(deadline_seconds=seconds)
+    assert caught.value.field == "deadline_seconds"
+
+
+@pytest.mark.parametrize("quorum", [0, -1, 0.0, -0.5, 1.0000001, 2.0, math.nan, math.inf])
+def test_a_quorum_must_be_a_number_or_a_share(quorum: float) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        PhaseRules(quorum=quorum)
+    assert caught.value.field == "quorum"
+
+
+@pytest.mark.parametrize(
+    ("quorum", "num_parties", "required"),
+    [
+        (1.0, 1, 1),
+        (1.0, 100_000, 100_000),
+        (1, 5, 1),
+        (5, 5, 5),
+        (0.6, 5, 3),  # 0.6 * 5 is 3.0000000000000004 in floating point
+        (0.5, 5, 3),
+        (0.5, 4, 2),
+        (0.1, 30, 3),  # 0.1 * 30 is 3.0000000000000004 too
+        (2 / 3, 3, 2),
+        (0.50001, 4, 3),
+        (1e-12, 5, 1),
+    ],
+)
+def test_a_quorum_is_rounded_up(quorum: float, num_parties: int, required: int) -> None:
+    assert PhaseRules(quorum=quorum).required(num_parties) == required
+
+
+def test_a_quorum_above_the_roster_is_refused() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        PhaseRules(quorum=4).required(3)
+    assert (caught.value.field, caught.value.value, caught.value.allowed) == ("quorum", 4, "at most the 3 parties")
