@@ -9,13 +9,14 @@ import json
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from typing import Any, cast
 
 import msgspec
 import numpy as np
 import pytest
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.protocol.mechanisms import DiscreteLaplace, GeneralizedRandomizedResponse
+from psephos.protocol.mechanisms import DiscreteLaplace, GeneralizedRandomizedResponse, optimal
 from psephos.protocol.phases import Entries
 from psephos.protocol.randomness import SimulatedNoise, philox_rows
 from psephos.scenarios import run_arrays, simulate
@@ -37,6 +38,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "laplace": {"variant": "laplace", "epsilon": 1.1},
     "laplace, per candidate": {"variant": "laplace", "weight_collection": "per_candidate"},
     "laplace, public weights": {"variant": "laplace", "public_weights": True, "epsilon": 0.9},
+    "two points": {"variant": "two_point", "epsilon": 0.7},
+    "signed k-RR": {"variant": "signed_rr", "epsilon": 1.7, "quota_fraction": 2 / 3},
+    "optimal": {"variant": "optimal", "epsilon": 1.3},
+    "optimal, uniform prior, grouped": {"variant": "optimal", "prior": "uniform", "groups": ((0.1, 1.3), (2.7, 7.9))},
+    "best at the price": {"variant": "auto", "epsilon": 2.9, "quota": 500.0},
 }
 # What glibc calls the instructions that its exp, log and pow choose between; unknown names are ignored.
 LIBRARY_OFF = "glibc.cpu.hwcaps=" + ",".join(
@@ -97,6 +103,15 @@ def all_laws() -> dict[str, Any]:
             laws[f"k-RR, epsilon = {epsilon}, k = {choices}"] = in_hexadecimal(chances)
         laplace = DiscreteLaplace(16 / epsilon, 0, 16)
         laws[f"Laplace, epsilon = {epsilon}"] = laplace.noise_variance.hex()
+    thirds = tuple(
+        sorted(Fraction(weight) * (opinion - Fraction(2 / 3)) for weight in (1, 2.7, 3) for opinion in (0, 1))
+    )
+    for epsilon in (0.3, 1.0, 4.7, 9.5):
+        for prior in ((), (1 / 6,) * 6):
+            solved = optimal(thirds, epsilon=epsilon, prior=prior)
+            numbers = [*solved.estimates, *(solved.certificate.slopes if solved.certificate else ())]
+            bits = [solved.mechanism.channel_matrix(), solved.variances, solved.debiasing]
+            laws[f"optimal, epsilon = {epsilon}, prior = {prior[:1]}"] = [in_hexadecimal(bits), list(map(str, numbers))]
     for scale in (3.7, 181.3, 5000.1):
         values = np.zeros(PARTNERS, dtype=np.int64)
         laws[f"reports, scale = {scale}"] = DiscreteLaplace(scale, 0, 16).randomize(values, uniforms).tolist()

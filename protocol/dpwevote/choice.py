@@ -13,7 +13,7 @@ import msgspec
 
 from ..elementary import square
 from ..estimators import debiased_values
-from ..mechanisms import MOST_OPTIMAL_VALUES, GeneralizedRandomizedResponse
+from ..mechanisms import MAX_EPSILON, MIN_EPSILON, MOST_OPTIMAL_VALUES, GeneralizedRandomizedResponse
 from .parameters import Parameters, VariantName
 from .signed import make_report, signed_weights
 
@@ -53,7 +53,8 @@ def make_offers(parameters: Parameters) -> tuple[Offer, ...]:
     """
     number = len(parameters.candidates)
     price = number * parameters.epsilon
-    offers: list[Offer] = [_best_joint(parameters, price)]
+    joint = _best_joint(parameters, price)
+    offers: list[Offer] = [] if joint is None else [joint]
     variants: list[VariantName] = ["two_point", "signed_rr"]
     if len(signed_weights(parameters)) <= MOST_OPTIMAL_VALUES:
         variants.append("optimal")
@@ -138,20 +139,26 @@ def _debiased_variances(epsilon: float, values: Sequence[float]) -> list[float]:
     ]
 
 
-def _best_joint(parameters: Parameters, price: float) -> Offer:
+def _best_joint(parameters: Parameters, price: float) -> Offer | None:
+    """Return the best split of the price; None where no part of it is large enough to be spent on a report."""
     number = len(parameters.candidates)
-    splits = [(price * part / 100, price * (100 - part) / 100 / number) for part in _SPLITS]
-    variances = [
-        joint_worst_variance(parameters, epsilon_weight=weight, epsilon_opinion=opinion) for weight, opinion in splits
-    ]
-    least = variances.index(min(variances))
-    return Offer(
-        variant="joint",
-        epsilon_weight=splits[least][0],
-        epsilon_opinion=splits[least][1],
-        epsilon_total=splits[least][0] + number * splits[least][1],
-        worst_variance=variances[least],
-    )
+    best: Offer | None = None
+    for part in _SPLITS:
+        # What is more than one report may cost is not spent.
+        weight = min(price * part / 100, MAX_EPSILON)
+        opinion = min(price * (100 - part) / 100 / number, MAX_EPSILON)
+        if min(weight, opinion) < MIN_EPSILON:
+            continue
+        variance = joint_worst_variance(parameters, epsilon_weight=weight, epsilon_opinion=opinion)
+        if best is None or variance < best.worst_variance:
+            best = Offer(
+                variant="joint",
+                epsilon_weight=weight,
+                epsilon_opinion=opinion,
+                epsilon_total=weight + number * opinion,
+                worst_variance=variance,
+            )
+    return best
 
 
 def _as_signed(parameters: Parameters, variant: VariantName) -> Parameters:

@@ -54,8 +54,8 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         """Fill in the candidates, from the columns, and the set of weights where weights are public."""
         parameters = dict(given)
         parameters.setdefault("candidates", [name for name in table if name != "weight"])
-        if parameters.get("public_weights") and "weights" not in parameters:
-            weights = np.unique(_numbers(table.get("weight", ())))
+        if parameters.get("public_weights") and "weights" not in parameters and "weight" in table:
+            weights = np.unique(_numbers(table["weight"]))
             parameters["weights"] = weights[np.isfinite(weights)].tolist()
         return parameters
 
@@ -77,6 +77,12 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         for column in self.columns():
             if column.name not in table:
                 raise ConfigurationError(field=column.name, value="no such column", allowed="a column of the table")
+        known = [column.name for column in self.columns()]
+        for name in table:
+            if name not in known:  # a misspelled candidate, or another vote's
+                shown = f"{', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"  # noqa: PLR2004  as many as are shown
+                allowed = f"left out: the columns are {shown}"
+                raise ConfigurationError(field=name, value="an unknown column", allowed=allowed)
         places = _places(table["weight"], parameters.weights, field="weight")
         opinions = [_places(table[name], (0.0, 1.0), field=name) for name in parameters.candidates]
         if any(len(column) != len(places) for column in opinions):

@@ -17,7 +17,7 @@ __all__ = ["reference_run"]
 
 
 def reference_run(vote: DPWeVote, inputs: Inputs, *, noise: SimulatedNoise) -> Outcome:
-    """Run a session of variant `joint` or `printed` in which every partner answers.
+    """Run a session of any variant but `laplace` in which every partner answers.
 
     Args:
         vote: the protocol with its parameters.
@@ -29,7 +29,7 @@ def reference_run(vote: DPWeVote, inputs: Inputs, *, noise: SimulatedNoise) -> O
     """
     parameters = vote.parameters
     if parameters.variant == "laplace":
-        raise ValueError("the reference run covers the variants 'joint' and 'printed'")
+        raise ValueError("the reference run does not cover the variant 'laplace'")
     num_groups = len(parameters.group_means)
     tallies: list[Tally] = []
     reported_group = [int(group) for group in inputs.public[:, 0]] if parameters.public_weights else [0] * len(inputs)
@@ -52,6 +52,12 @@ def reference_run(vote: DPWeVote, inputs: Inputs, *, noise: SimulatedNoise) -> O
             reported_group = [report[0] for report in reports]
             counts = [reported_group.count(group) for group in range(num_groups)]
             tallies.append(Tally(len(reports), np.array(counts, dtype=np.int64)))
+        elif parameters.reports_signed_weights:
+            by_report = np.zeros((phase.num_values, phase.mechanism.report_range[1] + 1), dtype=np.int64)
+            for report in reports:
+                for candidate, vote_reported in enumerate(report):
+                    by_report[candidate, vote_reported] += 1
+            tallies.append(Tally(len(reports), by_report))
         else:
             table = np.zeros((phase.num_values, num_groups, 2), dtype=np.int64)
             for group, report in zip(reported_group, reports, strict=True):

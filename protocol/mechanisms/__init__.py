@@ -1,5 +1,6 @@
 """Local randomizers: each a sampler with its exact law and its privacy event beside it."""
 
+from .certificate import Certificate
 from .discrete_laplace import CLAMP_IN_SCALES, DiscreteLaplace, laplace_grid
 from .finite_channel import FiniteChannel
 from .mechanism import FiniteMechanism, Mechanism
@@ -11,6 +12,7 @@ __all__ = [
     "MAX_EPSILON",
     "MIN_EPSILON",
     "MOST_OPTIMAL_VALUES",
+    "Certificate",
     "DiscreteLaplace",
     "FiniteChannel",
     "FiniteMechanism",

@@ -23,7 +23,6 @@ every processor find the same bits. Lengths are in units of half the values' ran
 import dataclasses
 import decimal
 import itertools
-import math
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
@@ -63,13 +62,17 @@ class Design:
         subsets: which values each report contains.
         probabilities: θ, shape (reports,): P[report | value] for a value in the subset.
         estimates: t, shape (reports,): what each report stands for.
-        lower_bound: no unbiased ε-LDP mechanism has less; proven by the dual.
+        slopes: λ of the certificate, shape (values,), decimal numbers.
+        prior: π, likewise; the one that was given, or what the worst case is a mean over.
+        masses: μ, likewise, lifted so that every constraint is kept.
     """
 
     subsets: _Subsets
     probabilities: FloatArray
     estimates: FloatArray
-    lower_bound: float
+    slopes: _Numbers
+    prior: _Numbers
+    masses: _Numbers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,27 +147,43 @@ def design(values: Sequence[float], *, epsilon: float, prior: Sequence[float] | 
     """
     with decimal.localcontext(prec=_DIGITS):
         x = _numbers(values)
-        shares = np.array([1 / Decimal(len(x))] * len(x)) if prior is None else _numbers(prior)
+        given = np.array([1 / Decimal(len(x))] * len(x)) if prior is None else _numbers(prior)
+        is_symmetric = len(x) % 2 == 0 and bool(np.all(x == -x[::-1]) and np.all(given == given[::-1]))
         # A prior of zero somewhere would leave that value's variance free; a trace of it keeps the program well posed.
-        shares = np.array([max(share, Decimal("1e-9")) for share in shares.tolist()])
-        is_symmetric = len(x) % 2 == 0 and bool(np.all(x == -x[::-1]) and np.all(shares == shares[::-1]))
+        shares = np.array([max(share, Decimal("1e-18")) for share in given.tolist()])
         program = _Program(x, Decimal(exp(-epsilon)), is_free=prior is None, is_symmetric=is_symmetric)
         number = len(program.own)
         start = np.array([Decimal(max(typical, _LEAST_GAP))] * number)
         dual = _Dual(0 * start, start, (shares / np.add.reduce(shares))[-number:])
-        dual, subsets, sharpness, bound = _follow(program, dual, typical)
+        dual, subsets, sharpness, proof = _follow(program, dual, typical)
+        if not program.is_free:  # without the trace, and as it was given
+            proof = dataclasses.replace(proof, prior=given[-number:])
+            proof = proof.lifted(_violations(program, proof)[0])
         odd, even = program.coefficients(subsets)
         slopes, priors, _, room = _seen(dual, odd, even)
         probabilities, estimates = 4 * priors / (sharpness * room), slopes / (2 * priors)
         if is_symmetric:  # each subset stands for its mirror image too
             subsets = np.concatenate([subsets, subsets[:, ::-1]])
             probabilities, estimates = np.tile(probabilities, 2), np.concatenate([estimates, -estimates])
-    return Design(subsets, probabilities.astype(np.float64), estimates.astype(np.float64), bound)
+        subsets, probabilities, estimates = _merged(subsets, probabilities, estimates)
+        numbers = program.whole(proof).T
+    return Design(subsets, probabilities.astype(np.float64), estimates.astype(np.float64), *numbers)
 
 
-def _follow(program: _Program, dual: _Dual, typical: float) -> tuple[_Dual, _Subsets, Decimal, float]:
-    """Return the point whose gap is the one aimed at, its subsets, the barrier's last sharpness, and the best bound."""
-    bound = -math.inf
+def _merged(subsets: _Subsets, probabilities: _Numbers, estimates: _Numbers) -> tuple[_Subsets, _Numbers, _Numbers]:
+    """Return each subset once, with all of its probability and the mean of its estimates: a report for each."""
+    merged, place = np.unique(subsets, axis=0, return_inverse=True)
+    totals, sums = (np.array([Decimal(0)] * len(merged), dtype=np.object_) for _ in range(2))
+    numbers = place.reshape(-1).tolist()
+    for number, probability, estimate in zip(numbers, probabilities, estimates, strict=True):
+        totals[number] += probability
+        sums[number] += probability * estimate
+    return merged, totals, sums / totals
+
+
+def _follow(program: _Program, dual: _Dual, typical: float) -> tuple[_Dual, _Subsets, Decimal, _Dual]:
+    """Return the point whose gap is the one aimed at, its subsets, the barrier's last sharpness, and the best proof."""
+    bound, proof = Decimal("-Infinity"), dual
     subsets = _first_subsets(len(program.x))
     target = max(_RELATIVE_GAP * typical, _LEAST_GAP)
     gap = max(typical, 1.0)  # where the path begins, λ = 0, the objective is off by the values' own squares
@@ -173,15 +192,17 @@ def _follow(program: _Program, dual: _Dual, typical: float) -> tuple[_Dual, _Sub
         sharpness = (2 * len(subsets) + len(program.own)) / Decimal(gap)
         dual = _center(program, dual, odd, even, sharpness)
         height, found = _violations(program, dual)
-        bound = max(bound, float(program.objective(dual) - height))
+        if program.objective(dual) - height > bound:
+            bound, proof = program.objective(dual) - height, dual.lifted(height)
         new = _not_among(found, subsets)
         # Far from the optimum, where the point is not held anywhere, all kinds of subsets would seem to be missing.
         is_near = gap <= typical / _GAP_OF_A_STEP
         if is_near and len(new) and height > gap / 4:  # what is missing costs more than the barrier does
             subsets = np.concatenate([subsets, new])
             dual = dual.lifted(2 * height)
+            gap = max(gap, float(height))  # the path is taken up where the lifted point is not far from it
         elif gap == target:
-            return dual, subsets, sharpness, bound
+            return dual, subsets, sharpness, proof
         else:
             gap = max(gap / _GAP_OF_A_STEP, target)
 

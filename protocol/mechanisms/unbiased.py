@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray, solve_positive_definite
 from ..elementary import square
 from ..errors import ConfigurationError
+from .certificate import Certificate
 from .finite_channel import TOTAL_MASS, FiniteChannel, least_ratio_of
 from .mechanism import FiniteMechanism
 from .optimal_design import Design, design
@@ -53,8 +54,7 @@ class UnbiasedReport:
         values: the numbers, increasing; the mechanism's values are their places.
         mechanism: the randomizer.
         estimates: t(r), one for each report: E[t(r) | v] = v.
-        lower_bound: of the optimal mechanism, what no unbiased ε-LDP mechanism falls below: in the greatest variance,
-            or in the mean variance over `prior`; nan for the others.
+        certificate: of the optimal mechanism, the proof of its `lower_bound`; None for the others.
         prior: what the optimal mechanism was averaged over; empty for the worst case.
 
     Privacy:
@@ -66,8 +66,16 @@ class UnbiasedReport:
     values: tuple[Fraction, ...]
     mechanism: FiniteMechanism
     estimates: tuple[Fraction, ...]
-    lower_bound: float = math.nan
+    certificate: Certificate | None = None
     prior: tuple[float, ...] = ()
+
+    @functools.cached_property
+    def lower_bound(self) -> float:
+        """What no unbiased ε-LDP mechanism falls below, in the greatest variance or in the mean over `prior`.
+
+        As the certificate claims; nan where there is none.
+        """
+        return math.nan if self.certificate is None else float(self.certificate.claimed_bound)
 
     @functools.cached_property
     def variances(self) -> tuple[float, ...]:
@@ -182,15 +190,49 @@ def _optimal(values: tuple[Fraction, ...], epsilon: float, prior: tuple[float, .
         prior=prior or None,
         typical=min(objectives) / square(float(half)),
     )
-    kept = solved.probabilities > _LEAST_PROBABILITY
-    masses = _masses(solved.subsets[kept], solved.probabilities[kept], epsilon)
-    estimates = tuple(middle + half * estimate for estimate in _unbiased(masses, places, solved, kept))
-    channel = FiniteChannel(epsilon, masses)
-    solution = UnbiasedReport("optimal", epsilon, values, channel, estimates)
+    solution = _exact(values, solved, epsilon)
     # Where a simple mechanism is optimal, it is so without the rounding of the solution's law.
-    best = min((*simple, solution), key=lambda report: _objective(report, prior))
-    bound = solved.lower_bound * square(float(half))
-    return dataclasses.replace(best, name="optimal", lower_bound=bound, prior=prior)
+    best = min(simple if solution is None else (*simple, solution), key=lambda report: _objective(report, prior))
+    certificate = _certificate(values, solved, epsilon, is_worst_case=not prior)
+    return dataclasses.replace(best, name="optimal", certificate=certificate, prior=prior)
+
+
+def _exact(values: tuple[Fraction, ...], solved: Design, epsilon: float) -> UnbiasedReport | None:
+    """Return the solution with a law of integers, unbiased for it; None where it has too few reports for that.
+
+    So it is with values that are nearly one: what is optimal for them is two points, but for what no digit shows.
+    """
+    kept = solved.probabilities > _LEAST_PROBABILITY
+    if np.count_nonzero(kept) < len(values):
+        return None
+    middle, half = _range(values, epsilon)
+    try:
+        masses = _masses(solved.subsets[kept], solved.probabilities[kept], epsilon)
+        units = _unbiased(masses, [(value - middle) / half for value in values], solved, kept)
+        channel = FiniteChannel(epsilon, masses)
+    except (decimal.InvalidOperation, decimal.DivisionByZero, ConfigurationError):
+        return None
+    return UnbiasedReport("optimal", epsilon, values, channel, tuple(middle + half * unit for unit in units))
+
+
+def _certificate(values: tuple[Fraction, ...], solved: Design, epsilon: float, *, is_worst_case: bool) -> Certificate:
+    """Return the solution's certificate in the values' own units: t = m + h·x for a number x in units of the design."""
+    middle, half = _range(values, epsilon)
+    columns = (solved.slopes, solved.masses, solved.prior)
+    slopes, masses, prior = ([Fraction(number) for number in column.tolist()] for column in columns)
+    # Of the worst case, π is a distribution but for the last of its digits.
+    total = sum(prior) if is_worst_case else Fraction(1)
+    points = list(zip(slopes, masses, prior, strict=True))
+    return Certificate(
+        epsilon=epsilon,
+        values=values,
+        slopes=tuple((2 * middle * share + half * slope) / total for slope, _, share in points),
+        masses=tuple(
+            (middle * middle * share + middle * half * slope + half * half * mass) / total
+            for slope, mass, share in points
+        ),
+        prior=tuple(share / total for share in prior),
+    )
 
 
 def _objective(report: UnbiasedReport, prior: Sequence[float]) -> float:

@@ -12,6 +12,7 @@ from psephos.protocol.privacy import (
     ApproximateAccountant,
     Composed,
     DiscreteLaplace,
+    LocalRandomizer,
     NeighboringRelation,
     NonPrivate,
     NoRelease,
@@ -25,12 +26,15 @@ RELATIONS = list(NeighboringRelation)
 REPLACE = NeighboringRelation.REPLACE_ONE
 HALF = RandomizedResponse(0.5, 3)
 LAPLACE = DiscreteLaplace(8.0, 2)
+LOCAL = LocalRandomizer(0.4)
 
 SUPPORTED: list[PrivacyEvent] = [
     NoRelease(),
     HALF,
     LAPLACE,
+    LOCAL,
     Composed((HALF, LAPLACE, HALF)),
+    Composed((LOCAL, SelfComposed(LOCAL, 2), HALF)),
     SelfComposed(HALF, 4),
     SelfComposed(Composed((LAPLACE, SelfComposed(HALF, 2))), 3),
 ]
@@ -46,6 +50,8 @@ UNSUPPORTED: list[PrivacyEvent] = [
     RandomizedResponse(-0.5, 2),
     RandomizedResponse(math.nan, 2),
     RandomizedResponse(0.5, 0),
+    LocalRandomizer(-0.5),
+    LocalRandomizer(math.nan),
     DiscreteLaplace(0.0, 1),
     DiscreteLaplace(-2.0, 1),
     DiscreteLaplace(math.nan, 1),
@@ -108,11 +114,12 @@ class AccountantSuite(abc.ABC):
             accountant.compose(HALF, -1)
         assert self.epsilon_of(accountant) == 0.0
 
-    def test_randomized_response_needs_neighbors_who_replace_a_value(self) -> None:
+    @pytest.mark.parametrize("event", [HALF, LOCAL])
+    def test_a_report_by_itself_needs_neighbors_who_replace_a_value(self, event: PrivacyEvent) -> None:
         accountant = self.make(NeighboringRelation.ADD_OR_REMOVE_ONE)
         with pytest.raises(UnsupportedEventError, match="replace-one") as caught:
-            accountant.compose(Composed((LAPLACE, HALF)))
-        assert caught.value.event == HALF
+            accountant.compose(Composed((LAPLACE, event)))
+        assert caught.value.event == event
         assert self.epsilon_of(accountant) == 0.0
 
     def test_what_is_not_private_costs_infinity_and_stays_so(self) -> None:

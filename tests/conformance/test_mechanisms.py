@@ -11,12 +11,21 @@ import functools
 import itertools
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from psephos.agents import SecureNoise
 from psephos.protocol import NoiseSource, SessionKind, SimulatedNoise
-from psephos.protocol.mechanisms import DiscreteLaplace, FiniteMechanism, GeneralizedRandomizedResponse, Mechanism
+from psephos.protocol.mechanisms import (
+    DiscreteLaplace,
+    FiniteChannel,
+    FiniteMechanism,
+    GeneralizedRandomizedResponse,
+    Mechanism,
+    optimal,
+    two_point,
+)
 from psephos.protocol.privacy import NeighboringRelation, PureAccountant
 from scipy.special import chdtrc, pdtrc
 
@@ -34,11 +43,18 @@ class Case:
     value: int
 
     def __str__(self) -> str:
+        if isinstance(self.mechanism, FiniteChannel):
+            rows, columns = len(self.mechanism.masses), len(self.mechanism.masses[0])
+            return f"FiniteChannel({self.mechanism.epsilon:.3g},{rows}x{columns}) of {self.value}"
         fields = dataclasses.asdict(self.mechanism)  # pyright: ignore[reportArgumentType]  all are dataclasses
         shown = ",".join(f"{number:.3g}" for number in fields.values())
         return f"{type(self.mechanism).__name__}({shown}) of {self.value}"
 
 
+THREE_WEIGHTS = tuple(Fraction(number) for number in (-3, -2, -1, 1, 2, 3))
+TWO_POINT = two_point(THREE_WEIGHTS, epsilon=0.8).mechanism
+WORST_CASE = optimal(THREE_WEIGHTS, epsilon=1.0).mechanism
+AVERAGED = optimal(THREE_WEIGHTS, epsilon=3.0, prior=(1 / 6,) * 6).mechanism
 CASES = [
     Case(GeneralizedRandomizedResponse(1e-6, 2), 1),
     Case(GeneralizedRandomizedResponse(1.0, 2), 0),
@@ -52,6 +68,11 @@ CASES = [
     Case(DiscreteLaplace(3.3, 0, 5), 2),
     Case(DiscreteLaplace(128.0, 32, 96), 96),
     Case(DiscreteLaplace(5000.0, 0, 1), 0),
+    Case(TWO_POINT, 0),
+    Case(TWO_POINT, 3),
+    Case(WORST_CASE, 0),
+    Case(WORST_CASE, 2),
+    Case(AVERAGED, 4),
 ]
 SOURCES: list[NoiseSource] = [SimulatedNoise(20260131, session="conformance"), SecureNoise()]
 
@@ -197,7 +218,7 @@ def test_simulated_agents_draw_what_arrays_draw(case: Case) -> None:
     assert alone == together
 
 
-@pytest.mark.parametrize("case", [CASES[1], CASES[4], CASES[8], CASES[10]], ids=str)
+@pytest.mark.parametrize("case", [CASES[1], CASES[4], CASES[8], CASES[10], CASES[12], CASES[14]], ids=str)
 def test_secure_draws_are_fresh_each_time(case: Case) -> None:
     """Sixty reports come again with probability max P[r]**60 at most, below 1e-8 for these cases."""
     assert max(law_of(case.mechanism, case.value).values()) ** 60 < 1e-8

@@ -149,7 +149,7 @@ def test_every_loss_is_proven_and_a_session_costs_the_sum_of_its_phases(case: Ca
 
 
 @settings(CHECKED, max_examples=5)
-@given(st.integers(0, 2**32), st.sampled_from(["joint", "printed", "laplace"]))
+@given(st.integers(0, 2**32), st.sampled_from(["joint", "printed", "laplace", "two_point", "optimal"]))
 def test_a_larger_session_gives_the_same_bits(seed: int, variant: str) -> None:
     """More parties than a block of noise or a batch holds, and a name that sorts otherwise than its place."""
     vote = make_vote(variant=variant)

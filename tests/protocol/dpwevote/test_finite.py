@@ -18,6 +18,7 @@ from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Parameters
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+from strategies import told
 
 # With these losses, three groups keep with 1/2 and lie with 1/4 each, opinions keep with 3/4: sixteenths in all.
 SIXTEENTHS: dict[str, Any] = {"epsilon_weight": math.log(2), "epsilon_opinion": math.log(3)}
@@ -128,13 +129,13 @@ def test_the_joint_estimates_are_unbiased(partners: tuple[Partner, ...], quota: 
     outcomes = list(all_outcomes(vote, partners))
     support, held_against = true_support(partners), true_quota(vote, partners)
     assert math.fsum(chance for chance, _ in outcomes) == pytest.approx(1)
-    assert mean_and_variance(outcomes, lambda o: first(o).support.value)[0] == pytest.approx(support, abs=1e-9)
-    assert mean_and_variance(outcomes, lambda o: first(o).quota.value)[0] == pytest.approx(held_against, abs=1e-9)
+    assert mean_and_variance(outcomes, lambda o: told(first(o).support).value)[0] == pytest.approx(support, abs=1e-9)
+    assert mean_and_variance(outcomes, lambda o: told(first(o).quota).value)[0] == pytest.approx(held_against, abs=1e-9)
     margin, _ = mean_and_variance(outcomes, lambda o: first(o).margin.value)
     assert margin == pytest.approx(support - held_against, abs=1e-9)
     assert all(first(outcome).bias == 0 for _, outcome in outcomes)
     total = sum(partner.weight for partner in partners)
-    assert mean_and_variance(outcomes, lambda o: o.total_weight.value)[0] == pytest.approx(total, abs=1e-9)
+    assert mean_and_variance(outcomes, lambda o: told(o.total_weight).value)[0] == pytest.approx(total, abs=1e-9)
     for place, weight in enumerate((1, 2, 3)):
         count, _ = mean_and_variance(outcomes, lambda o, place=place: o.weight_counts[place].count.value)
         assert count == pytest.approx(sum(partner.weight == weight for partner in partners), abs=1e-9)
@@ -148,8 +149,8 @@ def test_the_printed_bias_is_estimated_without_bias(partners: tuple[Partner, ...
     outcomes = list(all_outcomes(vote, partners))
     shrunk = [Partner(p.weight / 4 + 2 * 3 / 4, p.opinion, p.absent) for p in partners]
     support, held_against = true_support(tuple(shrunk)), true_quota(vote, partners)
-    assert mean_and_variance(outcomes, lambda o: first(o).support.value)[0] == pytest.approx(support, abs=1e-9)
-    assert mean_and_variance(outcomes, lambda o: first(o).quota.value)[0] == pytest.approx(held_against, abs=1e-9)
+    assert mean_and_variance(outcomes, lambda o: told(first(o).support).value)[0] == pytest.approx(support, abs=1e-9)
+    assert mean_and_variance(outcomes, lambda o: told(first(o).quota).value)[0] == pytest.approx(held_against, abs=1e-9)
     margin, _ = mean_and_variance(outcomes, lambda o: first(o).margin.value)
     assert margin == pytest.approx(support - held_against, abs=1e-9)
     bias, _ = mean_and_variance(outcomes, lambda o: first(o).bias)
@@ -172,9 +173,9 @@ def test_the_mean_squared_standard_error_is_the_exact_variance(
         assert squared == pytest.approx(variance, rel=1e-9, abs=1e-12)
 
     check(lambda outcome: first(outcome).margin)
-    check(lambda outcome: first(outcome).support)
-    check(lambda outcome: first(outcome).quota)
-    check(lambda outcome: outcome.total_weight)
+    check(lambda outcome: told(first(outcome).support))
+    check(lambda outcome: told(first(outcome).quota))
+    check(lambda outcome: told(outcome.total_weight))
     for place in range(3):
         check(lambda outcome, place=place: outcome.weight_counts[place].count)
 
@@ -209,7 +210,7 @@ def test_public_weights_are_estimated_without_bias_and_with_their_own_error(
     assert variance == pytest.approx(0.75 * (1 + 4 + 9 + 9))
     for _, outcome in outcomes:
         assert first(outcome).margin.standard_error == pytest.approx(math.sqrt(variance))
-        assert first(outcome).support.standard_error == pytest.approx(math.sqrt(variance))
+        assert told(first(outcome).support).standard_error == pytest.approx(math.sqrt(variance))
         assert outcome.total_weight == Estimate(9.0, 0.0)
         assert first(outcome).quota == Estimate(true_quota(vote, PUBLIC_PARTNERS), 0.0)
         assert first(outcome).bias == 0
@@ -283,9 +284,9 @@ def test_weights_collected_for_each_candidate_are_averaged(variant: str) -> None
     outcomes = list(per_candidate_outcomes(vote, (1.0, 3.0), [(1, 0), (1, 1)]))
     single = make_vote(variant=variant)
     one_round = list(all_outcomes(single, (Partner(1, 1), Partner(3, 0))))
-    total, variance = mean_and_variance(outcomes, lambda o: o.total_weight.value)
+    total, variance = mean_and_variance(outcomes, lambda o: told(o.total_weight).value)
     assert total == pytest.approx(4)
-    assert variance == pytest.approx(mean_and_variance(one_round, lambda o: o.total_weight.value)[1] / 2)
+    assert variance == pytest.approx(mean_and_variance(one_round, lambda o: told(o.total_weight).value)[1] / 2)
     for place in range(3):
         count, of_count = mean_and_variance(outcomes, lambda o, place=place: o.weight_counts[place].count.value)
         assert count == pytest.approx((1, 0, 1)[place], abs=1e-9)
@@ -310,8 +311,8 @@ def test_the_average_over_rounds_states_its_own_standard_error() -> None:
     ]
     expected = vote.outcome(tallies_of(vote, counted) * 2)
     one_round = list(all_outcomes(make_vote(), partners))
-    _, variance = mean_and_variance(one_round, lambda o: o.total_weight.value)
-    assert expected.total_weight.standard_error**2 / COPIES == pytest.approx(variance / 2)
+    _, variance = mean_and_variance(one_round, lambda o: told(o.total_weight).value)
+    assert told(expected.total_weight).standard_error ** 2 / COPIES == pytest.approx(variance / 2)
     assert expected.num_partners == COPIES * 2
     for place in range(3):
         _, of_count = mean_and_variance(one_round, lambda o, place=place: o.weight_counts[place].count.value)

@@ -18,7 +18,7 @@ from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Param
 from psephos.protocol.dpwevote.laplace import LaplaceGrids
 from psephos.protocol.dpwevote.parameters import MIN_LAPLACE_EPSILON
 from psephos.protocol.mechanisms import CLAMP_IN_SCALES, MAX_EPSILON, DiscreteLaplace
-from strategies import CHECKED
+from strategies import CHECKED, told
 
 # What a report never reaches, and how many partners may then be added up in 64 bits.
 LIMIT = 2**19
@@ -144,8 +144,8 @@ def test_sums_over_sixteen_million_partners_at_the_edge_of_the_range_are_exact(
         assert tallies[1].totals.tolist() == [[MOST_PARTNERS * n for n in (u, v, v**2, v * u)]]
         outcome = vote.outcome(tallies)
         weight = Fraction(weights[0]) + v * Fraction(grids.weight_step)
-        assert outcome.total_weight.value == float(MOST_PARTNERS * weight)
-        assert first(outcome).support.value == float(MOST_PARTNERS * weight * u * Fraction(grids.opinion_step))
+        assert told(outcome.total_weight).value == float(MOST_PARTNERS * weight)
+        assert told(first(outcome).support).value == float(MOST_PARTNERS * weight * u * Fraction(grids.opinion_step))
         assert math.isfinite(first(outcome).margin.standard_error)
 
 
@@ -277,9 +277,9 @@ def test_the_estimates_at_expected_sums_are_true_and_have_the_exact_variance(
     support = sum(w * o for w, o in present)
     total = sum(w for w, *_ in partners)
     held_against = tau * total + (vote.parameters.quota or 0.0) / COPIES
-    assert outcome.total_weight.value / COPIES == pytest.approx(total)
-    assert result.support.value / COPIES == pytest.approx(support)
-    assert result.quota.value / COPIES == pytest.approx(held_against)
+    assert told(outcome.total_weight).value / COPIES == pytest.approx(total)
+    assert told(result.support).value / COPIES == pytest.approx(support)
+    assert told(result.quota).value / COPIES == pytest.approx(held_against)
     assert result.margin.value / COPIES == pytest.approx(support - held_against)
     assert result.bias == 0
 
@@ -288,9 +288,9 @@ def test_the_estimates_at_expected_sums_are_true_and_have_the_exact_variance(
         return of_present + fraction**2 * a * (len(partners) - len(present))
 
     assert result.margin.standard_error**2 / COPIES == pytest.approx(exact(tau), rel=1e-5)
-    assert result.support.standard_error**2 / COPIES == pytest.approx(exact(0.0), rel=1e-5)
-    assert outcome.total_weight.standard_error**2 / COPIES == pytest.approx(a * len(partners))
-    assert result.quota.standard_error**2 / COPIES == pytest.approx(tau**2 * a * len(partners))
+    assert told(result.support).standard_error ** 2 / COPIES == pytest.approx(exact(0.0), rel=1e-5)
+    assert told(outcome.total_weight).standard_error ** 2 / COPIES == pytest.approx(a * len(partners))
+    assert told(result.quota).standard_error ** 2 / COPIES == pytest.approx(tau**2 * a * len(partners))
 
 
 @pytest.mark.parametrize("quota", [{}, {"quota_fraction": 0.25}, {"quota": 5.0}])
@@ -302,12 +302,16 @@ def test_public_weights_need_opinions_alone(quota: dict[str, Any]) -> None:
     outcome = vote.outcome([Tally(5, np.array([[[3, 5 * half], [2, half]]]))])
     result = first(outcome)
     held_against = quota.get("quota", 9 * quota.get("quota_fraction", 0.5))
-    assert (outcome.total_weight.value, outcome.total_weight.standard_error) == (9.0, 0.0)
-    assert (result.support.value, result.quota.value, result.margin.value) == (4.0, held_against, 4 - held_against)
-    assert result.quota.standard_error == 0
+    assert (told(outcome.total_weight).value, told(outcome.total_weight).standard_error) == (9.0, 0.0)
+    assert (told(result.support).value, told(result.quota).value, result.margin.value) == (
+        4.0,
+        held_against,
+        4 - held_against,
+    )
+    assert told(result.quota).standard_error == 0
     variance = second_moment(grids.opinion) * grids.opinion_step**2 * 21
     assert result.margin.standard_error == pytest.approx(math.sqrt(variance))
-    assert result.support.standard_error == pytest.approx(math.sqrt(variance))
+    assert told(result.support).standard_error == pytest.approx(math.sqrt(variance))
     assert outcome.num_partners == 5
 
 
@@ -320,11 +324,11 @@ def test_weights_collected_for_each_candidate_are_averaged() -> None:
     rounds = [Tally(10, np.array([(total - 10) * one, 40 * one**2])) for total in (16, 24)]
     outcome = vote.outcome([rounds[0], opinions, rounds[1], opinions])
     noise = grids.weight.noise_variance * grids.weight_step**2
-    assert outcome.total_weight.value == 20.0
-    assert outcome.total_weight.standard_error == pytest.approx(math.sqrt(10 * noise / 2))
-    assert [candidate.quota.value for candidate in outcome.candidates] == [8.0, 12.0]
+    assert told(outcome.total_weight).value == 20.0
+    assert told(outcome.total_weight).standard_error == pytest.approx(math.sqrt(10 * noise / 2))
+    assert [told(candidate.quota).value for candidate in outcome.candidates] == [8.0, 12.0]
     assert [candidate.margin.value for candidate in outcome.candidates] == [-8.0, -12.0]
-    assert outcome.candidates[0].quota.standard_error == pytest.approx(math.sqrt(10 * noise) / 2)
+    assert told(outcome.candidates[0].quota).standard_error == pytest.approx(math.sqrt(10 * noise) / 2)
 
 
 def test_the_variance_stays_within_what_is_possible() -> None:

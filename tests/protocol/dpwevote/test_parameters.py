@@ -83,6 +83,22 @@ REFUSALS: list[tuple[str, dict[str, Any]]] = [
     ("epsilon_opinion", {"epsilon_opinion": math.inf}),
     ("epsilon_opinion", {"epsilon_opinion": -1.0, "public_weights": True}),
     ("weight_collection", {"weight_collection": "per_candidate", "public_weights": True}),
+    ("prior", {"prior": "uniform"}),
+    ("prior", {"prior": [0.5, 0.5], "variant": "two_point"}),
+    ("prior", {"prior": "uniform", "variant": "auto"}),
+    *(
+        (field, {field: value, "variant": variant})
+        for variant in ("two_point", "signed_rr", "optimal", "auto")
+        for field, value in (
+            ("epsilon_weight", 0.5),
+            ("epsilon_opinion", 0.5),
+            ("weight_collection", "per_candidate"),
+            ("project_counts", True),
+        )
+    ),
+    ("variant", {"variant": "two_point", "public_weights": True}),
+    ("variant", {"variant": "signed_rr", "public_weights": True}),
+    ("variant", {"variant": "optimal", "public_weights": True}),
     ("quota", {"quota": 0.0}),
     ("quota", {"quota": -3.0}),
     ("quota", {"quota": math.nan}),
@@ -126,6 +142,12 @@ def test_what_is_not_allowed_is_refused_by_its_name(field: str, given: dict[str,
         {"groups": [[1.0], [2.0, 3.0]]},
         {"epsilon": 30.0},
         {"epsilon_weight": 0.0, "public_weights": True},
+        {"variant": "auto", "public_weights": True},
+        {"variant": "optimal", "prior": "uniform"},
+        {"variant": "optimal", "prior": [1 / 6] * 6},
+        {"variant": "two_point", "groups": [[1.0], [2.0, 3.0]]},
+        {"variant": "signed_rr", "epsilon": MIN_EPSILON},
+        {"variant": "two_point", "weights": [float(number) for number in range(1, MAX_GROUPS + 1)]},
         {"quota": 1e-3},
         {"quota_fraction": 1.0},
     ],
@@ -163,6 +185,18 @@ def test_several_candidates_cost_one_weight_and_each_an_opinion() -> None:
     three: dict[str, Any] = {"candidates": ["a", "b", "c"], "epsilon_weight": 0.5, "epsilon_opinion": 0.25}
     assert parameters(**three).epsilon_total == 0.5 + 3 * 0.25
     assert parameters(**three, weight_collection="per_candidate").epsilon_total == 3 * (0.5 + 0.25)
+
+
+@pytest.mark.parametrize("variant", ["two_point", "signed_rr", "optimal", "auto"])
+def test_signed_weights_cost_one_report_of_epsilon_for_each_candidate(variant: str) -> None:
+    chosen = parameters(candidates=["a", "b", "c"], epsilon=0.75, variant=variant)
+    assert chosen.reports_signed_weights
+    assert (chosen.loss_of_weight, chosen.loss_of_opinion, chosen.epsilon_total) == (0.0, 0.75, 2.25)
+
+
+def test_opinions_alone_cost_epsilon_each_whatever_is_best() -> None:
+    chosen = parameters(candidates=["a", "b"], epsilon=0.75, variant="auto", public_weights=True)
+    assert (chosen.loss_of_weight, chosen.loss_of_opinion, chosen.epsilon_total) == (0.0, 0.75, 1.5)
 
 
 def test_the_quota_is_the_majority_unless_told_otherwise() -> None:

@@ -13,6 +13,7 @@ from psephos.protocol.dpwevote.laplace import LaplaceGrids
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import DiscreteLaplace, GeneralizedRandomizedResponse
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
+from strategies import told
 
 Variant = Literal["joint", "printed", "laplace"]
 VARIANTS: list[Variant] = ["joint", "printed", "laplace"]
@@ -203,10 +204,10 @@ def test_almost_no_noise_gives_the_truth(variant: Variant) -> None:
     outcome = run_population(session, session.encode(table), noise=SimulatedNoise(5, session="s")).outcome
     assert outcome.winners == ("a",)
     near = 1e-6 if variant != "laplace" else 15
-    assert outcome.total_weight.value == pytest.approx(400, abs=near)
+    assert told(outcome.total_weight).value == pytest.approx(400, abs=near)
     a, b = outcome.candidates
     assert (a.name, b.name) == ("a", "b")
-    assert (a.support.value, b.support.value) == (pytest.approx(350, abs=near), pytest.approx(50, abs=near))
+    assert (told(a.support).value, told(b.support).value) == (pytest.approx(350, abs=near), pytest.approx(50, abs=near))
     assert (a.margin.value, b.margin.value) == (pytest.approx(150, abs=near), pytest.approx(-150, abs=near))
     assert max(a.error_probability, b.error_probability) < 1e-6
     assert outcome.num_partners == 200
@@ -223,11 +224,15 @@ def test_the_least_and_the_greatest_weights_have_finite_estimates(
     session = vote(variant=variant, weights=weights, public_weights=public, **loss)
     table = {"weight": list(weights) * 5, "a": [1, 0] * 5, "b": [0, 1] * 5}
     outcome = run_population(session, session.encode(table), noise=SimulatedNoise(5, session="s")).outcome
-    numbers: list[float] = [outcome.weight_bias_bound, outcome.total_weight.value, outcome.total_weight.standard_error]
+    numbers: list[float] = [
+        outcome.weight_bias_bound,
+        told(outcome.total_weight).value,
+        told(outcome.total_weight).standard_error,
+    ]
     for candidate in outcome.candidates:
         assert 0 <= candidate.error_probability <= 1
         for estimate in (candidate.support, candidate.quota, candidate.margin):
-            numbers += [estimate.value, estimate.standard_error]
+            numbers += [told(estimate).value, told(estimate).standard_error]
     assert all(map(math.isfinite, numbers))
 
 
@@ -263,7 +268,7 @@ def winners_near(support: float, passes: str, tallies: list[Tally], **given: Any
         vote(("a",), quota=quota, passes=passes, **given).outcome(tallies)
         for quota in (math.nextafter(support, -math.inf), support, math.nextafter(support, math.inf))
     ]
-    assert {outcome.candidates[0].support.value for outcome in outcomes} == {support}
+    assert {told(outcome.candidates[0].support).value for outcome in outcomes} == {support}
     assert outcomes[1].candidates[0].margin.value == 0
     return [outcome.winners for outcome in outcomes]
 

@@ -171,3 +171,20 @@ def test_counts_of_another_length_are_refused() -> None:
         krr_estimator(1.0, (1.0, 5.0)).estimate([1, 2, 3])
     with pytest.raises(ValueError, match="zip"):
         krr_estimator(1.0, (1.0, 5.0)).total([1])
+
+
+def test_without_an_inverse_the_variance_is_bounded_by_the_greatest() -> None:
+    """Two reports of three values: P[1] = 1/4, 1/2, 3/4, d = ∓2. Var = 4 − mean²: 3, 4, 3; five reports: 20 at most."""
+    channel = ((0.75, 0.25), (0.5, 0.5), (0.25, 0.75))
+    estimator = LinearEstimator((-2.0, 2.0), channel, None)
+    assert [estimator.variance(value) for value in range(3)] == [3, 4, 3]
+    for counts in ([5, 0], [2, 3], [0, 5]):
+        assert estimator.total_variance(counts) == 20
+        assert estimator.estimate(counts).standard_error == math.sqrt(20)
+    assert estimator.estimate([1, 4]).value == 6
+    assert estimator.estimate([0, 0]).standard_error == 0
+
+
+def test_without_an_inverse_shapes_are_checked_too() -> None:
+    with pytest.raises(ValueError, match="channel and inverse need rows of 2"):
+        LinearEstimator((1.0, 2.0), ((0.5, 0.5), (1.0,)), None)

@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import pytest
 from psephos.protocol.errors import ConfigurationError, UnsupportedEventError
+from psephos.protocol.mechanisms import optimal
 from psephos.protocol.privacy import (
     ApproximateAccountant,
     Composed,
     DiscreteLaplace,
+    LocalRandomizer,
     NeighboringRelation,
     NonPrivate,
     NoRelease,
@@ -49,6 +52,9 @@ def exact_composed_epsilon(epsilon: float, times: int, delta: float) -> float:
         (RandomizedResponse(0.75, 3), 0.75),
         (RandomizedResponse(0.75, 1), 0.0),
         (RandomizedResponse(0.0, 4), 0.0),
+        (LocalRandomizer(0.75), 0.75),
+        (LocalRandomizer(0.0), 0.0),
+        (SelfComposed(LocalRandomizer(0.5), 6), 3.0),
         (DiscreteLaplace(scale=8.0, sensitivity=4), 0.5),
         (DiscreteLaplace(scale=8.0, sensitivity=0), 0.0),
         (Composed(()), 0.0),
@@ -180,3 +186,39 @@ def test_losses_too_large_to_compose_are_added_to_those_that_compose() -> None:
         accountant.compose(*first)
         accountant.compose(*second)
         assert accountant.epsilon == pytest.approx(300 + alone.epsilon, rel=1e-12)
+
+
+@pytest.mark.parametrize("event", [LocalRandomizer(-0.1), LocalRandomizer(math.nan)])
+def test_a_local_randomizer_without_a_loss_is_refused(event: LocalRandomizer) -> None:
+    with pytest.raises(UnsupportedEventError, match="epsilon must be >= 0"):
+        PureAccountant.epsilon_of(event, REPLACE)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "times", "delta"), [(1.0, 1, 1e-6), (0.5, 20, 1e-6), (1.0, 30, 1e-5), (3.0, 4, 1e-3)]
+)
+def test_a_local_randomizer_costs_what_the_worst_of_its_epsilon_does(epsilon: float, times: int, delta: float) -> None:
+    """Binary randomized response dominates (Kairouz, Oh and Viswanath, 2015): its exact δ bounds theirs, no more."""
+    accountant, binary = (ApproximateAccountant(REPLACE, delta=delta) for _ in range(2))
+    accountant.compose(LocalRandomizer(epsilon), times)
+    binary.compose(RandomizedResponse(epsilon, 2), times)
+    exact = exact_composed_epsilon(epsilon, times, delta)
+    assert exact - 1e-9 <= accountant.epsilon <= exact + times * 1e-4 + 1e-3
+    assert accountant.epsilon == pytest.approx(binary.epsilon, abs=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_no_randomizer_of_that_epsilon_costs_more(epsilon: float) -> None:
+    """k-RR of more choices, and the optimal unbiased report by its own hockey-stick divergence of one release."""
+    delta = 1e-2
+    local = ApproximateAccountant(REPLACE, delta=delta)
+    local.compose(LocalRandomizer(epsilon))
+    for num_choices in (3, 10):
+        other = ApproximateAccountant(REPLACE, delta=delta)
+        other.compose(RandomizedResponse(epsilon, num_choices))
+        assert other.epsilon <= local.epsilon + 1e-9
+    law = optimal(tuple(map(Fraction, (-3, -2, -1, 1, 2, 3))), epsilon=epsilon).mechanism.channel_matrix()
+    for one in law:
+        for another in law:
+            excess = (max(0.0, p - math.exp(local.epsilon) * q) for p, q in zip(one, another, strict=True))
+            assert math.fsum(excess) <= delta

@@ -1,0 +1,87 @@
+"""What all seven variants keep: contributions that add up to the margins, rows that are read back."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from psephos.protocol import SimulatedNoise, run_population
+from psephos.protocol.arrays import IntArray
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.population import draw_reports
+
+CASES: list[dict[str, Any]] = [
+    *({"variant": variant} for variant in ("joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "auto")),
+    *({"variant": variant, "public_weights": True} for variant in ("joint", "printed", "laplace", "auto")),
+    *({"variant": variant, "weight_collection": "per_candidate"} for variant in ("joint", "printed", "laplace")),
+    *({"variant": variant, "groups": ((0.1, 1.3), (2.7, 7.9))} for variant in ("joint", "printed", "optimal")),
+]
+QUOTAS: list[dict[str, Any]] = [{}, {"quota_fraction": 2 / 3}, {"quota": 41.7}]
+WEIGHTS = (0.1, 1.3, 2.7, 7.9)
+
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def make_vote(**given: Any) -> DPWeVote:
+    fields: dict[str, Any] = {"candidates": ("a", "b", "c"), "weights": WEIGHTS, "epsilon": 2.0, **given}
+    return DPWeVote(Parameters(**fields))
+
+
+def rows(number: int) -> dict[str, list[Any]]:
+    generator = np.random.default_rng(8)
+    opinions = generator.integers(0, 2, (3, number)).tolist()
+    return {"weight": generator.choice(WEIGHTS, number).tolist(), **dict(zip("abc", opinions, strict=True))}
+
+
+@every_case
+@pytest.mark.parametrize("quota", QUOTAS, ids=str)
+def test_contributions_add_up_to_the_margins(case: dict[str, Any], quota: dict[str, Any]) -> None:
+    """Less a fixed quota, up to rounding; a row for each partner, a column for each candidate."""
+    vote = make_vote(**case, **quota)
+    inputs = vote.encode(rows(200))
+    noise = SimulatedNoise(4, session="s")
+    reports: list[IntArray] = [
+        draw_reports(phase, inputs.private, noise=noise, protocol=vote.name, start=0) for phase in vote.phases
+    ]
+    contributions = vote.contributions(reports, inputs.public)
+    assert contributions.shape == (200, 3)
+    assert contributions.dtype == np.float64
+    outcome = run_population(vote, inputs, noise=noise).outcome
+    sums = contributions.sum(axis=0) - (vote.parameters.quota or 0)
+    size = float(np.abs(contributions).sum())
+    for number, candidate in enumerate(outcome.candidates):
+        assert candidate.margin.value == pytest.approx(float(sums[number]), abs=1e-13 * size)
+
+
+@every_case
+def test_a_contribution_depends_on_its_own_reports_alone(case: dict[str, Any]) -> None:
+    vote = make_vote(**case)
+    inputs = vote.encode(rows(50))
+    noise = SimulatedNoise(4, session="s")
+    reports = [draw_reports(phase, inputs.private, noise=noise, protocol=vote.name, start=0) for phase in vote.phases]
+    whole = vote.contributions(reports, inputs.public)
+    half = vote.contributions([of_phase[25:] for of_phase in reports], inputs.public[25:])
+    np.testing.assert_array_equal(half, whole[25:])
+
+
+@every_case
+def test_rows_are_read_back_as_they_were_made(case: dict[str, Any]) -> None:
+    vote = make_vote(**case)
+    table = rows(60)
+    answers = vote._variant.decode(vote.encode(table))  # pyright: ignore[reportPrivateUsage]  what truths are made of
+    assert [WEIGHTS[place] for place in answers.places.tolist()] == table["weight"]
+    assert answers.opinions.T.tolist() == [table[name] for name in "abc"]
+
+
+@every_case
+@pytest.mark.parametrize("quota", QUOTAS, ids=str)
+def test_a_support_comes_with_its_quota_or_not_at_all(case: dict[str, Any], quota: dict[str, Any]) -> None:
+    """Where both are told, the margin is their difference up to what the printed rule does to none of them."""
+    vote = make_vote(**case, **quota)
+    outcome = run_population(vote, vote.encode(rows(60)), noise=SimulatedNoise(4, session="s")).outcome
+    tells = not vote.parameters.reports_signed_weights
+    assert (outcome.total_weight is not None) == tells
+    for candidate in outcome.candidates:
+        assert (candidate.support is None) == (candidate.quota is None) == (not tells and not quota.get("quota"))
+        if candidate.support is not None and candidate.quota is not None:
+            difference = candidate.support.value - candidate.quota.value
+            assert candidate.margin.value == pytest.approx(difference, abs=1e-9)
