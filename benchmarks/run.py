@@ -10,6 +10,7 @@ import sys
 
 import memory
 import multiparty
+import paper
 import randomizers
 import scale
 import startup
@@ -36,6 +37,7 @@ def main() -> None:
         tcp.measure(quick=options.quick),
         randomizers.measure(quick=options.quick),
         multiparty.measure(quick=options.quick),
+        paper.measure(quick=options.quick),
     )
     for row in topics:
         print(f"{row.what}: {row.ours}", file=sys.stderr)

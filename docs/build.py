@@ -1,6 +1,7 @@
 """Builds the manual: what is generated first, then the pages. Run by `make docs`.
 
-Generated and tracked: `states.md`, drawn from the machines' tables, and the picture that the README shows.
+Generated and tracked: `states.md`, drawn from the machines' tables, the picture that the README shows, and
+`dpwevote-reproduced.md` with its pictures, from a run of `psephos reproduce dpwevote`.
 """
 
 import shutil
@@ -11,6 +12,9 @@ from pathlib import Path
 
 from psephos.protocol import Side
 from psephos.protocol.states import mermaid
+from psephos.scenarios.experiments.dpwevote import reproduce_dpwevote
+from psephos.scenarios.experiments.dpwevote.summary import summary_in_markdown
+from psephos.scenarios.folder import RunFolder
 
 DOCS = Path(__file__).parent
 
@@ -35,6 +39,17 @@ def draw_picture() -> None:
         shutil.copy(out / "estimates.png", DOCS / "eu-council.png")
 
 
+def reproduce() -> None:
+    """Run DPWeVote's paper again, and keep the summary as a page with its pictures."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = RunFolder(Path(folder) / "run")
+        reproduction = reproduce_dpwevote(out, on_progress=print)
+        for picture in out.path.glob("*.png"):
+            shutil.copy(picture, DOCS / f"dpwevote-{picture.name}")
+    page = summary_in_markdown(reproduction, prefix="dpwevote-")
+    (DOCS / "dpwevote-reproduced.md").write_text(page, encoding="utf-8")
+
+
 def build_pages() -> int:
     """Build the pages, warnings being errors; return the exit status."""
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", str(DOCS), str(DOCS / "_build" / "html")]
@@ -44,6 +59,7 @@ def build_pages() -> int:
 if __name__ == "__main__":
     write_states()
     draw_picture()
+    reproduce()
     status = build_pages()
     print(f"the manual is in {(DOCS / '_build' / 'html' / 'index.html').relative_to(Path.cwd())}")
     sys.exit(status)

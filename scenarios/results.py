@@ -77,7 +77,8 @@ def rows_of(outcome: msgspec.Struct, *, truth: Mapping[str, float] | None) -> li
         row: dict[str, object] = {"candidate": candidate.name, "passed": int(candidate.passed)}
         row |= _columns_of(candidate, ("support", "quota", "margin", "bias", "error_probability"))
         if truth is not None:
-            row |= {"true_support": truth[candidate.name], "true_quota": truth["quota"]}
+            support, quota = truth[candidate.name], truth["quota"]
+            row |= {"true_support": support, "true_quota": quota, "true_margin": support - quota}
         rows.append(row)
     return rows
 

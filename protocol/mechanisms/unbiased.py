@@ -97,7 +97,7 @@ class UnbiasedReport:
 
     @functools.cached_property
     def greatest_bias(self) -> float:
-        """Max |E[t | v] − v|, exactly from the law, as it is only rounded numbers that keep it from being 0."""
+        """The most by which E[t | v] differs from v, exactly from the law: rounding alone keeps it from being 0."""
         biases: list[Fraction] = []
         for value, row in zip(self.values, self.mechanism.channel_matrix(), strict=True):
             mean = sum((Fraction(c) * t for c, t in zip(row, self.estimates, strict=True)), start=Fraction(0))

@@ -25,9 +25,10 @@ def dpwevote(trials: int, seed: int, out: Path | None, *, pictures: bool) -> Non
     The folder gets a CSV for each table, a PNG and an SVG for each figure, summary.md with what holds and what does
     not, and reproduction.json with every number. Less than a minute.
     """
-    from ..experiments.dpwevote import reproduce_dpwevote, show_reproduction
+    from ..experiments.dpwevote import check_options, reproduce_dpwevote, show_reproduction
     from ..report import make_console
 
+    check_options(trials=trials, seed=seed)
     folder = make_folder(out, "reproduce-dpwevote")
     console, errors = make_console(), make_console(stderr=True)
     reproduction = reproduce_dpwevote(

@@ -8,16 +8,17 @@ from pathlib import Path
 import msgspec
 import pytest
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
+from psephos.protocol.dpwevote.parameters import VariantName
 from psephos.scenarios import simulate
 from psephos.scenarios.pictures import draw_outcome
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
-def outcome(*candidates: str) -> Outcome:
+def outcome(*candidates: str, variant: VariantName = "joint") -> Outcome:
     """Return the outcome of a vote on these candidates."""
     parties = {f"p{n}": (1 + n % 3, *(n % 2 for _ in candidates)) for n in range(30)}
-    return simulate(DPWeVote(Parameters(candidates=candidates)), parties, seed=2)
+    return simulate(DPWeVote(Parameters(candidates=candidates, variant=variant)), parties, seed=2)
 
 
 def test_a_picture_is_an_svg_and_a_png(tmp_path: Path) -> None:
@@ -37,6 +38,17 @@ def test_the_truth_is_drawn_where_it_may_be_shown(tmp_path: Path) -> None:
     truth = {"rail": 30.0, "total weight": 60.0, "quota": 30.0}
     svg, _ = draw_outcome(outcome("rail"), title="A vote", truth=truth, folder=tmp_path)
     assert "truth" in svg.read_text(encoding="utf-8")
+
+
+def test_where_the_margin_alone_is_told_it_is_drawn_beside_0(tmp_path: Path) -> None:
+    truth = {"rail": 40.0, "total weight": 60.0, "quota": 30.0}
+    released = outcome("rail", variant="two_point")
+    svg, _ = draw_outcome(released, title="A vote", truth=truth, folder=tmp_path)
+    text = svg.read_text(encoding="utf-8")
+    assert "margin: weight of the yes votes less the quota" in text
+    assert "truth" in text
+    svg, _ = draw_outcome(outcome("rail"), title="A vote", truth=truth, folder=tmp_path)
+    assert "less the quota" not in svg.read_text(encoding="utf-8")
 
 
 def test_the_same_outcome_gives_the_same_files(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from psephos.protocol import Phase, SimulatedNoise, Tally, run_population
-from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
+from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters, make_offers
 from psephos.protocol.effects import Closed
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.phases import Entries
@@ -21,8 +21,10 @@ from psephos.scenarios.report import (
     show_phase,
     show_privacy,
     show_scenarios,
+    show_variants,
 )
 from rich.console import Console
+from strategies import told
 
 PARTIES = {f"p{n}": (1 + n % 3, n % 2, int(n % 5 > 0)) for n in range(60)}
 TRUTH = {"rail": 60.0, "[fish]": 96.0, "total weight": 120.0, "quota": 60.0}
@@ -118,7 +120,7 @@ def test_an_outcome_shows_decision_estimates_errors_and_risk() -> None:
     for candidate in released.candidates:
         (line,) = [line for line in page.text.splitlines() if line.startswith(candidate.name)]
         assert ("passes" if candidate.passed else "fails") in line
-        for estimate in (candidate.support, candidate.quota, candidate.margin):
+        for estimate in (told(candidate.support), told(candidate.quota), candidate.margin):
             assert any(is_shown(estimate, numbers) for numbers in ESTIMATE.findall(line)), line
         assert f"{100 * candidate.error_probability:.2f} %" in line
     assert "True margin" not in page.text
@@ -242,7 +244,7 @@ def test_long_names_give_way_to_the_numbers() -> None:
     show_outcome(page.console, released, truth=None)
     (candidate,) = released.candidates
     numbers = ESTIMATE.findall(page.text)
-    assert all(any(is_shown(each, pair) for pair in numbers) for each in (candidate.support, candidate.margin))
+    assert all(any(is_shown(each, pair) for pair in numbers) for each in (told(candidate.support), candidate.margin))
     assert "…" not in page.text
     assert page.text.count("goes on") == 4
 
@@ -258,3 +260,29 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(width: int) -> Non
     assert "True margin" not in page.text
     assert "…" not in page.text
     assert max(map(len, page.text.splitlines())) <= width
+
+
+def test_a_vote_that_tells_the_margin_alone_has_no_column_for_support_and_quota() -> None:
+    page, released = Page(), outcome(variant="optimal")
+    show_outcome(page.console, released, truth=TRUTH)
+    header = next(line for line in page.text.splitlines() if line.startswith("Candidate"))
+    assert header.split() == ["Candidate", "Decision", "Margin", "P(wrong)", "True", "margin"]
+    margins = ESTIMATE.findall(page.text)
+    assert all(is_shown(candidate.margin, shown) for candidate, shown in zip(released.candidates, margins, strict=True))
+
+
+def test_variants_are_compared_at_one_price_and_the_best_is_bold() -> None:
+    console = Console(file=io.StringIO(), width=120, highlight=False, force_terminal=True, color_system="standard")
+    parameters = vote(epsilon=1.5).parameters
+    show_variants(console, parameters, num_partners=400)
+    assert isinstance(console.file, io.StringIO)
+    lines = {line.split()[0]: line for line in console.file.getvalue().splitlines() if line.strip()}
+    offers = {offer.variant: offer for offer in make_offers(parameters)}
+    bold = [name for name, line in lines.items() if line.startswith("\x1b[1;32m")]
+    assert len(bold) == 1
+    assert "optimal" in bold[0]
+    for name in ("two_point", "signed_rr"):
+        *_, epsilon, total, variance, error = lines[name].split()
+        assert (float(epsilon), float(total)) == (1.5, 3.0)  # two candidates
+        assert float(variance) == pytest.approx(offers[name].worst_variance, rel=1e-4)
+        assert float(error.replace(",", "")) == pytest.approx((400 * offers[name].worst_variance) ** 0.5, rel=1e-3)

@@ -1,0 +1,94 @@
+"""What partners hold in an experiment: pairs of a weight and an opinion.
+
+A pair is a number: 2·(the weight's place in the public set) + (1 for yes, 0 for no).
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....protocol.arrays import IntArray
+from ....protocol.randomness import philox_rows
+
+__all__ = ["ALL_HEAVY", "FEW_HEAVY", "SKEWED", "UNIFORM", "WEIGHTS", "Workload", "even_weights", "one_weight"]
+
+WEIGHTS = (1.0, 2.0, 3.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    """How the pairs are spread.
+
+    Args:
+        name: short, in files.
+        title: what people read.
+        shares: of each pair, summing to 1.
+        is_drawn: each partner's pair is drawn anew in every trial; else as many partners hold a pair as its share says,
+            the same in every trial.
+    """
+
+    name: str
+    title: str
+    shares: tuple[float, ...]
+    is_drawn: bool
+
+    def numbers(self, num_partners: int) -> tuple[int, ...]:
+        """Return how many partners hold each pair where nothing is drawn: shares, rounded by largest remainders."""
+        exact = [share * num_partners for share in self.shares]
+        # A share such as 0.3·10 may fall short of a whole number by a rounding error.
+        whole = [math.floor(number + 1e-9) for number in exact]
+        by_remainder = sorted(range(len(exact)), key=lambda pair: (whole[pair] - exact[pair], pair))
+        for pair in by_remainder[: num_partners - sum(whole)]:
+            whole[pair] += 1
+        return tuple(whole)
+
+    def pairs(self, num_partners: int, *, key: int, start: int, stop: int) -> IntArray:
+        """Return the pairs of the partners of some trials.
+
+        Args:
+            num_partners: in each trial.
+            key: of the stream that drawn pairs come from.
+            start: the first trial.
+            stop: the trial after the last.
+
+        Returns:
+            int64, shape (stop − start, num_partners).
+        """
+        if not self.is_drawn:
+            one = np.repeat(np.arange(len(self.shares), dtype=np.int64), self.numbers(num_partners))
+            return np.tile(one, (stop - start, 1))
+        uniforms = philox_rows(key, start=start, stop=stop, slots=num_partners)
+        ends = np.cumsum(np.array(self.shares))[:-1]
+        return np.searchsorted(ends, uniforms, side="right").astype(np.int64)
+
+
+def _spread(weights: Sequence[float], yes: Sequence[float]) -> tuple[float, ...]:
+    """Return the shares of all pairs from those of the weights and of the yes votes among each."""
+    return tuple(
+        share * part for share, agreeing in zip(weights, yes, strict=True) for part in (1 - agreeing, agreeing)
+    )
+
+
+def even_weights(yes: float) -> Workload:
+    """Return fixed pairs: a third of the partners with each weight, and this share of yes votes among each."""
+    title = f"weights 1, 2 and 3 alike, {100 * yes:g} % yes"
+    return Workload(f"even-{yes:.4f}", title, _spread((1 / 3, 1 / 3, 1 / 3), (yes, yes, yes)), is_drawn=False)
+
+
+def one_weight(yes: float) -> Workload:
+    """Return fixed pairs: all partners with weight 3, and this share of yes votes."""
+    title = f"all weights 3, {100 * yes:g} % yes"
+    return Workload(f"threes-{yes:.4f}", title, _spread((0, 0, 1), (0, 0, yes)), is_drawn=False)
+
+
+UNIFORM = Workload("uniform", "weights and opinions independent and uniform", (1 / 6,) * 6, is_drawn=True)
+"""Section 5.1.1, reading W1."""
+ALL_HEAVY = Workload("all-heavy", "all weights 3, 60 % yes", one_weight(0.6).shares, is_drawn=False)
+"""Reading W2."""
+FEW_HEAVY = Workload(
+    "few-heavy", "nine in ten weigh 1, one in ten 3; 40 % yes", _spread((0.9, 0, 0.1), (0.4, 0, 0.4)), is_drawn=False
+)
+"""Many small partners and a few large ones, as most electorates are."""
+SKEWED = (ALL_HEAVY, FEW_HEAVY)

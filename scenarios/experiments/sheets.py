@@ -1,0 +1,83 @@
+"""Tables as people read them: the same cells in a terminal and in Markdown; and rows as programs read them."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .measurements import Measurement
+
+__all__ = ["Sheet", "flatten", "markdown_of", "show_sheet"]
+
+
+class Sheet(msgspec.Struct, frozen=True, kw_only=True):
+    """A table to be read.
+
+    Args:
+        title: one line.
+        headers: one for each column.
+        rows: one cell for each header.
+        note: what the reader needs to know to read it.
+        num_labels: so many columns hold words, and begin at their left.
+    """
+
+    title: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+    num_labels: int = 0
+
+
+def markdown_of(sheet: Sheet) -> str:
+    """Return a table in Markdown: its title in bold, numbers to the right, the note below."""
+    lines = [f"**{sheet.title}**", "", _line(sheet.headers), _line(_rules(sheet))]
+    lines += [_line([cell.replace("|", "\\|") for cell in row]) for row in sheet.rows]
+    if sheet.note:
+        lines += ["", sheet.note]
+    return "\n".join(lines)
+
+
+def show_sheet(console: Console, sheet: Sheet) -> None:
+    """Print a table to a terminal."""
+    console.print()
+    console.print(Text(sheet.title, style="bold"))
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False, padding=(0, 1, 0, 0))
+    for place, header in enumerate(sheet.headers):
+        table.add_column(Text(header), justify="left" if place < sheet.num_labels else "right", no_wrap=True)
+    for row in sheet.rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+    if sheet.note:
+        console.print(Text(sheet.note, style="dim"))
+
+
+def flatten(row: msgspec.Struct) -> dict[str, object]:
+    """Return a row by column; a measurement's standard error gets a column of its own, and empty ones stay empty.
+
+    Args:
+        row: a struct of numbers, texts and measurements.
+    """
+    columns: dict[str, object] = {}
+    for name, annotation in type(row).__annotations__.items():
+        value = getattr(row, name)
+        if annotation in _MEASURED:
+            found: Measurement | None = value
+            columns[name] = None if found is None else found.value
+            columns[f"{name}_standard_error"] = None if found is None else found.standard_error
+        else:
+            columns[name] = value
+    return columns
+
+
+_MEASURED = (Measurement, Measurement | None)
+
+
+def _rules(sheet: Sheet) -> list[str]:
+    return [":---" if place < sheet.num_labels else "---:" for place in range(len(sheet.headers))]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"

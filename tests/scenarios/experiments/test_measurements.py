@@ -1,0 +1,30 @@
+"""Numbers from trials, by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from psephos.scenarios.experiments import Measurement, deviation, mean_of, share_of
+from psephos.scenarios.experiments.measurements import normal_probability
+
+
+def test_a_share_has_a_binomial_error() -> None:
+    assert share_of(np.array([True] * 3 + [False])) == Measurement(0.75, math.sqrt(0.75 * 0.25 / 4))
+
+
+def test_a_mean_has_the_error_of_its_spread() -> None:
+    found = mean_of(np.array([1.0, 2.0, 6.0]))
+    assert found.value == pytest.approx(3.0)
+    assert found.standard_error == pytest.approx(math.sqrt((4 + 1 + 9) / 2 / 3))
+
+
+def test_differences_are_in_joint_errors() -> None:
+    assert deviation(Measurement(2.0, 0.3), Measurement(1.0, 0.4)) == pytest.approx(2.0)
+    assert deviation(Measurement(1.0, 0.0), Measurement(1.0, 0.0)) == 0
+    assert deviation(Measurement(0.0, 0.0), Measurement(1.0, 0.0)) == -math.inf
+
+
+def test_the_normal_law_is_the_normal_law() -> None:
+    assert normal_probability(0) == 0.5
+    assert normal_probability(1.959963984540054) == pytest.approx(0.975, abs=1e-12)
+    assert normal_probability(-3) == pytest.approx(0.0013498980316301, rel=1e-12)

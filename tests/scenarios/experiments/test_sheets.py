@@ -1,0 +1,48 @@
+"""Tables: the same cells in Markdown and in a terminal, and rows with an error in a column of its own."""
+
+import io
+
+import msgspec
+from psephos.scenarios.experiments import Finding, Measurement, Sheet, flatten, markdown_of, show_sheet
+from psephos.scenarios.experiments.findings import findings_in_markdown
+from rich.console import Console
+
+SHEET = Sheet(title="Votes", headers=("n", "share"), rows=(("10", "0.5 ± 0.1"), ("500", "a|b")), note="of all")
+LABELED = Sheet(title="Votes", headers=("who", "n"), rows=(("a", "1"),), num_labels=1)
+
+
+class Row(msgspec.Struct):
+    """A row with a full and an empty measurement."""
+
+    name: str
+    share: Measurement
+    error: Measurement | None
+
+
+def test_markdown_has_every_cell() -> None:
+    lines = markdown_of(SHEET).splitlines()
+    assert lines[0] == "**Votes**"
+    assert lines[2:6] == ["| n | share |", "| ---: | ---: |", "| 10 | 0.5 ± 0.1 |", "| 500 | a\\|b |"]
+    assert lines[-1] == "of all"
+    assert markdown_of(LABELED).splitlines()[3] == "| :--- | ---: |"
+
+
+def test_a_terminal_shows_every_cell() -> None:
+    file = io.StringIO()
+    show_sheet(Console(file=file, width=100), SHEET)
+    text = file.getvalue()
+    assert all(cell in text for row in (SHEET.headers, *SHEET.rows) for cell in row)
+    assert "of all" in text
+
+
+def test_a_measurement_takes_two_columns_and_an_empty_one_too() -> None:
+    row = flatten(Row("a", Measurement(0.5, 0.1), None))
+    assert row == {"name": "a", "share": 0.5, "share_standard_error": 0.1, "error": None, "error_standard_error": None}
+
+
+def test_a_finding_says_its_verdict_first() -> None:
+    findings = [Finding(claim=f"{n}.", source="W1", holds=n == 1, numbers="So.") for n in (1, 2)]
+    assert findings_in_markdown(findings).splitlines() == [
+        "- **Holds.** 1. (W1) So.",
+        "- **Does not hold.** 2. (W1) So.",
+    ]
