@@ -48,7 +48,7 @@ class PartiesTable:
 
     @contextlib.contextmanager
     def naming_lines(self) -> Generator[None]:
-        """Let errors about rows of the table name the line of the file rather than the row.
+        """Let errors about the table's rows name the line of the file rather than the row, and other ones its header.
 
         Raises:
             ConfigurationError: what the code inside raises.
@@ -57,8 +57,11 @@ class PartiesTable:
             yield
         except ConfigurationError as error:
             row = re.search(r"(.*) in row (\d+)$", error.field)
-            if row is None:
+            if row is None and not self.lines:
                 raise
+            if row is None:
+                field = f"{error.field} ({self.source} line 1)"
+                raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
             number = int(row[2])
             where = f"{self.source} line {self.lines[number - 1]}" if self.lines else self.names[number - 1]
             raise ConfigurationError(field=f"{row[1]} ({where})", value=error.value, allowed=error.allowed) from None

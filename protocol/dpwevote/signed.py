@@ -15,7 +15,8 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..estimators import Estimate, LinearEstimator
-from ..mechanisms import UnbiasedReport, optimal, randomized_response, two_point
+from ..estimators.frequencies import inverse_matrix
+from ..mechanisms import GeneralizedRandomizedResponse, UnbiasedReport, optimal, randomized_response, two_point
 from ..phases import Inputs, Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
@@ -131,5 +132,8 @@ class SignedVariant(Variant):
 
     @functools.cached_property
     def _estimator(self) -> LinearEstimator:
-        report = self.report
-        return LinearEstimator(report.estimates, report.mechanism.channel_matrix(), report.debiasing)
+        report, mechanism = self.report, self.report.mechanism
+        # That of k-RR is known; solving for it again would take ten seconds for 200 signed weights.
+        is_krr = isinstance(mechanism, GeneralizedRandomizedResponse)
+        inverse = inverse_matrix(mechanism) if is_krr else report.debiasing
+        return LinearEstimator(report.estimates, mechanism.channel_matrix(), inverse)

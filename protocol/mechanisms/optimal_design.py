@@ -300,7 +300,8 @@ def _violations(program: _Program, dual: _Dual) -> tuple[Decimal, _Subsets]:
     """
     numbers = program.whole(dual).astype(np.float64)
     candidates = _zonotope_vertices(numbers)
-    across = np.where(candidates, 1.0, float(program.other)).T
+    # A row for each value: the sums then go from row to row, in one order everywhere.
+    across = np.ascontiguousarray(np.where(candidates, 1.0, float(program.other)).T)
     slopes, priors, masses = (np.add.reduce(across * row[:, None], axis=0) for row in numbers.T)
     heights = (slopes * slopes - 4 * priors * masses) / (4 * priors * priors)
     # Floats find the subsets, and forty digits tell how far these few are off.

@@ -38,8 +38,9 @@ MechanismName: TypeAlias = Literal["two-point", "k-RR", "optimal"]
 
 MOST_OPTIMAL_VALUES: Final = 20
 """The program takes a second for ten values, and the time grows with the third to fourth power of their number."""
-# Reports that are rarer belong to no solution; the barrier leaves a trace of them.
-_LEAST_PROBABILITY: Final = 1e-7
+# Reports that are rarer belong to no solution; the barrier leaves a trace of them. Values that are nearly one are told
+# apart by reports almost as rare, so that the later bounds are tried where the first leaves too few.
+_LEAST_PROBABILITIES: Final = (1e-7, 1e-9, 1e-11)
 _DIGITS: Final = 40
 _SUM_OF_SHARES: Final = 1e-9
 
@@ -190,19 +191,19 @@ def _optimal(values: tuple[Fraction, ...], epsilon: float, prior: tuple[float, .
         prior=prior or None,
         typical=min(objectives) / square(float(half)),
     )
-    solution = _exact(values, solved, epsilon)
+    exact = (_exact(values, solved, epsilon, least_probability=least) for least in _LEAST_PROBABILITIES)
+    solution = next((report for report in exact if report is not None), None)
     # Where a simple mechanism is optimal, it is so without the rounding of the solution's law.
     best = min(simple if solution is None else (*simple, solution), key=lambda report: _objective(report, prior))
     certificate = _certificate(values, solved, epsilon, is_worst_case=not prior)
     return dataclasses.replace(best, name="optimal", certificate=certificate, prior=prior)
 
 
-def _exact(values: tuple[Fraction, ...], solved: Design, epsilon: float) -> UnbiasedReport | None:
-    """Return the solution with a law of integers, unbiased for it; None where it has too few reports for that.
-
-    So it is with values that are nearly one: what is optimal for them is two points, but for what no digit shows.
-    """
-    kept = solved.probabilities > _LEAST_PROBABILITY
+def _exact(
+    values: tuple[Fraction, ...], solved: Design, epsilon: float, *, least_probability: float
+) -> UnbiasedReport | None:
+    """Return the solution with a law of integers, unbiased for it; None where too few reports are so probable."""
+    kept = solved.probabilities > least_probability
     if np.count_nonzero(kept) < len(values):
         return None
     middle, half = _range(values, epsilon)

@@ -183,16 +183,17 @@ def join(
 
     from ...protocol.roles import check_party_name
     from ..deployment import find_invitation, join_in_folder
-    from ..deployment.client import read_own_entries
+    from ..deployment.client import check_beforehand, read_own_entries
     from ..deployment.common import check_address, check_seed
     from ..plugins import ROLES, names_in
     from ..report import make_console, show_outcome
 
     check_seed(simulate=simulate, seed=seed)
     check_party_name(party, field="--as")
-    check_address(address, field="HOST:PORT", is_insecure=insecure)
+    check_address(address, field="the server's address", is_insecure=insecure)
     entries = read_own_entries(input_file, party=party, roles=names_in(ROLES))
     invitation = None if invitation_file is None else find_invitation(invitation_file, party=party)
+    check_beforehand(invitation, entries, party=party, is_simulation=simulate, budget=budget)
     slug = re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-") or "party"
     folder = make_folder(out, f"as-{slug}")
     console = make_console()

@@ -24,10 +24,10 @@ from ..folder import RunFolder, open_event_log
 from ..plugins import find_client_role, find_protocol
 from ..resolution import blaming
 from ..run import describe_failure
-from .common import make_mode
+from .common import make_mode, naming_address
 from .invitations import Invitation
 
-__all__ = ["DEFAULT_BUDGET", "Agreement", "join", "join_in_folder", "read_own_entries"]
+__all__ = ["DEFAULT_BUDGET", "Agreement", "check_beforehand", "join", "join_in_folder", "read_own_entries"]
 
 DEFAULT_BUDGET: Final = 10.0
 """What a session may cost (ε) that a client joins without an invitation and without a limit of its own."""
@@ -47,6 +47,34 @@ class Agreement(msgspec.Struct, kw_only=True):
     protocol: PhasedProtocol[Any, Any]
     row: tuple[int, ...]
     cost: float
+
+
+def check_beforehand(
+    invitation: Invitation | None,
+    entries: Mapping[str, str],
+    *,
+    party: str,
+    is_simulation: bool,
+    budget: float | None = None,
+) -> None:
+    """Refuse what needs no server to be refused.
+
+    Args:
+        invitation: what was agreed to, if there is one.
+        entries: the party's own, by column, as text.
+        party: the party's name.
+        is_simulation: which kind of session the party means to join.
+        budget: the most that it may cost.
+
+    Raises:
+        ConfigurationError: the budget is none, an entry is not allowed, or the invitation is another party's or of
+            another kind.
+    """
+    _budget(budget)
+    if invitation is not None:
+        kind = SessionKind.SIMULATION if is_simulation else SessionKind.DEPLOYMENT
+        _check_invitation(invitation, party=party, kind=kind)
+        _agree(invitation, entries)
 
 
 async def join(
@@ -90,7 +118,8 @@ async def join(
     if invitation is not None:  # what is wrong with it is said before anybody is called
         _check_invitation(invitation, party=party, kind=kind)
         agreement = _agree(invitation, entries)
-    channel = await TCPTransport().connect(address)
+    with naming_address(address):
+        channel = await TCPTransport().connect(address)
     try:
         if agreement is None:
             terms = _as_invitation(await inquire(channel, party=party), party)
@@ -199,7 +228,7 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> dict[st
         allowed = "a header of distinct, non-empty names"
         raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
     if len(rows) != 1:
-        allowed = f"a header and one line, {party!r}'s own"
+        allowed = f"a header and one line, that of {party!r}"
         raise ConfigurationError(field=field, value=f"{path} with {len(rows)} lines below its header", allowed=allowed)
     ((line, row),) = rows
     if len(row) != len(header):

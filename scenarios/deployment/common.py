@@ -1,6 +1,8 @@
 """What both sides need: addresses that stay on this machine, and the kind of a session."""
 
+import contextlib
 import ipaddress
+from collections.abc import Generator
 
 from ...agents.modes import Deployment, Mode, Simulation
 from ...agents.noise import SecureNoise
@@ -8,7 +10,7 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.randomness import SimulatedNoise
 from ...transports.tcp import parse_address
 
-__all__ = ["check_address", "check_seed", "make_mode"]
+__all__ = ["check_address", "check_seed", "make_mode", "naming_address"]
 
 
 def check_address(address: str, *, field: str, is_insecure: bool) -> tuple[str, int]:
@@ -24,8 +26,9 @@ def check_address(address: str, *, field: str, is_insecure: bool) -> tuple[str, 
     """
     try:
         host, port = parse_address(address)
-    except ValueError as error:
-        raise ConfigurationError(field=field, value=address, allowed=f"HOST:PORT or [IPV6]:PORT ({error})") from None
+    except ValueError:
+        allowed = "HOST:PORT or [IPV6]:PORT, with a port up to 65535"
+        raise ConfigurationError(field=field, value=address, allowed=allowed) from None
     if not is_insecure and not _is_loopback(host):
         allowed = "a loopback address such as 127.0.0.1:7000, since nothing is encrypted yet; --insecure lifts that"
         raise ConfigurationError(field=field, value=address, allowed=allowed)
@@ -39,6 +42,21 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+@contextlib.contextmanager
+def naming_address(address: str) -> Generator[None]:
+    """Let what the system says against an address name it.
+
+    Raises:
+        OSError: as the code inside.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:  # else it is trio's, which names the address
+            error.filename = address
+        raise
 
 
 def make_mode(scenario_name: str, *, seed: int | None, round_number: int = 0) -> Mode:

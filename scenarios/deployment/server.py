@@ -1,5 +1,6 @@
 """The server of a session whose clients are elsewhere."""
 
+import dataclasses
 import functools
 import importlib.metadata
 import re
@@ -29,6 +30,7 @@ from ..plugins import find_protocol, find_server_role
 from ..resolution import blaming, data_folder, make_rules
 from ..results import published, rows_of
 from ..run import describe_failure
+from .common import naming_address
 from .invitations import TOKEN_COLUMN
 
 __all__ = ["ServerSide", "resolve_server", "roster_rows", "serve", "serve_in_folder"]
@@ -66,18 +68,20 @@ def resolve_server(scenario: Scenario, *, roster: Path | None = None) -> ServerS
         ConfigurationError: something is not allowed.
     """
     kind = find_protocol(scenario.protocol)
-    source = scenario.parties if roster is None else str(roster)
-    parties = read_parties(source, parameters=scenario.parameters, protocol=kind, data=data_folder(scenario))
+    parties = _read_own(scenario, kind) if roster is None else _read_roster(roster, scenario, kind)
     table = dict(parties.table)
     digests = table.pop(TOKEN_COLUMN, None)
     with blaming(kind):
-        given = kind.complete({**parties.parameters, **scenario.parameters}, table)
+        described = parties if roster is None else _described_by(scenario, kind, parties)
+        given = kind.complete({**described.parameters, **scenario.parameters}, {**described.table, **table})
         protocol = kind(convert(given, kind.parameters_type, "parameters"))
-        columns = [column.name for column in protocol.columns() if not column.private and column.name in table]
-        public_table = {name: table[name] for name in columns}
+        public = [column.name for column in protocol.columns() if not column.private]
+        private = [column.name for column in protocol.columns() if column.private]
+        _check_columns(parties, [kind.client_role, *public, *(private if roster is None else []), TOKEN_COLUMN])
+        public_table = {name: table[name] for name in public if name in table}
         with parties.naming_lines():
-            public = protocol.encode_public(public_table, num_parties=len(parties.names))
-        protocol.check_roster(public)
+            public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
+        protocol.check_roster(public_rows)
     rules, default_rules = make_rules(scenario, protocol, num_parties=len(parties.names))
     if digests is not None:
         _check_digests([str(digest) for digest in digests], parties)
@@ -85,7 +89,7 @@ def resolve_server(scenario: Scenario, *, roster: Path | None = None) -> ServerS
         scenario=scenario,
         protocol=protocol,
         public_table=public_table,
-        roster=Roster(parties.names, public, token_digests=None if digests is None else [str(d) for d in digests]),
+        roster=Roster(parties.names, public_rows, token_digests=None if digests is None else [str(d) for d in digests]),
         rules=rules,
         default_rules=default_rules,
     )
@@ -103,6 +107,43 @@ def roster_rows(side: ServerSide, roster: Roster) -> list[dict[str, object]]:
         }
         for place, name in enumerate(roster.names)
     ]
+
+
+def _read_own(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
+    parties, parameters = scenario.parties, scenario.parameters
+    return read_parties(parties, parameters=parameters, protocol=kind, data=data_folder(scenario))
+
+
+def _read_roster(path: Path, scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
+    try:
+        return read_parties(str(path), parameters=scenario.parameters, protocol=kind)
+    except ConfigurationError as error:
+        if error.field != f"{kind.client_role}s":
+            raise
+        raise ConfigurationError(field="--roster", value=error.value, allowed=error.allowed) from None
+
+
+def _described_by(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster: PartiesTable) -> PartiesTable:
+    """Return the table that says what the scenario leaves to its own: a roster has public columns alone."""
+    left_out = sorted(kind.parameters_of_table - scenario.parameters.keys())
+    is_of_data_set = isinstance(scenario.parties, Mapping) and "data" in scenario.parties
+    if not left_out and not is_of_data_set:
+        return roster
+    if not scenario.parties:
+        allowed = "set, in the scenario or by --set: a roster has public columns alone, which do not say it"
+        raise ConfigurationError(field=left_out[0], value="left out", allowed=allowed)
+    own = _read_own(scenario, kind)
+    table = {name: entries for name, entries in own.table.items() if name != TOKEN_COLUMN}
+    return dataclasses.replace(own, table=table)
+
+
+def _check_columns(parties: PartiesTable, known: Sequence[str]) -> None:
+    """Raise ConfigurationError if there is a column of another name, such as a misspelled one of tokens."""
+    for name in parties.table:
+        if name not in known:
+            field = f"{name} ({parties.source} line 1)" if parties.lines else name
+            allowed = f"left out: the columns are {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"  # noqa: PLR2004  as many as are shown
+            raise ConfigurationError(field=field, value="an unknown column", allowed=allowed)
 
 
 def _check_digests(digests: Sequence[str], parties: PartiesTable) -> None:
@@ -147,7 +188,8 @@ async def serve(
         log=log,
         listener=listener,
     )
-    listening = await TCPTransport().open_listener(address)
+    with naming_address(address):
+        listening = await TCPTransport().open_listener(address)
     if on_listening is not None:
         on_listening(listening.address)
     return await server.serve(listening)

@@ -128,7 +128,8 @@ def test_every_key_of_a_scenario_can_be_written(write: Write, key: str) -> None:
 @pytest.mark.parametrize("key", list(PARAMETER_KEYS))
 def test_every_parameter_can_be_set_by_its_name_or_its_path(ballot: str, key: str, prefix: str) -> None:
     text, value = PARAMETER_KEYS[key]
-    parameters = resolve(load_scenario(ballot, [f"{prefix}{key}={text}"])).protocol.parameters
+    others = ["variant=optimal"] if key == "prior" else []  # which alone has one
+    parameters = resolve(load_scenario(ballot, [f"{prefix}{key}={text}", *others])).protocol.parameters
     assert getattr(parameters, key) == value
 
 

@@ -80,7 +80,7 @@ def test_names_and_candidates_may_hold_commas_and_any_script(read: Read) -> None
         ("partner,weight,m\nann,1,1\nbob,1,2\n", "m (mine.csv line 3)", "2", "one of 0, 1"),
         ("partner,weight,m\nann,1,yes\n", "m (mine.csv line 2)", "yes", "one of 0, 1"),
         ("partner,weight,m\nann,1,0.5\n", "m (mine.csv line 2)", "0.5", "one of 0, 1"),
-        ("partner,m\nann,1\n", "weight", "no such column", "a column"),
+        ("partner,m\nann,1\n", "weight (mine.csv line 1)", "no such column", "a column"),
         ("partner,weight\nann,1\n", "candidates", [], "distinct names"),
         (b"partner,weight,m\nann\xff,1,1\n", "partners", None, "a readable CSV file"),
         ("partner,weight,m\nann,\x001,1\n", None, None, ""),

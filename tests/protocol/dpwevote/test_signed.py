@@ -13,6 +13,7 @@ from psephos.protocol import Inputs, SimulatedNoise, Tally, run_population
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.signed import SignedVariant, make_report, signed_weights
 from psephos.protocol.estimators import LinearEstimator
+from psephos.protocol.mechanisms import UnbiasedReport
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
 
 VARIANTS = ["two_point", "signed_rr", "optimal"]
@@ -254,6 +255,16 @@ def test_almost_no_noise_gives_the_truth(variant: str) -> None:
     outcome = run_population(vote, inputs, noise=SimulatedNoise(5, session="s")).outcome
     assert [candidate.margin.value for candidate in outcome.candidates] == pytest.approx([150, -150], abs=1e-6)
     assert outcome.winners == ("a",)
+
+
+def test_a_hundred_weights_are_estimated_without_a_system_of_equations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hundred signed weights by k-RR: what debiases their counts is known, and solving for it takes ten seconds."""
+    monkeypatch.setattr(UnbiasedReport, "debiasing", property(lambda _: pytest.fail("solved for")))
+    vote = make_vote(weights=tuple(map(float, range(1, 101))))
+    counts = [[0] * 199 + [7]]
+    margin = vote.outcome(counted(counts)).candidates[0].margin
+    assert margin.value > 0
+    assert margin.standard_error > 0
 
 
 def test_a_prior_in_words_is_that_in_numbers() -> None:

@@ -28,7 +28,7 @@ def numbers(*values: float | Fraction) -> tuple[Fraction, ...]:
     return tuple(sorted(Fraction(value) for value in values))
 
 
-def signed(*weights: int) -> tuple[Fraction, ...]:
+def signed(*weights: int | Fraction) -> tuple[Fraction, ...]:
     """Return both signs of each weight, as halves are for the majority."""
     return numbers(*(sign * weight for weight in weights for sign in (-1, 1)))
 
@@ -374,6 +374,14 @@ def test_values_that_are_nearly_one_have_an_optimal_report_too(epsilon: float) -
     )
     assert report.lower_bound <= report.worst_variance * (1 + 1e-12)
     assert report.greatest_bias <= 1e-12 * near / min(epsilon, 1)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 5.0])
+@pytest.mark.parametrize("values", [signed(1, Fraction(10**7 + 1, 10**7), 3), signed(Fraction(1, 10**9), 1, 10**15)])
+def test_some_values_that_are_nearly_one_keep_the_others_optimal(values: tuple[Fraction, ...], epsilon: float) -> None:
+    """The reports that tell them apart are hardly more probable than what the barrier leaves of useless ones."""
+    report = optimal(values, epsilon=epsilon)
+    assert report.lower_bound <= report.worst_variance <= report.lower_bound * (1 + 1e-6)
 
 
 def test_the_same_question_is_answered_once() -> None:

@@ -1,0 +1,345 @@
+"""Sessions on real sockets: a server in a thread, parties in threads, by hand or by the command line, and processes.
+
+Whoever waits here waits for a socket, a line or an ending, never for a time; what goes wrong ends by `PATIENCE`.
+"""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import functools
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Final, Self, cast
+
+import msgspec
+import trio
+from psephos.agents.events import Log
+from psephos.protocol import SessionResult
+from psephos.protocol.effects import Effect
+from psephos.protocol.messages import (
+    PROTOCOL_VERSION,
+    Abort,
+    Hello,
+    Message,
+    Release,
+    Report,
+    Request,
+    decode,
+    encode,
+)
+from psephos.protocol.privacy import Ledger
+from psephos.scenarios import load_scenario
+from psephos.scenarios.deployment import Invitation, ServerSide, join, resolve_server, serve
+from psephos.scenarios.deployment.common import make_mode
+from psephos.transports.framing import FrameDecoder, encode_frames
+from psephos.transports.tcp import parse_address
+
+__all__ = [
+    "ENTRIES",
+    "PATIENCE",
+    "SEED",
+    "Ending",
+    "Peer",
+    "Process",
+    "Serving",
+    "report",
+    "serving",
+    "write_vote",
+]
+
+PATIENCE: Final = 60.0
+SEED: Final = 7
+TABLE: Final = "partner,weight,merger\nann,1,1\nbob,3,0\ncid,2,1\n"
+ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
+    "ann": {"weight": "1", "merger": "1"},
+    "bob": {"weight": "3", "merger": "0"},
+    "cid": {"weight": "2", "merger": "1"},
+}
+
+
+def write_vote(folder: Path, *, lines: str = "") -> str:
+    """Write a vote of three partners, `vote.toml` with `three.csv`, and return the scenario's path.
+
+    Args:
+        folder: where.
+        lines: more of the scenario, before its tables.
+    """
+    (folder / "three.csv").write_text(TABLE, encoding="utf-8")
+    for name, entries in ENTRIES.items():
+        own = f"partner,{','.join(entries)}\n{name},{','.join(entries.values())}\n"
+        (folder / f"{name}.csv").write_text(own, encoding="utf-8")
+    path = folder / "vote.toml"
+    parameters = '[parameters]\ncandidates = ["merger"]\nepsilon = 1.0\n'
+    path.write_text(f'protocol = "dpwevote"\npartners = "three.csv"\n{lines}\n{parameters}', encoding="utf-8")
+    return str(path)
+
+
+def report(phase: int, *values: int) -> Report:
+    """Return a report."""
+    return Report(phase, msgspec.Raw(msgspec.msgpack.encode(values)))
+
+
+class Peer:
+    """A connection that is played by hand.
+
+    Args:
+        address: of whom it connects to.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._socket = socket.create_connection(parse_address(address), timeout=PATIENCE)
+        self._decoder = FrameDecoder()
+        self._received: list[bytes] = []
+
+    def send(self, *messages: Message) -> None:
+        """Send messages in one write."""
+        self.send_bytes(encode_frames([encode(message) for message in messages]))
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        self._socket.sendall(data)
+
+    def hello(self, party: str, **fields: Any) -> None:
+        """Send the Hello of a partner of `write_vote`'s simulation, or one that differs in some fields."""
+        usual = Hello(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", party)
+        self.send(msgspec.structs.replace(usual, **fields))
+
+    def receive(self) -> Message:
+        """Return the next message.
+
+        Raises:
+            EOFError: there is none.
+        """
+        while not self._received:
+            data = self._socket.recv(1 << 16)
+            if not data:
+                raise EOFError
+            self._received += self._decoder.feed(data)
+        return decode(self._received.pop(0))
+
+    def next_request(self) -> Request:
+        """Return the next request, whatever comes before it."""
+        while True:
+            message = self.receive()
+            if isinstance(message, Request):
+                return message
+            assert not isinstance(message, Abort), message.reason
+
+    def hear_release(self) -> None:
+        """Read up to the release, and hang up as a client does."""
+        while not isinstance(message := self.receive(), Release):
+            assert not isinstance(message, Abort), message.reason
+        self.close()
+
+    def last_message(self) -> Message | None:
+        """Return the last message before the other side hangs up; None if there is none."""
+        last: Message | None = None
+        with contextlib.suppress(EOFError, ConnectionResetError):
+            while True:
+                last = self.receive()
+        return last
+
+    def refusal(self) -> str:
+        """Return why the other side hung up, as it says last."""
+        message = self.last_message()
+        assert isinstance(message, Abort), message
+        return message.reason
+
+    def stop_sending(self) -> None:
+        """Close one half of the connection."""
+        self._socket.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Serving:
+    """A server in a thread, and clients in others.
+
+    Attributes:
+        side: what is served.
+        address: where.
+        effects: of the server's machine, so far.
+    """
+
+    def __init__(self, side: ServerSide, *, seed: int | None) -> None:
+        self.side = side
+        self.address = ""
+        self.effects: list[Effect] = []
+        self.events: list[dict[str, Any]] = []
+        self._seed = seed
+        self._pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)
+        self._is_up = threading.Event()
+        self._stop: Callable[[], None] = lambda: None
+
+    def open(self, address: str) -> None:
+        """Begin to serve."""
+        self._ending = self._pool.submit(trio.run, self._serve, address)
+        self._ending.add_done_callback(lambda _: self._is_up.set())
+        assert self._is_up.wait(PATIENCE)
+        if not self.address:
+            self._ending.result()
+
+    async def _serve(self, address: str) -> SessionResult | None:
+        token = trio.lowlevel.current_trio_token()
+        mode = make_mode(self.side.scenario.name, seed=self._seed)
+        with trio.CancelScope() as scope:
+            self._stop = lambda: token.run_sync_soon(scope.cancel)
+            return await serve(
+                self.side,
+                address=address,
+                mode=mode,
+                log=self,
+                listener=self.effects.append,
+                on_listening=self._on_listening,
+            )
+        return None
+
+    def _on_listening(self, address: str) -> None:
+        self.address = address
+        self._is_up.set()
+
+    def info(self, event: str, **fields: Any) -> None:
+        """Keep an event of the server's."""
+        self.events.append({"event": event, **fields})
+
+    warning = info
+
+    def join(
+        self,
+        party: str,
+        *,
+        entries: Mapping[str, str] | None = None,
+        ledger: Ledger | None = None,
+        invitation: Invitation | None = None,
+        seed: int | None = SEED,
+        log: Log | None = None,
+    ) -> concurrent.futures.Future[msgspec.Struct]:
+        """Let a party take part, in a thread of its own."""
+        client = functools.partial(
+            join,
+            self.address,
+            party=party,
+            entries=ENTRIES[party] if entries is None else entries,
+            seed=seed,
+            ledger=ledger,
+            invitation=invitation,
+            log=log,
+        )
+        return self._pool.submit(trio.run, client)
+
+    def connect(self) -> Peer:
+        """Connect a peer that is played by hand."""
+        return Peer(self.address)
+
+    def result(self) -> SessionResult:
+        """Wait for the end, and return what the server is left with, or raise what it failed with."""
+        result = self._ending.result(PATIENCE)
+        assert result is not None
+        return result
+
+    def failure(self) -> BaseException | None:
+        """Wait for the end, and return what the server failed with."""
+        return self._ending.exception(PATIENCE)
+
+    def close(self) -> None:
+        """End everything."""
+        with contextlib.suppress(trio.RunFinishedError):
+            self._stop()
+        self._pool.shutdown()
+
+
+@contextlib.contextmanager
+def serving(
+    scenario: str, *settings: str, seed: int | None = SEED, roster: Path | None = None, address: str = "127.0.0.1:0"
+) -> Generator[Serving]:
+    """Serve a scenario until the block is left."""
+    session = Serving(resolve_server(load_scenario(scenario, settings), roster=roster), seed=seed)
+    try:
+        session.open(address)
+        yield session
+    finally:
+        session.close()
+
+
+@dataclasses.dataclass(frozen=True)
+class Ending:
+    """How a process ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+class Process:
+    """The command line as a process of its own; ended at the latest when the block is left.
+
+    Args:
+        words: of the command line.
+        folder: where it runs.
+    """
+
+    def __init__(self, *words: object, folder: Path) -> None:
+        command = [sys.executable, "-m", "psephos.scenarios.cli", *map(str, words)]
+        pipe = subprocess.PIPE
+        # Without a buffer, so that reading a line takes nothing beyond it.
+        self._process = subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, bufsize=0)  # noqa: S603  our own
+        self._seen = b""
+
+    def line_with(self, words: str) -> str:
+        """Wait for a line with these words, and return it."""
+        watchdog = threading.Timer(PATIENCE, self._process.kill)
+        watchdog.start()
+        try:
+            for line in cast("IO[bytes]", self._process.stdout):
+                self._seen += line
+                if words in line.decode():
+                    return line.decode()
+        finally:
+            watchdog.cancel()
+        ending = self.ending()
+        raise AssertionError(f"no line with {words!r}: {ending}")
+
+    def address(self) -> str:
+        """Wait until a server listens, and return where."""
+        return self.line_with("listening on ").split()[2]
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        self._process.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """End it at once, without a word."""
+        self._process.kill()
+        self._process.wait()
+
+    def ending(self) -> Ending:
+        """Wait for the end, and return how it was."""
+        out, err = self._process.communicate(timeout=PATIENCE)
+        return Ending(self._process.returncode, (self._seen + out).decode(), err.decode())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._process.poll() is None:
+            self.kill()
+        with contextlib.suppress(ValueError):
+            self._process.communicate()

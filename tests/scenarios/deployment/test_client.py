@@ -1,0 +1,456 @@
+"""What a client agrees to, what it refuses before anything is drawn, and how it comes back."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+from deployments import ENTRIES, PATIENCE, SEED, Serving, report, serving, write_vote
+from psephos.protocol import ConfigurationError, SessionKind
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.errors import BudgetExceededError, PsephosError, RemoteProtocolError, SessionAborted
+from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Message, Terms, Welcome, decode, encode
+from psephos.protocol.privacy import Budget, Ledger
+from psephos.scenarios import load_scenario
+from psephos.scenarios.deployment import (
+    DEFAULT_BUDGET,
+    Agreement,
+    Invitation,
+    draw_invitations,
+    join,
+    join_in_folder,
+    resolve_server,
+)
+from psephos.scenarios.deployment.client import check_beforehand, read_own_entries
+from psephos.scenarios.folder import RunFolder
+from psephos.transports.framing import FrameDecoder, encode_frames
+from psephos.transports.tcp import format_address
+
+Write = Callable[[str, str | bytes], Path]
+
+NOBODY_LISTENS = "127.0.0.1:1"
+
+
+@pytest.fixture
+def vote(tmp_path: Path) -> str:
+    """A vote of three partners; its path."""
+    return write_vote(tmp_path)
+
+
+@pytest.fixture
+def session(vote: str) -> Generator[Serving]:
+    """A server of that vote, as a simulation."""
+    with serving(vote) as running:
+        yield running
+
+
+def invitation_to(
+    scenario: str, *settings: str, party: str = "ann", kind: SessionKind = SessionKind.SIMULATION
+) -> Invitation:
+    """Return an invitation to a scenario, with a token that is on no roster."""
+    side = resolve_server(load_scenario(scenario, settings))
+    _, invitations = draw_invitations(side.protocol, side.roster, session=side.scenario.name, kind=kind)
+    return next(each for each in invitations if each.party == party)
+
+
+def join_as(address: str, party: str = "ann", **options: Any) -> msgspec.Struct:
+    """Take part, from this thread."""
+    usual: dict[str, Any] = {"party": party, "entries": ENTRIES[party], "seed": SEED}
+
+    async def take_part() -> msgspec.Struct:
+        with trio.fail_after(PATIENCE):
+            return await join(address, **{**usual, **options})
+
+    return trio.run(take_part)
+
+
+def refusal(address: str, error: type[PsephosError], **options: Any) -> str:
+    """Return why ann does not take part, having checked that she paid nothing."""
+    ledger = Ledger("ann")
+    with pytest.raises(error) as caught:
+        join_as(address, ledger=ledger, **options)
+    assert type(caught.value) is error
+    assert ledger.entries == ()
+    return str(caught.value)
+
+
+# What is agreed to.
+
+
+def test_what_is_agreed_to_is_told_before_anything_is_drawn(session: Serving) -> None:
+    ledger = Ledger("ann")
+    told: list[tuple[Agreement, int]] = []
+
+    def tell(agreement: Agreement) -> None:
+        told.append((agreement, len(ledger.entries)))
+
+    others = [session.join(name) for name in ("bob", "cid")]
+    outcome = join_as(session.address, ledger=ledger, on_agreed=tell)
+    ((agreement, num_paid),) = told
+    assert num_paid == 0
+    assert (agreement.terms.session, agreement.terms.place, agreement.terms.token) == ("vote", 0, "")
+    assert (agreement.row, agreement.cost) == ((0, 1, 0), 1.0)
+    assert agreement.protocol.parameters == session.side.protocol.parameters
+    assert [entry.proven for entry in ledger.entries] == [0.5, 0.5]
+    assert [other.result(PATIENCE) for other in others] == [outcome] * 2
+
+
+@pytest.mark.parametrize("kind", list(SessionKind))
+def test_an_invitation_takes_the_place_of_the_servers_terms(vote: str, kind: SessionKind) -> None:
+    seed = SEED if kind is SessionKind.SIMULATION else None
+    with serving(vote, seed=seed) as session:
+        invitations = {name: invitation_to(vote, party=name, kind=kind) for name in ENTRIES}
+        heard = [session.join(name, invitation=own, seed=seed) for name, own in invitations.items()]
+        result = session.result()
+    assert [future.result(PATIENCE) for future in heard] == [result.outcome] * 3
+    assert result.num_received == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (["epsilon=2"], "epsilon is 1.0, agreed 2.0"),
+        (["weights=[1, 2, 4]"], "weights is [1.0, 2.0, 3.0], agreed [1.0, 2.0, 4.0]"),
+        (["quota_fraction=0.75"], "quota_fraction is None, agreed 0.75"),
+    ],
+)
+def test_parameters_other_than_agreed_are_refused_and_nothing_is_paid(
+    session: Serving, vote: str, settings: list[str], reason: str
+) -> None:
+    entries = {"weight": "1", "merger": "1"}
+    said = refusal(session.address, RemoteProtocolError, invitation=invitation_to(vote, *settings), entries=entries)
+    assert said == f"server's parameters are not those agreed to: {reason}"
+
+
+def test_an_invitation_to_another_session_is_refused_by_the_server(session: Serving, vote: str) -> None:
+    said = refusal_by_the_server(session, invitation_to(vote, "name=another"))
+    assert "'vote', 'ann' came with 'another'" in said
+
+
+def refusal_by_the_server(session: Serving, invitation: Invitation) -> str:
+    """Return why a server does not admit who holds an invitation."""
+    with pytest.raises(SessionAborted) as caught:
+        join_as(session.address, invitation=invitation)
+    assert caught.value.by == "server"
+    return caught.value.reason
+
+
+# Kinds never mix.
+
+
+def test_a_deployment_does_not_join_a_simulation(session: Serving, vote: str) -> None:
+    said = refusal(session.address, ConfigurationError, seed=None)
+    assert said == "--simulate must be given: the session is a simulation, got 'left out'"
+    deployed = invitation_to(vote, kind=SessionKind.DEPLOYMENT)
+    with pytest.raises(SessionAborted, match="kind is 'simulation', 'ann' came with 'deployment'"):
+        join_as(session.address, seed=None, invitation=deployed)
+
+
+def test_a_simulation_does_not_join_a_deployment(vote: str) -> None:
+    with serving(vote, seed=None) as session:
+        said = refusal(session.address, ConfigurationError)
+        assert said == "--simulate must be left out: the session is a deployment, got 'given'"
+        with pytest.raises(SessionAborted, match="kind is 'deployment', 'ann' came with 'simulation'"):
+            join_as(session.address, invitation=invitation_to(vote))
+
+
+def test_an_invitation_of_the_other_kind_or_of_another_party_is_refused_without_a_server(vote: str) -> None:
+    said = refusal(NOBODY_LISTENS, ConfigurationError, invitation=invitation_to(vote), seed=None)
+    assert said == "--simulate must be given: the session is a simulation, got 'left out'"
+    deployed = invitation_to(vote, kind=SessionKind.DEPLOYMENT)
+    said = refusal(NOBODY_LISTENS, ConfigurationError, invitation=deployed)
+    assert said == "--simulate must be left out: the session is a deployment, got 'given'"
+    said = refusal(NOBODY_LISTENS, ConfigurationError, invitation=invitation_to(vote, party="bob"))
+    assert "the invitation of 'ann', got \"that of 'bob'\"" in said
+
+
+# Budgets.
+
+
+def test_a_session_of_more_than_ten_is_refused_without_an_invitation(vote: str) -> None:
+    with serving(vote, "epsilon=10.5") as session:
+        with pytest.raises(BudgetExceededError, match=r"holds epsilon = 10, requested 10.5 .*nothing was drawn"):
+            join_as(session.address)
+        ledger = Ledger("ann", budget=Budget(epsilon=10.5))
+        others = [session.join(name, ledger=Ledger(name)) for name in ("bob", "cid")]
+        outcome = join_as(session.address, ledger=ledger)
+        assert [other.result(PATIENCE) for other in others] == [outcome] * 2
+    assert ledger.spent == 10.5
+    assert DEFAULT_BUDGET == 10
+
+
+@pytest.mark.parametrize("is_invited", [False, True])
+def test_a_budget_below_the_price_is_refused_before_the_server_hears_a_name(
+    session: Serving, vote: str, *, is_invited: bool
+) -> None:
+    invitation = invitation_to(vote) if is_invited else None
+    with pytest.raises(BudgetExceededError, match=r"holds epsilon = 0\.99, requested 1 "):
+        join_as(session.address, invitation=invitation, budget=0.99)
+    # It has not said Hello, so that it may still come.
+    heard = [session.join(name) for name in ENTRIES]
+    assert [each.result(PATIENCE) for each in heard] == [session.result().outcome] * 3
+
+
+def test_an_invitation_is_an_agreement_to_its_price(vote: str) -> None:
+    with serving(vote, "epsilon=10.5") as session:
+        heard = [session.join(name, invitation=invitation_to(vote, "epsilon=10.5", party=name)) for name in ENTRIES]
+        assert [each.result(PATIENCE) for each in heard] == [session.result().outcome] * 3
+
+
+# Coming back.
+
+
+def test_a_partner_that_restarts_after_it_reported_is_refused_and_its_first_report_stands(vote: str) -> None:
+    with serving(vote, "quorum=2") as session, session.connect() as bob, session.connect() as cid:
+        ann = session.connect()
+        for name, peer in (("ann", ann), ("bob", bob), ("cid", cid)):
+            peer.hello(name)
+        for peer in (ann, bob, cid):
+            assert peer.next_request().phase == 0
+            peer.send(report(0, 2))
+        assert ann.next_request().phase == 1
+        reason = "'ann' has reported; its first report stands, and nothing is drawn again"
+        assert reason in refusal(session.address, SessionAborted)  # while it is there
+        ann.close()
+        assert reason in refusal(session.address, SessionAborted)  # and once it has gone
+        for peer in (bob, cid):
+            peer.send(report(1, 1))
+        for peer in (bob, cid):
+            peer.hear_release()
+        result = session.result()
+    assert result.num_received == (3, 2)
+    assert result.tallies[0].totals.tolist() == [0, 0, 3]
+
+
+def test_a_partner_that_was_lost_before_the_first_phase_comes_back(vote: str) -> None:
+    with serving(vote) as session:
+        with session.connect() as ann:
+            ann.hello("ann")
+            assert isinstance(ann.receive(), Welcome)
+        heard = [session.join(name) for name in ENTRIES]
+        result = session.result()
+        assert [each.result(PATIENCE) for each in heard] == [result.outcome] * 3
+    assert result.num_received == (3, 3)
+
+
+class FirstEvent:
+    """A log that tells when something is logged."""
+
+    def __init__(self) -> None:
+        self.has_come = threading.Event()
+
+    def info(self, event: str, **fields: Any) -> None:
+        """Take note of an event."""
+        del event, fields
+        self.has_come.set()
+
+    warning = info
+
+
+def test_a_partner_that_was_lost_in_the_first_phase_comes_back_while_it_is_open(vote: str) -> None:
+    with serving(vote, "quorum=2") as session, session.connect() as bob, session.connect() as cid:
+        with session.connect() as ann:
+            for name, peer in (("ann", ann), ("bob", bob), ("cid", cid)):
+                peer.hello(name)
+            assert ann.next_request().phase == 0
+        ledger, log = Ledger("ann"), FirstEvent()
+        heard = session.join("ann", ledger=ledger, log=log)
+        assert log.has_come.wait(PATIENCE)  # that she was asked, and pays
+        for peer in (bob, cid):
+            peer.send(report(0, 1))
+        for peer in (bob, cid):
+            peer.send(report(1, 1))
+        for peer in (bob, cid):
+            peer.hear_release()
+        result = session.result()
+        assert heard.result(PATIENCE) == result.outcome
+    assert result.num_received == (3, 3)
+    assert [entry.phase for entry in ledger.entries] == ["weights", "opinions"]
+
+
+# Its own file.
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "weight,merger\n3,0\n",
+        "partner,weight,merger\nann,3,0\n",
+        " merger , weight , partner \r\n 0 , 3 , ann \r\n\r\n",
+        "\ufeffweight,merger\n3,0",
+        '"weight","merger"\n"3","0"\n',
+    ],
+    ids=["without its name", "with its name", "spaces", "as spreadsheets save it", "quotes"],
+)
+def test_own_entries_are_read_in_every_usual_form(write: Write, content: str) -> None:
+    entries = read_own_entries(write("mine.csv", content), party="ann", roles=["partner", "voter"])
+    assert entries == {"weight": "3", "merger": "0"}
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "value", "allowed"),
+    [
+        ("", "mine.csv line 1", [], "distinct, non-empty names"),
+        ("weight,,merger\n3,0,1\n", "mine.csv line 1", ["weight", "", "merger"], "distinct, non-empty names"),
+        ("weight,weight\n3,0\n", "mine.csv line 1", ["weight", "weight"], "distinct, non-empty names"),
+        ("weight,merger\n", "--input", "mine.csv with 0 lines below its header", "that of 'ann'"),
+        ("weight,merger\n3,0\n3,0\n", "--input", "mine.csv with 2 lines below its header", "a header and one line"),
+        ("weight,merger\n\n3\n", "mine.csv line 3", "1 entries", "2 entries: weight, merger"),
+        ("weight,merger\n3,0,1\n", "mine.csv line 2", "3 entries", "2 entries: weight, merger"),
+        ("partner,weight\nbob,3\n", "partner (mine.csv line 2)", "bob", "'ann'"),
+        ("voter,weight\nbob,3\n", "voter (mine.csv line 2)", "bob", "'ann'"),
+        (b"weight\n\xff\n", "--input", "mine.csv", "a readable CSV file"),
+        ('weight\n"3\n', "--input", "mine.csv", "a well-formed CSV file"),
+    ],
+)
+def test_a_fault_in_its_file_is_named(
+    write: Write, content: str | bytes, field: str, value: str | list[str], allowed: str
+) -> None:
+    path = write("mine.csv", content)
+    with pytest.raises(ConfigurationError) as caught:
+        read_own_entries(path, party="ann", roles=["partner", "voter"])
+    assert caught.value.field == field
+    assert str(caught.value.value).removeprefix(f"{path.parent}/") == str(value)
+    assert allowed in caught.value.allowed
+
+
+@pytest.mark.parametrize("is_invited", [False, True])
+@pytest.mark.parametrize(
+    ("entries", "reason"),
+    [
+        ({"weight": "9", "merger": "1"}, "weight must be one of 1, 2, 3, got '9'"),
+        ({"weight": "1", "merger": "2"}, "merger must be one of 0, 1, got '2'"),
+        ({"weight": "1", "merger": ""}, "merger must be one of 0, 1, got ''"),
+        ({"weight": "1"}, "merger must be a column of the table, got 'no such column'"),
+        ({"weight": "1", "merger": "1", "marger": "1"}, "column 'marger' must be one of weight, merger, got 'unknown'"),
+    ],
+)
+def test_an_entry_that_is_not_allowed_is_refused_by_its_column(
+    session: Serving, vote: str, entries: Mapping[str, str], reason: str, *, is_invited: bool
+) -> None:
+    invitation = invitation_to(vote) if is_invited else None
+    assert refusal(session.address, ConfigurationError, entries=entries, invitation=invitation) == reason
+    if invitation is not None:
+        with pytest.raises(ConfigurationError) as caught:
+            check_beforehand(invitation, entries, party="ann", is_simulation=True)
+        assert str(caught.value) == reason
+
+
+# A server that is none, and one that misbehaves.
+
+
+def play_server(*replies: Message | bytes) -> tuple[str, list[Message]]:
+    """Listen, answer the first client with `replies` one by one; return the address and what the client said."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    heard: list[Message] = []
+
+    def play() -> None:
+        with listener, listener.accept()[0] as client:
+            client.settimeout(PATIENCE)
+            decoder = FrameDecoder()
+            for reply in replies:
+                heard.extend(map(decode, decoder.feed(client.recv(1 << 16))))
+                client.sendall(reply if isinstance(reply, bytes) else encode_frames([encode(reply)]))
+            client.shutdown(socket.SHUT_WR)
+            while data := client.recv(1 << 16):
+                heard.extend(map(decode, decoder.feed(data)))
+
+    thread = threading.Thread(target=play)
+    thread.start()
+    _players.append(thread)
+    return format_address(*listener.getsockname()), heard
+
+
+_players: list[threading.Thread] = []
+
+
+@pytest.fixture(autouse=True)
+def no_player_is_left() -> Generator[None]:
+    """Waits for the servers that were played by hand."""
+    yield
+    while _players:
+        _players.pop().join(PATIENCE)
+
+
+def terms(**fields: Any) -> Terms:
+    """Return the terms of a vote, but for some fields."""
+    protocol = DPWeVote(Parameters(candidates=("merger",)))
+    usual = Terms(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", protocol.encoded_parameters, 0)
+    return msgspec.structs.replace(usual, **fields)
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "reason"),
+    [
+        (terms(protocol="no-such"), ConfigurationError, "no-such"),
+        (terms(parameters=msgspec.Raw(b"\x01")), RemoteProtocolError, "the server's terms cannot be read"),
+        (terms(parameters=msgspec.Raw(b"\x81\xa1\xff\x01")), RemoteProtocolError, "the server's terms cannot be read"),
+        (terms(parameters=msgspec.Raw(b"\x81\xa1a\x01")), ConfigurationError, "unknown key 'a'|unknown field"),
+        (terms(version=99), RemoteProtocolError, f"server speaks version 99, this side {PROTOCOL_VERSION}"),
+        (terms(kind="rehearsal"), ConfigurationError, "--simulate"),
+        (Abort("not today"), SessionAborted, "server ended the session: not today"),
+        (report(0, 1), RemoteProtocolError, "server answered an inquiry with Report"),
+        (b"\x00\x00\x00\x01\xc1", RemoteProtocolError, "server sent 1 bytes that are no message"),
+        (b"\xff\xff\xff\xff", RemoteProtocolError, "a payload may have 1048576 bytes, the peer announced 4294967295"),
+        (b"\x00\x00", SessionAborted, "the connection was lost before it named its terms"),
+        (b"", SessionAborted, "the connection was lost before it named its terms"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", RemoteProtocolError, "a payload may have 1048576 bytes"),
+    ],
+)
+def test_a_server_whose_terms_are_none_is_blamed_and_nothing_is_paid(
+    reply: Message | bytes, error: type[PsephosError], reason: str
+) -> None:
+    address, _ = play_server(reply)
+    ledger = Ledger("ann")
+    with pytest.raises(error, match=reason):
+        join_as(address, ledger=ledger)
+    assert ledger.entries == ()
+
+
+def test_nobody_listens_is_the_systems_error_and_names_the_address() -> None:
+    with pytest.raises(OSError, match=r"all attempts to connect to 127\.0\.0\.1:1 failed"):
+        join_as(NOBODY_LISTENS)
+
+
+# Its folder.
+
+
+def left_in(folder: Path, names: Sequence[str]) -> list[Any]:
+    """Return what some JSON files of a folder hold."""
+    return [json.loads((folder / name).read_bytes()) for name in names]
+
+
+def test_a_folder_holds_outcome_ledger_and_events(session: Serving, tmp_path: Path) -> None:
+    others = [session.join(name) for name in ("bob", "cid")]
+    folder = RunFolder(tmp_path / "ann")
+    outcome = join_in_folder(session.address, folder, party="ann", entries=ENTRIES["ann"], seed=SEED)
+    assert [other.result(PATIENCE) for other in others] == [outcome] * 2
+    run, written = left_in(folder.path, ["run.json", "outcome.json"])
+    assert run == {"party": "ann", "server": session.address}
+    assert written == json.loads(msgspec.json.encode(outcome))
+    lines = [json.loads(line) for line in (folder.path / "ledger.jsonl").read_bytes().splitlines()]
+    assert [(line["phase"], line["proven"]) for line in lines] == [("weights", 0.5), ("opinions", 0.5)]
+
+
+def test_a_folder_of_a_failure_says_it_and_what_was_paid(vote: str, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "ann")
+    with (
+        serving(vote, "phases.weights.deadline_seconds=1") as session,
+        session.connect() as bob,
+        session.connect() as cid,
+    ):
+        bob.hello("bob")
+        cid.hello("cid")
+        with pytest.raises(PsephosError):
+            join_in_folder(session.address, folder, party="ann", entries=ENTRIES["ann"], seed=SEED)
+    (run,) = left_in(folder.path, ["run.json"])
+    assert run["failure"]["error"] == "QuorumError"
+    assert "missing: bob, cid" in run["failure"]["reason"]
+    lines = [json.loads(line) for line in (folder.path / "ledger.jsonl").read_bytes().splitlines()]
+    assert [(line["phase"], line["proven"]) for line in lines] == [("weights", 0.5)]
+    assert not (folder.path / "outcome.json").exists()

@@ -1,0 +1,79 @@
+"""Addresses that stay on this machine, and the kind of a session."""
+
+import errno
+
+import pytest
+from deployments import SEED
+from psephos.agents import Deployment, SecureNoise, Simulation
+from psephos.protocol import ConfigurationError, SimulatedNoise
+from psephos.scenarios.deployment.common import check_address, check_seed, make_mode, naming_address
+
+ELSEWHERE = ["0.0.0.0:7000", "10.0.0.1:7000", "[::]:7000", "[fe80::1]:7000", "example.org:7000", "128.0.0.1:7000"]
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "port"),
+    [
+        ("127.0.0.1:7000", "127.0.0.1", 7000),
+        ("127.8.9.10:0", "127.8.9.10", 0),
+        ("localhost:65535", "localhost", 65535),
+        ("[::1]:7000", "::1", 7000),
+    ],
+)
+def test_an_address_of_this_machine_is_allowed(address: str, host: str, port: int) -> None:
+    assert check_address(address, field="--listen", is_insecure=False) == (host, port)
+
+
+@pytest.mark.parametrize("address", ELSEWHERE)
+def test_an_address_beyond_this_machine_wants_the_users_word(address: str) -> None:
+    with pytest.raises(ConfigurationError, match="nothing is encrypted yet; --insecure lifts that") as caught:
+        check_address(address, field="--listen", is_insecure=False)
+    assert (caught.value.field, caught.value.value) == ("--listen", address)
+    assert check_address(address, field="--listen", is_insecure=True)[1] == 7000
+
+
+@pytest.mark.parametrize("is_insecure", [False, True])
+@pytest.mark.parametrize("address", ["", "localhost", ":7000", "127.0.0.1:65536", "127.0.0.1:-1", "::1:7000", "a:b"])
+def test_what_is_no_address_is_refused_whatever_the_user_says(address: str, *, is_insecure: bool) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        check_address(address, field="--listen", is_insecure=is_insecure)
+    expected = f"--listen must be HOST:PORT or [IPV6]:PORT, with a port up to 65535, got {address!r}"
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize("round_number", [0, 2])
+def test_with_a_seed_a_session_is_a_simulation_with_its_own_noise(round_number: int) -> None:
+    mode = make_mode("vote", seed=SEED, round_number=round_number)
+    assert isinstance(mode, Simulation)
+    assert (mode.session, mode.record_views) == ("vote", False)
+    noise = SimulatedNoise(SEED, session="vote", round_number=round_number)
+    ours, expected = (
+        each.uniforms(protocol="dpwevote", phase="weights", start=0, stop=3, slots=2) for each in (mode.noise, noise)
+    )
+    assert ours.tolist() == expected.tolist()
+
+
+def test_without_a_seed_a_session_is_a_deployment() -> None:
+    mode = make_mode("vote", seed=None, round_number=2)
+    assert isinstance(mode, Deployment)
+    assert isinstance(mode.noise, SecureNoise)
+
+
+def test_a_seed_is_for_a_simulation_and_a_simulation_needs_one() -> None:
+    check_seed(simulate=True, seed=0)
+    check_seed(simulate=False, seed=None)
+    with pytest.raises(ConfigurationError, match="given beside --simulate, on both sides"):
+        check_seed(simulate=True, seed=None)
+    with pytest.raises(ConfigurationError, match="left out without --simulate") as caught:
+        check_seed(simulate=False, seed=0)
+    assert caught.value.value == "given"  # and not the seed
+
+
+def test_what_the_system_says_against_an_address_names_it() -> None:
+    with pytest.raises(OSError, match=r"Address already in use: '127\.0\.0\.1:7'"), naming_address("127.0.0.1:7"):
+        raise OSError(errno.EADDRINUSE, "Address already in use")
+
+
+def test_what_names_the_address_already_stays_as_it_is() -> None:
+    with pytest.raises(OSError, match=r"^all attempts failed$"), naming_address("127.0.0.1:7"):
+        raise OSError("all attempts failed")

@@ -1,0 +1,222 @@
+"""Sessions whose parties are processes: what comes out, what stays in their folders, and how they are interrupted."""
+
+import contextlib
+import csv
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deployments import SEED, Ending, Peer, Process, report, write_vote
+from psephos.scenarios import load_scenario
+
+Psephos = Callable[..., Any]
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds."""
+    return json.loads(path.read_bytes())
+
+
+def lines_of(path: Path) -> list[Any]:
+    """Return what the lines of a file hold."""
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def check_failed(ending: Ending, *words: str, status: int = 1) -> None:
+    """Check that a process ended with one line that holds these words, and without a traceback."""
+    assert ending.status == status, ending
+    error = ending.err.lstrip("\n")  # the line that a terminal's ^C stands in is ended first
+    assert error.startswith("psephos: ")
+    assert error.count("\n") == 1
+    for word in words:
+        assert word in error
+
+
+def test_twenty_seven_processes_decide_what_one_process_decides(psephos: Psephos, tmp_path: Path) -> None:
+    partners = load_scenario("eu-council").parties
+    assert isinstance(partners, list)
+    for number, own in enumerate(partners):
+        with (tmp_path / f"{number}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([own.keys(), own.values()])
+    with contextlib.ExitStack() as stack:
+
+        def start(*words: object) -> Process:
+            return stack.enter_context(Process(*words, "--simulate", "--seed", 345, folder=tmp_path))
+
+        server = start("serve", "eu-council", "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
+        address = server.address()
+        clients = [
+            start("join", address, "--as", own["partner"], "--input", f"{number}.csv", "--json", "--out", f"c{number}")
+            for number, own in enumerate(partners)
+        ]
+        heard = [client.ending() for client in clients]
+        served = server.ending()
+    assert [(ended.status, ended.err) for ended in (served, *heard)] == [(0, "")] * 28
+    assert psephos("run", "eu-council", "--seed", 345, "--no-pictures", "--out", "ran").status == 0
+    expected = read_json(tmp_path / "ran" / "result.json")
+    expected.pop("truth")
+    assert read_json(tmp_path / "served" / "result.json") == expected
+    assert [json.loads(ended.out) for ended in heard] == [expected["outcome"]] * 27
+    ran = lines_of(tmp_path / "ran" / "ledger.jsonl")
+    for number, own in enumerate(partners):
+        ledger = lines_of(tmp_path / f"c{number}" / "ledger.jsonl")
+        assert ledger == [line for line in ran if line["person"] == own["partner"]] != []
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Ending]]:
+    """A folder in which three partners decided, one of whom was killed and came back, and how each process ended."""
+    folder = tmp_path_factory.mktemp("deployment")
+    scenario = write_vote(folder)
+    endings: dict[str, Ending] = {}
+    with contextlib.ExitStack() as stack:
+
+        def start(*words: object) -> Process:
+            return stack.enter_context(Process(*words, folder=folder))
+
+        endings["roster"] = start("roster", scenario, "--out", "drawn").ending()
+        words = ("--roster", "drawn/roster.csv", "--no-pictures", "--out", "server")
+        server = start("serve", scenario, "--listen", "127.0.0.1:0", *words)
+        address = server.address()
+
+        def take_part(party: str, out: str) -> Process:
+            own = ("--as", party, "--input", f"{party}.csv", "--invitation", "drawn/invitations")
+            return start("join", address, *own, "--out", out)
+
+        killed = take_part("ann", "killed")
+        killed.line_with("Session vote")  # agreed; that others are missing keeps it from being asked
+        killed.kill()
+        endings["killed"] = killed.ending()
+        clients = {party: take_part(party, party) for party in ("ann", "bob", "cid")}
+        endings |= {party: client.ending() for party, client in clients.items()}
+        endings["server"] = server.ending()
+    return folder, endings
+
+
+Deployed = tuple[Path, dict[str, Ending]]
+
+
+def test_a_partner_that_was_killed_before_it_reported_comes_back_and_all_decide(deployment: Deployed) -> None:
+    folder, endings = deployment
+    assert endings.pop("killed").status == -9
+    assert {name: (ended.status, ended.err) for name, ended in endings.items()} == dict.fromkeys(
+        ("roster", "server", "ann", "bob", "cid"), (0, "")
+    )
+    result = read_json(folder / "server" / "result.json")
+    assert (result["kind"], result["received"]) == ("deployment", {"weights": 3, "opinions": 3})
+    for party in ("ann", "bob", "cid"):
+        assert read_json(folder / party / "outcome.json") == result["outcome"]
+        ledger = lines_of(folder / party / "ledger.jsonl")
+        assert [(line["person"], line["phase"], line["proven"]) for line in ledger] == [
+            (party, "weights", 0.5),
+            (party, "opinions", 0.5),
+        ]
+
+
+def test_what_a_deployment_leaves_is_these_files(deployment: Deployed) -> None:
+    folder, _ = deployment
+    served = {"estimates.csv", "events.jsonl", "result.json", "run.json", "scenario.json"}
+    assert {path.name for path in (folder / "server").iterdir()} == served
+    for party in ("ann", "bob", "cid"):
+        own = {"events.jsonl", "ledger.jsonl", "outcome.json", "run.json"}
+        assert {path.name for path in (folder / party).iterdir()} == own
+
+
+def test_a_token_is_in_its_invitation_and_nowhere_else(deployment: Deployed) -> None:
+    folder, endings = deployment
+    invitations = sorted((folder / "drawn" / "invitations").iterdir())
+    assert [path.name for path in invitations] == ["1-ann.json", "2-bob.json", "3-cid.json"]
+    tokens = [read_json(path)["token"] for path in invitations]
+    assert len(set(tokens)) == 3
+    for path in folder.rglob("*"):
+        if path.is_file() and path not in invitations:
+            assert not any(token in path.read_text(encoding="utf-8") for token in tokens), path
+    for ended in endings.values():
+        assert not any(token in ended.out + ended.err for token in tokens)
+
+
+def test_invitations_are_for_their_owner_alone(deployment: Deployed) -> None:
+    folder, _ = deployment
+    invitations = folder / "drawn" / "invitations"
+    assert stat.S_IMODE(invitations.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in invitations.iterdir()} == {0o600}
+
+
+def test_a_deployment_leaves_no_private_value_no_report_and_no_seed(deployment: Deployed) -> None:
+    folder, _ = deployment
+    left = [path for name in ("server", "ann", "bob", "cid") for path in (folder / name).iterdir()]
+    for path in left:
+        text = path.read_text(encoding="utf-8")
+        assert "seed" not in text, path
+        assert "three.csv" not in text, path
+        assert "private_row" not in text, path
+    for party in ("ann", "bob", "cid"):
+        assert read_json(folder / party / "run.json").keys() == {"party", "server"}
+        keys = {key for event in lines_of(folder / party / "events.jsonl") for key in event}
+        paid = {"mechanism", "relation", "unit", "model", "claimed", "proven", "total", "remaining"}
+        assert keys == {"session", "party", "phase", "level", "timestamp", "event"} | paid
+    served = read_json(folder / "server" / "scenario.json")
+    assert served.keys().isdisjoint({"parties", "partners", "seed", "data"})
+    events = lines_of(folder / "server" / "events.jsonl")
+    assert {event["event"] for event in events} == {"phase_opened", "phase_closed"}
+    assert {event["party"] for event in events} == {"cloud-server"}
+
+
+def test_ctrl_c_on_the_server_ends_every_client_with_one_line(tmp_path: Path) -> None:
+    scenario = write_vote(tmp_path)
+    how = ("--simulate", "--seed", SEED)
+    words = ("--listen", "127.0.0.1:0", "--no-pictures", "--out", "server")
+    with Process("serve", scenario, *words, *how, folder=tmp_path) as server:
+        own = ("--as", "ann", "--input", "ann.csv", "--out", "ann")
+        address = server.address()
+        with Process("join", address, *own, *how, folder=tmp_path) as client, Peer(address) as bob:
+            bob.hello("bob")
+            bob.receive()  # the welcome
+            client.line_with("Session vote")
+            server.interrupt()
+            check_failed(server.ending(), "interrupted", status=130)
+            check_failed(client.ending(), "server ended the session: the connection was lost before the release")
+            assert bob.last_message() is None
+    assert read_json(tmp_path / "server" / "run.json")["failure"]["error"] == "KeyboardInterrupt"
+    assert read_json(tmp_path / "ann" / "run.json")["failure"]["error"] == "SessionAborted"
+    assert lines_of(tmp_path / "ann" / "ledger.jsonl") == []
+    assert not (tmp_path / "server" / "result.json").exists()
+    assert not (tmp_path / "ann" / "outcome.json").exists()
+
+
+def test_ctrl_c_on_a_client_leaves_what_it_paid_and_the_vote_goes_on(tmp_path: Path) -> None:
+    scenario = write_vote(tmp_path)
+    how = ("--simulate", "--seed", SEED)
+    words = ("--set", "quorum=2", "--listen", "127.0.0.1:0", "--no-pictures", "--out", "server")
+    with Process("serve", scenario, *words, *how, folder=tmp_path) as server:
+        address = server.address()
+        own = ("--as", "ann", "--input", "ann.csv", "--out", "ann")
+        with (
+            Process("join", address, *own, *how, folder=tmp_path) as client,
+            Peer(address) as bob,
+            Peer(address) as cid,
+        ):
+            bob.hello("bob")
+            cid.hello("cid")
+            for peer in (bob, cid):
+                assert peer.next_request().phase == 0
+                peer.send(report(0, 1))
+            assert bob.next_request().phase == 1  # so that all three have reported a weight
+            client.interrupt()
+            check_failed(client.ending(), "interrupted", status=130)
+            bob.send(report(1, 1))
+            cid.send(report(1, 0))
+            bob.hear_release()
+            cid.hear_release()
+            served = server.ending()
+    assert (served.status, served.err) == (0, "")
+    received = read_json(tmp_path / "server" / "result.json")["received"]
+    paid = [(line["phase"], line["proven"]) for line in lines_of(tmp_path / "ann" / "ledger.jsonl")]
+    assert received["weights"] == 3
+    assert paid == [("weights", 0.5), ("opinions", 0.5)][: len(paid)] != []
+    assert received["opinions"] in {2, 1 + len(paid)}  # it may have been quicker than Ctrl-C
+    assert read_json(tmp_path / "ann" / "run.json")["failure"]["error"] == "KeyboardInterrupt"
+    assert not (tmp_path / "ann" / "outcome.json").exists()

@@ -1,0 +1,224 @@
+"""What a server knows of a scenario, what it never looks at, and what it leaves."""
+
+import csv
+import json
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from deployments import ENTRIES, SEED, serving, write_vote
+from psephos.protocol import ConfigurationError, SessionKind
+from psephos.protocol.dpwevote import Parameters
+from psephos.protocol.errors import QuorumError
+from psephos.scenarios import load_scenario
+from psephos.scenarios.deployment import ServerSide, draw_invitations, resolve_server, serve_in_folder
+from psephos.scenarios.deployment.common import make_mode
+from psephos.scenarios.deployment.invitations import TOKEN_COLUMN
+from psephos.scenarios.deployment.server import roster_rows
+from psephos.scenarios.folder import RunFolder
+from psephos.transports.tcp import format_address
+
+Write = Callable[[str, str | bytes], Path]
+
+PUBLIC = """
+protocol = "dpwevote"
+partners = [
+    { partner = "ann", weight = 4, merger = "a secret" },
+    { partner = "bob", weight = 2, merger = 3.7 },
+    { partner = "cid", weight = 4, merger = "" },
+]
+
+[parameters]
+candidates = ["merger"]
+public_weights = true
+"""
+DIGEST = "0123456789abcdef" * 4
+
+
+@pytest.fixture
+def public(write: Write) -> str:
+    """A vote with public weights, whose private column holds what no opinion is; its path."""
+    return str(write("public.toml", PUBLIC))
+
+
+def refusal(scenario: str, *settings: str, roster: Path | None = None) -> ConfigurationError:
+    """Return why a server refuses."""
+    with pytest.raises(ConfigurationError) as caught:
+        resolve_server(load_scenario(scenario, settings), roster=roster)
+    return caught.value
+
+
+def test_private_columns_may_hold_anything_since_a_server_looks_at_none(public: str, write: Write) -> None:
+    side = resolve_server(load_scenario(public))
+    assert (side.roster.names, side.roster.token_digests) == (("ann", "bob", "cid"), None)
+    parameters = side.protocol.parameters
+    assert isinstance(parameters, Parameters)
+    assert (parameters.candidates, parameters.weights) == (("merger",), (2.0, 4.0))
+    assert list(side.public_table) == ["weight"]
+    mine = write("mine.csv", "partner,weight,merger\nann,heavy,\nbob,nan,maybe\n")
+    side = resolve_server(load_scenario(public, [f"partners={mine}", "public_weights=false"]))
+    assert (side.roster.names, side.public_table) == (("ann", "bob"), {})
+    assert side.roster.public.shape == (2, 0)
+
+
+def test_garbage_in_private_columns_changes_nothing_of_a_session(public: str) -> None:
+    with serving(public) as session:
+        own = {"ann": "1", "bob": "0", "cid": "1"}
+        heard = [session.join(name, entries={"merger": opinion}) for name, opinion in own.items()]
+        result = session.result()
+    assert [future.result() for future in heard] == [result.outcome] * 3
+    assert result.num_received == (3,)
+
+
+def test_a_public_weight_that_is_none_is_refused_with_its_party(write: Write) -> None:
+    text = PUBLIC.replace("weight = 2", 'weight = "two"').replace("public_weights", "weights = [4]\npublic_weights")
+    error = refusal(str(write("bad.toml", text)))
+    assert (error.field, error.value, error.allowed) == ("weight (bob)", "two", "one of 4")
+
+
+def write_roster(path: Path, rows: list[dict[str, object]]) -> Path:
+    """Write a roster's file as `psephos roster` does."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def draw(side: ServerSide, path: Path) -> Path:
+    """Draw tokens, and write the roster's file."""
+    drawn, _ = draw_invitations(side.protocol, side.roster, session="public", kind=SessionKind.DEPLOYMENT)
+    return write_roster(path, roster_rows(side, drawn))
+
+
+def test_a_rosters_file_holds_names_public_columns_and_digests_and_is_read_again(public: str, tmp_path: Path) -> None:
+    side = resolve_server(load_scenario(public))
+    path = draw(side, tmp_path / "roster.csv")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == f"partner,weight,{TOKEN_COLUMN}"
+    assert [line.split(",")[:2] for line in lines[1:]] == [["ann", "4"], ["bob", "2"], ["cid", "4"]]
+    again = resolve_server(load_scenario(public), roster=path)
+    assert again.roster.names == side.roster.names
+    assert again.roster.token_digests == tuple(line.split(",")[2] for line in lines[1:])
+    assert again.roster.public.tolist() == side.roster.public.tolist()
+    assert again.protocol.parameters == side.protocol.parameters
+
+
+def test_a_roster_without_tokens_says_so(public: str) -> None:
+    side = resolve_server(load_scenario(public))
+    assert [row[TOKEN_COLUMN] for row in roster_rows(side, side.roster)] == [""] * 3
+
+
+def test_a_roster_leaves_it_to_the_scenario_what_is_voted_on(tmp_path: Path, write: Write) -> None:
+    # The candidates are the columns of the scenario's own table, and a roster has none of them.
+    write("mine.csv", "partner,weight,merger,move\nann,x,x,x\nbob,x,x,x\n")
+    scenario = str(write("mine.toml", 'protocol = "dpwevote"\npartners = "mine.csv"\n'))
+    side = resolve_server(load_scenario(scenario))
+    again = resolve_server(load_scenario(scenario), roster=draw(side, tmp_path / "roster.csv"))
+    assert again.protocol.parameters == side.protocol.parameters
+    assert again.protocol.parameters.candidates == ("merger", "move")
+    alone = str(write("alone.toml", 'protocol = "dpwevote"\n'))
+    error = refusal(alone, roster=tmp_path / "roster.csv")
+    assert (error.field, error.value) == ("candidates", "left out")
+    settings = ["candidates=['merger', 'move']"]
+    again = resolve_server(load_scenario(alone, settings), roster=tmp_path / "roster.csv")
+    assert again.protocol.parameters == side.protocol.parameters
+
+
+HEADER = f"partner,weight,{TOKEN_COLUMN}\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "value", "allowed"),
+    [
+        (f"partner,{TOKEN_COLUMN}\nann,{DIGEST}\n", "weight (r.csv line 1)", "no such column", "a column of the table"),
+        (f"weight,{TOKEN_COLUMN}\n4,{DIGEST}\n", "r.csv line 1", ["weight", TOKEN_COLUMN], "the column 'partner'"),
+        (f"partner,weight,token\nann,4,{DIGEST}\n", "token (r.csv line 1)", "an unknown column", TOKEN_COLUMN),
+        (
+            "partner,weight,merger\nann,4,1\n",
+            "merger (r.csv line 1)",
+            "an unknown column",
+            "left out",
+        ),  # it is private
+        (f"{HEADER}ann,4,{DIGEST}\n\nann,2,{DIGEST}\n", "partner (r.csv line 4)", "ann", "also in line 2"),
+        (f"{HEADER}ann,4,{DIGEST}\nbob,3,{DIGEST}\n", "weight (r.csv line 3)", "3", "one of 2, 4"),
+        (f"{HEADER}ann,4,{DIGEST}\nbob,2,{DIGEST[:-1]}\n", f"{TOKEN_COLUMN} (r.csv line 3)", DIGEST[:-1], "64 hexa"),
+        (f"{HEADER}ann,4,\n", f"{TOKEN_COLUMN} (r.csv line 2)", "", "as `psephos roster` writes"),
+        (f"{HEADER}ann,4,{DIGEST.upper()}\n", f"{TOKEN_COLUMN} (r.csv line 2)", DIGEST.upper(), "64 hexadecimal"),
+        (f"{HEADER}ann,4,{DIGEST}\nbob,2\n", "r.csv line 3", ["bob", "2"], "3 entries"),
+        (f"{HEADER}", "--roster", None, "at least one partner"),
+    ],
+)
+def test_a_fault_in_a_rosters_file_is_named_with_its_line(
+    public: str, write: Write, content: str, field: str, value: object, allowed: str
+) -> None:
+    error = refusal(public, "weights=[2, 4]", roster=write("r.csv", content))
+    assert error.field == field
+    assert allowed in error.allowed
+    if value is not None:
+        assert error.value == value
+
+
+def test_a_roster_that_is_not_there_is_named_by_its_option(public: str, tmp_path: Path) -> None:
+    error = refusal(public, roster=tmp_path / "nowhere.csv")
+    assert (error.field, error.value) == ("--roster", str(tmp_path / "nowhere.csv"))
+
+
+def test_a_column_that_nobody_knows_is_refused_by_a_server_too(tmp_path: Path, write: Write) -> None:
+    scenario = write_vote(tmp_path)
+    write("three.csv", "partner,weight,merger,marger\nann,1,1,1\n")
+    error = refusal(scenario)
+    assert (error.field, error.value) == ("marger (three.csv line 1)", "an unknown column")
+
+
+def served_folder(side: ServerSide, path: Path, *, address: str, seed: int | None = SEED) -> Mapping[str, object]:
+    """Serve in a folder until the session fails, and return what `run.json` says."""
+    with pytest.raises((OSError, QuorumError)):
+        serve_in_folder(side, RunFolder(path), address=address, mode=make_mode("vote", seed=seed))
+    return json.loads((path / "run.json").read_bytes())
+
+
+def test_a_taken_address_is_named_and_leaves_no_result(tmp_path: Path) -> None:
+    side = resolve_server(load_scenario(write_vote(tmp_path)))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = format_address(*taken.getsockname())
+        run = served_folder(side, tmp_path / "out", address=address)
+    assert run["failure"] == {"error": "OSError", "reason": f"[Errno 98] Address already in use: {address!r}"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"events.jsonl", "run.json", "scenario.json"}
+
+
+@pytest.mark.parametrize("seed", [None, SEED])
+def test_a_session_without_its_quorum_leaves_its_failure_and_no_result(tmp_path: Path, seed: int | None) -> None:
+    side = resolve_server(load_scenario(write_vote(tmp_path, lines="deadline_seconds = 0.01")))
+    run = served_folder(side, tmp_path / "out", address="127.0.0.1:0", seed=seed)
+    assert run["kind"] == ("deployment" if seed is None else "simulation")
+    failure = run["failure"]
+    assert isinstance(failure, dict)
+    assert failure["error"] == "QuorumError"
+    assert "missing: ann, bob, cid" in failure["reason"]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"events.jsonl", "run.json", "scenario.json"}
+
+
+def test_what_a_folder_says_was_served_can_be_served_again_with_a_roster(tmp_path: Path) -> None:
+    scenario = write_vote(tmp_path, lines='deadline_seconds = 0.01\nquorum = 2\ntitle = "A vote"')
+    side = resolve_server(load_scenario(scenario, ["epsilon=3"]))
+    served_folder(side, tmp_path / "out", address="127.0.0.1:0")
+    written = json.loads((tmp_path / "out" / "scenario.json").read_bytes())
+    assert written.keys().isdisjoint({"parties", "partners", "seed", "data"})
+    roster = draw(side, tmp_path / "roster.csv")
+    again = resolve_server(load_scenario(str(tmp_path / "out" / "scenario.json"), ["name=vote"]), roster=roster)
+    assert again.protocol.parameters == side.protocol.parameters
+    assert (again.rules, again.default_rules) == (side.rules, side.default_rules)
+    assert (again.roster.names, again.scenario.title) == (side.roster.names, "A vote")
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this system has no IPv6")
+@pytest.mark.parametrize("address", ["127.0.0.1:0", "[::1]:0", "localhost:0"])
+def test_port_0_is_the_systems_choice_and_it_is_told(tmp_path: Path, address: str) -> None:
+    with serving(write_vote(tmp_path), address=address) as session:
+        host, _, port = session.address.rpartition(":")
+        assert host == address.rpartition(":")[0] or address.startswith("localhost")
+        assert int(port) > 0
+        heard = [session.join(name) for name in ENTRIES]
+        assert [future.result() for future in heard] == [session.result().outcome] * 3
