@@ -66,6 +66,9 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbi
     party: Word
     token: Word = ""
 
+    def __repr__(self) -> str:
+        return f"Hello({self.version}, {self.session!r}, {self.protocol!r}, {self.kind!r}, {self.party!r})"
+
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, forbid_unknown_fields=True):
     """Server to client: you are on the roster, and these are the session's public parameters."""
@@ -129,6 +132,9 @@ class Inquiry(msgspec.Struct, frozen=True, array_like=True, tag=7, gc=False, for
     version: int
     party: Word
     token: Word = ""
+
+    def __repr__(self) -> str:
+        return f"Inquiry({self.version}, {self.party!r})"
 
 
 class Terms(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False, forbid_unknown_fields=True):

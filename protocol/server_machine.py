@@ -196,7 +196,7 @@ class ServerMachine:
         )
         for field, given, ours in expected:
             if given != ours:
-                reason = f"this session's {field} is {ours!r}, {quote(hello.party)} came with {quote(given)}"
+                reason = f"the server's {field} is {ours!r}, {quote(hello.party)} came with {quote(given)}"
                 raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
         self._check_party(hello)
         row = self._rows[hello.party]
@@ -222,7 +222,7 @@ class ServerMachine:
 
     def _check_version(self, message: Hello | Inquiry) -> None:
         if message.version != PROTOCOL_VERSION:
-            reason = f"this session's version is {PROTOCOL_VERSION}, {quote(message.party)} came with {message.version}"
+            reason = f"the server's version is {PROTOCOL_VERSION}, {quote(message.party)} came with {message.version}"
             name = type(message).__name__
             raise RemoteProtocolError(reason, sender=message.party, role="server", message_type=name)
 

@@ -46,9 +46,15 @@ class _Lines:
 
 
 @contextlib.contextmanager
-def open_event_log(path: Path) -> Generator[Log]:
-    """Yield a structlog logger whose events become lines of JSON in `path`."""
-    with path.open("wb", buffering=1 << 16) as file:
+def open_event_log(path: Path, *, is_live: bool = False) -> Generator[Log]:
+    """Yield a structlog logger whose events become lines of JSON in `path`.
+
+    Args:
+        path: the file, which is made anew.
+        is_live: write each line at once, for a process that may be watched, or killed: a privacy loss is then on file
+            before its report leaves.
+    """
+    with path.open("wb", buffering=0 if is_live else 1 << 16) as file:
         yield structlog.wrap_logger(
             _Lines(file),
             processors=[

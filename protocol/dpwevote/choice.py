@@ -13,7 +13,7 @@ import msgspec
 
 from ..elementary import square
 from ..estimators import debiased_values
-from ..mechanisms import MAX_EPSILON, MIN_EPSILON, MOST_OPTIMAL_VALUES, GeneralizedRandomizedResponse
+from ..mechanisms import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, has_optimal
 from .parameters import Parameters, VariantName
 from .signed import make_report, signed_weights
 
@@ -56,7 +56,7 @@ def make_offers(parameters: Parameters) -> tuple[Offer, ...]:
     joint = _best_joint(parameters, price)
     offers: list[Offer] = [] if joint is None else [joint]
     variants: list[VariantName] = ["two_point", "signed_rr"]
-    if len(signed_weights(parameters)) <= MOST_OPTIMAL_VALUES:
+    if has_optimal(signed_weights(parameters)):
         variants.append("optimal")
     for variant in variants:
         report = make_report(_as_signed(parameters, variant))

@@ -5,13 +5,12 @@ from .discrete_laplace import CLAMP_IN_SCALES, DiscreteLaplace, laplace_grid
 from .finite_channel import FiniteChannel
 from .mechanism import FiniteMechanism, Mechanism
 from .randomized_response import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, check_epsilon
-from .unbiased import MOST_OPTIMAL_VALUES, UnbiasedReport, optimal, randomized_response, two_point
+from .unbiased import UnbiasedReport, has_optimal, optimal, randomized_response, two_point
 
 __all__ = [
     "CLAMP_IN_SCALES",
     "MAX_EPSILON",
     "MIN_EPSILON",
-    "MOST_OPTIMAL_VALUES",
     "Certificate",
     "DiscreteLaplace",
     "FiniteChannel",
@@ -20,6 +19,7 @@ __all__ = [
     "Mechanism",
     "UnbiasedReport",
     "check_epsilon",
+    "has_optimal",
     "laplace_grid",
     "optimal",
     "randomized_response",

@@ -10,7 +10,7 @@ less the right one. Its column P[r | ·] is a mixture of the columns c_S (1 for 
 others) times numbers ≥ 0, so that this is ≥ 0 for every t if Λ_S² ≤ 4·A_S·M_S for every S, where Λ_S = Σ_v c_S(v)·λ_v,
 A_S likewise of π and M_S of μ. Raising every μ_v by h·π_v raises 4·A_S·M_S by 4·h·A_S², and lowers the bound by h·Σπ.
 
-Source: Kairouz, Oh and Viswanath (2014), Theorem 2, for the columns; reading W8.
+Source: Kairouz, Oh and Viswanath (2014), extremal mechanisms, for the columns; reading W8.
 """
 
 import dataclasses

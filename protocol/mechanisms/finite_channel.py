@@ -60,7 +60,8 @@ class FiniteChannel(FiniteMechanism):
         check_epsilon(self.epsilon)
         width = len(self.masses[0]) if self.masses else 0
         is_table = 1 < len(self.masses) <= _MOST_VALUES and width and all(len(row) == width for row in self.masses)
-        if not is_table or any(sum(row) != TOTAL_MASS or min(row) < 0 for row in self.masses):
+        is_whole = all(type(mass) is int for row in self.masses for mass in row)  # a float would be another law
+        if not is_table or not is_whole or any(sum(row) != TOTAL_MASS or min(row) < 0 for row in self.masses):
             allowed = f"2 to {_MOST_VALUES} rows of one length, of integers >= 0 that sum to 2**53"
             raise ConfigurationError(field="masses", value=f"{len(self.masses)} rows", allowed=allowed)
         ratio = least_ratio_of(self.epsilon)

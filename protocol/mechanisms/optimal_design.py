@@ -1,8 +1,9 @@
 """The best unbiased local randomizer of a number from a finite set: a convex program, solved with its certificate.
 
 A report tells a subset S of the values, with P[S | v] = θ_S if v ∈ S, else θ_S·e^(−ε), and stands for the number t_S.
-Such extremal columns suffice: every ε-LDP law splits into them (Kairouz, Oh and Viswanath, 2014, Theorem 2 and its
-proof), and of reports with one S, one number, their mean, is best. With z_S = θ_S·t_S and c_S(v) ∈ {1, e^(−ε)}
+Such extremal columns suffice: a column of an ε-LDP law whose least entry is m lies in the cube [m, m·e^ε]^k, and is a
+mixture of the cube's corners (the extremal mechanisms of Kairouz, Oh and Viswanath, 2014); and of reports with one S,
+one number, their mean, is best. With z_S = θ_S·t_S and c_S(v) ∈ {1, e^(−ε)}
 
     minimize    max_v, or the mean over a prior of,  Σ_S c_S(v)·z_S²/θ_S − v²
     subject to  Σ_S c_S(v)·θ_S = 1  and  Σ_S c_S(v)·z_S = v  for every v
@@ -46,6 +47,9 @@ _RELATIVE_GAP: Final = 1e-9
 _LEAST_GAP: Final = 1e-15
 _GAP_OF_A_STEP: Final = 50
 _MOST_NEWTON_STEPS: Final = 200
+# So often subsets are added; hardly any program needs a handful. Beyond, the solution is the best of those found, and
+# the certificate says how far it may be from the optimum.
+_MOST_ADDITIONS: Final = 24
 # A Newton step this small (in the barrier's own norm) has converged; one above the second is damped.
 _CONVERGED: Final = 1e-6
 _FULL_STEP: Final = 0.25
@@ -145,7 +149,7 @@ def design(values: Sequence[float], *, epsilon: float, prior: Sequence[float] | 
         prior: a share for each value, summing to 1; None for the worst case.
         typical: the objective of some simple mechanism, which sets the scale of the gap.
     """
-    with decimal.localcontext(prec=_DIGITS):
+    with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         x = _numbers(values)
         given = np.array([1 / Decimal(len(x))] * len(x)) if prior is None else _numbers(prior)
         is_symmetric = len(x) % 2 == 0 and bool(np.all(x == -x[::-1]) and np.all(given == given[::-1]))
@@ -187,6 +191,7 @@ def _follow(program: _Program, dual: _Dual, typical: float) -> tuple[_Dual, _Sub
     subsets = _first_subsets(len(program.x))
     target = max(_RELATIVE_GAP * typical, _LEAST_GAP)
     gap = max(typical, 1.0)  # where the path begins, λ = 0, the objective is off by the values' own squares
+    additions = 0
     while True:
         odd, even = program.coefficients(subsets)
         sharpness = (2 * len(subsets) + len(program.own)) / Decimal(gap)
@@ -197,7 +202,9 @@ def _follow(program: _Program, dual: _Dual, typical: float) -> tuple[_Dual, _Sub
         new = _not_among(found, subsets)
         # Far from the optimum, where the point is not held anywhere, all kinds of subsets would seem to be missing.
         is_near = gap <= typical / _GAP_OF_A_STEP
-        if is_near and len(new) and height > gap / 4:  # what is missing costs more than the barrier does
+        is_worth_it = len(new) and height > gap / 4  # what is missing costs more than the barrier does
+        if is_near and is_worth_it and additions < _MOST_ADDITIONS:
+            additions += 1
             subsets = np.concatenate([subsets, new])
             dual = dual.lifted(2 * height)
             gap = max(gap, float(height))  # the path is taken up where the lifted point is not far from it

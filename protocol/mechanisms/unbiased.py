@@ -6,8 +6,8 @@ Three mechanisms (reading W8):
 - `randomized_response`: k-RR on the values, debiased;
 - `optimal`: the best of all unbiased ε-LDP mechanisms, in the worst case or on average over a named prior.
 
-Source: Duchi, Jordan and Wainwright (2018), Section 3.2, for two points; Wang, Wu and Hu (2016) for k-RR; Kairouz, Oh
-and Viswanath (2014) for the form of the optimal one.
+Source: Duchi, Jordan and Wainwright (2018), minimax optimal procedures, for two points; Wang, Wu and Hu (2016) for
+k-RR; Kairouz, Oh and Viswanath (2014) for the form of the optimal one.
 """
 
 import dataclasses
@@ -32,12 +32,13 @@ from .mechanism import FiniteMechanism
 from .optimal_design import Design, design
 from .randomized_response import GeneralizedRandomizedResponse, check_epsilon
 
-__all__ = ["MOST_OPTIMAL_VALUES", "MechanismName", "UnbiasedReport", "optimal", "randomized_response", "two_point"]
+__all__ = ["MechanismName", "UnbiasedReport", "has_optimal", "optimal", "randomized_response", "two_point"]
 
 MechanismName: TypeAlias = Literal["two-point", "k-RR", "optimal"]
 
-MOST_OPTIMAL_VALUES: Final = 20
-"""The program takes a second for ten values, and the time grows with the third to fourth power of their number."""
+# The time grows with the third to fourth power of the number of values; a symmetric set takes an eighth of it.
+_MOST_SYMMETRIC_VALUES: Final = 20
+_MOST_OTHER_VALUES: Final = 12
 # Reports that are rarer belong to no solution; the barrier leaves a trace of them. Values that are nearly one are told
 # apart by reports almost as rare, so that the later bounds are tried where the first leaves too few.
 _LEAST_PROBABILITIES: Final = (1e-7, 1e-9, 1e-11)
@@ -111,7 +112,7 @@ class UnbiasedReport:
         channel = np.array(self.mechanism.channel_matrix())
         if channel.shape[1] < channel.shape[0]:
             return None
-        with decimal.localcontext(prec=_DIGITS):
+        with decimal.localcontext(decimal.Context(prec=_DIGITS)):
             exact = _decimals(channel.reshape(-1).tolist()).reshape(channel.shape)
             products = _products(exact, exact)
             try:
@@ -119,6 +120,16 @@ class UnbiasedReport:
             except (decimal.InvalidOperation, decimal.DivisionByZero):  # two values with one and the same law
                 return None
         return tuple(tuple(map(float, row)) for row in rows.tolist())
+
+
+def has_optimal(values: Sequence[Fraction]) -> bool:
+    """Return whether the optimal mechanism is computed for these values, in seconds: ten private weights, or five.
+
+    Ten where the quota is a majority, whose signed weights are symmetric; up to twelve values otherwise.
+    """
+    pairs = zip(values, reversed(values), strict=True)
+    is_symmetric = len(values) % 2 == 0 and all(low + high == values[0] + values[-1] for low, high in pairs)
+    return len(values) <= (_MOST_SYMMETRIC_VALUES if is_symmetric else _MOST_OTHER_VALUES)
 
 
 def two_point(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
@@ -129,7 +140,7 @@ def two_point(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
         epsilon: `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`.
 
     Source:
-        P[+] = ½ + ½·tanh(ε/2)·(v − m)/h: Duchi, Jordan and Wainwright (2018), equation (3.2), rounded towards ½.
+        P[+] = ½ + ½·tanh(ε/2)·(v − m)/h: Duchi, Jordan and Wainwright (2018), for one dimension; rounded towards ½.
     """
     middle, half = _range(values, epsilon)
     greatest = TOTAL_MASS // (1 + least_ratio_of(epsilon)) - TOTAL_MASS // 2  # 2**52·tanh(ε/2)
@@ -159,15 +170,18 @@ def optimal(values: Sequence[Fraction], *, epsilon: float, prior: Sequence[float
     """Return the unbiased mechanism with the least greatest variance, or the least mean variance over a prior.
 
     Args:
-        values: 2 to `MOST_OPTIMAL_VALUES`, increasing.
+        values: as many as `has_optimal` allows, increasing.
         epsilon: `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`.
         prior: a share for each value, summing to 1; empty for the worst case.
 
     Raises:
         ConfigurationError: there are too many values, or `prior` is none.
     """
-    if len(values) > MOST_OPTIMAL_VALUES:
-        allowed = f"at most {MOST_OPTIMAL_VALUES} for the optimal mechanism"
+    if not has_optimal(values):
+        allowed = (
+            f"at most {_MOST_SYMMETRIC_VALUES} for the optimal mechanism, or {_MOST_OTHER_VALUES} where they are not "
+            "an even number that is symmetric about its middle"
+        )
         raise ConfigurationError(field="number of signed weights", value=len(values), allowed=allowed)
     if prior and (
         len(prior) != len(values)
@@ -257,7 +271,7 @@ def _masses(subsets: NDArray[np.bool_], probabilities: FloatArray, epsilon: floa
     more does not break the promise.
     """
     ratio = least_ratio_of(epsilon)
-    with decimal.localcontext(prec=_DIGITS):
+    with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         other = Decimal(ratio.numerator) / Decimal(ratio.denominator)
         columns: NDArray[Any] = np.array([other, Decimal(1)], dtype=np.object_)[subsets.astype(np.int64)]
         weights = _decimals(probabilities.tolist())
@@ -282,7 +296,7 @@ def _unbiased(
     masses: Sequence[Sequence[int]], places: Sequence[Fraction], solved: Design, kept: NDArray[np.bool_]
 ) -> list[Fraction]:
     """Return the estimates nearest to the solution's (least squares, by probability) that are unbiased for this law."""
-    with decimal.localcontext(prec=_DIGITS):
+    with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         law = _decimals([mass for row in masses for mass in row]).reshape(len(masses), -1) / TOTAL_MASS
         estimates = _decimals(solved.estimates[kept].tolist())
         wanted = np.array([Decimal(place.numerator) / Decimal(place.denominator) for place in places])

@@ -224,7 +224,7 @@ def _loss_distribution(event: _Private) -> _LossDistribution:
             lie = 1 / (math.exp(event.epsilon) + event.num_choices - 1)
             return pld.from_randomized_response(event.num_choices * lie, event.num_choices)  # pyright: ignore[reportReturnType]
         case LocalRandomizer():
-            # Binary randomized response dominates all that has its ε (Kairouz, Oh and Viswanath, 2015, Theorem 8).
+            # Binary randomized response dominates all that has its ε (Kairouz, Oh and Viswanath, 2015).
             return pld.from_randomized_response(2 / (math.exp(event.epsilon) + 1), 2)  # pyright: ignore[reportReturnType]
         case DiscreteLaplace():
             return pld.from_discrete_laplace_mechanism(1 / event.scale, sensitivity=event.sensitivity)  # pyright: ignore[reportReturnType]

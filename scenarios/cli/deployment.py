@@ -171,7 +171,8 @@ def join(
 
     With an invitation, the server's parameters must be those agreed to. Without one, the server is asked for its
     terms; they are shown, and refused if the session costs more than --budget (10 unless given). Either way nothing
-    is drawn before that.
+    is drawn before that. A server that chooses its terms learns whether the party's values are among those that they
+    allow: take part without an invitation only where you trust it that far.
 
     \b
     psephos join 127.0.0.1:7000 --as Germany --input germany.csv --invitation vote/invitations

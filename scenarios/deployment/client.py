@@ -97,7 +97,8 @@ async def join(
         party: the party's name.
         entries: its own, by column, as text.
         seed: of a simulation; None for a deployment.
-        invitation: what it agreed to; without one, the server is asked for its terms.
+        invitation: what it agreed to; without one, the server is asked for its terms, and so sees whether the entries
+            are among the values that these allow.
         budget: the most that the session may cost; by default what an invitation says, or else `DEFAULT_BUDGET`.
         round_number: tells repeated votes of one session apart (simulations).
         log: where events go.
@@ -124,8 +125,9 @@ async def join(
         if agreement is None:
             terms = _as_invitation(await inquire(channel, party=party), party)
             _check_kind(terms.kind, kind)
-            agreement = _agree(terms, entries)
             budget = DEFAULT_BUDGET if budget is None else budget
+            ledger = ledger if ledger is not None else Ledger(party, budget=_budget(budget))
+            agreement = _agree(terms, entries, ledger=ledger)
         client = find_client_role(agreement.protocol.client_role)(
             agreement.protocol,
             party=party,
@@ -149,12 +151,14 @@ def _budget(epsilon: float | None) -> Budget | None:
     return None if epsilon is None else Budget(epsilon=epsilon)
 
 
-def _agree(terms: Invitation, entries: Mapping[str, str]) -> Agreement:
+def _agree(terms: Invitation, entries: Mapping[str, str], *, ledger: Ledger | None = None) -> Agreement:
     kind = find_protocol(terms.protocol)
     with blaming(kind):
         protocol = kind(convert(terms.parameters, kind.parameters_type, "parameters"))
-        row = _encode_own(protocol, entries)
         cost = math.fsum(loss.proven for loss in protocol.losses)
+        if ledger is not None:
+            ledger.check(protocol.losses)  # what is public is checked before what is private
+        row = _encode_own(protocol, entries)
     return Agreement(terms=terms, protocol=protocol, row=row, cost=cost)
 
 
@@ -261,7 +265,7 @@ def join_in_folder(
     ledger = Ledger(party, budget=_budget(budget if invitation is not None or budget is not None else DEFAULT_BUDGET))
     ending: dict[str, Any] = {}
     try:
-        with open_event_log(folder.events) as log:
+        with open_event_log(folder.events, is_live=True) as log:
             session = functools.partial(
                 join,
                 address,
@@ -277,6 +281,8 @@ def join_in_folder(
             outcome = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
     except BaseException as error:
         ending["failure"] = describe_failure(error)
+        if isinstance(error, ConfigurationError):  # it shows the entry, which is private, to the party alone
+            ending["failure"]["reason"] = f"{error.field} must be {error.allowed}"
         raise
     finally:  # whatever happened, what was charged is paid
         folder.write_ledger(ledger.entries)

@@ -43,6 +43,9 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     place: int
     token: str = ""
 
+    def __repr__(self) -> str:
+        return f"Invitation(session={self.session!r}, party={self.party!r})"  # a token is nobody else's to read
+
 
 def draw_invitations(
     protocol: PhasedProtocol[Any, Any], roster: Roster, *, session: str, kind: SessionKind

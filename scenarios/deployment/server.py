@@ -224,7 +224,7 @@ def serve_in_folder(
     started = time.perf_counter()
     ending: dict[str, Any] = {}
     try:
-        with open_event_log(folder.events) as log:
+        with open_event_log(folder.events, is_live=True) as log:
             session = functools.partial(
                 serve, side, address=address, mode=mode, log=log, listener=listener, on_listening=on_listening
             )

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import (
-    MOST_OPTIMAL_VALUES,
     FiniteChannel,
     UnbiasedReport,
+    has_optimal,
     optimal,
     randomized_response,
     two_point,
@@ -318,12 +318,19 @@ def test_an_epsilon_out_of_range_is_refused(make: Maker, epsilon: float) -> None
         make(THREE, epsilon=epsilon)
 
 
-def test_more_values_than_the_program_is_solved_for_are_refused() -> None:
-    values = numbers(*range(MOST_OPTIMAL_VALUES + 1))
-    with pytest.raises(ConfigurationError, match="at most 20 for the optimal mechanism") as caught:
+@pytest.mark.parametrize("values", [numbers(*range(22)), numbers(*range(13)), numbers(*range(13), 20)])
+def test_more_values_than_the_program_is_solved_for_are_refused(values: tuple[Fraction, ...]) -> None:
+    """Twenty where the set is the same upside down and even, twelve otherwise."""
+    assert not has_optimal(values)
+    with pytest.raises(ConfigurationError, match="at most 20 for the optimal mechanism, or 12 where") as caught:
         optimal(values, epsilon=1.0)
-    assert caught.value.value == MOST_OPTIMAL_VALUES + 1
-    assert len(two_point(values, epsilon=1.0).variances) == MOST_OPTIMAL_VALUES + 1
+    assert caught.value.value == len(values)
+    assert len(two_point(values, epsilon=1.0).variances) == len(values)
+
+
+@pytest.mark.parametrize("values", [numbers(*range(20)), numbers(*range(11), 30)])
+def test_so_many_are_not(values: tuple[Fraction, ...]) -> None:
+    assert has_optimal(values)
 
 
 @pytest.mark.parametrize(
