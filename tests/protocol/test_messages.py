@@ -118,6 +118,15 @@ def test_half_a_surrogate_pair_in_a_token_is_malformed_and_not_shown() -> None:
         assert "secre" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [Hello(2, "s", "dpwevote", "simulation", "p0", token=OWN), Inquiry(2, "p0", token=OWN)],
+)
+def test_a_token_is_not_shown_where_a_message_is(message: Message) -> None:
+    assert OWN not in f"{message} {message!r} {[message]}"
+    assert "'p0'" in repr(message)
+
+
 @pytest.mark.parametrize("length", [1000, 1001])
 def test_a_token_has_at_most_a_thousand_characters(length: int) -> None:
     for message in (hello("p0", token="x" * length), Inquiry(PROTOCOL_VERSION, "p0", "x" * length)):

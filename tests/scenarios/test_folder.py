@@ -150,6 +150,14 @@ def test_warnings_and_errors_have_their_level(tmp_path: Path) -> None:
     assert levels == ["info", "warning"]
 
 
+def test_a_live_log_can_be_read_while_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    with open_event_log(path, is_live=True) as log:
+        log.info("privacy_loss", proven=0.5)
+        (line,) = path.read_bytes().splitlines()
+    assert json.loads(line)["proven"] == 0.5
+
+
 def test_a_folder_that_is_in_use_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="a new or an empty folder"):

@@ -437,6 +437,18 @@ def test_a_folder_holds_outcome_ledger_and_events(session: Serving, tmp_path: Pa
     assert [(line["phase"], line["proven"]) for line in lines] == [("weights", 0.5), ("opinions", 0.5)]
 
 
+def test_an_entry_that_the_servers_terms_do_not_allow_is_not_written(session: Serving, tmp_path: Path) -> None:
+    """The party itself is told its entry; its folder, which others may read, is not."""
+    folder = RunFolder(tmp_path / "ann")
+    entries = {**ENTRIES["ann"], "weight": "71828"}
+    with pytest.raises(ConfigurationError, match="71828"):
+        join_in_folder(session.address, folder, party="ann", entries=entries, seed=SEED)
+    (run,) = left_in(folder.path, ["run.json"])
+    assert run["failure"]["reason"].startswith("weight must be one of")
+    assert all(b"71828" not in file.read_bytes() for file in folder.path.iterdir())
+    assert (folder.path / "ledger.jsonl").read_bytes() == b""
+
+
 def test_a_folder_of_a_failure_says_it_and_what_was_paid(vote: str, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "ann")
     with (
