@@ -10,7 +10,7 @@ from .theory import chance_of_passing, law_of, limiting_accuracy
 from .trials import Trials, run_trials, true_margins
 from .workloads import WEIGHTS, Workload
 
-__all__ = ["Cells", "expected_accuracy", "make_vote"]
+__all__ = ["Cells", "make_vote", "normal_accuracy"]
 
 _CANDIDATE = "candidate"
 
@@ -65,7 +65,7 @@ class Cells:
         return self._known[name]
 
     def measure(self, variant: str, workload: Workload, *, num_partners: int, epsilon: float) -> Cell:
-        """Return what a cell's trials say, beside what is expected."""
+        """Return what a cell's trials say, beside what the normal law does."""
         vote = make_vote(variant, epsilon=epsilon)
         trials = self.run(vote, workload, num_partners=num_partners)
         errors = trials.squared_errors
@@ -75,22 +75,25 @@ class Cells:
             num_partners=num_partners,
             epsilon=epsilon,
             accuracy=share_of(trials.is_right),
-            closed_form=expected_accuracy(vote, workload, num_partners),
+            normal_law=normal_accuracy(vote, workload, num_partners),
             mse_w=_mean(errors.get("w")),
             mse_q=_mean(errors.get("q")),
             mse_phi=_mean(errors.get("phi")),
         )
 
 
-def expected_accuracy(vote: DPWeVote, workload: Workload, num_partners: int) -> float:
-    """Return the accuracy that is expected: the limit for many where votes are drawn, the normal law's where fixed."""
+def normal_accuracy(vote: DPWeVote, workload: Workload, num_partners: int) -> float:
+    """Return a normal approximation of the accuracy: the limit for many where votes are drawn.
+
+    Where they are fixed, it has a term for the skewness. Either may be off by some percentage points for ten partners.
+    """
     law = law_of(vote)
     if workload.is_drawn:
         return limiting_accuracy(law, workload.shares)
     numbers = workload.numbers(num_partners)
     passes = chance_of_passing(law, numbers)
     margins, threshold = true_margins(vote)
-    total = sum(margin * number for margin, number in zip(margins.tolist(), numbers, strict=True))
+    total = sum(margin * number for margin, number in zip(margins, numbers, strict=True))
     return passes if total >= threshold else 1 - passes
 
 

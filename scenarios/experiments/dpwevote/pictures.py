@@ -78,7 +78,7 @@ def _figure_4(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             )
             _points(axes, found, measure, color=color, marker=_PARTNER_MARKS[num_partners])
         if measure(cells[0]) is cells[0].accuracy:
-            _closed_forms(axes, cells, color=INK)
+            _normal_laws(axes, cells, color=INK)
             percent_scale(axes)
         else:
             log_scale(axes)
@@ -86,7 +86,7 @@ def _figure_4(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         (f"n = {n}", {**_POINT, "color": _PARTNER_COLORS[n], "marker": _PARTNER_MARKS[n]}) for n in _PARTNER_MARKS
     ]
     marks.append(("published (n = 10, 100)", {**_PUBLISHED, "mec": MUTED}))
-    marks.append(("½ + arcsin(ρ)/π, without n (W9)", {"color": INK, "linewidth": 1.3}))
+    marks.append(("½ + arcsin(ρ)/π, without n (reading W9)", {"color": INK, "linewidth": 1.3}))
     _legend(figure, panels.flat[0], marks)
 
 
@@ -100,14 +100,14 @@ def _variants(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             color = _VARIANT_COLORS[variant]
             spread = [cell for cell in found if cell.epsilon >= 1 or cell.epsilon in _FEW_SMALL_EPSILONS]
             _points(axes, spread, lambda cell: cell.accuracy, color=color, marker="o")
-            _closed_forms(axes, found, color=color)
-            ends[NAMES[variant]] = (found[-1].closed_form, color)
+            _normal_laws(axes, found, color=color)
+            ends[NAMES[variant]] = (found[-1].normal_law, color)
         axes.set_ylim(0.45, 0.95)
         percent_scale(axes)
         _label(axes, ends)
     marks: list[tuple[str, dict[str, Any]]] = [
         ("simulated", {**_POINT, "color": MUTED, "marker": "o"}),
-        ("½ + arcsin(ρ)/π (W9)", {"color": MUTED, "linewidth": 1.3}),
+        ("½ + arcsin(ρ)/π (reading W9)", {"color": MUTED, "linewidth": 1.3}),
     ]
     _legend(figure, panels.flat[0], marks)
 
@@ -124,7 +124,7 @@ def _skewed(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             found = [cell for cell in cells if cell.variant == variant and cell.num_partners == 500]  # noqa: PLR2004
             color = _VARIANT_COLORS[variant]
             _points(accuracy, found, lambda cell: cell.accuracy, color=color, marker="o")
-            _closed_forms(accuracy, found, color=color)
+            _normal_laws(accuracy, found, color=color)
             if variant in {"printed", "joint"}:
                 few = [cell for cell in cells if cell.variant == variant and cell.num_partners == 10]  # noqa: PLR2004
                 for of_size, style in ((few, "--"), (found, "-")):
@@ -156,7 +156,7 @@ def _power(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         for variant in dict.fromkeys(point.variant for point in points):
             found = [point for point in points if point.variant == variant]
             color = _VARIANT_COLORS[variant]
-            axes.plot([p.true_margin for p in found], [p.closed_form for p in found], color=color, linewidth=1.5)
+            axes.plot([p.true_margin for p in found], [p.normal_law for p in found], color=color, linewidth=1.5)
             _simulated(axes, found, color)
         axes.axvline(0, color=INK, linewidth=0.8, linestyle=":")
         axes.axhline(0.5, color=INK, linewidth=0.8, linestyle=":")
@@ -226,8 +226,8 @@ def _points(
     )
 
 
-def _closed_forms(axes: Any, cells: Sequence[Cell], *, color: str) -> None:
-    by_epsilon = {cell.epsilon: cell.closed_form for cell in cells}
+def _normal_laws(axes: Any, cells: Sequence[Cell], *, color: str) -> None:
+    by_epsilon = {cell.epsilon: cell.normal_law for cell in cells}
     axes.plot(list(by_epsilon), list(by_epsilon.values()), color=color, linewidth=1.3)
 
 

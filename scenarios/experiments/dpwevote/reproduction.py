@@ -27,8 +27,9 @@ from ....protocol.errors import ConfigurationError
 from ...folder import RunFolder
 from ..measurements import Measurement, deviation, share_of
 from ..sheets import flatten
-from .cells import Cells, expected_accuracy, make_vote
-from .claims import findings_of
+from .additions import own_findings
+from .cells import Cells, make_vote, normal_accuracy
+from .claims import findings_on_paper
 from .pictures import draw_pictures
 from .published import (
     EPSILONS,
@@ -136,7 +137,9 @@ def reproduce_dpwevote(
         mechanisms=mechanisms,
         costs=tuple(_costs()),
     )
-    reproduction = msgspec.structs.replace(reproduction, findings=findings_of(reproduction))
+    reproduction = msgspec.structs.replace(
+        reproduction, paper_findings=findings_on_paper(reproduction), own_findings=own_findings(reproduction)
+    )
     _write(folder, reproduction)
     if pictures:
         tell("pictures")
@@ -152,7 +155,7 @@ def _write(folder: RunFolder, reproduction: Reproduction) -> None:
     tables = {name: [flatten(row) for row in rows] for name, rows in reproduction.tables.items()}
     for name, rows in tables.items():
         folder.write_table(f"{name}.csv", rows)
-    kept = ("trials", "seed", "versions", "findings")
+    kept = ("trials", "seed", "versions", "paper_findings", "own_findings")
     folder.write_json("reproduction.json", {**{name: getattr(reproduction, name) for name in kept}, "tables": tables})
     (folder.path / "summary.md").write_text(summary_in_markdown(reproduction), encoding="utf-8")
 
@@ -176,10 +179,10 @@ def published_tables(cells: Cells, trials: int) -> tuple[tuple[PublishedCell, ..
                     Measurement(error, cell.mse_q.standard_error * math.sqrt(trials / RUNS)),
                 )
                 expected = (
-                    cell.closed_form,
+                    cell.normal_law,
                     expected_quota_error(make_vote(variant, epsilon=epsilon), num_partners=num_partners),
                 )
-                for rows, ours, theirs, exact in zip(
+                for rows, ours, theirs, without_drawing in zip(
                     (accuracies, errors), (cell.accuracy, cell.mse_q), published, expected, strict=True
                 ):
                     rows.append(
@@ -189,10 +192,10 @@ def published_tables(cells: Cells, trials: int) -> tuple[tuple[PublishedCell, ..
                             num_partners=num_partners,
                             epsilon=epsilon,
                             ours=ours,
-                            expected=exact,
+                            expected=without_drawing,
                             published=theirs,
                             difference=deviation(ours, theirs),
-                            published_difference=deviation(theirs, Measurement(exact, 0.0)),
+                            published_difference=deviation(theirs, Measurement(without_drawing, 0.0)),
                         )
                     )
     return tuple(accuracies), tuple(errors)
@@ -232,7 +235,7 @@ def _power(cells: Cells) -> Iterator[PowerPoint]:
                     epsilon=_POWER_EPSILON,
                     true_margin=true / _POWER_PARTNERS,
                     passed=passed,
-                    closed_form=chance_of_passing(law, numbers),
+                    normal_law=chance_of_passing(law, numbers),
                 )
 
 
@@ -263,7 +266,7 @@ def _mechanisms(cells: Cells) -> Iterator[MechanismRow]:
                 lower_bound=bound,
                 gap=gap,
                 accuracy=accuracy,
-                closed_form=expected_accuracy(vote, UNIFORM, _MECHANISM_PARTNERS),
+                normal_law=normal_accuracy(vote, UNIFORM, _MECHANISM_PARTNERS),
                 prototype_second_moment=prototype.second_moment if name == "optimal, uniform prior" else None,
                 prototype_accuracy=known,
                 difference=None if known is None else deviation(accuracy, _of_runs(known)),
@@ -282,12 +285,14 @@ def _best_split(epsilon: float) -> DPWeVote:
 
 
 def _certificate(vote: DPWeVote) -> tuple[float | None, float | None]:
-    """Return the least possible objective, and how far the mechanism's own may be above it, relatively."""
+    """Return a proven lower bound of the objective, and how far the mechanism's own is above it, relatively."""
     if vote.parameters.variant != "optimal":
         return None, None
     report = make_report(vote.parameters)
     objective = report.mean_variance(report.prior) if report.prior else report.worst_variance
-    return _SQUARED_UNIT * report.lower_bound, max(objective / report.lower_bound - 1, 0.0)
+    assert report.certificate is not None  # noqa: S101  the optimal mechanism has one
+    bound = float(report.certificate.proven_bound())
+    return _SQUARED_UNIT * bound, max(objective / bound - 1, 0.0)
 
 
 def _costs() -> Iterator[Cost]:

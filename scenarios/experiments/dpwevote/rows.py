@@ -19,7 +19,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         num_partners: in each trial.
         epsilon: the price of a candidate with its weight.
         accuracy: equation (10).
-        closed_form: the accuracy that is expected: on uniform votes reading W9's, on fixed ones the normal law's.
+        normal_law: a normal approximation of the accuracy: on uniform votes reading W9's limit, on fixed ones with a
+            term for the skewness. For ten partners it may be off by some percentage points.
         mse_w: equation (11); None where the reports do not tell.
         mse_q: equation (12); None the same.
         mse_phi: equation (13), by reported group in variant "printed"; None the same.
@@ -30,7 +31,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     num_partners: int
     epsilon: float
     accuracy: Measurement
-    closed_form: float
+    normal_law: float
     mse_w: Measurement | None
     mse_q: Measurement | None
     mse_phi: Measurement | None
@@ -45,7 +46,7 @@ class PublishedCell(msgspec.Struct, frozen=True, kw_only=True):
         num_partners: n.
         epsilon: ε.
         ours: from our trials.
-        expected: without drawing: W9's closed form of an accuracy, the exact expectation of an MSE_q.
+        expected: without drawing: the normal law of an accuracy (reading W9), or the expectation of an MSE_q.
         published: with the standard error that its number of runs gives it.
         difference: ours less published, in joint standard errors.
         published_difference: published less expected, in the published one's standard errors.
@@ -71,8 +72,8 @@ class PowerPoint(msgspec.Struct, frozen=True, kw_only=True):
         num_partners: n.
         epsilon: ε.
         true_margin: support less quota, a partner.
-        passed: the share of trials that passed; None where only the closed form was computed.
-        closed_form: the same by the normal law.
+        passed: the share of trials that passed; None where only the normal law was computed.
+        normal_law: a normal approximation of the same, with a term for the skewness.
     """
 
     variant: str
@@ -81,7 +82,7 @@ class PowerPoint(msgspec.Struct, frozen=True, kw_only=True):
     epsilon: float
     true_margin: float
     passed: Measurement | None
-    closed_form: float
+    normal_law: float
 
 
 class MechanismRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,10 +93,11 @@ class MechanismRow(msgspec.Struct, frozen=True, kw_only=True):
         epsilon: ε of one candidate, weight included.
         second_moment: E[t²] of what a report stands for, over uniform signed weights.
         worst_variance: of what it stands for.
-        lower_bound: what no unbiased mechanism falls below in the objective that this one minimizes; None for others.
+        lower_bound: what no unbiased mechanism falls below in the objective that this one minimizes, proven over all
+            subsets of the values; None for others.
         gap: by how much the objective may exceed the least, relatively; None for others.
         accuracy: with 100 partners on uniform votes, from ten times as many trials as elsewhere.
-        closed_form: reading W9's.
+        normal_law: reading W9's.
         prototype_second_moment: reading W8's, where it gives one.
         prototype_accuracy: the same.
         difference: our accuracy less the prototype's, in joint standard errors, its own being that of 2,000 runs.
@@ -108,7 +110,7 @@ class MechanismRow(msgspec.Struct, frozen=True, kw_only=True):
     lower_bound: float | None
     gap: float | None
     accuracy: Measurement
-    closed_form: float
+    normal_law: float
     prototype_second_moment: float | None
     prototype_accuracy: float | None
     difference: float | None
@@ -157,7 +159,8 @@ class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
         power: the chance to pass over the true margin.
         mechanisms: better ones at the same ε.
         costs: what k candidates get for one price.
-        findings: what holds and what does not.
+        paper_findings: what the paper says, and whether it holds.
+        own_findings: what we add to it.
     """
 
     trials: int
@@ -170,7 +173,13 @@ class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
     power: tuple[PowerPoint, ...]
     mechanisms: tuple[MechanismRow, ...]
     costs: tuple[Cost, ...]
-    findings: tuple[Finding, ...] = ()
+    paper_findings: tuple[Finding, ...] = ()
+    own_findings: tuple[Finding, ...] = ()
+
+    @property
+    def findings(self) -> dict[str, tuple[Finding, ...]]:
+        """All findings, by their heading."""
+        return {"What the paper says": self.paper_findings, "What we add": self.own_findings}
 
     @property
     def tables(self) -> dict[str, tuple[msgspec.Struct, ...]]:

@@ -2,10 +2,17 @@
 
 from ..findings import findings_in_markdown
 from ..sheets import markdown_of
+from .evidence import count_in_words
 from .rows import Reproduction
 from .tables import sheets_of
 
-__all__ = ["summary_in_markdown"]
+__all__ = ["READINGS", "summary_in_markdown"]
+
+READINGS = (
+    "W1 to W9 are readings: the questions that the paper leaves open, each with the answer taken here, as the manual's "
+    "page on DPWeVote lists them by number."
+)
+"""What the numbers of readings mean."""
 
 
 def summary_in_markdown(reproduction: Reproduction, *, pictures: bool = True, prefix: str = "") -> str:
@@ -16,8 +23,6 @@ def summary_in_markdown(reproduction: Reproduction, *, pictures: bool = True, pr
         pictures: show them.
         prefix: of the pictures' names.
     """
-    findings = reproduction.findings
-    holding = sum(finding.holds for finding in findings)
     parts = [
         "# DPWeVote's paper, run again",
         (
@@ -26,10 +31,10 @@ def summary_in_markdown(reproduction: Reproduction, *, pictures: bool = True, pr
             "skewed votes, power against the true margin, and better mechanisms at the same price. Every number and "
             "every verdict here comes from that run; ± is one standard error."
         ),
-        "## What holds and what does not",
-        f"Of {len(findings)} claims {holding} hold and {len(findings) - holding} do not.",
-        findings_in_markdown(findings),
+        READINGS,
     ]
+    for heading, findings in reproduction.findings.items():
+        parts += [f"## {heading}", count_in_words(findings), findings_in_markdown(findings)]
     if pictures:
         parts.append("## Pictures")
         parts += [f"![{words}]({prefix}{name}.png)\n\n{words}" for name, words in _CAPTIONS.items()]
@@ -40,11 +45,10 @@ def summary_in_markdown(reproduction: Reproduction, *, pictures: bool = True, pr
 
 _CAPTIONS = {
     "figure-4": "Figure 4 again: accuracy and three mean squared errors over ε, with the published cells of Tables 3 "
-    "and 4. The curve in (a) is the closed form of reading W9, in which n does not occur.",
-    "variants": "The accuracy of four variants on the paper's own data, each with its closed form.",
-    "skewed": "Accuracy of four variants where votes are skewed, with what the normal law gives, and the "
-    "MSE_φ of those "
-    "that tell it.",
+    "and 4. The curve in (a) is the normal law of reading W9, in which n does not occur.",
+    "variants": "The accuracy of four variants on the paper's own data, each with its normal law.",
+    "skewed": "Accuracy of four variants where votes are skewed, with the normal law of each, and the "
+    "MSE_φ of those that tell it.",
     "power": "How often a vote passes, over its true margin: a fair rule crosses one half at 0.",
     "costs": "The worst-case variance of k candidates at one price of the whole session, as a multiple of the optimal "
     "mechanism's. Lines that leave a panel go on outside it; the printed rule's bias comes on top.",

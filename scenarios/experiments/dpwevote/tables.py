@@ -30,12 +30,12 @@ _LARGE, _TINY = 1000, 1e-4
 
 def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
     """Yield all tables, in the order in which they are read."""
-    for variant, algorithm in _ALGORITHMS.items():
-        title = f"Table 3, accuracy in percent: {algorithm} (variant {variant})"
-        yield _published(reproduction.table_3, variant, title, are_shares=True)
-    for variant, algorithm in _ALGORITHMS.items():
-        title = f"Table 4, MSE_q: {algorithm} (variant {variant})"
-        yield _published(reproduction.table_4, variant, title, are_shares=False)
+    for num_partners in PARTNERS_OF_TABLES:
+        title = f"Table 3, accuracy in percent: n = {num_partners}"
+        yield _published(reproduction.table_3, num_partners, title, are_shares=True)
+    for num_partners in PARTNERS_OF_TABLES:
+        title = f"Table 4, MSE_q: n = {num_partners}"
+        yield _published(reproduction.table_4, num_partners, title, are_shares=False)
     for workload, title in _WORKLOADS.items():
         yield _skewed([cell for cell in reproduction.skewed if cell.workload == workload], title)
     yield from _mechanisms(reproduction)
@@ -43,16 +43,16 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
         yield _costs([cost for cost in reproduction.costs if cost.price == price], price)
 
 
-def _published(cells: Sequence[PublishedCell], variant: str, title: str, *, are_shares: bool) -> Sheet:
-    by_place = {(cell.num_partners, cell.epsilon): cell for cell in cells if cell.variant == variant}
+def _published(cells: Sequence[PublishedCell], num_partners: int, title: str, *, are_shares: bool) -> Sheet:
+    by_place = {(cell.variant, cell.epsilon): cell for cell in cells if cell.num_partners == num_partners}
     headers = ["ε"]
-    for num_partners in PARTNERS_OF_TABLES:
-        headers += [f"n = {num_partners}", "paper", "diff"]
+    for algorithm in _ALGORITHMS.values():
+        headers += [algorithm, "paper", "diff"]
     rows: list[list[str]] = []
     for epsilon in EPSILONS:
         row = [f"{epsilon:g}"]
-        for num_partners in PARTNERS_OF_TABLES:
-            cell = by_place[num_partners, epsilon]
+        for variant in _ALGORITHMS:
+            cell = by_place[variant, epsilon]
             paper = cell.published.value
             row += [
                 _percent(cell.ours) if are_shares else _with_error(cell.ours),
@@ -64,7 +64,10 @@ def _published(cells: Sequence[PublishedCell], variant: str, title: str, *, are_
         title=title,
         headers=headers,
         rows=rows,
-        note="ours ± its standard error; diff: ours less the paper's, in joint standard errors",
+        note=(
+            "DPWeVote: variant printed, Baseline: variant laplace, both ours ± the standard error; diff: ours less the "
+            "paper's, in joint standard errors"
+        ),
     )
 
 
@@ -77,10 +80,15 @@ def _skewed(cells: Sequence[Cell], title: str) -> Sheet:
             row = [f"{num_partners}", f"{epsilon:g}"]
             for variant in variants:
                 cell = by_place[variant, num_partners, epsilon]
-                row += [_percent(cell.accuracy), f"{100 * cell.closed_form:.1f}"]
+                row += [_percent(cell.accuracy), f"{100 * cell.normal_law:.1f}"]
             rows.append(row)
     headers = ["n", "ε", *(header for variant in variants for header in (NAMES[variant], "normal"))]
-    note = "accuracy in percent; normal: by the normal law of the margin, with the term of its skewness"
+    few = [cell for cell in cells if cell.num_partners == min(PARTNERS_OF_FIGURE)]
+    off = max(abs(cell.accuracy.value - cell.normal_law) for cell in few)
+    note = (
+        "accuracy in percent; normal: approximated by the normal law of the margin, with the term of its skewness; at "
+        f"n = {min(PARTNERS_OF_FIGURE)} the trials differ from it by up to {100 * off:.1f} percentage points"
+    )
     return Sheet(title=f"Skewed votes, {title}", headers=headers, rows=rows, note=note)
 
 
@@ -92,10 +100,13 @@ def _mechanisms(reproduction: Reproduction) -> Iterator[Sheet]:
     headers = ["", *(f"ε = {epsilon:g}" for epsilon in epsilons)]
     moments = [[name, *(f"{by_place[name, e].second_moment:.4g}" for e in epsilons)] for name in names]
     prototypes = [by_place["optimal, uniform prior", e].prototype_second_moment for e in epsilons]
-    moments.append(["W8's prototype, optimal", *("" if m is None else f"{m:.4g}" for m in prototypes)])
-    note = "E[t²] of one report, t standing for ±1, ±2 or ±3 alike; printed is biased, the others are not"
+    moments.append(["prototype of reading W8, optimal", *("" if m is None else f"{m:.4g}" for m in prototypes)])
+    note = (
+        "E[t²] of one report, t standing for ±1, ±2 or ±3 alike; printed is biased, the others are not; the prototype "
+        "is a first program, which shares nothing with Psephos"
+    )
     yield Sheet(
-        title="Second moment of a report at the same ε (reading W8)",
+        title="Second moment of a report at the same ε (reading W8: weight and opinion in one report)",
         headers=headers,
         rows=moments,
         note=note,
@@ -104,11 +115,11 @@ def _mechanisms(reproduction: Reproduction) -> Iterator[Sheet]:
     accuracies = [[name, *(_percent(by_place[name, e].accuracy) for e in epsilons)] for name in names]
     for name in ("printed", "optimal, uniform prior"):
         known = [by_place[name, e].prototype_accuracy for e in epsilons]
-        label = f"W8's prototype, {name.partition(',')[0]}"
+        label = f"prototype of reading W8, {name.partition(',')[0]}"
         accuracies.append([label, *("" if share is None else f"{100 * share:.1f}" for share in known)])
     note = "100 partners, uniform votes, ten times as many trials as elsewhere"
     yield Sheet(
-        title="Accuracy in percent at the same ε (reading W8)",
+        title="Accuracy in percent at the same ε",
         headers=headers,
         rows=accuracies,
         note=note,
@@ -122,7 +133,7 @@ def _mechanisms(reproduction: Reproduction) -> Iterator[Sheet]:
             [f"{name}: least possible", *("" if r.lower_bound is None else f"{r.lower_bound:.6g}" for r in found)]
         )
         bounds.append([f"{name}: at most above it", *("" if r.gap is None else f"{r.gap:.0e}" for r in found)])
-    note = "least possible: no unbiased mechanism has less in the worst case (or on average over the prior)"
+    note = "least possible, proven: no unbiased mechanism has less in the worst case (or on average over the prior)"
     yield Sheet(
         title="The optimal mechanism's certificate: variance", headers=headers, rows=bounds, note=note, num_labels=1
     )

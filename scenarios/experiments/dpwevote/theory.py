@@ -1,5 +1,8 @@
 """What to expect without drawing: exact moments of one partner's contribution, and normal laws of their sums.
 
+Sums are normal in the limit alone: all chances here are approximations, which for ten partners may be off by some
+percentage points.
+
 Reading W9: over independent partners without a common leaning, truth and estimate are two sums of n terms, so both
 grow with √n, and the chance that they agree in sign tends to ½ + arcsin(ρ)/π with ρ the correlation of one partner's
 true and estimated contribution, whatever n is. Where votes are fixed, the estimate alone is random: it passes with
@@ -62,8 +65,10 @@ def law_of(vote: DPWeVote) -> Law:
         vote: one candidate, private weights.
     """
     margins, _ = true_margins(vote)
-    unit = float(margins[1] / (vote.parameters.weights[0] * (1 - vote.parameters.fraction)))
-    true = margins / unit
+    share = vote.parameters.fraction
+    greatest = vote.parameters.weights[-1] * max(share, 1 - share)
+    # Integers, since a margin may have more units than 64 bits count.
+    true = greatest * np.array([margin / max(map(abs, margins)) for margin in margins])
     if all(isinstance(phase.mechanism, FiniteMechanism) for phase in vote.phases):
         return _law_of_finite(vote, true)
     return _law_of_laplace(vote, true)

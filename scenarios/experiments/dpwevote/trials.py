@@ -9,6 +9,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ def run_trials(vote: DPWeVote, workload: Workload, *, num_partners: int, trials:
             for phase in vote.phases
         ]
         passed.append(_decide(vote, reports, inputs, num_partners, decisions))
-        sums = margins[pairs].sum(axis=1)
+        sums = _true_sums(margins, pairs)
         true.append(sums >= threshold if vote.parameters.passes == "at_least" else sums > threshold)
         for name, squared in _squared_errors(vote, reports, pairs).items():
             errors.setdefault(name, []).append(squared)
@@ -96,13 +97,23 @@ def inputs_of_pairs(vote: DPWeVote) -> Inputs:
     return vote.encode({"weight": weights, vote.parameters.candidates[0]: opinions})
 
 
-def true_margins(vote: DPWeVote) -> tuple[IntArray, int]:
-    """Return what each pair truly adds to the margin, in integers, and what their sum must reach."""
+def true_margins(vote: DPWeVote) -> tuple[tuple[int, ...], int]:
+    """Return what each pair truly adds to the margin, in integers, and what their sum must reach.
+
+    The unit makes all of them whole. With a quota of two thirds of all weight a margin has some 2^54 of it, so that
+    64 bits would not do for the sum of some hundreds.
+    """
     share = Fraction(vote.parameters.fraction)
     exact = [Fraction(weight) * (opinion - share) for weight in vote.parameters.weights for opinion in (0, 1)]
     threshold = Fraction(vote.parameters.quota or 0)
     unit = math.lcm(threshold.denominator, *(margin.denominator for margin in exact))
-    return np.array([int(margin * unit) for margin in exact], dtype=np.int64), int(threshold * unit)
+    return tuple(int(margin * unit) for margin in exact), int(threshold * unit)
+
+
+def _true_sums(margins: Sequence[int], pairs: IntArray) -> NDArray[Any]:
+    """Return the true margin of each trial, exactly: in 64 bits where they suffice, else in Python's integers."""
+    fits = max(map(abs, margins)) * pairs.shape[1] <= np.iinfo(np.int64).max
+    return np.array(margins, dtype=np.int64 if fits else object)[pairs].sum(axis=1)
 
 
 def quota_of_reports(vote: DPWeVote, reports: IntArray) -> FloatArray:

@@ -5,8 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
-from psephos.scenarios.experiments.dpwevote.cells import Cells, expected_accuracy, make_vote
+from psephos.scenarios.experiments.dpwevote.cells import Cells, make_vote, normal_accuracy
 from psephos.scenarios.experiments.dpwevote.published import EPSILONS, TABLE_3, TABLE_4, runs_behind
 from psephos.scenarios.experiments.dpwevote.theory import (
     chance_of_passing,
@@ -25,6 +26,16 @@ def test_unbiased_variants_contribute_the_truth_on_average(variant: str) -> None
     np.testing.assert_allclose(law.true, TRUE)
     np.testing.assert_allclose(law.means, TRUE, atol=1e-3)  # the Laplace baseline's grid
     assert law.greatest_bias < 1e-3
+
+
+@pytest.mark.parametrize("share", [0.25, 2 / 3, 0.75, 1.0])
+def test_the_true_part_is_that_of_any_share_of_all_weight(share: float) -> None:
+    """With all weight as the quota a "yes" adds nothing."""
+    vote = DPWeVote(Parameters(candidates=("a",), variant="two_point", quota_fraction=share))
+    law = law_of(vote)
+    expected = [weight * (opinion - share) for weight in (1, 2, 3) for opinion in (0, 1)]
+    np.testing.assert_allclose(law.true, expected, rtol=1e-12)
+    np.testing.assert_allclose(law.means, expected, atol=1e-12)
 
 
 def test_the_printed_rule_shrinks_weights_towards_their_mean() -> None:
@@ -88,7 +99,7 @@ def test_the_limit_is_what_many_trials_give(variant: str) -> None:
     """
     vote = make_vote(variant, epsilon=2.0)
     found = Cells(trials=6000, seed=11).run(vote, UNIFORM, num_partners=200)
-    assert float(found.is_right.mean()) == pytest.approx(expected_accuracy(vote, UNIFORM, 200), abs=0.03)
+    assert float(found.is_right.mean()) == pytest.approx(normal_accuracy(vote, UNIFORM, 200), abs=0.03)
 
 
 @pytest.mark.parametrize("workload", [ALL_HEAVY, FEW_HEAVY], ids=lambda workload: workload.name)
@@ -101,12 +112,12 @@ def test_fixed_votes_pass_as_often_as_the_normal_law_says(variant: str, workload
     expected = chance_of_passing(law_of(vote), chosen.numbers(500))
     assert float(found.passed.mean()) == pytest.approx(expected, abs=0.04)
     passes = chosen is ALL_HEAVY
-    assert expected_accuracy(vote, chosen, 500) == pytest.approx(expected if passes else 1 - expected)
+    assert normal_accuracy(vote, chosen, 500) == pytest.approx(expected if passes else 1 - expected)
 
 
 def test_the_manuals_numbers_for_all_weights_three() -> None:
     """docs/dpwevote.md and reading W2: printed 23 %, joint 96 %."""
-    found = {v: expected_accuracy(make_vote(v, epsilon=2.0), ALL_HEAVY, 500) for v in ("printed", "joint")}
+    found = {v: normal_accuracy(make_vote(v, epsilon=2.0), ALL_HEAVY, 500) for v in ("printed", "joint")}
     assert found["printed"] == pytest.approx(0.234, abs=1e-3)
     assert found["joint"] == pytest.approx(0.963, abs=1e-3)
 

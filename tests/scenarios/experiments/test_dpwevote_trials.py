@@ -15,7 +15,14 @@ from psephos.protocol.randomness import SimulatedNoise, stream_key
 from psephos.scenarios.experiments.dpwevote import trials as module
 from psephos.scenarios.experiments.dpwevote.cells import Cells, make_vote
 from psephos.scenarios.experiments.dpwevote.trials import Trials, inputs_of_pairs, run_trials, true_margins
-from psephos.scenarios.experiments.dpwevote.workloads import ALL_HEAVY, FEW_HEAVY, UNIFORM, Workload, even_weights
+from psephos.scenarios.experiments.dpwevote.workloads import (
+    ALL_HEAVY,
+    FEW_HEAVY,
+    UNIFORM,
+    Workload,
+    even_weights,
+    one_weight,
+)
 
 SEED, CELL = 5, "a cell"
 VARIANTS = ("printed", "joint", "laplace", "two_point", "signed_rr", "optimal")
@@ -158,8 +165,21 @@ def test_other_quotas_and_readings_of_ties_are_the_protocols(passes: str) -> Non
 
 def test_true_margins_are_integers_in_one_unit() -> None:
     margins, threshold = true_margins(make_vote("joint", epsilon=1.0))
-    assert margins.tolist() == [-1, 1, -2, 2, -3, 3]
+    assert margins == (-1, 1, -2, 2, -3, 3)
     assert threshold == 0
+
+
+def test_margins_of_more_than_64_bits_are_summed_exactly() -> None:
+    """Nothing is exactly 2/3 in floats: a margin has some 2^54 units, and 5,000 of them more than 64 bits."""
+    vote = DPWeVote(Parameters(candidates=("a",), variant="two_point", epsilon=8.0, quota_fraction=2 / 3))
+    margins, threshold = true_margins(vote)
+    num_partners = 5000
+    assert num_partners * max(map(abs, margins)) > 2**63
+    assert threshold == 0
+    for workload, passes in ((one_weight(1.0), True), (one_weight(0.0), False)):
+        found = at_once(vote, workload, num_partners, 3)
+        assert found.should_pass.tolist() == [passes] * 3
+        assert found.is_right.all()
 
 
 @given(
