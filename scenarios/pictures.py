@@ -80,7 +80,7 @@ def _marks(*, with_truth: bool) -> dict[str, dict[str, Any]]:
     estimate: dict[str, Any] = {"color": "#7b8794", "marker": "o", "markersize": 7, "linewidth": 2}
     marks: dict[str, dict[str, Any]] = {
         "estimate ± 2 standard errors": estimate,
-        "quota": {"color": _QUOTA, "linewidth": 2},
+        "quota ± 2 standard errors": {"color": _QUOTA, "linewidth": 2},
     }
     return {**marks, "truth": _TRUTH} if with_truth else marks
 

@@ -200,12 +200,14 @@ def show_variants(console: Console, parameters: Parameters, *, num_partners: int
             f"{offer.worst_variance:.5g}",
             f"{math.sqrt(num_partners * offer.worst_variance):,.4g}",
         ]
+        if offer is best:
+            cells[0] = f"{name} <- auto"
         rows.append([Text(str(cell), style="bold green") for cell in cells] if offer is best else cells)
     headers = ("ε weight", "ε a candidate", "ε in all", "Worst variance", "± of a margin")
     _show_table(console, ("Variant",), headers, rows=rows, drop=("ε weight",))
     notes = (
         "one partner's contribution to the margin of one candidate has at most this variance; ± is the standard error",
-        f"of a margin if all {num_partners:,} partners were the worst; `auto` takes the variant shown in bold",
+        f"of a margin if all {num_partners:,} partners were the worst; `auto` takes the one that is marked",
     )
     for note in notes:
         console.print(Text(f"  {note}", style="dim"))
@@ -248,8 +250,13 @@ def _show_votes(console: Console, outcome: Outcome, truth: Mapping[str, float] |
         bound = f"{outcome.weight_bias_bound:,.6g}"
         note = f"  weights are rounded to what stands for them: that can move a margin by up to {bound}"
         console.print(Text(note, style="yellow"))
-    note = "  ± is one standard error of the randomization; P(wrong) the chance that the true margin has the other sign"
-    console.print(Text(note, style="dim"))
+    partners = "1 partner" if outcome.num_partners == 1 else f"{outcome.num_partners:,} partners"
+    notes = (
+        f"from the reports of {partners}; ± is one standard error of the randomization;",
+        "P(wrong) the chance that the true margin has the other sign",
+    )
+    for note in notes:
+        console.print(Text(f"  {note}", style="dim"))
 
 
 def _decision(candidate: CandidateOutcome) -> Text:

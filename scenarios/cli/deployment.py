@@ -23,9 +23,11 @@ _simulate_options = (
 )
 
 
-@cli.command()
+@cli.command(short_help="Draw up the roster of SCENARIO, with a token for each party.")
 @scenario_options
-@out_option
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Where to (default: a new folder below runs/)."
+)
 @click.option("--simulate", is_flag=True, help="Invite to a simulation.")
 def roster(scenario: str, settings: tuple[str, ...], data: str | None, out: Path | None, *, simulate: bool) -> None:
     """Draw up the roster of SCENARIO, with a token for each of its parties.
@@ -52,7 +54,7 @@ def roster(scenario: str, settings: tuple[str, ...], data: str | None, out: Path
     click.echo(f"{folder.path / 'invitations'}: a file for each of them, with a token that is for it alone")
 
 
-@cli.command()
+@cli.command(short_help="Serve SCENARIO to parties that are processes of their own.")
 @scenario_options
 @click.option("--listen", required=True, metavar="HOST:PORT", help="Where; port 0 lets the system choose.")
 @click.option(
@@ -115,7 +117,9 @@ def serve(
             pictures=pictures,
             listener=watcher.on_effect,
             on_listening=lambda address: click.echo(
-                f"listening on {address} for {len(side.roster):,} {side.protocol.client_role}s", err=as_json
+                f"listening on {address} for {len(side.roster):,} {side.protocol.client_role}s; "
+                f"who comes and goes is in {folder.events}",
+                err=as_json,
             ),
         )
     if as_json:
@@ -128,7 +132,7 @@ def serve(
     console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
 
 
-@cli.command()
+@cli.command(short_help="Take part in a session as one party.")
 @click.argument("address", metavar="HOST:PORT")
 @click.option("--as", "party", required=True, metavar="PARTY", help="Who takes part.")
 @click.option(
@@ -187,7 +191,7 @@ def join(
     from ..deployment.client import check_beforehand, read_own_entries
     from ..deployment.common import check_address, check_seed
     from ..plugins import ROLES, names_in
-    from ..report import make_console, show_outcome
+    from ..report import make_console, show_outcome, show_privacy
 
     check_seed(simulate=simulate, seed=seed)
     check_party_name(party, field="--as")
@@ -198,6 +202,13 @@ def join(
     slug = re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-") or "party"
     folder = make_folder(out, f"as-{slug}")
     console = make_console()
+    agreed: list[Agreement] = []
+
+    def tell(agreement: "Agreement") -> None:
+        agreed.append(agreement)
+        if not as_json:
+            _show_agreement(console, agreement)
+
     outcome = join_in_folder(
         address,
         folder,
@@ -207,12 +218,14 @@ def join(
         invitation=invitation,
         budget=budget,
         round_number=round_number,
-        on_agreed=None if as_json else lambda agreement: _show_agreement(console, agreement),
+        on_agreed=tell,
     )
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(outcome), indent=2))
         return
     show_outcome(console, outcome, truth=None)
+    console.print()
+    show_privacy(console, agreed[0].protocol)
     console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
 
 
@@ -231,10 +244,13 @@ def _show_session(console: "Console", side: "ServerSide", *, kind: str) -> None:
 
 
 def _show_agreement(console: "Console", agreement: "Agreement") -> None:
-    from ..report import show_heading, show_privacy
+    from ..report import show_heading
 
     terms = agreement.terms
-    facts = [f"as {terms.party}", f"protocol {terms.protocol}", terms.kind, f"epsilon = {agreement.cost:g} in all"]
+    facts = [
+        f"as {terms.party}",
+        f"protocol {terms.protocol}",
+        terms.kind,
+        f"costs epsilon = {agreement.cost:g} in all",
+    ]
     show_heading(console, title=f"Session {terms.session}", facts=facts, description="", trust="")
-    show_privacy(console, agreement.protocol)
-    console.print()

@@ -9,7 +9,7 @@ from .group import cli, make_folder, out_option
 __all__ = ["dpwevote", "reproduce"]
 
 
-@cli.group()
+@cli.group(short_help="Run a paper's experiments again, beside the published.")
 def reproduce() -> None:
     """Run a paper's experiments again: ours beside the published, and what holds."""
 

@@ -68,7 +68,7 @@ def scenarios() -> None:
     show_scenarios(make_console(), ((each.name, each.protocol, each.title) for each in loaded))
 
 
-@cli.command()
+@cli.command(short_help="Compare what the variants of a vote offer at its price.")
 @scenario_options
 def variants(scenario: str, settings: tuple[str, ...], data: str | None) -> None:
     """Compare what the variants of SCENARIO's vote offer at its price.

@@ -68,7 +68,12 @@ def test_join_shows_what_it_takes_part_in_and_the_outcome(psephos: Psephos) -> N
         ended = psephos("join", session.address, *words, *SIMULATED)
         assert all(other.result(PATIENCE) for other in others)
     assert (ended.status, ended.err) == (0, "")
-    for shown in ("Session vote", "as ann · protocol dpwevote · simulation · epsilon = 1 in all", "merger", "in mine"):
+    for shown in (
+        "Session vote",
+        "as ann · protocol dpwevote · simulation · costs epsilon = 1",
+        "merger",
+        "in mine",
+    ):
         assert shown in ended.out
     assert str(SEED) not in ended.out.split("merger")[0]
 
