@@ -167,7 +167,7 @@ class Server:
                 message = decode(payloads[0], sender=channel.peer)
             if not isinstance(message, Hello):
                 name = type(message).__name__
-                raise RemoteProtocolError(f"{channel.peer} began with {name} instead of Hello", sender=channel.peer)  # noqa: TRY301
+                raise RemoteProtocolError(f"{channel.peer} began with {name} instead of Hello", sender=channel.peer)  # noqa: TRY301  told below
             self._machine.admit(message)
         except RemoteProtocolError as error:
             await self._refuse(channel, error)

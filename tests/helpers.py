@@ -376,7 +376,7 @@ class Wire:
         try:
             message = decode(payload, sender=party)
             if not isinstance(message, Hello) or message.party != party:
-                raise RemoteProtocolError(f"{party} began without its Hello", sender=party)  # noqa: TRY301
+                raise RemoteProtocolError(f"{party} began without its Hello", sender=party)  # noqa: TRY301  told below
             self.server.admit(message)
         except RemoteProtocolError as error:
             self.refusals[party] = error

@@ -94,12 +94,12 @@ def main() -> None:
     survivors = [record for records in results.values() for record in records if record["test_outcome"] == "survived"]
     for record in survivors:
         line, column = record["start_pos"]
-        print(f"survived: {record['module_path']}:{line}:{column} {record['operator_name']}")  # noqa: T201
+        print(f"survived: {record['module_path']}:{line}:{column} {record['operator_name']}")  # noqa: T201  a program
     total = sum(map(len, results.values()))
     for part, records in results.items():
         killed = sum(record["test_outcome"] != "survived" for record in records)
-        print(f"{part}: {killed} of {len(records)} mutants noticed")  # noqa: T201
-    print(f"mutation score: {(total - len(survivors)) / total:.1%} of {total} mutants")  # noqa: T201
+        print(f"{part}: {killed} of {len(records)} mutants noticed")  # noqa: T201  a program
+    print(f"mutation score: {(total - len(survivors)) / total:.1%} of {total} mutants")  # noqa: T201  a program
 
 
 if __name__ == "__main__":

@@ -24,24 +24,8 @@ def inverse_matrix(mechanism: GeneralizedRandomizedResponse) -> tuple[tuple[floa
 def debiased_values(
     mechanism: GeneralizedRandomizedResponse, values: Sequence[Fraction | float]
 ) -> tuple[Fraction, ...]:
-    """Return numbers d(r) with E[d(r) | x] = values[x], exactly.
-
-    Args:
-        mechanism: the randomizer.
-        values: one for each choice, shape (k,).
-
-    Returns:
-        d(r) = (values[r] − q·Σ values)/(p − q), with p as its float holds it and q = (1 − p)/(k − 1).
-
-    Raises:
-        ValueError: there are not k values.
-    """
-    if len(values) != mechanism.num_choices:
-        raise ValueError(f"expected {mechanism.num_choices} values, got {len(values)}")
-    exact = tuple(Fraction(value) for value in values)
-    lie = (1 - Fraction(mechanism.keep_probability)) / (mechanism.num_choices - 1)
-    gap = Fraction(mechanism.keep_probability) - lie
-    return tuple((value - lie * sum(exact)) / gap for value in exact)
+    """Return numbers d(r) with E[d(r) | x] = values[x], exactly. See `GeneralizedRandomizedResponse.debias`."""
+    return mechanism.debias(values)
 
 
 def estimate_counts(mechanism: GeneralizedRandomizedResponse, counts: Sequence[int]) -> tuple[Estimate, ...]:

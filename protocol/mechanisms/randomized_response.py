@@ -7,6 +7,7 @@ Source: Warner (1965) for two choices; Wang, Wu and Hu (2016), Theorems 1 and 2,
 import dataclasses
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -87,6 +88,25 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
     def event(self) -> RandomizedResponse:
         """k-RR at this ε."""
         return RandomizedResponse(epsilon=self.epsilon, num_choices=self.num_choices)
+
+    def debias(self, values: Sequence[Fraction | float]) -> tuple[Fraction, ...]:
+        """Return numbers d(r) with E[d(r) | x] = values[x], exactly.
+
+        Args:
+            values: one for each choice, shape (k,).
+
+        Returns:
+            d(r) = (values[r] − q·Σ values)/(p − q), with p as its float holds it and q = (1 − p)/(k − 1).
+
+        Raises:
+            ValueError: there are not k values.
+        """
+        if len(values) != self.num_choices:
+            raise ValueError(f"expected {self.num_choices} values, got {len(values)}")
+        exact = tuple(Fraction(value) for value in values)
+        lie = (1 - Fraction(self.keep_probability)) / (self.num_choices - 1)
+        gap = Fraction(self.keep_probability) - lie
+        return tuple((value - lie * sum(exact)) / gap for value in exact)
 
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
         """Return P[report | value]: p on the diagonal, q elsewhere."""

@@ -160,10 +160,7 @@ def randomized_response(values: Sequence[Fraction], *, epsilon: float) -> Unbias
     """
     _range(values, epsilon)
     mechanism = GeneralizedRandomizedResponse(epsilon, len(values))
-    lie = (1 - Fraction(mechanism.keep_probability)) / (len(values) - 1)
-    gap = Fraction(mechanism.keep_probability) - lie
-    estimates = tuple((value - lie * sum(values)) / gap for value in values)
-    return UnbiasedReport("k-RR", epsilon, tuple(values), mechanism, estimates)
+    return UnbiasedReport("k-RR", epsilon, tuple(values), mechanism, mechanism.debias(values))
 
 
 def optimal(values: Sequence[Fraction], *, epsilon: float, prior: Sequence[float] = ()) -> UnbiasedReport:

@@ -215,18 +215,18 @@ def _loss_distribution(event: _Private) -> _LossDistribution:
 
     Its `PLDAccountant` ignores `count` for randomized response (0.6.0), so the distributions are used directly.
     """
-    # Imported here: it takes a second, and most sessions add pure losses.
-    from dp_accounting.pld import privacy_loss_distribution as pld  # noqa: PLC0415
+    from dp_accounting.pld import privacy_loss_distribution as pld  # noqa: PLC0415  a second that most sessions save
 
+    # The three marks below have one reason: dp_accounting has no types, and `_LossDistribution` says what is used.
     match event:
         case RandomizedResponse():
             # dp_accounting's parameter is the chance that the report is drawn uniformly: k times the lie probability.
             lie = 1 / (math.exp(event.epsilon) + event.num_choices - 1)
-            return pld.from_randomized_response(event.num_choices * lie, event.num_choices)  # pyright: ignore[reportReturnType]
+            return pld.from_randomized_response(event.num_choices * lie, event.num_choices)  # pyright: ignore[reportReturnType]  untyped
         case LocalRandomizer():
             # Binary randomized response dominates all that has its ε (Kairouz, Oh and Viswanath, 2015).
-            return pld.from_randomized_response(2 / (math.exp(event.epsilon) + 1), 2)  # pyright: ignore[reportReturnType]
+            return pld.from_randomized_response(2 / (math.exp(event.epsilon) + 1), 2)  # pyright: ignore[reportReturnType]  untyped
         case DiscreteLaplace():
-            return pld.from_discrete_laplace_mechanism(1 / event.scale, sensitivity=event.sensitivity)  # pyright: ignore[reportReturnType]
+            return pld.from_discrete_laplace_mechanism(1 / event.scale, sensitivity=event.sensitivity)  # pyright: ignore[reportReturnType]  untyped
         case _:
             assert_never(event)

@@ -115,6 +115,7 @@ async def join(
         OSError: the server cannot be reached.
     """
     kind = SessionKind.DEPLOYMENT if seed is None else SessionKind.SIMULATION
+    ledger = ledger or _open_ledger(party, budget=budget, is_invited=invitation is not None)
     agreement = None
     if invitation is not None:  # what is wrong with it is said before anybody is called
         _check_invitation(invitation, party=party, kind=kind)
@@ -125,8 +126,6 @@ async def join(
         if agreement is None:
             terms = _as_invitation(await inquire(channel, party=party), party)
             _check_kind(terms.kind, kind)
-            budget = DEFAULT_BUDGET if budget is None else budget
-            ledger = ledger if ledger is not None else Ledger(party, budget=_budget(budget))
             agreement = _agree(terms, entries, ledger=ledger)
         client = find_client_role(agreement.protocol.client_role)(
             agreement.protocol,
@@ -134,17 +133,22 @@ async def join(
             place=agreement.terms.place,
             row=agreement.row,
             mode=make_mode(agreement.terms.session, seed=seed, round_number=round_number),
-            ledger=ledger if ledger is not None else Ledger(party, budget=_budget(budget)),
+            ledger=ledger,
             token=agreement.terms.token,
             log=log,
         )
-        client.ledger.check(agreement.protocol.losses)
+        ledger.check(agreement.protocol.losses)
         if on_agreed is not None:
             on_agreed(agreement)
     except BaseException:
         channel.close()
         raise
     return await client.take_part(channel)
+
+
+def _open_ledger(party: str, *, budget: float | None, is_invited: bool) -> Ledger:
+    """Return a party's ledger; who was not invited, and names no limit, has the default one."""
+    return Ledger(party, budget=_budget(DEFAULT_BUDGET if budget is None and not is_invited else budget))
 
 
 def _budget(epsilon: float | None) -> Budget | None:
@@ -262,7 +266,7 @@ def join_in_folder(
 
     Arguments and errors are those of `join`; what was charged is in the ledger however the session ends.
     """
-    ledger = Ledger(party, budget=_budget(budget if invitation is not None or budget is not None else DEFAULT_BUDGET))
+    ledger = _open_ledger(party, budget=budget, is_invited=invitation is not None)
     ending: dict[str, Any] = {}
     try:
         with open_event_log(folder.events, is_live=True) as log:

@@ -106,7 +106,7 @@ def _skewed(reproduction: Reproduction) -> Iterator[Finding]:
 
 def _unspoken_prior(reproduction: Reproduction) -> Finding:
     leads = list(pairs_of(reproduction.figure_4, "printed", "joint"))
-    at_one = next((a, b) for a, b in leads if a.num_partners == 100 and a.epsilon == 1.0)  # noqa: PLR2004
+    at_one = next((a, b) for a, b in leads if a.num_partners == 100 and a.epsilon == 1.0)  # noqa: PLR2004  the readings' own cell
     losses = [pair for pair in leads if lead(*pair) < -FAR]
     return Finding(
         claim="On the paper's own data the biased printed rule looks better than the consistent one.",

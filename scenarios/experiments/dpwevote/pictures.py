@@ -121,12 +121,12 @@ def _skewed(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         clean(error, title="MSE_φ for n = 10 (dashed) and 500", x="ε", y="mean squared error")
         ends: dict[str, tuple[float, str]] = {}
         for variant in dict.fromkeys(cell.variant for cell in cells):
-            found = [cell for cell in cells if cell.variant == variant and cell.num_partners == 500]  # noqa: PLR2004
+            found = [cell for cell in cells if cell.variant == variant and cell.num_partners == 500]  # noqa: PLR2004  a panel
             color = _VARIANT_COLORS[variant]
             _points(accuracy, found, lambda cell: cell.accuracy, color=color, marker="o")
             _normal_laws(accuracy, found, color=color)
             if variant in {"printed", "joint"}:
-                few = [cell for cell in cells if cell.variant == variant and cell.num_partners == 10]  # noqa: PLR2004
+                few = [cell for cell in cells if cell.variant == variant and cell.num_partners == 10]  # noqa: PLR2004  a panel
                 for of_size, style in ((few, "--"), (found, "-")):
                     heights = [cell.mse_phi.value for cell in of_size if cell.mse_phi is not None]
                     error.plot([c.epsilon for c in of_size], heights, color=color, linestyle=style, linewidth=1.3)

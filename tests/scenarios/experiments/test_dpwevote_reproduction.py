@@ -224,7 +224,7 @@ def test_the_lower_bound_is_proven_over_all_subsets(monkeypatch: pytest.MonkeyPa
         return claiming
 
     monkeypatch.setattr(module, "make_report", claim)
-    bound, gap = module._certificate(vote)  # pyright: ignore[reportPrivateUsage]
+    bound, gap = module._certificate(vote)  # pyright: ignore[reportPrivateUsage]  which of two bounds
     assert bound is not None
     assert bound == pytest.approx(4 * float(false.proven_bound()))
     assert 0 < bound < 4 * report.worst_variance < 4 * float(false.claimed_bound)
