@@ -1,6 +1,6 @@
-"""Who takes part: partners and voters, cloud servers and aggregators, each driving a pure machine over a channel."""
+"""Who takes part: partners, voters, workers, cloud servers and aggregators, each driving a pure machine."""
 
-from .client import Client, Partner, Voter, inquire
+from .client import Client, Partner, Voter, Worker, inquire
 from .modes import Deployment, Mode, Simulation
 from .noise import SecureNoise
 from .server import Aggregator, CloudServer, Server
@@ -16,5 +16,6 @@ __all__ = [
     "Server",
     "Simulation",
     "Voter",
+    "Worker",
     "inquire",
 ]

@@ -1,4 +1,4 @@
-"""Partners and voters: one party that holds private values and takes part in a session."""
+"""Partners, voters and workers: one party that holds private values and takes part in a session."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from .driver import LINGER_SECONDS, Driver
 from .events import Log
 from .modes import Mode
 
-__all__ = ["Client", "Partner", "Voter", "inquire"]
+__all__ = ["Client", "Partner", "Voter", "Worker", "inquire"]
 
 _SERVER = "server"
 
@@ -32,6 +32,7 @@ class Client:
         party: its name.
         place: its place in the roster, from 0.
         row: its private row, as `PhasedProtocol.encode` makes it.
+        public: its public row; without one, the server's is taken where it fits the private row.
         mode: a simulation with its noise, or a deployment with its.
         ledger: where its losses are charged; by default one of its own.
         budget: for that ledger of its own.
@@ -47,7 +48,7 @@ class Client:
 
     role: ClassVar[str] = "client"
 
-    __slots__ = ("_log", "_machine", "_session", "ledger", "view")
+    __slots__ = ("_log", "_machine", "_session", "ledger", "own_outcome", "view")
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class Client:
         party: str,
         place: int,
         row: Sequence[int],
+        public: Sequence[int] | None = None,
         mode: Mode,
         ledger: Ledger | None = None,
         budget: Budget | None = None,
@@ -63,6 +65,8 @@ class Client:
         log: Log | None = None,
     ) -> None:
         self.ledger = ledger if ledger is not None else Ledger(party, budget=budget)
+        self.own_outcome: msgspec.Struct | None = None
+        """What the release told this party alone."""
         self.view: View | None = None
         if mode.record_views:
             self.view = View(party, Side.CLIENT, mode.session, mode.kind, tuple(row))
@@ -73,6 +77,7 @@ class Client:
             party=party,
             place=place,
             row=row,
+            public=public,
             session=mode.session,
             noise=mode.noise,
             ledger=self.ledger,
@@ -115,7 +120,9 @@ class Client:
         if not outbox.is_empty:
             with trio.move_on_after(LINGER_SECONDS):  # a server that does not read holds up nobody who is done
                 await outbox.flush()
-        return driver.result()
+        ending = driver.ending()
+        self.own_outcome = ending.own
+        return ending.result
 
 
 async def inquire(channel: Channel, *, party: str, token: str = "") -> Terms:
@@ -162,4 +169,11 @@ class Voter(Client):
     """A voter in an election or a survey."""
 
     role: ClassVar[str] = "voter"
+    __slots__ = ()
+
+
+class Worker(Client):
+    """A worker of a crowd, who answers tasks."""
+
+    role: ClassVar[str] = "worker"
     __slots__ = ()

@@ -10,7 +10,6 @@ import collections
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
-import msgspec
 import trio
 
 from ..protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
@@ -180,11 +179,11 @@ class Driver:
             self._when_ended = trio.Event()
             await self._when_ended.wait()
 
-    def result(self) -> msgspec.Struct:
+    def ending(self) -> Finish:
         """Return what the machine finished with, or raise what it failed with."""
         match self._ending:
-            case Finish(result):
-                return result
+            case Finish():
+                return self._ending
             case Fail(error):
                 raise error
             case None:

@@ -119,7 +119,7 @@ class Server:
                         await outbox.drain()
                     await self._wait_for_readers()
                 nursery.cancel_scope.cancel()
-        result = driver.result()
+        result = driver.ending().result
         assert isinstance(result, SessionResult)  # noqa: S101  it is what this machine finishes with
         return result
 

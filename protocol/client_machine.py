@@ -62,6 +62,7 @@ class ClientMachine:
         session: the session's name.
         noise: where its reports' randomness comes from; its kind is the session's kind.
         ledger: where its losses are charged.
+        public: its public row; without one, what the server says is taken where it fits the private row.
         server: what to call the server in effects and errors.
         token: the party's own, for a roster that has tokens.
         view: records what the party sees; simulations only.
@@ -73,8 +74,8 @@ class ClientMachine:
         TypeError: a value is no integer.
 
     Privacy:
-        Whatever the server sends, no more than the losses of `protocol` is ever charged or drawn, and nothing before
-        the ledger has reserved room for all of it.
+        Whatever the server sends, no more than the losses of `protocol` for the public row is ever charged or drawn,
+        and nothing before the ledger has reserved room for all of it.
     """
 
     __slots__ = (
@@ -83,6 +84,7 @@ class ClientMachine:
         "_party",
         "_place",
         "_protocol",
+        "_public",
         "_report",
         "_reported_phases",
         "_reservation",
@@ -104,6 +106,7 @@ class ClientMachine:
         session: str,
         noise: NoiseSource,
         ledger: Ledger,
+        public: Sequence[int] | None = None,
         server: str = "server",
         token: str = "",
         view: View | None = None,
@@ -113,6 +116,7 @@ class ClientMachine:
         self._place = place
         # Integers and nothing else: a float would leave with its low bits in clear, and numpy's own do not encode.
         self._row = tuple(map(operator.index, row))
+        self._public = None if public is None else tuple(map(operator.index, public))
         self._session = session
         self._noise = noise
         self._ledger = ledger
@@ -211,8 +215,19 @@ class ClientMachine:
         if bytes(message.parameters) != bytes(self._protocol.encoded_parameters):
             reason = f"{self._server}'s parameters are not those agreed to: {self._difference(message.parameters)}"
             return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
+        if self._public is None:
+            self._public = message.public
+        if message.public != self._public:
+            reason = f"{self._server}'s public row for {self._party} is not the one agreed to"
+            return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
         try:
-            self._reservation = self._ledger.reserve(self._protocol.losses)
+            self._protocol.check_public(self._public)
+            self._protocol.check_row(self._row, self._public)
+        except ValueError as error:
+            reason = f"{self._server}'s public row does not fit {self._party}'s own: {error}"
+            return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
+        try:
+            self._reservation = self._ledger.reserve(self._protocol.losses_of(self._public))
         except PrivacyError as error:
             return self._leave(error)
         self._move(Move.WELCOME)
@@ -226,13 +241,13 @@ class ClientMachine:
             return self._blame(self._unexpected(message))
         if message.phase >= len(self._protocol.phases):
             return self._blame(self._unexpected(message))
-        if self._reservation is None:
+        if self._reservation is None or self._public is None:
             raise LocalProtocolError("a phase was asked before room was reserved", role="client")
         phase = self._protocol.phases[message.phase]
         self._move(Move.REQUEST)
         charge = self._reservation.charge
         effects: list[Effect] = [
-            Charged(charge(loss, session=self._session, phase=phase.name)) for loss in phase.losses
+            Charged(charge(loss, session=self._session, phase=phase.name)) for loss in phase.losses_of(self._public)
         ]
         values = self._noise.randomize(
             phase.mechanism,
@@ -254,11 +269,13 @@ class ClientMachine:
         try:
             problem = f"{self._server}'s release is no {self._protocol.outcome_type.__name__}"
             outcome = decode_payload(message.payload, decoder, sender=self._server, problem=problem)
+            problem = f"what {self._server}'s release tells {self._party} alone is not what the protocol declares"
+            own = decode_payload(message.own, self._protocol.own_outcome_decoder, sender=self._server, problem=problem)
         except MalformedMessageError as error:
             error.role, error.state, error.message_type = "client", self._state.value, "Release"
             return self._blame(error)
         self._move(Move.RELEASE)
-        return [Finish(outcome)]
+        return [Finish(outcome, own)]
 
     def _send(self, message: Message) -> Send:
         if self._view is not None:

@@ -55,9 +55,13 @@ class Charged(msgspec.Struct, frozen=True, gc=False):
 
 
 class Finish(msgspec.Struct, frozen=True, gc=False):
-    """The session is over for this party, and this is its result; everything queued is sent first."""
+    """The session is over for this party, and this is its result; everything queued is sent first.
+
+    `own` is what a client alone was told.
+    """
 
     result: msgspec.Struct
+    own: msgspec.Struct | None = None
 
 
 class Fail(msgspec.Struct, frozen=True):

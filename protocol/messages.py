@@ -15,6 +15,7 @@ __all__ = [
     "MAX_MESSAGE_BYTES",
     "MAX_NAMES_IN_ABORT",
     "MAX_REASON_CHARACTERS",
+    "NIL",
     "PROTOCOL_VERSION",
     "Abort",
     "Hello",
@@ -30,7 +31,7 @@ __all__ = [
     "encode",
 ]
 
-PROTOCOL_VERSION: Final = 2
+PROTOCOL_VERSION: Final = 3
 """Of the messages below; a session whose sides differ is refused at the first message."""
 
 MAX_MESSAGE_BYTES: Final = 1 << 20
@@ -42,6 +43,9 @@ MAX_NAMES_IN_ABORT: Final = 1000
 
 MAX_REASON_CHARACTERS: Final = 1000
 """Of an `Abort`'s reason."""
+
+NIL: Final = msgspec.Raw(msgspec.msgpack.encode(None))
+"""The payload of a message that carries none."""
 
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises for bytes that somebody made up: other types, other text, nesting without end."""
@@ -71,10 +75,14 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbi
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, forbid_unknown_fields=True):
-    """Server to client: you are on the roster, and these are the session's public parameters."""
+    """Server to client: you are on the roster, and these are the session's public parameters.
+
+    `public` is the party's public row, which the server knows as well: a weight, or the tasks that it is to answer.
+    """
 
     version: int
     parameters: msgspec.Raw
+    public: tuple[int, ...] = ()
 
 
 class Request(msgspec.Struct, frozen=True, array_like=True, tag=3, gc=False, forbid_unknown_fields=True):
@@ -92,9 +100,10 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=4, gc=False, forb
 
 
 class Release(msgspec.Struct, frozen=True, array_like=True, tag=5, gc=False, forbid_unknown_fields=True):
-    """Server to client, last: the session's public outcome."""
+    """Server to client, last: the session's public outcome, and in `own` what is for this client alone, or nil."""
 
     payload: msgspec.Raw
+    own: msgspec.Raw = NIL
 
 
 class Abort(msgspec.Struct, frozen=True, array_like=True, tag=6, forbid_unknown_fields=True):
@@ -140,7 +149,7 @@ class Inquiry(msgspec.Struct, frozen=True, array_like=True, tag=7, gc=False, for
 class Terms(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False, forbid_unknown_fields=True):
     """Server to client, in answer to an inquiry: what the session is.
 
-    `place` is the party's in the roster, from 0, which addresses its noise in a simulation.
+    `place` is the party's in the roster, from 0, which addresses its noise in a simulation; `public` is its public row.
     """
 
     version: int
@@ -149,6 +158,7 @@ class Terms(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False, forbi
     kind: Word
     parameters: msgspec.Raw
     place: Count
+    public: tuple[int, ...] = ()
 
 
 Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort | Inquiry | Terms

@@ -21,15 +21,18 @@ from numpy.typing import NDArray
 
 from .arrays import IntArray
 from .errors import ConfigurationError
-from .mechanisms import Mechanism
+from .mechanisms import RowMechanism
 from .messages import MAX_MESSAGE_BYTES
-from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, SelfComposed, TrustModel
+from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, TrustModel
 from .tally import Tally
 
-__all__ = ["MAX_VALUES_IN_REPORT", "Column", "Entries", "Inputs", "Phase", "PhasedProtocol"]
+__all__ = ["MAX_VALUES_IN_REPORT", "Column", "Entries", "Inputs", "Phase", "PhasedProtocol", "Truth"]
 
 Entries: TypeAlias = Sequence[Any] | NDArray[Any]
 """One column of a table as its users know it: text or numbers, a party each."""
+
+Truth: TypeAlias = Mapping[str, float] | Mapping[str, str]
+"""What an outcome estimates, by name: numbers, or labels."""
 
 # An integer takes up to nine bytes, and the message around them a few.
 MAX_VALUES_IN_REPORT: Final = (MAX_MESSAGE_BYTES - 64) // 9
@@ -83,7 +86,7 @@ class Phase(abc.ABC):
     Args:
         name: what users call it; unique in its protocol.
         columns: which columns of a private row it randomizes.
-        mechanism: the local randomizer of each of these values.
+        mechanism: the local randomizer of these values.
         losses: what this phase costs one person, one entry for each unit of protection.
 
     Raises:
@@ -92,11 +95,11 @@ class Phase(abc.ABC):
         UnsupportedEventError: `event` cannot be bounded under a loss's relation.
     """
 
-    def __init__(self, name: str, *, columns: range, mechanism: Mechanism, losses: Sequence[PrivacyLoss]) -> None:
+    def __init__(self, name: str, *, columns: range, mechanism: RowMechanism, losses: Sequence[PrivacyLoss]) -> None:
         if not columns or columns.step != 1:
             raise ConfigurationError(field="columns", value=columns, allowed="at least one column, without gaps")
-        if mechanism.slots < 1:
-            raise ConfigurationError(field="slots", value=mechanism.slots, allowed="at least 1")
+        if (slots := mechanism.slots_of(1)) < 1:
+            raise ConfigurationError(field="slots", value=slots, allowed="at least 1")
         if len(columns) > MAX_VALUES_IN_REPORT:
             allowed = f"at most {MAX_VALUES_IN_REPORT}, so that a report fits into a message"
             raise ConfigurationError(field="columns", value=len(columns), allowed=allowed)
@@ -111,9 +114,9 @@ class Phase(abc.ABC):
     def event(self) -> PrivacyEvent:
         """What answering this phase does to one person's data, in which the stated losses are checked.
 
-        The mechanism once for each value; a phase that knows its joint law better overrides this.
+        A phase that knows its joint law better overrides this.
         """
-        return SelfComposed(self.mechanism.event, self.num_values)
+        return self.mechanism.event_of(self.num_values)
 
     def _check_losses(self) -> None:
         stated: dict[tuple[NeighboringRelation, TrustModel], float] = {}
@@ -136,6 +139,40 @@ class Phase(abc.ABC):
         number = Annotated[int, msgspec.Meta(ge=low, le=high)]
         length = msgspec.Meta(min_length=self.num_values, max_length=self.num_values)
         return msgspec.msgpack.Decoder(Annotated[tuple[number, ...], length])
+
+    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
+        """Return what this phase costs one person: `losses`, or less where the public row says so.
+
+        Args:
+            public: the person's public row.
+        """
+        del public
+        return self.losses
+
+    def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
+        """Return what this phase costs many: for each group of persons who pay alike a name, their number, the losses.
+
+        A phase that overrides `losses_of` overrides this.
+
+        Args:
+            public: their public rows, shape (n, public columns).
+
+        Returns:
+            Groups with distinct names; the name of a single one is empty.
+        """
+        return [("", len(public), self.losses)]
+
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        """Run by the server: refuse a report that does not fit its sender's public row.
+
+        Args:
+            report: `num_values` integers in the mechanism's report range.
+            public: the sender's public row.
+
+        Raises:
+            ValueError: it does not fit; the message goes back to the sender.
+        """
+        del report, public
 
     @abc.abstractmethod
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
@@ -175,8 +212,12 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     server_role: ClassVar[str] = "aggregator"
     parameters_type: ClassVar[type[msgspec.Struct]]
     outcome_type: ClassVar[type[msgspec.Struct]]
+    own_outcome_type: ClassVar[type[msgspec.Struct] | None] = None
+    """What the release tells each client alone; None where it tells everybody the same."""
     parameters_of_table: ClassVar[frozenset[str]] = frozenset()
     """Parameters that describe a table's columns: another table brings its own (see `complete`)."""
+    parameters_of_public_columns: ClassVar[frozenset[str]] = frozenset()
+    """Those of them that follow from the public columns alone."""
 
     def __init__(self, parameters: ParametersT) -> None:
         # Equal parameters must have equal bytes: 1 for 1.0 and a list for a tuple are put right here.
@@ -199,8 +240,12 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
 
     @functools.cached_property
     def losses(self) -> tuple[PrivacyLoss, ...]:
-        """What a whole session costs one person, phase by phase."""
+        """What a whole session costs one person at most, phase by phase."""
         return tuple(loss for phase in self.phases for loss in phase.losses)
+
+    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
+        """Return what a whole session costs the person with this public row, phase by phase."""
+        return tuple(loss for phase in self.phases for loss in phase.losses_of(public))
 
     @functools.cached_property
     def encoded_parameters(self) -> msgspec.Raw:
@@ -211,6 +256,12 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def outcome_decoder(self) -> msgspec.msgpack.Decoder[msgspec.Struct]:
         """Decodes and checks the outcome that a `Release` carries."""
         return msgspec.msgpack.Decoder(self.outcome_type)
+
+    @functools.cached_property
+    def own_outcome_decoder(self) -> msgspec.msgpack.Decoder[msgspec.Struct | None]:
+        """Decodes and checks what a `Release` carries for one client alone."""
+        own = self.own_outcome_type
+        return msgspec.msgpack.Decoder(type(None) if own is None else own | None)
 
     @abc.abstractmethod
     def make_phases(self) -> Iterable[Phase]:
@@ -261,17 +312,56 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             raise ConfigurationError(field="protocol", value=self.name, allowed=allowed)
         return np.empty((num_parties, 0), dtype=np.int64)
 
-    def encode_own(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
+    def write_public(self, public: IntArray) -> Mapping[str, Sequence[str]]:
+        """Return those public columns as a file holds them whose entries `encode_public` also takes as codes.
+
+        Args:
+            public: public rows.
+        """
+        del public
+        return {}
+
+    def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
         """Run by a client: return its private row.
 
         Args:
             entries: its own, by column; public ones may be missing where the protocol can do without.
+            public: its public row, as the server has it.
 
         Raises:
-            ConfigurationError: an entry is missing or not allowed.
+            ConfigurationError: an entry is missing or not allowed, or a public one is not what the server has.
         """
+        del public
         (row,) = self.encode({name: [entry] for name, entry in entries.items()}).private.tolist()
         return tuple(row)
+
+    def check_public(self, public: Sequence[int]) -> None:
+        """Run by a client, before anything else is made of it: refuse a public row that no table can have.
+
+        A protocol with public columns overrides this.
+
+        Args:
+            public: its public row, as the server has it.
+
+        Raises:
+            ConfigurationError: it is none; the message goes to the server.
+        """
+        del public
+
+    def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
+        """Run by a client, before it draws anything: refuse a public row that does not fit its private one.
+
+        A protocol overrides this if what a public row says decides what a client pays or sends. `check_public` has
+        passed.
+
+        Args:
+            row: its private row.
+            public: its public row, as the server has it.
+
+        Raises:
+            ValueError: they do not fit; the message goes to the server, and says nothing of the private row.
+        """
+        del row, public
 
     def check_roster(self, public: IntArray) -> None:
         """Run by whoever makes a session up: raise ConfigurationError if the parameters cannot serve these parties.
@@ -290,7 +380,16 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         A pure function of integers: everybody who holds the tallies computes the same bits.
         """
 
-    def truth(self, inputs: Inputs) -> Mapping[str, float] | None:
+    def own_outcomes(self, tallies: Sequence[Tally]) -> Mapping[int, msgspec.Struct]:
+        """Run by the server: what the release tells single clients, by their places; nothing unless overridden.
+
+        Args:
+            tallies: of all phases.
+        """
+        del tallies
+        return {}
+
+    def truth(self, inputs: Inputs) -> Truth | None:
         """Return what the outcome estimates, computed without noise, for simulations; None where not offered."""
         del inputs
         return None

@@ -4,7 +4,7 @@ Equal, bit for bit, to a session of agents in which every party reports: the sam
 through the same mechanisms, and tallies merge exactly in any order.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -24,10 +24,11 @@ BATCH_ROWS = 1 << 15
 
 
 class PopulationResult(msgspec.Struct, Generic[OutcomeT], frozen=True):
-    """What a session over arrays leaves: the outcome, and each phase's tally."""
+    """What a session over arrays leaves: the outcome, the tallies, and what single parties are told, by place."""
 
     outcome: OutcomeT
     tallies: tuple[Tally, ...]
+    own_outcomes: Mapping[int, msgspec.Struct]
 
 
 def draw_reports(phase: Phase, rows: IntArray, *, noise: SimulatedNoise, protocol: str, start: int) -> IntArray:
@@ -43,12 +44,9 @@ def draw_reports(phase: Phase, rows: IntArray, *, noise: SimulatedNoise, protoco
     Returns:
         int64, shape (n, phase.num_values).
     """
-    num_rows, slots = len(rows), phase.mechanism.slots
-    uniforms = noise.uniforms(
-        protocol=protocol, phase=phase.name, start=start, stop=start + num_rows, slots=phase.num_values * slots
-    )
-    values = rows[:, phase.columns].reshape(-1)
-    return phase.mechanism.randomize(values, uniforms.reshape(-1, slots)).reshape(num_rows, phase.num_values)
+    slots = phase.mechanism.slots_of(phase.num_values)
+    uniforms = noise.uniforms(protocol=protocol, phase=phase.name, start=start, stop=start + len(rows), slots=slots)
+    return phase.mechanism.randomize_rows(rows[:, phase.columns], uniforms)
 
 
 def run_population(
@@ -94,7 +92,7 @@ def run_population(
         tallies.append(tally)
         if on_phase is not None:
             on_phase(phase, tally, phase.outcome(tallies))
-    return PopulationResult(protocol.outcome(tallies), tuple(tallies))
+    return PopulationResult(protocol.outcome(tallies), tuple(tallies), protocol.own_outcomes(tallies))
 
 
 def tally_batch(

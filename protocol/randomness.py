@@ -18,7 +18,7 @@ import numpy as np
 
 from .arrays import FloatArray
 from .errors import ConfigurationError
-from .mechanisms import Mechanism
+from .mechanisms import RowMechanism
 from .roles import SessionKind
 
 __all__ = ["NoiseSource", "SimulatedNoise", "philox_rows", "stream_key"]
@@ -37,7 +37,7 @@ class NoiseSource(Protocol):
         """The kind of session in which this source may be used."""
         ...
 
-    def check(self, mechanism: Mechanism) -> None:
+    def check(self, mechanism: RowMechanism) -> None:
         """Make sure that `randomize` will know how; asked before a session begins.
 
         Raises:
@@ -46,7 +46,7 @@ class NoiseSource(Protocol):
         ...
 
     def randomize(
-        self, mechanism: Mechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
+        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:
         """Return one report for each value.
 
@@ -126,7 +126,7 @@ class SimulatedNoise:
         """The session whose noise this is."""
         return self._session
 
-    def check(self, mechanism: Mechanism) -> None:
+    def check(self, mechanism: RowMechanism) -> None:
         """Do nothing: every mechanism can be simulated."""
 
     def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
@@ -138,17 +138,12 @@ class SimulatedNoise:
         return philox_rows(self._key(protocol, phase), start=start, stop=stop, slots=slots)
 
     def randomize(
-        self, mechanism: Mechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
+        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:
         """Return one report for each value. See `NoiseSource.randomize`."""
         if not values:
             return []
-        slots = mechanism.slots
-        row = self._row(protocol, phase, place, slots * len(values))
-        if slots == 1:
-            return [mechanism.randomize_one(value, (uniform,)) for value, uniform in zip(values, row, strict=True)]
-        starts = range(0, len(row), slots)
-        return [mechanism.randomize_one(value, row[at : at + slots]) for value, at in zip(values, starts, strict=True)]
+        return mechanism.randomize_row(values, self._row(protocol, phase, place, mechanism.slots_of(len(values))))
 
     def _key(self, protocol: str, phase: str) -> int:
         key = self._keys.get((protocol, phase))

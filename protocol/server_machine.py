@@ -26,6 +26,7 @@ from .errors import (
     quote,
 )
 from .messages import (
+    NIL,
     PROTOCOL_VERSION,
     Abort,
     Hello,
@@ -52,7 +53,6 @@ __all__ = ["ServerMachine", "SessionResult"]
 
 _TABLE = CONVERSATION[Side.SERVER]
 _UNDER_WAY: Final = (SessionState.GATHERING, SessionState.COLLECTING)
-_NIL: Final = msgspec.Raw(msgspec.msgpack.encode(None))
 
 
 class SessionResult(msgspec.Struct, frozen=True):
@@ -62,11 +62,13 @@ class SessionResult(msgspec.Struct, frozen=True):
         outcome: what was released.
         tallies: each phase's.
         num_received: each phase's number of reports.
+        own_outcomes: what single clients were told, by place; for each of them alone.
     """
 
     outcome: msgspec.Struct
     tallies: tuple[Tally, ...]
     num_received: tuple[int, ...]
+    own_outcomes: Mapping[int, msgspec.Struct] = {}
 
 
 class _Row:
@@ -140,8 +142,10 @@ class ServerMachine:
         parameters = protocol.encoded_parameters
         self._welcome = Welcome(PROTOCOL_VERSION, parameters)
         self._terms = Terms(PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, len(roster) - 1)
-        for message in (self._welcome, self._terms):
-            encode(message)  # parameters that do not fit into a message are refused before anybody comes
+        self._has_public = bool(roster.public.shape[1])
+        widest = tuple(roster.public[_bytes_of(roster.public).sum(axis=1).argmax()].tolist())
+        for message in (self._welcome, self._terms):  # what does not fit into a message is refused before anybody comes
+            encode(msgspec.structs.replace(message, public=widest))
 
     @property
     def state(self) -> SessionState:
@@ -176,7 +180,8 @@ class ServerMachine:
             RemoteProtocolError: the version differs, the party is not on the roster, or the token is not its own.
         """
         self._check_version(inquiry)
-        return msgspec.structs.replace(self._terms, place=self._check_party(inquiry))
+        place = self._check_party(inquiry)
+        return msgspec.structs.replace(self._terms, place=place, public=self._public_row(place))
 
     def admit(self, hello: Hello) -> None:
         """Check whether a connection may speak for the party that it names; change nothing.
@@ -295,11 +300,14 @@ class ServerMachine:
 
     def _on_hello(self, sender: str, row: _Row) -> list[Effect]:
         row.state = _TABLE[_TABLE[row.state][Move.HELLO]][Move.WELCOME]
-        effects: list[Effect] = [self._send((sender,), self._welcome)]
+        welcome = self._welcome
+        if self._has_public:
+            welcome = msgspec.structs.replace(welcome, public=self._public_row(row.place))
+        effects: list[Effect] = [self._send((sender,), welcome)]
         if self._phase >= 0:  # it comes back while the first phase is open, where nobody waited for it any longer
             row.state = _TABLE[row.state][Move.REQUEST]
             self._outstanding += 1
-            return [*effects, self._send((sender,), Request(self._phase, _NIL))]
+            return [*effects, self._send((sender,), Request(self._phase, NIL))]
         self._outstanding -= 1
         self._num_joined += 1
         return effects + self._close_if_complete()
@@ -316,6 +324,10 @@ class ServerMachine:
         try:
             problem = f"{sender}'s report in phase {phase.name!r} is not what the phase declares"
             values = decode_payload(message.payload, phase.decoder, sender=sender, problem=problem)
+            try:
+                phase.check_report(values, self._public_row(row.place))
+            except ValueError as error:
+                raise MalformedMessageError(f"{problem}: {error}", sender=sender) from None
         except MalformedMessageError as error:
             error.role, error.state, error.message_type = "server", row.state.value, "Report"
             return self._drop(row, error)
@@ -369,7 +381,7 @@ class ServerMachine:
             return self._abort(name, len(present), present)
         num_missing = len(self._roster) - len(present)
         if self._phase < 0:
-            return [Closed(name, len(present), num_missing, None), *self._open_next(_NIL)]
+            return [Closed(name, len(present), num_missing, None), *self._open_next(NIL)]
         phase = self._protocol.phases[self._phase]
         for row in self._rows.values():
             if row.state is State.ASKED:
@@ -378,7 +390,7 @@ class ServerMachine:
         outcome = phase.outcome(self._tallies)
         closed = Closed(name, len(present), num_missing, outcome)
         if self._phase + 1 < len(self._protocol.phases):
-            payload = _NIL if outcome is None else msgspec.Raw(msgspec.msgpack.encode(outcome))
+            payload = NIL if outcome is None else msgspec.Raw(msgspec.msgpack.encode(outcome))
             return [closed, *self._open_next(payload)]
         return [closed, *self._release()]
 
@@ -414,22 +426,29 @@ class ServerMachine:
 
     def _release(self) -> list[Effect]:
         outcome: msgspec.Struct = self._protocol.outcome(self._tallies)
-        release = Release(msgspec.Raw(msgspec.msgpack.encode(outcome)))
+        own_outcomes = self._protocol.own_outcomes(self._tallies)
+        hearing = {party: row for party, row in self._rows.items() if Move.RELEASE in _TABLE[row.state]}
+        alone: dict[str, Release] = {}
+        told: msgspec.Struct = outcome
         try:
+            release = Release(msgspec.Raw(msgspec.msgpack.encode(outcome)))
             encode(release)
-        except ValueError as error:
-            name = type(outcome).__name__
-            reason = f"the outcome, of type {name}, does not fit into a message: {error}"
+            for party, row in hearing.items():
+                if (own := own_outcomes.get(row.place)) is not None:
+                    told = own
+                    alone[party] = msgspec.structs.replace(release, own=msgspec.Raw(msgspec.msgpack.encode(own)))
+                    encode(alone[party])
+        except (TypeError, ValueError) as error:
+            reason = f"the outcome, of type {type(told).__name__}, does not fit into a message: {error}"
             return self._end(LocalProtocolError(reason, role="server", message_type="Release"))
         self._state = SESSION[self._state][SessionMove.RELEASE]
-        hearing: list[str] = []
-        for party, row in self._rows.items():
-            if Move.RELEASE in _TABLE[row.state]:
-                row.state = _TABLE[row.state][Move.RELEASE]
-                hearing.append(party)
+        for row in hearing.values():
+            row.state = _TABLE[row.state][Move.RELEASE]
+        everybody = tuple(party for party in hearing if party not in alone)
         num_received = tuple(len(reports) for reports in self._reports)
-        result = SessionResult(outcome, tuple(self._tallies), num_received)
-        return [self._send(tuple(hearing), release), Finish(result)]
+        result = SessionResult(outcome, tuple(self._tallies), num_received, own_outcomes)
+        own_releases = [self._send((party,), message) for party, message in alone.items()]
+        return [self._send(everybody, release), *own_releases, Finish(result)]
 
     def _abort(self, phase: str, num_received: int, not_missing: set[int]) -> list[Effect]:
         """End the session without its quorum, on every side.
@@ -457,6 +476,9 @@ class ServerMachine:
                 self._view.record(Happening.SENT, recipient, message)
         return Send(recipients, message)
 
+    def _public_row(self, place: int) -> tuple[int, ...]:
+        return tuple(self._roster.public[place].tolist()) if self._has_public else ()
+
     def _phase_name(self) -> str:
         return JOIN if self._phase < 0 else self._protocol.phases[self._phase].name
 
@@ -480,3 +502,15 @@ class ServerMachine:
             state=row.state.value,
             message_type=name,
         )
+
+
+def _bytes_of(numbers: IntArray) -> IntArray:
+    """Return how many bytes each integer takes in MessagePack."""
+    bounds = np.array([1 << 7, 1 << 8, 1 << 16, 1 << 32], dtype=np.int64)
+    lower = np.array([1 << 5, 1 << 7, 1 << 15, 1 << 31], dtype=np.int64)
+    places = np.where(
+        numbers >= 0,
+        np.searchsorted(bounds, numbers, side="right"),
+        np.searchsorted(lower, -(numbers + 1), side="right"),
+    )
+    return np.array([1, 2, 3, 5, 9], dtype=np.int64)[places]

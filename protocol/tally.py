@@ -1,4 +1,7 @@
-"""Tallies: mergeable sufficient statistics made of integers."""
+"""Tallies: mergeable sufficient statistics made of integers.
+
+Most are sums. Where an estimator needs the reports apart, a tally keeps them as rows, and merging is their union.
+"""
 
 import dataclasses
 
@@ -19,17 +22,24 @@ class Tally:
     Args:
         num_reports: how many clients it covers.
         totals: int64, any shape that the phase chooses; summed over the clients.
+        rows: int64, shape (any number, columns that the phase chooses): what is kept apart, in ascending order. Rows of
+            different clients differ, as they do where one column holds the client's place.
 
     Raises:
-        TypeError: the totals are of another type.
+        TypeError: totals or rows are of another type.
+        ValueError: the rows are no table.
     """
 
     num_reports: int
     totals: IntArray
+    rows: IntArray = dataclasses.field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
 
     def __post_init__(self) -> None:
-        if self.totals.dtype != np.int64:  # floats would add up differently in another order, or be cut off
-            raise TypeError(f"a tally's totals are int64, got {self.totals.dtype}")
+        for name, numbers in (("totals", self.totals), ("rows", self.rows)):
+            if numbers.dtype != np.int64:  # floats would add up differently in another order, or be cut off
+                raise TypeError(f"a tally's {name} are int64, got {numbers.dtype}")
+        if self.rows.ndim != 2:  # noqa: PLR2004  a table
+            raise ValueError(f"a tally's rows are a table, got shape {self.rows.shape}")
 
     def merge(self, other: "Tally") -> "Tally":
         """Return the tally of both.
@@ -38,15 +48,31 @@ class Tally:
             ValueError: their shapes differ.
             OverflowError: a total would not fit into 64 bits.
         """
-        if self.totals.shape != other.totals.shape:
-            raise ValueError(f"tallies of shapes {self.totals.shape} and {other.totals.shape} do not merge")
+        if self.totals.shape != other.totals.shape or self.rows.shape[1:] != other.rows.shape[1:]:
+            shapes = [(tally.totals.shape, tally.rows.shape) for tally in (self, other)]
+            raise ValueError(f"tallies of shapes {shapes[0]} and {shapes[1]} do not merge")
         both = np.stack([self.totals.reshape(-1), other.totals.reshape(-1)])
-        return Tally(self.num_reports + other.num_reports, exact_column_sums(both).reshape(self.totals.shape))
+        totals = exact_column_sums(both).reshape(self.totals.shape)
+        return Tally(self.num_reports + other.num_reports, totals, _union(self.rows, other.rows))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
             return NotImplemented
-        return self.num_reports == other.num_reports and np.array_equal(self.totals, other.totals)
+        return (
+            self.num_reports == other.num_reports
+            and np.array_equal(self.totals, other.totals)
+            and np.array_equal(self.rows, other.rows)
+        )
 
     def __hash__(self) -> int:
-        return hash((self.num_reports, self.totals.tobytes()))
+        return hash((self.num_reports, self.totals.tobytes(), self.rows.tobytes()))
+
+
+def _union(first: IntArray, second: IntArray) -> IntArray:
+    """Return the rows of both, in ascending order, where each has its own in that order."""
+    if not len(first) or not len(second):
+        return first if len(first) else second
+    rows = np.concatenate([first, second])
+    if first[-1].tolist() < second[0].tolist():  # batches come one after another
+        return rows
+    return rows[np.lexsort(rows.T[::-1])]

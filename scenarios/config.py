@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Collection, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
@@ -21,7 +21,12 @@ from .conversion import convert
 from .plugins import ARRAY, find_protocol
 from .settings import Tables, did_you_mean, read_setting, set_value
 
-__all__ = ["Scenario", "load_scenario", "shipped_scenarios"]
+__all__ = ["FILES", "Scenario", "load_scenario", "shipped_scenarios"]
+
+FILES: Final = ("answers", "truth")
+"""The keys of a table of parties that hold paths."""
+_SOURCES: Final = ("data", "answers", "stand_in")
+"""The keys that say where parties are from; a table without one describes made-up ones."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -118,8 +123,11 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
     if isinstance(tables.get("data"), str) and tables["data"]:
         tables["data"] = str(path.parent / tables["data"])
     parameters = tables.get("parameters")
-    others = {word, "parties", f"{word}.data", "parties.data"}
-    if others & chosen.keys():  # other parties: what the scenario says of its own no longer holds
+    sources = {f"{name}.{source}": source for name in (word, "parties") for source in _SOURCES}
+    for key in sources.keys() & chosen.keys():
+        if sources[key] not in (tables.get(word) or {}):
+            tables[word] = {}  # from elsewhere: what was said of the others means nothing here
+    if {word, "parties", *sources} & chosen.keys():  # other parties: what the scenario says of its own no longer holds
         for told in ("title", "description", "made_up", "public_record"):
             tables.pop(told, None)
         if isinstance(parameters, dict):
@@ -164,8 +172,13 @@ def _name_parties(tables: Tables, word: str, *, folder: Path) -> None:
         if word in tables:
             raise ConfigurationError(field="parties", value="given", allowed=f"left out beside {word}")
         tables[word] = tables.pop("parties")
-    if isinstance(tables.get(word), str):
-        tables[word] = str(folder / tables[word])
+    own = tables.get(word)
+    if isinstance(own, str):
+        tables[word] = str(folder / own)
+    elif isinstance(own, dict):
+        paths = cast("Tables", own)
+        files = {key: str(folder / paths[key]) for key in FILES if isinstance(paths.get(key), str) and paths[key]}
+        tables[word] = {**paths, **files}
 
 
 def _find(source: str) -> Path:

@@ -1,7 +1,7 @@
 """The parties of a scenario: from a CSV file, a generator or a data set, or written down in the scenario.
 
-A file has a header: the role's name (partner, voter), then the protocol's columns. Every fault is named with its
-line before anything runs.
+A file has a header: the role's name (partner, voter), then the protocol's columns; one of a crowd's answers has a line
+for each answer instead. Every fault is named with its line before anything runs.
 """
 
 import collections
@@ -16,10 +16,13 @@ from typing import Any
 from ..protocol.errors import ConfigurationError
 from ..protocol.phases import Entries, PhasedProtocol
 from ..protocol.roles import check_party_name
+from ..protocol.truth_discovery import TruthDiscovery
+from .crowds.parties import load_workers
 from .datasets import load_data_set
 from .generators import generate
+from .loaded import Loaded
 
-__all__ = ["PartiesTable", "check_names", "read_parties"]
+__all__ = ["PartiesTable", "check_names", "read_parties", "read_parties_file"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +38,7 @@ class PartiesTable:
         is_of_data_set: whether a data set holds them.
         is_public_record: whether everybody may know their values already.
         parameters: what a data set says of the protocol's parameters, where the scenario does not.
+        gold: what is true, where somebody knows: a name's true value.
     """
 
     names: Sequence[str]
@@ -45,6 +49,7 @@ class PartiesTable:
     is_of_data_set: bool = False
     is_public_record: bool = False
     parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 
     @contextlib.contextmanager
     def naming_lines(self) -> Generator[None]:
@@ -92,10 +97,13 @@ def read_parties(
         allowed = f"a file, a generator, or at least one {role} ({kept})"
         raise ConfigurationError(field=f"{role}s", value="none", allowed=allowed)
     match parties:
-        case str():
-            return _read_file(Path(parties), role)
         case Mapping() if "data" in parties:
-            return _from_data_set(parties, folder=data, parameters=parameters, protocol=protocol)
+            loaded = load_data_set(parties, folder=data, parameters=parameters, protocol=protocol)
+            return _from_loaded(loaded, role, is_of_data_set=True)
+        case str() | Mapping() if issubclass(protocol, TruthDiscovery):
+            return _from_loaded(load_workers(parties, parameters=parameters), role)
+        case str():
+            return read_parties_file(Path(parties), role)
         case Mapping():
             count, table = generate(protocol, parties, parameters=parameters)
             return PartiesTable([f"{role}-{number}" for number in range(1, count + 1)], table, is_generated=True)
@@ -103,23 +111,17 @@ def read_parties(
             return _from_rows(parties, role)
 
 
-def _from_data_set(
-    options: Mapping[str, Any],
-    *,
-    folder: str,
-    parameters: Mapping[str, Any],
-    protocol: type[PhasedProtocol[Any, Any]],
-) -> PartiesTable:
-    loaded = load_data_set(options, folder=folder, parameters=parameters, protocol=protocol)
+def _from_loaded(loaded: Loaded, role: str, *, is_of_data_set: bool = False) -> PartiesTable:
     return PartiesTable(
-        names=check_names(loaded.names, protocol.client_role, source=loaded.source, lines=loaded.lines),
+        names=check_names(loaded.names, role, source=loaded.source, lines=loaded.lines),
         table=loaded.table,
         lines=loaded.lines,
         source=loaded.source,
         is_generated=loaded.is_generated,
-        is_of_data_set=True,
+        is_of_data_set=is_of_data_set,
         is_public_record=loaded.is_public_record,
         parameters=loaded.parameters,
+        gold=loaded.gold,
     )
 
 
@@ -134,7 +136,16 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], role: str) -> PartiesTable:
     return PartiesTable(names, {column: [row[column] for row in rows] for column in columns if column != role})
 
 
-def _read_file(path: Path, role: str) -> PartiesTable:
+def read_parties_file(path: Path, role: str) -> PartiesTable:
+    """Return the parties of a CSV file with a line for each of them.
+
+    Args:
+        path: the file.
+        role: what the column of names is called.
+
+    Raises:
+        ConfigurationError: it cannot be read, has no such column, no line, or one that is no row of it.
+    """
     line = 1  # where a record begins, which may go on over the lines that follow
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:  # with or without a byte-order mark

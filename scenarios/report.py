@@ -1,38 +1,23 @@
-"""What a terminal shows of a run: rich tables, plain text where nobody watches."""
+"""What a terminal shows of a run beside its outcome: headings, phases, what was paid, scenarios, variants."""
 
 import itertools
 import math
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
-import msgspec
-from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from ..protocol.dpwevote import (
-    CandidateOutcome,
-    Outcome,
-    Parameters,
-    WeightsOutcome,
-    make_offers,
-    make_paper_offer,
-)
+from ..protocol.dpwevote import Parameters, WeightsOutcome, make_offers, make_paper_offer
 from ..protocol.effects import Closed
-from ..protocol.estimators import Estimate
 from ..protocol.phases import PhasedProtocol
-from ..protocol.privacy import ApproximateAccountant, LedgerEntry, PrivacyLoss
+from ..protocol.privacy import ApproximateAccountant, LedgerEntry, PartLoss, PrivacyLoss
 from ..protocol.rules import JOIN
+from .presentation.terminal import Cell, estimate_text, show_note, show_table
 
 __all__ = [
-    "make_console",
-    "percent",
     "show_heading",
     "show_ledger",
-    "show_outcome",
     "show_phase",
     "show_privacy",
     "show_release",
@@ -40,38 +25,15 @@ __all__ = [
     "show_variants",
 ]
 
-_Cell: TypeAlias = str | Text
+T = TypeVar("T")
+Key = TypeVar("Key", bound=Hashable)
 
-_WIDTH_WHEN_PIPED = 110
-_PADDING = 2
-_SPACE_BETWEEN_COLUMNS = _PADDING + 1  # and the box's own, which is blank
-_LEAST_WIDTH = 8
-_LARGE = 100
+# Of sums in floating point, which are not more for that.
+_ROUNDING = 1e-9
 _MODELS = {
     "local": "local model: against everybody else, all colluding",
     "central": "central model: against whoever sees the release; the aggregator is trusted",
 }
-
-
-def make_console(*, stderr: bool = False) -> Console:
-    """Return a console that takes no text for markup, and writes with a fixed width where its stream is no terminal.
-
-    Names of parties, candidates, files and phases are other people's: whatever they hold is shown as it is.
-    """
-    console = _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
-        console.width = _WIDTH_WHEN_PIPED
-    return console
-
-
-class _Console(Console):
-    """A console whose reader may leave, as `head` does: what is under way goes on, unseen."""
-
-    def on_broken_pipe(self) -> None:
-        self.quiet = True
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.file.fileno())  # which also takes what is left in the buffer
-        os.close(nowhere)
 
 
 def show_heading(console: Console, *, title: str, facts: Sequence[str], description: str, trust: str) -> None:
@@ -92,7 +54,7 @@ def show_phase(console: Console, closed: Closed, *, num_parties: int) -> None:
     of_all = "" if not closed.num_missing else f" of {num_parties:,}"
     line = Text.assemble((f"  {closed.phase:<12}", "bold"), f" {closed.num_received:,}{of_all} {verb}")
     if isinstance(closed.outcome, WeightsOutcome):
-        line.append(", approximate quota ").append_text(_estimate(closed.outcome.quota))
+        line.append(", approximate quota ").append_text(estimate_text(closed.outcome.quota))
     console.print(line)
 
 
@@ -101,35 +63,43 @@ def show_release(console: Console, *, num_heard: int, role: str) -> None:
     console.print(Text.assemble(("  release     ", "bold"), f" told to {num_heard:,} {role}s\n"))
 
 
-def show_outcome(console: Console, outcome: msgspec.Struct, *, truth: Mapping[str, float] | None) -> None:
-    """Print a released outcome: estimates with standard errors, decisions, and the truth where it may be shown."""
-    if isinstance(outcome, Outcome):
-        _show_votes(console, outcome, truth)
-    else:
-        released = [(name, _plain(getattr(outcome, name))) for name in outcome.__struct_fields__]
-        true = [(f"{name} (true)", f"{value:,.6g}") for name, value in (truth or {}).items()]
-        _show_table(console, ("Released", "Value"), rows=[*released, *true])
+def show_privacy(console: Console, protocol: PhasedProtocol[Any, Any], *, public: Sequence[int] | None = None) -> None:
+    """Print what a session cost, by phase and unit; what one part of a unit loses is below it, and in no total.
 
-
-def show_privacy(console: Console, protocol: PhasedProtocol[Any, Any]) -> None:
-    """Print what a session cost each party, by phase and unit."""
-    rows: list[Sequence[_Cell]] = []
-    for phase in protocol.phases:
-        for _, losses in itertools.groupby(phase.losses, key=lambda loss: (loss.mechanism, loss.unit, loss.proven)):
-            paid = list(losses)
-            claimed, proven = sum(loss.claimed for loss in paid), sum(loss.proven for loss in paid)
-            rows.append((phase.name, paid[0].mechanism, paid[0].unit, str(len(paid)), f"{claimed:g}", f"{proven:g}"))
-    claimed, proven = (sum(getattr(loss, kind) for loss in protocol.losses) for kind in ("claimed", "proven"))
-    number = str(len(protocol.losses))
-    total = ("in all", "", "", number, f"{claimed:g}", f"{proven:g}")
+    Args:
+        console: where to.
+        protocol: what was run.
+        public: the public row of the party that paid; None for the most that any party paid.
+    """
+    paid = [(phase.name, phase.losses if public is None else phase.losses_of(public)) for phase in protocol.phases]
+    rows: list[Sequence[Cell]] = []
+    for name, of_phase in paid:
+        kinds = itertools.groupby(of_phase, key=lambda loss: (loss.mechanism, loss.unit, loss.proven, loss.part))
+        for _, kind in kinds:
+            alike = list(kind)
+            sums = (sum(loss.claimed for loss in alike), sum(loss.proven for loss in alike))
+            rows.append((name, alike[0].mechanism, alike[0].unit, str(len(alike)), *(f"{total:g}" for total in sums)))
+            rows += _part_rows(alike)
+    losses = [loss for _, of_phase in paid for loss in of_phase]
+    claimed, proven = (sum(getattr(loss, kind) for loss in losses) for kind in ("claimed", "proven"))
+    total = ("in all", "", "", str(len(losses)), f"{claimed:g}", f"{proven:g}")
     rows.append([Text(cell, style="bold") for cell in total])
-    numbers = ("Reports", "ε claimed", "ε proven")
-    _show_table(console, ("Each party paid", "Mechanism", "Unit"), numbers, rows=rows, drop=("Reports", "Unit"))
-    _show_models(console, protocol.losses)
+    who = "Each party paid at most" if public is None else "You paid"
+    show_table(
+        console,
+        (who, "Mechanism", "Unit"),
+        ("Reports", "ε claimed", "ε proven"),
+        rows=rows,
+        drop=("Reports", "Unit"),
+    )
+    _show_excess(console, losses)
+    _show_models(console, losses)
 
 
 def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str | None, delta: float | None) -> None:
     """Print a ledger: the entries of one party, or what each party paid by phase, and the population's total.
+
+    Where parties paid differently, a phase shows the least and the most, and the total is of whoever paid most.
 
     Args:
         console: where to.
@@ -140,43 +110,39 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
     Raises:
         ConfigurationError: δ is not in (0, 1); nothing has been printed.
     """
-    by_person: dict[str, list[LedgerEntry]] = {}
-    for entry in entries:
-        by_person.setdefault(entry.person, []).append(entry)
-    shown = by_person if party is None else {party: by_person[party]}
-    num_persons = sum(paid[0].num_persons for paid in shown.values())
-    groups: dict[tuple[str, ...], list[LedgerEntry]] = {}
-    for entry in itertools.chain.from_iterable(shown.values()):
-        key = (entry.session, entry.phase, entry.mechanism, entry.unit, entry.relation.value, entry.model.value)
-        groups.setdefault(key, []).append(entry)
-    totals = _sums(itertools.chain.from_iterable(shown.values()), "proven")
+    shown = [entry for entry in entries if party in {None, entry.person}]
+    persons, num_persons = _by_person(shown)
+    totals = {person: sum(entry.proven for entry in paid) for person, paid in persons.items()}
     worst = max(totals, key=totals.__getitem__)
     whose = f"{worst} in all" if num_persons == 1 else f"each of {num_persons:,} at most"
     total = f"  {whose}: ε proven = {totals[worst]:g}"
     if delta is not None:
-        total += f", or ε = {_tighter(by_person[worst], delta):.6g} at δ = {delta:g}"
-    rows: list[Sequence[_Cell]] = []
-    for key, paid in groups.items():
-        persons = {entry.person: entry.num_persons for entry in paid}
-        most_claimed = max(_sums(paid, "claimed").values())
-        most_proven = max(_sums(paid, "proven").values())
-        _, phase, mechanism, unit, _, _ = key
-        numbers = (f"{sum(persons.values()):,}", f"{most_claimed:g}", f"{most_proven:g}")
-        rows.append((phase, mechanism, unit, *numbers))
+        total += f", or ε = {_tightest(persons, totals, delta):.6g} at δ = {delta:g}"
+    rows: list[Sequence[Cell]] = []
+    for (_, phase, mechanism, unit, *_), paid in _grouped(shown, _kind).items():
+        number = sum({entry.person: entry.num_persons for entry in paid}.values())
+        of_persons = _grouped(paid, lambda entry: entry.person).values()
+        claimed, proven = (
+            _range(sum(getattr(entry, kind) for entry in of_person) for of_person in of_persons)
+            for kind in ("claimed", "proven")
+        )
+        rows.append((phase, mechanism, unit, f"{number:,}", claimed, proven))
+        rows += _part_rows(paid)
     headers = ("Persons", "ε claimed", "ε proven")
-    _show_table(console, ("Phase", "Mechanism", "Unit"), headers, rows=rows, drop=("Persons", "Unit"))
+    show_table(console, ("Phase", "Mechanism", "Unit"), headers, rows=rows, drop=("Persons", "Unit"))
     console.print(Text(total, style="bold"))
     for session in dict.fromkeys(entry.session for entry in entries):
-        console.print(Text(f"  session {session}", style="dim"))
-    _show_models(console, itertools.chain.from_iterable(shown.values()))
+        show_note(console, f"session {session}")
+    _show_excess(console, shown)
+    _show_models(console, shown)
     if num_persons > 1:
-        note = "  losses of one person add over phases (sequential); different persons' do not (parallel composition)"
-        console.print(Text(note, style="dim"))
+        note = "losses of one person add over phases (sequential); different persons' do not (parallel composition)"
+        show_note(console, note)
 
 
 def show_scenarios(console: Console, rows: Iterable[tuple[str, str, str]]) -> None:
     """Print the shipped scenarios: name, protocol, title."""
-    _show_table(console, ("Scenario", "Protocol", "What is decided"), rows=list(rows), drop=("Protocol",))
+    show_table(console, ("Scenario", "Protocol", "What is decided"), rows=list(rows), drop=("Protocol",))
 
 
 def show_variants(console: Console, parameters: Parameters, *, num_partners: int) -> None:
@@ -189,10 +155,10 @@ def show_variants(console: Console, parameters: Parameters, *, num_partners: int
     """
     offers = make_offers(parameters)
     best = min(offers, key=lambda offer: offer.worst_variance)
-    rows: list[Sequence[_Cell]] = []
+    rows: list[Sequence[Cell]] = []
     for offer in (make_paper_offer(parameters), *offers):
         name = f"{offer.variant}, the paper's split" if not rows else offer.variant
-        cells: list[_Cell] = [
+        cells: list[Cell] = [
             name,
             f"{offer.epsilon_weight:.4g}" if offer.epsilon_weight else "",
             f"{offer.epsilon_opinion:.4g}",
@@ -204,90 +170,89 @@ def show_variants(console: Console, parameters: Parameters, *, num_partners: int
             cells[0] = f"{name} <- auto"
         rows.append([Text(str(cell), style="bold green") for cell in cells] if offer is best else cells)
     headers = ("ε weight", "ε a candidate", "ε in all", "Worst variance", "± of a margin")
-    _show_table(console, ("Variant",), headers, rows=rows, drop=("ε weight",))
+    show_table(console, ("Variant",), headers, rows=rows, drop=("ε weight",))
     notes = (
         "one partner's contribution to the margin of one candidate has at most this variance; ± is the standard error",
         f"of a margin if all {num_partners:,} partners were the worst; `auto` takes the one that is marked",
     )
     for note in notes:
-        console.print(Text(f"  {note}", style="dim"))
+        show_note(console, note)
 
 
-def _show_votes(console: Console, outcome: Outcome, truth: Mapping[str, float] | None) -> None:
-    # Reports of signed weights tell the margin alone.
-    with_support = all(candidate.support is not None for candidate in outcome.candidates)
-    numbers = [*(["Support", "Quota"] if with_support else []), "Margin", "P(wrong)"]
-    if truth is not None:
-        numbers += ["True margin"]
-    rows: list[Sequence[_Cell]] = []
-    for candidate in outcome.candidates:
-        cells: list[_Cell] = [
-            candidate.name,
-            _decision(candidate),
-            *(_estimate(shown) for shown in (candidate.support, candidate.quota) if shown is not None),
-            _estimate(candidate.margin, signed=True),
-            percent(candidate.error_probability),
-        ]
-        if truth is not None:
-            cells += [f"{truth[candidate.name] - truth['quota']:+,.6g}"]
-        rows.append(cells)
-    # The margin is what the decision rests on, and it says most of what support and quota say.
-    _show_table(
-        console, ("Candidate", "Decision"), numbers, rows=rows, drop=("True margin", "Quota", "Support", "P(wrong)")
-    )
-    if outcome.weight_counts:
-        console.print()
-        counts: list[Sequence[_Cell]] = []
-        for count in outcome.weight_counts:
-            possible = "" if count.projected is None else f"   (nearest possible {count.projected:,.1f})"
-            counts.append((f"{count.weight:g}", _estimate(count.count) + Text(possible)))
-        _show_table(console, ("Weight",), ("Partners",), rows=counts)
-    biased = [candidate for candidate in outcome.candidates if candidate.bias]
-    for candidate in biased:
-        note = f"  {candidate.name}: the printed margin is off by {candidate.bias:+,.1f}, as far as the reports tell"
-        console.print(Text(note, style="yellow"))
-    if outcome.weight_bias_bound:
-        bound = f"{outcome.weight_bias_bound:,.6g}"
-        note = f"  weights are rounded to what stands for them: that can move a margin by up to {bound}"
-        console.print(Text(note, style="yellow"))
-    partners = "1 partner" if outcome.num_partners == 1 else f"{outcome.num_partners:,} partners"
-    notes = (
-        f"from the reports of {partners}; ± is one standard error of the randomization;",
-        "P(wrong) the chance that the true margin has the other sign",
-    )
-    for note in notes:
-        console.print(Text(f"  {note}", style="dim"))
+def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:
+    """Return a row for each kind of part, to stand below what it is a part of; it does not add to that."""
+    parts = [loss.part for loss in losses if loss.part is not None]
+    rows: list[list[Cell]] = []
+    for unit, alike in _grouped(parts, lambda part: part.unit).items():
+        numbers = [_range(part.claimed for part in alike), _range(part.proven for part in alike)]
+        rows.append([Text(cell, style="dim") for cell in (f"  of which {unit}", "", "", "", *numbers)])
+    return rows
 
 
-def _decision(candidate: CandidateOutcome) -> Text:
-    return Text("passes", style="bold green") if candidate.passed else Text("fails", style="bold red")
-
-
-def _estimate(estimate: Estimate, *, signed: bool = False) -> Text:
-    # As many decimals as the larger of value and error deserves: a tenth of a vote in a thousand says nothing.
-    decimals = 0 if max(abs(estimate.value), estimate.standard_error) >= _LARGE else 1
-    if not estimate.standard_error:
-        return Text(f"{estimate.value:,.6g}")
-    value = f"{estimate.value:{'+' if signed else ''},.{decimals}f}"
-    return Text(f"{value} ± {estimate.standard_error:,.{decimals}f}")
-
-
-def percent(probability: float) -> str:
-    """Return a probability as everything that shows one writes it."""
-    least = 0.0001
-    return "< 0.01 %" if probability < least else f"{100 * probability:.2f} %"
+def _show_excess(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:
+    """Say of what more is proven to be lost than the paper claims."""
+    stated: list[PrivacyLoss | LedgerEntry | PartLoss] = []
+    for loss in losses:
+        stated += [loss] if loss.part is None else [loss, loss.part]
+    units = dict.fromkeys(loss.unit for loss in stated if loss.proven > loss.claimed * (1 + _ROUNDING))
+    if units:
+        of_these = f"ε proven of {' and of '.join(units)} is more than claimed"
+        show_note(console, f"{of_these}: the paper's claim holds for less than is protected here", style="yellow")
 
 
 def _show_models(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:
     for relation, model in dict.fromkeys((loss.relation.value, loss.model.value) for loss in losses):
-        console.print(Text(f"  {relation} neighbors, {_MODELS[model]}", style="dim"))
+        show_note(console, f"{relation} neighbors, {_MODELS[model]}")
 
 
-def _sums(entries: Iterable[LedgerEntry], kind: str) -> dict[str, float]:
-    sums: dict[str, float] = {}
-    for entry in entries:
-        sums[entry.person] = sums.get(entry.person, 0.0) + getattr(entry, kind)
-    return sums
+def _kind(entry: LedgerEntry) -> tuple[str, ...]:
+    return (entry.session, entry.phase, entry.mechanism, entry.unit, entry.relation.value, entry.model.value)
+
+
+def _by_person(entries: Sequence[LedgerEntry]) -> tuple[Mapping[str, Sequence[LedgerEntry]], int]:
+    """Return the entries of each person, or group of persons who pay alike, and the number of persons.
+
+    Where phases have different groups, nobody knows who is in which of them: then of everybody who paid most.
+    """
+    persons = _grouped(entries, lambda entry: entry.person)
+    phases = [
+        _grouped(paid, lambda entry: entry.person)
+        for paid in _grouped(entries, lambda entry: (entry.session, entry.phase)).values()
+    ]
+    numbers = [sum(of_group[0].num_persons for of_group in phase.values()) for phase in phases]
+    is_grouped = any(entry.num_persons > 1 for entry in entries)
+    if not is_grouped or all(phase.keys() == phases[0].keys() for phase in phases):
+        return persons, sum(paid[0].num_persons for paid in persons.values())
+    most = (max(phase.values(), key=lambda paid: sum(entry.proven for entry in paid)) for phase in phases)
+    return {"whoever paid most": list(itertools.chain.from_iterable(most))}, max(numbers)
+
+
+def _range(numbers: Iterable[float]) -> str:
+    """Return the least and the greatest number, or the one that all are."""
+    ordered = sorted(numbers)
+    low, high = f"{ordered[0]:g}", f"{ordered[-1]:g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _grouped(items: Iterable[T], key: Callable[[T], Key]) -> dict[Key, list[T]]:
+    groups: dict[Key, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def _tightest(persons: Mapping[str, Sequence[LedgerEntry]], totals: Mapping[str, float], delta: float) -> float:
+    """Return the greatest ε at `delta` of any person; `totals` are without δ, and no tighter composition is above."""
+    greatest = 0.0
+    seen: set[tuple[object, ...]] = set()
+    for person in sorted(persons, key=totals.__getitem__, reverse=True):
+        if totals[person] <= greatest:
+            break
+        paid = tuple((entry.relation, entry.model, entry.event) for entry in persons[person])
+        if paid not in seen:  # many paid alike, and composing takes long
+            seen.add(paid)
+            greatest = max(greatest, min(_tighter(persons[person], delta), totals[person]))
+    return greatest
 
 
 def _tighter(entries: Sequence[LedgerEntry], delta: float) -> float:
@@ -299,65 +264,3 @@ def _tighter(entries: Sequence[LedgerEntry], delta: float) -> float:
             accountants[key] = ApproximateAccountant(entry.relation, delta=delta)
         accountants[key].compose(entry.event)
     return sum(accountant.epsilon for accountant in accountants.values())
-
-
-def _show_table(
-    console: Console,
-    texts: Sequence[str],
-    numbers: Sequence[str] = (),
-    *,
-    rows: Sequence[Sequence[_Cell]],
-    drop: Sequence[str] = (),
-) -> None:
-    """Print a table that never breaks a number, nor a word where there is any other way.
-
-    Args:
-        console: where to.
-        texts: the headers of the first columns, whose cells may go on over several lines.
-        numbers: the headers of the others.
-        rows: a cell for each header.
-        drop: headers of columns that a narrow console goes without, the first of them first.
-    """
-    columns = {
-        header: [_as_text(row[place]) for row in rows] for place, header in enumerate(itertools.chain(texts, numbers))
-    }
-    for dropped in drop:
-        if _spare(console, columns, texts) >= 0:
-            break
-        columns.pop(dropped, None)
-    spare = _spare(console, columns, texts)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False, padding=(0, _PADDING, 0, 0))
-    for header, cells in columns.items():
-        if header in texts:
-            least = _least_width(header, cells, may_wrap=True)
-            full = _least_width(header, cells, may_wrap=False)
-            width = max(min(full, least + spare), min(full, _LEAST_WIDTH))
-            spare -= width - least
-            table.add_column(header, overflow="fold", width=width)
-        else:
-            table.add_column(header, justify="right", no_wrap=True)
-    for row in zip(*columns.values(), strict=True):
-        table.add_row(*row)
-    console.print(table)
-
-
-def _spare(console: Console, columns: Mapping[str, Sequence[Text]], texts: Sequence[str]) -> int:
-    """Return how much of a line these columns leave at their narrowest; negative where they do not fit."""
-    least = (_least_width(header, cells, may_wrap=header in texts) for header, cells in columns.items())
-    return console.width - sum(least) - _SPACE_BETWEEN_COLUMNS * len(columns)
-
-
-def _least_width(header: str, cells: Iterable[Text], *, may_wrap: bool) -> int:
-    """Return the width of the longest word of a column that may wrap, or of the longest cell of another."""
-    texts = (header, *(cell.plain for cell in cells))
-    return max(cell_len(part) for text in texts for part in (text.split() or [""] if may_wrap else [text]))
-
-
-def _as_text(cell: _Cell) -> Text:
-    return Text(cell) if isinstance(cell, str) else cell
-
-
-def _plain(value: object) -> _Cell:
-    if isinstance(value, Estimate):
-        return _estimate(value)
-    return f"{value:,.6g}" if isinstance(value, float) else str(msgspec.to_builtins(value))

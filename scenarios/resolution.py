@@ -35,6 +35,7 @@ class Resolved(msgspec.Struct, kw_only=True):
             that are public record.
         record: whether seed, private inputs and views are kept as well.
         parameters_of_data: the parameters that the scenario leaves to its data set, which says them again in a rerun.
+        gold: what is true, where somebody knows: a name's true value. Shown where the truth may be.
     """
 
     scenario: Scenario
@@ -46,6 +47,7 @@ class Resolved(msgspec.Struct, kw_only=True):
     may_show_truth: bool
     record: bool
     parameters_of_data: frozenset[str] = frozenset()
+    gold: Mapping[str, str] = {}
 
 
 def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
@@ -71,7 +73,7 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         protocol.check_roster(inputs.public)
         protocol.check_inputs(inputs)  # which makes the phases
     _check_path(scenario, num_parties=len(parties.names), record=record)
-    _check_budget(scenario, protocol)
+    _check_budget(scenario, protocol, inputs)
     rules, default_rules = make_rules(scenario, protocol, num_parties=len(parties.names))
     return Resolved(
         scenario=scenario,
@@ -84,6 +86,7 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         and (scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record),
         record=record,
         parameters_of_data=frozenset(parties.parameters) - frozenset(scenario.parameters),
+        gold=parties.gold,
     )
 
 
@@ -115,13 +118,13 @@ def blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
     """Turn what a protocol's own code makes of parameters and entries that it did not foresee into a sentence.
 
     Raises:
-        ConfigurationError: as the code inside, or in place of its arithmetic, type and value errors.
+        ConfigurationError: as the code inside, or in place of its arithmetic, lookup, type and value errors.
     """
     try:
         yield
     except ConfigurationError:
         raise
-    except (ArithmeticError, TypeError, ValueError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         allowed = f"what protocol {kind.name!r} can take"
         value = f"{type(error).__name__}: {error}"
         raise ConfigurationError(field="parameters and entries", value=value, allowed=allowed) from error
@@ -138,9 +141,13 @@ def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
         raise ConfigurationError(field="--record", value="given", allowed="left out where noise is secure")
 
 
-def _check_budget(scenario: Scenario, protocol: PhasedProtocol[Any, Any]) -> None:
-    """Raise ConfigurationError unless the budget allows the session."""
-    paid = math.fsum(loss.proven for loss in protocol.losses)
+def _check_budget(scenario: Scenario, protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> None:
+    """Raise ConfigurationError unless the budget allows the session to whoever pays most."""
+    most = (
+        max(math.fsum(loss.proven for loss in losses) for _, _, losses in phase.loss_groups(inputs.public))
+        for phase in protocol.phases
+    )
+    paid = math.fsum(most)
     if scenario.budget is not None and not scenario.budget >= paid:
         raise ConfigurationError(field="budget", value=scenario.budget, allowed=f"at least the session's {paid:g}")
 

@@ -1,25 +1,22 @@
-"""What is published of a run: the contents of `result.json` and of `estimates.csv`.
+"""What is published of a run: the content of `result.json`.
 
-Nothing in them depends on the path that the session took, or on what was recorded beside it.
+Nothing in it depends on the path that the session took, or on what was recorded beside it.
 """
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from ..protocol.dpwevote import Outcome
-from ..protocol.estimators import Estimate
-from ..protocol.phases import PhasedProtocol
+from ..protocol.phases import PhasedProtocol, Truth
 from ..protocol.roles import SessionKind
 from ..protocol.server_machine import SessionResult
 from .resolution import Resolved
 from .session import SessionRecord
 
-__all__ = ["published", "result_of", "rows_of"]
+__all__ = ["published", "result_of"]
 
 
-def result_of(resolved: Resolved, record: SessionRecord, *, truth: Mapping[str, float] | None) -> dict[str, Any]:
+def result_of(resolved: Resolved, record: SessionRecord, *, truth: Truth | None) -> dict[str, Any]:
     """Return the content of `result.json`.
 
     Args:
@@ -56,40 +53,25 @@ def published(
         "num_parties": num_parties,
         "received": {phase.name: n for phase, n in zip(protocol.phases, left.num_received, strict=True)},
         "outcome": msgspec.to_builtins(left.outcome),
-        "privacy": {
-            "person": {
-                "claimed": sum(loss.claimed for loss in protocol.losses),
-                "proven": sum(loss.proven for loss in protocol.losses),
-            },
-            "relation": sorted({loss.relation.value for loss in protocol.losses}),
-            "model": sorted({loss.model.value for loss in protocol.losses}),
-        },
+        "privacy": _privacy_of(protocol),
         "tallies": [tally.totals.tolist() for tally in left.tallies],
     }
 
 
-def rows_of(outcome: msgspec.Struct, *, truth: Mapping[str, float] | None) -> list[dict[str, object]]:
-    """Return the rows of `estimates.csv`: one for each candidate, or one of another protocol's whole outcome."""
-    if not isinstance(outcome, Outcome):
-        return [_columns_of(outcome, outcome.__struct_fields__)]
-    rows: list[dict[str, object]] = []
-    for candidate in outcome.candidates:
-        row: dict[str, object] = {"candidate": candidate.name, "passed": int(candidate.passed)}
-        row |= _columns_of(candidate, ("support", "quota", "margin", "bias", "error_probability"))
-        if truth is not None:
-            support, quota = truth[candidate.name], truth["quota"]
-            row |= {"true_support": support, "true_quota": quota, "true_margin": support - quota}
-        rows.append(row)
-    return rows
-
-
-def _columns_of(released: msgspec.Struct, fields: Iterable[str]) -> dict[str, object]:
-    """Return fields by name, an estimate's standard error in a column of its own."""
-    columns: dict[str, object] = {}
-    for field in fields:
-        value = getattr(released, field)
-        if isinstance(value, Estimate):
-            columns |= {field: value.value, f"{field}_standard_error": value.standard_error}
-        elif value is not None:
-            columns[field] = msgspec.to_builtins(value)
-    return columns
+def _privacy_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, Any]:
+    """Return the most that the session cost anybody, and where a phase states it, what one part of that lost."""
+    privacy: dict[str, Any] = {
+        "person": {
+            "claimed": sum(loss.claimed for loss in protocol.losses),
+            "proven": sum(loss.proven for loss in protocol.losses),
+        },
+        "relation": sorted({loss.relation.value for loss in protocol.losses}),
+        "model": sorted({loss.model.value for loss in protocol.losses}),
+    }
+    parts = [
+        {"phase": phase.name, **msgspec.to_builtins(loss.part)}
+        for phase in protocol.phases
+        for loss in phase.losses
+        if loss.part is not None
+    ]
+    return {**privacy, "part": parts} if parts else privacy

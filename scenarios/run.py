@@ -16,13 +16,15 @@ from ..agents.driver import EffectListener
 from ..agents.events import Log
 from ..agents.modes import Deployment, Mode, Simulation
 from ..agents.noise import SecureNoise
+from ..protocol.phases import Truth
 from ..protocol.privacy import Budget, LedgerEntry
 from ..protocol.randomness import SimulatedNoise
+from .config import FILES
 from .folder import RunFolder, open_event_log
-from .pictures import draw_outcome
 from .plugins import ARRAY, make_transport
+from .presentation import draw_outcome, rows_of
 from .resolution import Resolved
-from .results import result_of, rows_of
+from .results import result_of
 from .session import SessionRecord, run_agents, run_arrays
 
 __all__ = ["Finished", "describe_failure", "run_in_folder", "run_session"]
@@ -37,12 +39,14 @@ class Finished(msgspec.Struct, kw_only=True):
         record: what the session left.
         result: the content of `result.json`.
         truth: what the outcome estimates, where that may be shown.
+        gold: what is true by somebody who knows, where that may be shown.
         seconds: the session's own time.
     """
 
     record: SessionRecord
     result: Mapping[str, Any]
-    truth: Mapping[str, float] | None
+    truth: Truth | None
+    gold: Mapping[str, str] | None
     seconds: float
 
 
@@ -144,14 +148,16 @@ def run_in_folder(
         folder.write_ledger(entries)
         folder.write_json("run.json", {**_how_it_ran(resolved, seconds=seconds), **ending})
     truth = protocol.truth(resolved.inputs) if resolved.may_show_truth else None
+    gold = resolved.gold if resolved.may_show_truth and resolved.gold else None
     result = result_of(resolved, record, truth=truth)
     folder.write_json("result.json", result)
-    folder.write_table("estimates.csv", rows_of(record.outcome, truth=truth))
+    folder.write_table("estimates.csv", rows_of(record.outcome, truth=truth, gold=gold))
     if resolved.record:
         folder.write_recording(_recording(resolved, seed=seed), record.views)
     if pictures:
-        draw_outcome(record.outcome, title=scenario.title or scenario.name, truth=truth, folder=folder.path)
-    return Finished(record=record, result=result, truth=truth, seconds=seconds)
+        title = scenario.title or scenario.name
+        draw_outcome(record.outcome, title=title, truth=truth, gold=gold, folder=folder.path)
+    return Finished(record=record, result=result, truth=truth, gold=gold, seconds=seconds)
 
 
 def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
@@ -166,9 +172,16 @@ def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
         written.pop("parties")
     for path in ("parties", "data"):
         if isinstance(written.get(path), str) and written[path]:
-            # Without links, since ".." leads out of where a link leads to.
-            written[path] = os.path.relpath(Path(written[path]).resolve(), folder.resolve())
+            written[path] = _seen_from(folder, written[path])
+    if isinstance(resolved.scenario.parties, dict):
+        given = resolved.scenario.parties
+        written["parties"] = {**given, **{key: _seen_from(folder, given[key]) for key in FILES if given.get(key)}}
     return written
+
+
+def _seen_from(folder: Path, path: str) -> str:
+    # Without links, since ".." leads out of where a link leads to.
+    return os.path.relpath(Path(path).resolve(), folder.resolve())
 
 
 def _how_it_ran(resolved: Resolved, *, seconds: float) -> dict[str, Any]:

@@ -56,6 +56,7 @@ class SessionRecord(msgspec.Struct, kw_only=True):
         tallies: each phase's.
         num_received: each phase's number of reports.
         entries: the ledger: of each party in roster order, or one line for all of them (arrays).
+        own_outcomes: what single parties were told, by their places; for each of them alone.
         endings: for each party that did not end with the outcome, why.
         views: what each party saw, the server's first; only where asked for.
     """
@@ -64,6 +65,7 @@ class SessionRecord(msgspec.Struct, kw_only=True):
     tallies: tuple[Tally, ...]
     num_received: tuple[int, ...]
     entries: Sequence[LedgerEntry]
+    own_outcomes: Mapping[int, msgspec.Struct] = {}
     endings: Mapping[str, PsephosError] = {}
     views: Sequence[View] = ()
 
@@ -121,8 +123,18 @@ async def run_agents(
             listener=listener,
         )
         rows: list[list[int]] = inputs.private.tolist()
+        public: list[list[int]] = inputs.public.tolist()
         clients = {
-            name: classes.client(protocol, party=name, place=place, row=rows[place], mode=mode, budget=budget, log=log)
+            name: classes.client(
+                protocol,
+                party=name,
+                place=place,
+                row=rows[place],
+                public=public[place],
+                mode=mode,
+                budget=budget,
+                log=log,
+            )
             for place, name in enumerate(names)
         }
         try:
@@ -134,6 +146,7 @@ async def run_agents(
         tallies=result.tallies,
         num_received=result.num_received,
         entries=entries,
+        own_outcomes=result.own_outcomes,
         endings=endings,
         views=[agent.view for agent in (server, *clients.values()) if agent.view is not None],
     )
@@ -235,12 +248,18 @@ def run_arrays(
             if listener is not None:
                 listener(effect)
 
-    everybody = f"each of {len(inputs)} {protocol.client_role}s"
     entries = [] if entries is None else entries
     entries.extend(
-        LedgerEntry.of(loss, person=everybody, session=session, phase=phase.name, num_persons=len(inputs))
+        LedgerEntry.of(
+            loss,
+            person=f"each of {count} {protocol.client_role}s{group and ' '}{group}",
+            session=session,
+            phase=phase.name,
+            num_persons=count,
+        )
         for phase in protocol.phases
-        for loss in phase.losses
+        for group, count, losses in phase.loss_groups(inputs.public)
+        for loss in losses
     )
     result = run_population(protocol, inputs, noise=noise, on_phase=on_phase)
     return SessionRecord(
@@ -248,6 +267,7 @@ def run_arrays(
         tallies=result.tallies,
         num_received=tuple(tally.num_reports for tally in result.tallies),
         entries=entries,
+        own_outcomes=result.own_outcomes,
     )
 
 

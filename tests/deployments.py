@@ -241,7 +241,7 @@ class Serving:
             invitation=invitation,
             log=log,
         )
-        return self._pool.submit(trio.run, client)
+        return self._pool.submit(lambda: trio.run(client).outcome)
 
     def connect(self) -> Peer:
         """Connect a peer that is played by hand."""

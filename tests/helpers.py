@@ -33,7 +33,7 @@ from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
 from psephos.protocol.errors import MalformedMessageError
-from psephos.protocol.mechanisms import Mechanism
+from psephos.protocol.mechanisms import RowMechanism
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Hello, Inquiry, Message, Report, decode, encode
 from psephos.protocol.population import draw_reports, tally_batch
 from psephos.protocol.privacy import Budget, Ledger
@@ -185,12 +185,12 @@ class CountingNoise:
         """Simulation."""
         return SessionKind.SIMULATION
 
-    def check(self, mechanism: Mechanism) -> None:
+    def check(self, mechanism: RowMechanism) -> None:
         """Ask the simulation's noise."""
         self._noise.check(mechanism)
 
     def randomize(
-        self, mechanism: Mechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
+        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:
         """Return what the simulation's noise returns."""
         self.draws.append((phase, place))
@@ -210,6 +210,7 @@ class Session:
         budget: each party's.
         kind: of the server; the clients simulate.
         tokens: each party's, for a roster that has tokens.
+        clients_know: whether each client knows its public row, or takes the server's.
     """
 
     def __init__(
@@ -224,6 +225,7 @@ class Session:
         budget: Budget | None = None,
         kind: SessionKind = SessionKind.SIMULATION,
         tokens: Sequence[str] | None = None,
+        clients_know: bool = True,
     ) -> None:
         self.protocol = protocol
         self.inputs = inputs
@@ -236,6 +238,7 @@ class Session:
         self.budget = budget
         self.kind = kind
         self.seed = seed
+        self.clients_know = clients_know
         self.noise = CountingNoise(self.fresh_noise())
         self.ledgers = {name: Ledger(name, budget=budget) for name in self.names}
 
@@ -263,11 +266,13 @@ class Session:
         """Return a new client for one party, who may hold another protocol than the server."""
         place = self.names.index(name)
         row: list[int] = self.inputs.private[place].tolist()
+        public: list[int] = self.inputs.public[place].tolist()
         return ClientMachine(
             self.protocol if protocol is None else protocol,
             party=name,
             place=place,
             row=row,
+            public=public if self.clients_know else None,
             session=SESSION_NAME,
             noise=self.noise,
             ledger=self.ledgers[name],
@@ -303,6 +308,7 @@ class Wire:
         reports: (party, phase) → the bytes of each report that the party's machine sent.
         drops: for each party whose row the server ended, the error.
         outcomes: for each party that finished, the outcome.
+        own: for each party that finished, what it alone was told.
         failures: for each party that failed, the error.
         accepted: for each phase that closed, the number of reports that it closed with.
         crashed: the parties whose machines are gone.
@@ -321,6 +327,7 @@ class Wire:
         self.reports: dict[tuple[str, int], list[bytes]] = {}
         self.drops: dict[str, RemoteProtocolError] = {}
         self.outcomes: dict[str, msgspec.Struct] = {}
+        self.own: dict[str, msgspec.Struct | None] = {}
         self.failures: dict[str, PsephosError] = {}
         self.accepted: dict[str, int] = {}
         self.crashed: set[str] = set()
@@ -432,6 +439,7 @@ class Wire:
             self._may_not_draw.add(party)
         self.crashed.discard(party)
         self.outcomes.pop(party, None)
+        self.own.pop(party, None)
         self.failures.pop(party, None)
         self._first_draw[party] = len(self.session.noise.draws)
         self.session.ledgers[party] = Ledger(party, budget=self.session.budget)
@@ -479,6 +487,8 @@ class Wire:
         if self.result is not None:
             for name, outcome in self.outcomes.items():
                 assert outcome == self.result.outcome, f"{name} heard another outcome than the server released"
+                own = self.result.own_outcomes.get(self.session.names.index(name))
+                assert self.own[name] == own, f"{name} was told {self.own[name]}, and the server meant {own}"
         else:
             assert not self.outcomes, "nobody hears an outcome that was not released"
         self._check_charges()
@@ -493,11 +503,12 @@ class Wire:
             draws = [draw for draw in self.session.noise.draws[self._first_draw[name] :] if draw[1] == place]
             assert len(set(draws)) == len(draws), f"{name} drew a report twice"
             assert not (draws and name in self._may_not_draw), f"{name} had reported, and drew again"
+            public: list[int] = self.session.inputs.public[place].tolist()
             charged = [(entry.phase, entry.unit, entry.proven) for entry in self.session.ledgers[name].entries]
             due = [
                 (phase.name, loss.unit, loss.proven)
                 for phase in self.session.protocol.phases
-                for loss in phase.losses
+                for loss in phase.losses_of(public)
                 if (phase.name, place) in draws
             ]
             assert charged == due, f"{name} was charged {charged} for draws that cost {due}"
@@ -562,9 +573,10 @@ class Wire:
                         sent = self.reports.setdefault((party, message.phase), [])
                         sent.append(payload)
                         assert len(set(sent)) == 1, f"{party} drew twice for phase {message.phase}"
-                case Finish(result):
+                case Finish(result, own):
                     assert party not in self.outcomes
                     self.outcomes[party] = result
+                    self.own[party] = own
                     self._hung_up_by_client.add(party)
                 case Fail(error):
                     assert party not in self.failures

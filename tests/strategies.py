@@ -11,8 +11,27 @@ from hypothesis import strategies as st
 from psephos.protocol import Inputs, PhaseRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.estimators import Estimate
+from psephos.protocol.mechanisms import Beta, Discrete, Uniform
+from psephos.protocol.truth_discovery import NO_TASK, TruthDiscovery
+from psephos.protocol.truth_discovery import Parameters as TruthDiscoveryParameters
+from quiz import Parameters as QuizParameters
+from quiz import Quiz, make_quiz_inputs
 
-__all__ = ["CHECKED", "choosers", "inputs_of", "parameters", "seeds", "sessions", "sizes", "told", "votes"]
+__all__ = [
+    "CHECKED",
+    "choosers",
+    "crowd_sessions",
+    "crowds",
+    "inputs_of",
+    "parameters",
+    "quizzes",
+    "seeds",
+    "sessions",
+    "sizes",
+    "told",
+    "truth_discoveries",
+    "votes",
+]
 
 CHECKED = settings(deadline=None, derandomize=True, max_examples=40)
 """No deadline, since machines are shared; the same examples every time, since a test passes or it does not."""
@@ -129,6 +148,102 @@ def sessions(draw: st.DrawFn, *, largest: int = 9, default_rules: PhaseRules | N
     num_parties = draw(sizes(largest))
     inputs = draw(inputs_of(vote, num_parties))
     return Session(vote, inputs, seed=draw(seeds()), names=make_names(num_parties), default_rules=default_rules)
+
+
+@st.composite
+def quizzes(draw: st.DrawFn, *, largest: int = 9, default_rules: PhaseRules | None = None) -> Session:
+    """Return sessions of the protocol in which public rows matter; their clients know the rows, or ask."""
+    quiz = Quiz(QuizParameters(num_tasks=draw(st.integers(1, 4)), epsilon=draw(_EPSILONS)))
+    inputs = make_quiz_inputs(quiz, draw(sizes(largest)), seed=draw(st.integers(0, 2**32)))
+    knows = draw(st.booleans())
+    return Session(quiz, inputs, seed=draw(seeds()), default_rules=default_rules, clients_know=knows)
+
+
+# Prices of perturbation that every set of two to four labels can have, for every mechanism.
+_PRICES: list[dict[str, Any]] = [
+    {},
+    {"epsilon": 0.7},
+    {"epsilon": 5.0},
+    {"flip_probability": 0.3},
+    {"epsilon_answer": 1.5},
+    {"epsilon_worker": 12.0},
+]
+_HYPERS = [Uniform(0.0, 0.6), Uniform(0.2, 0.4), Beta(2, 3, 0.0, 0.9), Discrete((0.1, 0.45), (0.5, 0.5))]
+_ESTIMATORS = [
+    "majority",
+    "truth_discovery",
+    "one_coin",
+    "dawid_skene",
+    "noise_aware",
+    "noise_aware_dawid_skene",
+    "auto",
+]
+
+
+@st.composite
+def truth_discoveries(draw: st.DrawFn) -> TruthDiscovery:
+    """Return truth discovery protocols with few tasks; every mechanism, price and estimator occurs."""
+    num_tasks = draw(st.integers(1, 5))
+    set_sizes = draw(st.lists(st.integers(2, 4), min_size=1, max_size=3))
+    shared = draw(st.booleans())  # names of labels may be those of another set's
+    answer_sets = [
+        tuple(f"{'' if shared and size != other else number}l{label}" for label in range(size))
+        for number, (size, other) in enumerate(zip(set_sizes, [0, *set_sizes], strict=False))
+    ]
+    distinct = list(dict.fromkeys(answer_sets))
+    mechanism = draw(st.sampled_from(["one_layer", "two_layer", "fresh_two_layer", "auto"]))
+    price = dict(draw(st.sampled_from(_PRICES)))
+    is_mixed = len(set(map(len, distinct))) > 1
+    if mechanism == "auto" and "flip_probability" in price:
+        price = {"epsilon_answer": 3.0}
+    if mechanism in {"two_layer", "fresh_two_layer"}:
+        if draw(st.booleans()):
+            price = {"hyper": draw(st.sampled_from(_HYPERS))}
+        elif mechanism == "two_layer" and is_mixed and {"epsilon_answer", "epsilon_worker"} & price.keys():
+            price = {"epsilon": 2.0}
+        elif is_mixed and "flip_probability" not in price:
+            price = {"epsilon": draw(st.sampled_from([1.2, 3.0]))}  # below ln 3 sets of two would be turned round
+    return TruthDiscovery(
+        TruthDiscoveryParameters(
+            tasks=tuple(f"task {number}" for number in range(num_tasks)),
+            answer_sets=tuple(distinct),
+            answer_set_of_task=tuple(draw(st.integers(0, len(distinct) - 1)) for _ in range(num_tasks)),
+            max_answers=draw(st.integers(1, num_tasks)),
+            mechanism=mechanism,
+            estimator=draw(st.sampled_from(_ESTIMATORS)),
+            ties=draw(st.sampled_from(["first", "last"])),
+            max_iterations=draw(st.sampled_from([1, 2, 50])),
+            **price,
+        )
+    )
+
+
+@st.composite
+def crowds(draw: st.DrawFn, protocol: TruthDiscovery, num_workers: int) -> Inputs:
+    """Return rows of so many workers, who are asked some tasks, or none, and skip some; somebody is asked."""
+    parameters = protocol.parameters
+    tasks: list[list[str]] = []
+    answers: list[list[str]] = []
+    for worker in range(num_workers):
+        least = 1 if worker == num_workers - 1 and not any(tasks) else 0
+        some = st.lists(
+            st.integers(0, len(parameters.tasks) - 1), min_size=least, max_size=parameters.max_answers, unique=True
+        )
+        asked = draw(some)
+        labels = [parameters.answer_sets[parameters.set_of_task[task]] for task in asked]
+        tasks.append([parameters.tasks[task] for task in asked])
+        answers.append([draw(st.sampled_from(["", *of_task, *of_task])) for of_task in labels])
+    return protocol.encode({"tasks": tasks, "answers": answers})
+
+
+@st.composite
+def crowd_sessions(draw: st.DrawFn, *, largest: int = 9, default_rules: PhaseRules | None = None) -> Session:
+    """Return truth discovery sessions; their clients know their public rows, or ask."""
+    protocol = draw(truth_discoveries())
+    inputs = draw(crowds(protocol, draw(sizes(largest))))
+    assert bool((inputs.public[:, 1:] != NO_TASK).any())
+    knows = draw(st.booleans())
+    return Session(protocol, inputs, seed=draw(seeds()), default_rules=default_rules, clients_know=knows)
 
 
 @st.composite

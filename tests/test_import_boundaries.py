@@ -46,7 +46,7 @@ RULES = {
     "agents": Rule(("agents", "transports", "protocol"), frozenset({"msgspec", "opendp", "structlog", "trio"})),
     "scenarios": Rule(
         ("scenarios", "agents", "transports", "protocol"),
-        frozenset({"click", "matplotlib", "msgspec", "numpy", "rich", "structlog", "trio"}),
+        frozenset({"click", "matplotlib", "msgspec", "numpy", "pandas", "rich", "scipy", "structlog", "trio"}),
     ),
 }
 
@@ -73,7 +73,7 @@ ORDER = (
     "server_machine",
 )
 # These may use all of the above, and not each other.
-PROTOCOLS = frozenset({"dpwevote"})
+PROTOCOLS = frozenset({"dpwevote", "truth_discovery"})
 
 # Of numpy, what is impure: files, and everything about randomness but generators with a key of their own.
 NUMPY_FILES = frozenset({"fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez"})
@@ -260,7 +260,7 @@ def test_errors_roles_messages_states_phases_machine_is_the_order() -> None:
         ("agents/driver.py", "import asyncio", "asyncio"),
         ("agents/noise.py", "import importlib\nimportlib.import_module('matplotlib')", "matplotlib"),
         ("agents/noise.py", "from importlib import import_module\nimport_module(name)", COMPUTED),
-        ("scenarios/run.py", "import pandas", "pandas"),
+        ("scenarios/run.py", "import polars", "polars"),
         ("scenarios/run.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import cvxpy", "cvxpy"),
     ],
 )

@@ -98,10 +98,25 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         unknown = {name: np.zeros(num_parties) for name in self.parameters.candidates}
         return self.encode({**table, **unknown}).public
 
-    def encode_own(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
+    def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
         """Return a partner's private row; a public weight may be missing. See `PhasedProtocol.encode_own`."""
-        known = {"weight": self.parameters.weights[0]} if self.parameters.public_weights else {}
-        return super().encode_own({**known, **entries})
+        if not self.parameters.public_weights or not public:
+            return super().encode_own(entries, public)
+        self.check_public(public)
+        weight = self.parameters.weights[public[1]]
+        inputs = self.encode({name: [entry] for name, entry in {"weight": weight, **entries}.items()})
+        if inputs.public[0].tolist() != list(public):
+            allowed = f"{weight:g}, as the server has it"
+            raise ConfigurationError(field="weight", value=entries["weight"], allowed=allowed)
+        return tuple(inputs.private[0].tolist())
+
+    def check_public(self, public: Sequence[int]) -> None:
+        """Refuse what is not a group and a weight's place. See `PhasedProtocol.check_public`."""
+        groups = self.parameters.group_of_weight
+        rows = [(group, place) for place, group in enumerate(groups)] if self.parameters.public_weights else [()]
+        if tuple(public) not in rows:
+            allowed = "a weight of the public set" if self.parameters.public_weights else "empty: weights are private"
+            raise ConfigurationError(field="the server's public row", value=list(public), allowed=allowed)
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse a fixed quota that all partners together cannot reach. See `PhasedProtocol.check_roster`."""

@@ -1,5 +1,7 @@
 """What a local randomizer is: integers and uniforms in, integers out.
 
+Most randomize each value by itself (`Mechanism`); one whose values share randomness takes whole rows (`RowMechanism`).
+
 Mechanisms never draw. Uniforms come in as an argument, so the same function serves one simulated agent, an
 array over a million voters and a replay; a deployment does not call it at all, but samples the same law with
 exact samplers (`psephos.agents.noise`). Values and reports are integers: indices of a public set, or multiples
@@ -10,21 +12,18 @@ import abc
 from collections.abc import Sequence
 
 from ..arrays import FloatArray, IntArray
-from ..privacy.events import PrivacyEvent
+from ..privacy.events import PrivacyEvent, SelfComposed
 
-__all__ = ["FiniteMechanism", "Mechanism", "check_batch"]
+__all__ = ["FiniteMechanism", "Mechanism", "RowMechanism", "check_batch"]
 
 
-class Mechanism(abc.ABC):
-    """A local randomizer of integers.
+class RowMechanism(abc.ABC):
+    """A local randomizer of a row of integers, whose values may share randomness.
 
     Subclasses are frozen dataclasses: two equal mechanisms have the same law.
     """
 
     __slots__ = ()
-
-    slots: int = 1
-    """Uniforms that one value takes."""
 
     @property
     @abc.abstractmethod
@@ -35,6 +34,53 @@ class Mechanism(abc.ABC):
     @abc.abstractmethod
     def value_range(self) -> tuple[int, int]:
         """The least and the greatest private value, both included."""
+
+    @abc.abstractmethod
+    def slots_of(self, num_values: int) -> int:
+        """Return how many uniforms a row of so many values takes, at least 1."""
+
+    @abc.abstractmethod
+    def event_of(self, num_values: int) -> PrivacyEvent:
+        """Return what one application to a row of so many values costs at most, for an accountant."""
+
+    @abc.abstractmethod
+    def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Randomize each row on its own.
+
+        Args:
+            values: int64, shape (n, w), in `value_range`.
+            uniforms: float64 in [0, 1), shape (n, slots_of(w)).
+
+        Returns:
+            Reports: int64, shape (n, w), in `report_range`.
+
+        Raises:
+            ValueError: a value or a shape is out of range.
+        """
+
+    @abc.abstractmethod
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        """Return `randomize_rows` of one row, bit for bit, without the cost of arrays.
+
+        Args:
+            values: w of them, in `value_range`.
+            uniforms: slots_of(w) floats in [0, 1).
+
+        Raises:
+            ValueError: a value is out of range.
+        """
+
+
+class Mechanism(RowMechanism):
+    """A local randomizer of single integers: the values of a row are randomized independently.
+
+    Subclasses are frozen dataclasses: two equal mechanisms have the same law.
+    """
+
+    __slots__ = ()
+
+    slots: int = 1
+    """Uniforms that one value takes."""
 
     @property
     @abc.abstractmethod
@@ -67,6 +113,26 @@ class Mechanism(abc.ABC):
         Raises:
             ValueError: the value is out of range.
         """
+
+    def slots_of(self, num_values: int) -> int:
+        """As many as the values take, one after another."""
+        return self.slots * num_values
+
+    def event_of(self, num_values: int) -> PrivacyEvent:
+        """One value's event, as often as there are values."""
+        return SelfComposed(self.event, num_values)
+
+    def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Randomize each value on its own. See `RowMechanism.randomize_rows`."""
+        return self.randomize(values.reshape(-1), uniforms.reshape(-1, self.slots)).reshape(values.shape)
+
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        """Randomize each value on its own. See `RowMechanism.randomize_row`."""
+        slots = self.slots
+        if slots == 1:
+            return [self.randomize_one(value, (uniform,)) for value, uniform in zip(values, uniforms, strict=True)]
+        starts = range(0, len(uniforms), slots)
+        return [self.randomize_one(value, uniforms[at : at + slots]) for value, at in zip(values, starts, strict=True)]
 
 
 class FiniteMechanism(Mechanism):

@@ -11,7 +11,7 @@ from .events import (
     RandomizedResponse,
     SelfComposed,
 )
-from .ledger import Budget, Charge, Ledger, LedgerEntry, PrivacyLoss, Reservation, compose_parallel
+from .ledger import Budget, Charge, Ledger, LedgerEntry, PartLoss, PrivacyLoss, Reservation, compose_parallel
 from .relations import NeighboringRelation, TrustModel
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "NeighboringRelation",
     "NoRelease",
     "NonPrivate",
+    "PartLoss",
     "PrivacyEvent",
     "PrivacyLoss",
     "PureAccountant",

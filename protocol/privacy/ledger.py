@@ -16,10 +16,24 @@ from .accountants import ApproximateAccountant, PureAccountant
 from .events import PrivacyEvent
 from .relations import NeighboringRelation, TrustModel
 
-__all__ = ["Budget", "Charge", "Ledger", "LedgerEntry", "PrivacyLoss", "Reservation", "compose_parallel"]
+__all__ = ["Budget", "Charge", "Ledger", "LedgerEntry", "PartLoss", "PrivacyLoss", "Reservation", "compose_parallel"]
 
 # Budgets are decimal numbers that users type and losses are sums of quotients: 0.1 + 0.2 must fit into 0.3.
 _ROUNDING = 1e-9
+
+
+class PartLoss(msgspec.Struct, frozen=True, kw_only=True):
+    """What a loss means for one part of its unit, all other parts being known: never more, and not added to it.
+
+    Args:
+        unit: the part: one answer of all that a worker gives.
+        claimed: the loss that the paper states (ε, nats).
+        proven: the upper bound that the protocol derives (ε, nats).
+    """
+
+    unit: str
+    claimed: float
+    proven: float
 
 
 class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,10 +47,11 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
         model: whom the loss is bounded against.
         claimed: the loss that the paper states (ε, nats).
         proven: the upper bound that the accountant derives (ε, nats); filled in from `event`.
+        part: the same for one part of the unit, where that is less.
 
     Raises:
-        PrivacyError: `proven` was given and is below what `event` costs, or the local model is stated with
-            add-remove-one neighbors.
+        PrivacyError: `proven` was given and is below what `event` costs, `part` costs more than the whole, or the local
+            model is stated with add-remove-one neighbors.
         UnsupportedEventError: `event` cannot be bounded under `relation`.
     """
 
@@ -47,6 +62,7 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
     model: TrustModel
     claimed: float
     proven: float = math.nan
+    part: PartLoss | None = None
 
     def __post_init__(self) -> None:
         if self.model is TrustModel.LOCAL and self.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
@@ -56,6 +72,8 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, "proven", bound)
         elif self.proven < bound:
             raise PrivacyError(f"proven must be at least what {self.event!r} costs, {bound:g}, got {self.proven:g}")
+        if self.part is not None and not self.part.proven <= self.proven * (1 + _ROUNDING):
+            raise PrivacyError(f"a part of {self.unit!r} loses {self.part.proven:g}, the whole only {self.proven:g}")
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +93,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     proven: float
     event: PrivacyEvent
     num_persons: int = 1
+    part: PartLoss | None = None
 
     @classmethod
     def of(cls, loss: PrivacyLoss, *, person: str, session: str, phase: str, num_persons: int = 1) -> "LedgerEntry":
@@ -91,6 +110,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
             proven=loss.proven,
             event=loss.event,
             num_persons=num_persons,
+            part=loss.part,
         )
 
 

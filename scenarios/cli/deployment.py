@@ -92,8 +92,9 @@ def serve(
     from ...protocol.errors import ConfigurationError
     from ..deployment import resolve_server, serve_in_folder
     from ..deployment.common import check_address, check_seed, make_mode
+    from ..presentation import make_console, show_outcome
     from ..progress import watch
-    from ..report import make_console, show_outcome, show_privacy
+    from ..report import show_privacy
 
     check_seed(simulate=simulate, seed=seed)
     loaded = load(scenario, settings, data)
@@ -191,7 +192,8 @@ def join(
     from ..deployment.client import check_beforehand, read_own_entries
     from ..deployment.common import check_address, check_seed
     from ..plugins import ROLES, names_in
-    from ..report import make_console, show_outcome, show_privacy
+    from ..presentation import make_console, show_outcome, show_own_outcome
+    from ..report import show_privacy
 
     check_seed(simulate=simulate, seed=seed)
     check_party_name(party, field="--as")
@@ -209,7 +211,7 @@ def join(
         if not as_json:
             _show_agreement(console, agreement)
 
-    outcome = join_in_folder(
+    heard = join_in_folder(
         address,
         folder,
         party=party,
@@ -221,11 +223,14 @@ def join(
         on_agreed=tell,
     )
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(outcome), indent=2))
+        click.echo(msgspec.json.format(msgspec.json.encode(heard.outcome), indent=2))
         return
-    show_outcome(console, outcome, truth=None)
+    show_outcome(console, heard.outcome, truth=None, table="outcome.json")
+    if heard.own is not None:
+        console.print()
+        show_own_outcome(console, heard.own)
     console.print()
-    show_privacy(console, agreed[0].protocol)
+    show_privacy(console, agreed[0].protocol, public=agreed[0].terms.public)
     console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
 
 

@@ -62,7 +62,8 @@ def run(
 def scenarios() -> None:
     """List the scenarios that come with Psephos."""
     from ..config import load_scenario, shipped_scenarios
-    from ..report import make_console, show_scenarios
+    from ..presentation import make_console
+    from ..report import show_scenarios
 
     loaded = [load_scenario(name) for name in shipped_scenarios()]
     show_scenarios(make_console(), ((each.name, each.protocol, each.title) for each in loaded))
@@ -80,7 +81,8 @@ def variants(scenario: str, settings: tuple[str, ...], data: str | None) -> None
     from ...protocol.dpwevote import Parameters
     from ...protocol.errors import ConfigurationError
     from ..deployment import resolve_server
-    from ..report import make_console, show_variants
+    from ..presentation import make_console
+    from ..report import show_variants
 
     side = resolve_server(load(scenario, settings, data))
     parameters = side.protocol.parameters
@@ -103,7 +105,8 @@ def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) 
 
     from ...protocol.errors import ConfigurationError
     from ..folder import read_ledger
-    from ..report import make_console, show_ledger
+    from ..presentation import make_console
+    from ..report import show_ledger
 
     if as_json and delta is not None:
         raise click.UsageError("--delta is for the table: leave it out beside --json")
@@ -126,8 +129,8 @@ def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) 
 def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: bool) -> None:
     import msgspec
 
+    from ..presentation import make_console
     from ..progress import watch
-    from ..report import make_console
     from ..run import run_in_folder
 
     console = make_console()
@@ -165,12 +168,13 @@ def _show_beginning(console: "Console", resolved: "Resolved") -> None:
 
 
 def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") -> None:
-    from ..report import show_outcome, show_privacy, show_release
+    from ..presentation import show_outcome
+    from ..report import show_privacy, show_release
 
     protocol, record = resolved.protocol, finished.record
     heard = len(resolved.names) - len(record.endings)
     show_release(console, num_heard=heard, role=protocol.client_role)
-    show_outcome(console, record.outcome, truth=finished.truth)
+    show_outcome(console, record.outcome, truth=finished.truth, gold=finished.gold)
     console.print()
     show_privacy(console, protocol)
     if record.endings:

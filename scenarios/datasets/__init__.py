@@ -12,12 +12,14 @@ from typing import Any, Final
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ..conversion import convert
+from ..loaded import Loaded
 from ..settings import did_you_mean
-from .loading import DataSet, Loaded
+from .crowd_labels import CROWD_LABELS
+from .loading import DataSet
 from .roll_calls import UN_GENERAL_ASSEMBLY
 from .weighted_votes import EU_COUNCIL_WEIGHTS, IMF_VOTES
 
-__all__ = ["DATA_SETS", "DATA_VARIABLE", "DataSet", "Loaded", "load_data_set"]
+__all__ = ["DATA_SETS", "DATA_VARIABLE", "DataSet", "load_data_set"]
 
 DATA_VARIABLE: Final = "PSEPHOS_DATA"
 """The environment's name for the folder of data sets."""
@@ -25,6 +27,7 @@ DATA_SETS: Final[Mapping[str, DataSet]] = {
     "eu_council_weights": EU_COUNCIL_WEIGHTS,
     "imf_votes": IMF_VOTES,
     "un_general_assembly": UN_GENERAL_ASSEMBLY,
+    **CROWD_LABELS,
 }
 """By the name of the folder that holds it."""
 
@@ -51,7 +54,8 @@ def load_data_set(
     word = f"{protocol.client_role}s"
     name: str = convert(options["data"], str, f"{word}.data")
     if name not in DATA_SETS:
-        allowed = f"one of {', '.join(DATA_SETS)}{did_you_mean(name, DATA_SETS)}"
+        fitting = [known for known, data_set in DATA_SETS.items() if issubclass(protocol, data_set.protocol)]
+        allowed = f"one of {', '.join(fitting)}{did_you_mean(name, fitting)}"
         raise ConfigurationError(field=f"{word}.data", value=name, allowed=allowed)
     data_set = DATA_SETS[name]
     if not issubclass(protocol, data_set.protocol):

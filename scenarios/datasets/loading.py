@@ -9,39 +9,17 @@ import dataclasses
 import gzip
 import operator
 import zlib
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
 from ...protocol.errors import ConfigurationError
-from ...protocol.phases import Entries, PhasedProtocol
+from ...protocol.phases import PhasedProtocol
+from ..loaded import Loaded
 
 __all__ = ["DataSet", "Loaded", "read_rows"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Loaded:
-    """The parties that a data set holds, in roster order.
-
-    Args:
-        names: theirs.
-        table: the protocol's columns.
-        lines: where each party stands in its file.
-        source: that file, for errors.
-        parameters: what the data set says of the protocol's parameters, where the scenario does not.
-        is_generated: what is private in the table is made up.
-        is_public_record: everybody may know already what is private in the table.
-    """
-
-    names: Sequence[str]
-    table: Mapping[str, Entries]
-    lines: Sequence[int]
-    source: str
-    parameters: Mapping[str, Any]
-    is_generated: bool = False
-    is_public_record: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

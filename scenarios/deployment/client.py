@@ -16,7 +16,7 @@ from ...agents.events import Log
 from ...protocol.errors import ConfigurationError, RemoteProtocolError
 from ...protocol.messages import Terms
 from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import Budget, Ledger
+from ...protocol.privacy import Budget, Ledger, PrivacyLoss
 from ...protocol.roles import SessionKind
 from ...transports.tcp import TCPTransport
 from ..conversion import convert
@@ -27,7 +27,7 @@ from ..run import describe_failure
 from .common import make_mode, naming_address
 from .invitations import Invitation
 
-__all__ = ["DEFAULT_BUDGET", "Agreement", "check_beforehand", "join", "join_in_folder", "read_own_entries"]
+__all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "check_beforehand", "join", "join_in_folder", "read_own_entries"]
 
 DEFAULT_BUDGET: Final = 10.0
 """What a session may cost (ε) that a client joins without an invitation and without a limit of its own."""
@@ -40,18 +40,35 @@ class Agreement(msgspec.Struct, kw_only=True):
         terms: session, protocol, kind, parameters and place.
         protocol: the same protocol, made.
         row: the client's private row.
-        cost: ε proven of the whole session.
+        losses: what the whole session costs the client, phase by phase.
     """
 
     terms: Invitation
     protocol: PhasedProtocol[Any, Any]
     row: tuple[int, ...]
-    cost: float
+    losses: tuple[PrivacyLoss, ...]
+
+    @property
+    def cost(self) -> float:
+        """ε proven of the whole session."""
+        return math.fsum(loss.proven for loss in self.losses)
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client was told.
+
+    Args:
+        outcome: as everybody was.
+        own: what is for this client alone; None where the protocol has nothing of the kind.
+    """
+
+    outcome: msgspec.Struct
+    own: msgspec.Struct | None = None
 
 
 def check_beforehand(
     invitation: Invitation | None,
-    entries: Mapping[str, str],
+    entries: Mapping[str, Any],
     *,
     party: str,
     is_simulation: bool,
@@ -81,7 +98,7 @@ async def join(
     address: str,
     *,
     party: str,
-    entries: Mapping[str, str],
+    entries: Mapping[str, Any],
     seed: int | None,
     invitation: Invitation | None = None,
     budget: float | None = None,
@@ -89,13 +106,13 @@ async def join(
     log: Log | None = None,
     on_agreed: Callable[[Agreement], None] | None = None,
     ledger: Ledger | None = None,
-) -> msgspec.Struct:
+) -> Heard:
     """Take part in one session as one party.
 
     Args:
         address: the server's.
         party: the party's name.
-        entries: its own, by column, as text.
+        entries: its own, by column.
         seed: of a simulation; None for a deployment.
         invitation: what it agreed to; without one, the server is asked for its terms, and so sees whether the entries
             are among the values that these allow.
@@ -106,7 +123,7 @@ async def join(
         ledger: where losses are charged; by default one of its own.
 
     Returns:
-        The released outcome.
+        What was released, to everybody and to this party.
 
     Raises:
         ConfigurationError: an entry is not allowed, or the invitation is another party's or of another kind.
@@ -132,18 +149,20 @@ async def join(
             party=party,
             place=agreement.terms.place,
             row=agreement.row,
+            public=agreement.terms.public,
             mode=make_mode(agreement.terms.session, seed=seed, round_number=round_number),
             ledger=ledger,
             token=agreement.terms.token,
             log=log,
         )
-        ledger.check(agreement.protocol.losses)
+        ledger.check(agreement.losses)
         if on_agreed is not None:
             on_agreed(agreement)
     except BaseException:
         channel.close()
         raise
-    return await client.take_part(channel)
+    outcome = await client.take_part(channel)
+    return Heard(outcome=outcome, own=client.own_outcome)
 
 
 def _open_ledger(party: str, *, budget: float | None, is_invited: bool) -> Ledger:
@@ -155,24 +174,27 @@ def _budget(epsilon: float | None) -> Budget | None:
     return None if epsilon is None else Budget(epsilon=epsilon)
 
 
-def _agree(terms: Invitation, entries: Mapping[str, str], *, ledger: Ledger | None = None) -> Agreement:
+def _agree(terms: Invitation, entries: Mapping[str, Any], *, ledger: Ledger | None = None) -> Agreement:
     kind = find_protocol(terms.protocol)
     with blaming(kind):
         protocol = kind(convert(terms.parameters, kind.parameters_type, "parameters"))
-        cost = math.fsum(loss.proven for loss in protocol.losses)
+        protocol.check_public(terms.public)
+        losses = protocol.losses_of(terms.public)
         if ledger is not None:
-            ledger.check(protocol.losses)  # what is public is checked before what is private
-        row = _encode_own(protocol, entries)
-    return Agreement(terms=terms, protocol=protocol, row=row, cost=cost)
+            ledger.check(losses)  # what is public is checked before what is private
+        row = _encode_own(protocol, entries, terms.public)
+    return Agreement(terms=terms, protocol=protocol, row=row, losses=losses)
 
 
-def _encode_own(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, str]) -> tuple[int, ...]:
+def _encode_own(
+    protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any], public: Sequence[int]
+) -> tuple[int, ...]:
     known = [column.name for column in protocol.columns()]
     for name in entries:
         if name not in known:
             raise ConfigurationError(field=f"column {name!r}", value="unknown", allowed=f"one of {', '.join(known)}")
     try:
-        return protocol.encode_own(entries)
+        return protocol.encode_own(entries, public)
     except ConfigurationError as error:
         field = re.sub(r" in row 1$", "", error.field)
         raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
@@ -205,11 +227,15 @@ def _as_invitation(terms: Terms, party: str) -> Invitation:
         parameters=parameters,
         party=party,
         place=terms.place,
+        public=terms.public,
     )
 
 
-def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> dict[str, str]:
+def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> dict[str, Any]:
     """Return one party's entries by column, from a CSV with a header and that party's line.
+
+    A file with the columns `task` and `label` has a line for each of the party's answers; its entry is `answers`, a table
+    of labels by task.
 
     Args:
         path: the file.
@@ -217,7 +243,7 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> dict[st
         roles: what the column of names may be called; it may be missing.
 
     Raises:
-        ConfigurationError: it cannot be read, holds no line or several, or another party's.
+        ConfigurationError: it cannot be read, holds no line or several, another party's, or a task twice.
     """
     field = "--input"
     try:
@@ -235,19 +261,33 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> dict[st
     if not all(header) or len(set(header)) < len(header) or not header:
         allowed = "a header of distinct, non-empty names"
         raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
+    for line, row in rows:
+        if len(row) != len(header):
+            allowed = f"{len(header)} entries: {', '.join(header)}"
+            raise ConfigurationError(field=f"{path.name} line {line}", value=f"{len(row)} entries", allowed=allowed)
+    lines = [(line, {name: entry.strip() for name, entry in zip(header, row, strict=True)}) for line, row in rows]
+    for line, entries in lines:
+        for role in roles:
+            if (name := entries.pop(role, party)) != party:
+                field = f"{role} ({path.name} line {line})"
+                raise ConfigurationError(field=field, value=name, allowed=f"{party!r}")
+    if {"task", "label"} <= set(header) and lines:
+        return {"answers": _answers_in(lines, path)}
     if len(rows) != 1:
         allowed = f"a header and one line, that of {party!r}"
         raise ConfigurationError(field=field, value=f"{path} with {len(rows)} lines below its header", allowed=allowed)
-    ((line, row),) = rows
-    if len(row) != len(header):
-        allowed = f"{len(header)} entries: {', '.join(header)}"
-        raise ConfigurationError(field=f"{path.name} line {line}", value=f"{len(row)} entries", allowed=allowed)
-    entries = {name: entry.strip() for name, entry in zip(header, row, strict=True)}
-    for role in roles:
-        name = entries.pop(role, party)
-        if name != party:
-            raise ConfigurationError(field=f"{role} ({path.name} line {line})", value=name, allowed=f"{party!r}")
+    ((_, entries),) = lines
     return entries
+
+
+def _answers_in(lines: Sequence[tuple[int, Mapping[str, str]]], path: Path) -> dict[str, str]:
+    answers: dict[str, str] = {}
+    for line, entries in lines:
+        task, label = entries["task"], entries["label"]
+        if answers.setdefault(task, label) != label:
+            field = f"task ({path.name} line {line})"
+            raise ConfigurationError(field=field, value=task, allowed="answered once, or with the same label")
+    return answers
 
 
 def join_in_folder(
@@ -255,13 +295,13 @@ def join_in_folder(
     folder: RunFolder,
     *,
     party: str,
-    entries: Mapping[str, str],
+    entries: Mapping[str, Any],
     seed: int | None,
     invitation: Invitation | None = None,
     budget: float | None = None,
     round_number: int = 0,
     on_agreed: Callable[[Agreement], None] | None = None,
-) -> msgspec.Struct:
+) -> Heard:
     """Take part in one session as one party, and leave outcome, events and ledger in a folder of the party's own.
 
     Arguments and errors are those of `join`; what was charged is in the ledger however the session ends.
@@ -282,7 +322,7 @@ def join_in_folder(
                 on_agreed=on_agreed,
                 ledger=ledger,
             )
-            outcome = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+            heard = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
     except BaseException as error:
         ending["failure"] = describe_failure(error)
         if isinstance(error, ConfigurationError):  # it shows the entry, which is private, to the party alone
@@ -291,5 +331,7 @@ def join_in_folder(
     finally:  # whatever happened, what was charged is paid
         folder.write_ledger(ledger.entries)
         folder.write_json("run.json", {"party": party, "server": address, **ending})
-    folder.write_json("outcome.json", outcome)
-    return outcome
+    folder.write_json("outcome.json", heard.outcome)
+    if heard.own is not None:
+        folder.write_json("own_outcome.json", heard.own)
+    return heard

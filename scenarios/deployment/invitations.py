@@ -32,6 +32,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         parameters: the protocol's own.
         party: whom it is for.
         place: its place in the roster, from 0; addresses simulated noise.
+        public: its public row, as the server has it.
         token: shown to the server.
     """
 
@@ -41,6 +42,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     parameters: dict[str, Any]
     party: str
     place: int
+    public: tuple[int, ...] = ()
     token: str = ""
 
     def __repr__(self) -> str:
@@ -71,6 +73,7 @@ def draw_invitations(
             parameters=parameters,
             party=name,
             place=place,
+            public=tuple(roster.public[place].tolist()),
             token=token,
         )
         for place, (name, token) in enumerate(zip(roster.names, tokens, strict=True))

@@ -24,11 +24,11 @@ from ...transports.tcp import TCPTransport
 from ..config import Scenario
 from ..conversion import convert
 from ..folder import RunFolder, open_event_log
-from ..parties import PartiesTable, read_parties
-from ..pictures import draw_outcome
+from ..parties import PartiesTable, read_parties, read_parties_file
 from ..plugins import find_protocol, find_server_role
+from ..presentation import draw_outcome, rows_of
 from ..resolution import blaming, data_folder, make_rules
-from ..results import published, rows_of
+from ..results import published
 from ..run import describe_failure
 from .common import naming_address
 from .invitations import TOKEN_COLUMN
@@ -68,7 +68,7 @@ def resolve_server(scenario: Scenario, *, roster: Path | None = None) -> ServerS
         ConfigurationError: something is not allowed.
     """
     kind = find_protocol(scenario.protocol)
-    parties = _read_own(scenario, kind) if roster is None else _read_roster(roster, scenario, kind)
+    parties = _read_own(scenario, kind) if roster is None else _read_roster(roster, kind)
     table = dict(parties.table)
     digests = table.pop(TOKEN_COLUMN, None)
     with blaming(kind):
@@ -98,7 +98,8 @@ def resolve_server(scenario: Scenario, *, roster: Path | None = None) -> ServerS
 def roster_rows(side: ServerSide, roster: Roster) -> list[dict[str, object]]:
     """Return the lines of a roster's file: names, public columns as they were given, the tokens' digests."""
     digests = roster.token_digests or ("",) * len(roster)
-    columns = {name: list(entries) for name, entries in side.public_table.items()}
+    table = {**side.public_table, **side.protocol.write_public(roster.public)}
+    columns = {name: list(entries) for name, entries in table.items()}
     return [
         {
             side.protocol.client_role: name,
@@ -114,9 +115,9 @@ def _read_own(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Parti
     return read_parties(parties, parameters=parameters, protocol=kind, data=data_folder(scenario))
 
 
-def _read_roster(path: Path, scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
+def _read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
     try:
-        return read_parties(str(path), parameters=scenario.parameters, protocol=kind)
+        return read_parties_file(path, kind.client_role)
     except ConfigurationError as error:
         if error.field != f"{kind.client_role}s":
             raise
@@ -125,7 +126,7 @@ def _read_roster(path: Path, scenario: Scenario, kind: type[PhasedProtocol[Any, 
 
 def _described_by(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster: PartiesTable) -> PartiesTable:
     """Return the table that says what the scenario leaves to its own: a roster has public columns alone."""
-    left_out = sorted(kind.parameters_of_table - scenario.parameters.keys())
+    left_out = sorted(kind.parameters_of_table - kind.parameters_of_public_columns - scenario.parameters.keys())
     is_of_data_set = isinstance(scenario.parties, Mapping) and "data" in scenario.parties
     if not left_out and not is_of_data_set:
         return roster

@@ -3,7 +3,7 @@
 import contextlib
 import importlib
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,8 @@ __all__ = [
     "clean",
     "draw_figure",
     "label_line_ends",
+    "label_lines",
+    "legend_below",
     "log_scale",
     "percent_scale",
 ]
@@ -147,6 +149,23 @@ def label_line_ends(axes: Any, labels: dict[str, tuple[float, str]], *, gap: flo
         axes.annotate(
             text, (1.015, height), xycoords="axes fraction", color=color, fontsize=8.5, va="center", fontweight="bold"
         )
+
+
+def label_lines(axes: Any, ends: dict[str, tuple[float, str]]) -> None:
+    """Write the lines' names at the heights of their last values."""
+    low, high = axes.get_ylim()
+    scale = axes.yaxis.get_transform().transform
+    bottom, top = scale([low])[0], scale([high])[0]
+    parts = {name: ((scale([value])[0] - bottom) / (top - bottom), color) for name, (value, color) in ends.items()}
+    label_line_ends(axes, parts, gap=0.065)
+
+
+def legend_below(figure: Any, axes: Any, marks: Iterable[tuple[str, dict[str, Any]]]) -> None:
+    """Explain marks below all panels, where no data are."""
+    for label, mark in marks:
+        style = {key: value for key, value in mark.items() if key != "elinewidth"}
+        axes.plot([], [], label=label, **style)
+    figure.legend(loc="outside lower left", ncols=6, frameon=False, fontsize=9)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,8 @@
 """Numbers from many trials, each with its standard error."""
 
 import math
+from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -9,7 +11,22 @@ from numpy.typing import NDArray
 from ...protocol.arrays import FloatArray
 from ...protocol.elementary import erfc, square
 
-__all__ = ["Measurement", "deviation", "mean_of", "normal_probability", "share_of"]
+__all__ = [
+    "FAR",
+    "Measurement",
+    "deviation",
+    "mean_of",
+    "mean_square",
+    "most_by_chance",
+    "normal_probability",
+    "percent",
+    "share_of",
+]
+
+FAR: Final = 4.0
+"""Of some 100 cells one is so many standard errors off by chance in 160 reproductions."""
+# A mean square so many of its standard deviations above 1 is no chance.
+_EXCESS = 4.0
 
 
 class Measurement(msgspec.Struct, frozen=True):
@@ -58,3 +75,19 @@ def deviation(ours: Measurement, other: Measurement) -> float:
 def normal_probability(x: float) -> float:
     """Return Φ(x), the chance that a standard normal number is at most `x`."""
     return 0.5 * erfc(-x / math.sqrt(2))
+
+
+def mean_square(numbers: Iterable[float]) -> float:
+    """Return the mean of the squares."""
+    squares = [number * number for number in numbers]
+    return math.fsum(squares) / len(squares)
+
+
+def most_by_chance(number: int) -> float:
+    """Return what the mean square of so many standard normal numbers hardly exceeds (1 in 10,000)."""
+    return 1 + _EXCESS * math.sqrt(2 / number)
+
+
+def percent(measurement: Measurement) -> str:
+    """Return a share in percent, with its standard error."""
+    return f"{100 * measurement.value:.1f} ± {100 * measurement.standard_error:.1f} %"

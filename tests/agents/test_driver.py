@@ -91,7 +91,7 @@ async def test_effects_are_acted_on_in_order_and_the_listener_is_told_of_each() 
         assert told == effects
         assert driver.has_ended
         await driver.wait_until_ended()
-        assert driver.result() == Nothing()
+        assert driver.ending().result == Nothing()
     await near.aclose()
     assert await heard_by(far) == ["1", "2"]
 
@@ -126,7 +126,7 @@ async def test_a_deadline_comes_back_as_an_input_after_its_seconds(autojump_cloc
         driver.act([SetDeadline("second", 20.0), SetDeadline("first", 5.0), SetDeadline("third", 30.0)])
         await driver.wait_until_ended()
         with pytest.raises(SessionAborted, match="late"):
-            driver.result()
+            driver.ending()
     assert machine.heard == ["first is over", "second is over"]  # after the end, no deadline is an input
     assert times == [5.0, 20.0]
 
@@ -135,7 +135,7 @@ async def test_a_driver_without_an_ending_has_no_result() -> None:
     async with trio.open_nursery() as nursery:
         driver = Driver(Script(), nursery, party="we", session="s")
         with pytest.raises(RuntimeError, match="not ended"):
-            driver.result()
+            driver.ending()
 
 
 async def test_everything_but_what_is_sent_is_logged_with_session_and_party() -> None:

@@ -235,9 +235,9 @@ async def open_pair(transport: Transport) -> AsyncGenerator[tuple[Channel, Chann
 
 ANSWERS: dict[str, tuple[bytes, type[PsephosError], str]] = {
     "terms of another version": (
-        encode(msgspec.structs.replace(TERMS, version=3)),
+        encode(msgspec.structs.replace(TERMS, version=PROTOCOL_VERSION + 1)),
         RemoteProtocolError,
-        "server speaks version 3, this side 2",
+        "server speaks version 4, this side 3",
     ),
     "a welcome": (
         encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters)),

@@ -9,11 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol import PhaseRules, RemoteProtocolError
 from psephos.protocol.effects import Drop, Fail, Finish, Send
-from psephos.protocol.messages import Abort, Inquiry, Message, Release, Report, Request, Terms, Welcome, decode, encode
+from psephos.protocol.messages import (
+    PROTOCOL_VERSION,
+    Abort,
+    Inquiry,
+    Message,
+    Release,
+    Report,
+    Request,
+    Terms,
+    Welcome,
+    decode,
+    encode,
+)
 from psephos.protocol.states import SESSION
-from strategies import CHECKED, choosers, sessions
+from strategies import CHECKED, choosers, quizzes, sessions
 
 HALF = PhaseRules(quorum=0.5)
+every_session = sessions(largest=4, default_rules=HALF) | quizzes(largest=4, default_rules=HALF)
 
 
 def _payloads() -> st.SearchStrategy[msgspec.Raw]:
@@ -24,17 +37,30 @@ def _payloads() -> st.SearchStrategy[msgspec.Raw]:
     return values.map(raw)
 
 
+def _versions() -> st.SearchStrategy[int]:
+    return st.sampled_from([PROTOCOL_VERSION - 1, *[PROTOCOL_VERSION] * 3])
+
+
+def _public_rows() -> st.SearchStrategy[tuple[int, ...]]:
+    return st.lists(st.integers(-(2**63), 2**64 - 1), max_size=3).map(tuple)
+
+
 def messages() -> st.SearchStrategy[Message]:
     """Return messages of every type, sensible and not."""
     phases = st.integers(-1, 4)
     return st.one_of(
-        st.builds(hello, st.sampled_from(["p0", "p1", "p2", "p99"]), version=st.sampled_from([1, 2, 2, 2])),
-        st.builds(Welcome, st.sampled_from([1, 2]), _payloads()),
-        st.builds(Inquiry, st.sampled_from([1, 2]), st.sampled_from(["p0", "p99"]), st.text(max_size=5)),
-        st.builds(Terms, st.sampled_from([1, 2]), *[st.text(max_size=5)] * 3, _payloads(), st.integers(-1, 9)),
+        st.builds(
+            hello,
+            st.sampled_from(["p0", "p1", "p2", "p99"]),
+            protocol=st.sampled_from(["dpwevote", "quiz"]),
+            version=_versions(),
+        ),
+        st.builds(Welcome, _versions(), _payloads(), _public_rows()),
+        st.builds(Inquiry, _versions(), st.sampled_from(["p0", "p99"]), st.text(max_size=5)),
+        st.builds(Terms, _versions(), *[st.text(max_size=5)] * 3, _payloads(), st.integers(-1, 9), _public_rows()),
         st.builds(Request, phases, _payloads()),
         st.builds(Report, phases, _payloads()),
-        st.builds(Release, _payloads()),
+        st.builds(Release, _payloads(), _payloads()),
         st.builds(Abort, st.text(max_size=5), st.sampled_from(["", "weights"]), st.integers(-1, 9), st.integers(-1, 9)),
     )
 
@@ -52,7 +78,7 @@ def _wire_on_its_way(session: Session, data: st.DataObject) -> Wire:
 
 
 @CHECKED
-@given(sessions(largest=4, default_rules=HALF), messages(), st.data())
+@given(every_session, messages(), st.data())
 def test_a_server_never_raises_and_a_fault_moves_one_row(
     session: Session, message: Message, data: st.DataObject
 ) -> None:
@@ -64,7 +90,7 @@ def test_a_server_never_raises_and_a_fault_moves_one_row(
 
 
 @CHECKED
-@given(sessions(largest=4, default_rules=HALF), messages(), st.data())
+@given(every_session, messages(), st.data())
 def test_a_client_never_raises_and_ends_for_a_servers_fault(
     session: Session, message: Message, data: st.DataObject
 ) -> None:
@@ -72,7 +98,7 @@ def test_a_client_never_raises_and_ends_for_a_servers_fault(
     party = data.draw(st.sampled_from(session.names))
     if isinstance(message, Release):
         # A forged release is believed: the channel is what tells a server from somebody else.
-        message = Release(raw([]))
+        message = Release(raw([]), message.own)
     effects = wire.feed_client(party, encode(message))
     endings = [effect for effect in effects if isinstance(effect, (Fail, Finish))]
     assert len(endings) <= 1
@@ -81,7 +107,7 @@ def test_a_client_never_raises_and_ends_for_a_servers_fault(
 
 
 @CHECKED
-@given(sessions(largest=4, default_rules=HALF), st.binary(max_size=40), st.booleans(), st.data())
+@given(every_session, st.binary(max_size=40), st.booleans(), st.data())
 def test_no_bytes_raise(session: Session, payload: bytes, at_server: bool, data: st.DataObject) -> None:  # noqa: FBT001  Hypothesis passes it by place
     wire = _wire_on_its_way(session, data)
     party = data.draw(st.sampled_from(session.names))
@@ -94,7 +120,7 @@ def test_no_bytes_raise(session: Session, payload: bytes, at_server: bool, data:
 
 
 @CHECKED
-@given(sessions(largest=4, default_rules=HALF), messages(), st.data())
+@given(every_session, messages(), st.data())
 def test_everything_that_a_machine_sends_fits_through_the_wire(
     session: Session, message: Message, data: st.DataObject
 ) -> None:
@@ -107,7 +133,7 @@ def test_everything_that_a_machine_sends_fits_through_the_wire(
 
 
 @CHECKED
-@given(sessions(largest=4, default_rules=HALF), messages(), st.data())
+@given(every_session, messages(), st.data())
 def test_a_fault_says_who_and_in_which_role(session: Session, message: Message, data: st.DataObject) -> None:
     wire = _wire_on_its_way(session, data)
     party = data.draw(st.sampled_from(session.names))
@@ -121,10 +147,10 @@ def test_a_fault_says_who_and_in_which_role(session: Session, message: Message, 
 
 
 @CHECKED
-@given(sessions(largest=4, default_rules=HALF), st.data())
+@given(every_session, st.data())
 def test_a_deadline_of_any_name_at_any_time_ends_a_session_at_most_once(session: Session, data: st.DataObject) -> None:
     wire = _wire_on_its_way(session, data)
-    names = ["join", "weights", "opinions", "weights-1", "nothing"]
+    names = ["join", "weights", "opinions", "weights-1", "answers", "favorites", "nothing"]
     for phase in data.draw(st.lists(st.sampled_from(names), max_size=6)):
         was_over = not SESSION[wire.server.state]
         assert not (wire.expire(phase) and was_over)

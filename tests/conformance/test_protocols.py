@@ -1,8 +1,10 @@
 """What every registered protocol keeps: agents' machines, arrays, reference run and replay give the same bits.
 
-Each case makes sessions of one protocol, of all its variants, and its reference run where it has one.
+Each case makes sessions of one protocol, of all its variants, and its reference run where it has one. The quiz is no
+registered one: it has what a protocol may have and the registered ones need not.
 """
 
+import collections
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -15,8 +17,11 @@ from hypothesis import strategies as st
 from psephos.protocol import Inputs, PhasedProtocol, PhaseRules, SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, reference_run
 from psephos.protocol.effects import Drop, Effect, Fail
+from psephos.protocol.population import draw_reports
+from psephos.protocol.truth_discovery import TruthDiscovery
+from psephos.protocol.truth_discovery.reference import reference_run as truth_discovery_reference_run
 from psephos.scenarios.plugins import PROTOCOLS, find_protocol, names_in
-from strategies import CHECKED, choosers, sessions
+from strategies import CHECKED, choosers, crowd_sessions, quizzes, sessions
 
 Reference = Callable[[PhasedProtocol[Any, Any], Inputs, SimulatedNoise], msgspec.Struct | None]
 
@@ -37,14 +42,29 @@ def _dpwevote_reference(
     return None if protocol.parameters.variant == "laplace" else reference_run(protocol, inputs, noise=noise)
 
 
-CASES = [Case("dpwevote", sessions(), _dpwevote_reference)]
+def _no_reference(protocol: PhasedProtocol[Any, Any], inputs: Inputs, noise: SimulatedNoise) -> None:
+    del protocol, inputs, noise
+
+
+def _truth_discovery_reference(
+    protocol: PhasedProtocol[Any, Any], inputs: Inputs, noise: SimulatedNoise
+) -> msgspec.Struct | None:
+    assert isinstance(protocol, TruthDiscovery)
+    return truth_discovery_reference_run(protocol, inputs, noise=noise).outcome
+
+
+CASES = [
+    Case("dpwevote", sessions(), _dpwevote_reference),
+    Case("truth-discovery", crowd_sessions(), _truth_discovery_reference),
+    Case("quiz", quizzes(), _no_reference),
+]
 every_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 
 
 def test_every_registered_protocol_is_tested_here() -> None:
-    assert tuple(sorted(case.name for case in CASES)) == names_in(PROTOCOLS)
-    for case in CASES:
-        assert find_protocol(case.name).name == case.name
+    assert {case.name for case in CASES} == {*names_in(PROTOCOLS), "quiz"}
+    for name in names_in(PROTOCOLS):
+        assert find_protocol(name).name == name
 
 
 @every_case
@@ -57,6 +77,8 @@ def test_agents_arrays_reference_and_replay_give_the_same_bits(case: Case, data:
     arrays = run_population(session.protocol, session.inputs, noise=session.fresh_noise())
     assert wire.result.outcome == arrays.outcome
     assert wire.result.tallies == arrays.tallies
+    assert wire.result.own_outcomes == arrays.own_outcomes
+    assert wire.own == {name: arrays.own_outcomes.get(place) for place, name in enumerate(session.names)}
     assert set(wire.outcomes) == set(session.names)
     reference = case.reference(session.protocol, session.inputs, session.fresh_noise())
     assert reference in {None, arrays.outcome}
@@ -139,13 +161,66 @@ def test_an_outcome_survives_the_wire(case: Case, data: st.DataObject) -> None:
 @every_case
 @CHECKED
 @given(st.data())
+def test_what_is_for_one_client_alone_survives_the_wire_and_is_of_the_declared_type(
+    case: Case, data: st.DataObject
+) -> None:
+    session = data.draw(case.sessions)
+    own_outcomes = run_population(session.protocol, session.inputs, noise=session.fresh_noise()).own_outcomes
+    assert set(own_outcomes) <= set(range(len(session.inputs)))
+    for own in (*own_outcomes.values(), None):
+        assert session.protocol.own_outcome_decoder.decode(msgspec.msgpack.encode(own)) == own
+
+
+@every_case
+@CHECKED
+@given(st.data())
+def test_an_honest_report_and_row_pass_the_protocols_own_checks(case: Case, data: st.DataObject) -> None:
+    session = data.draw(case.sessions)
+    protocol, public = session.protocol, session.inputs.public
+    rows: list[list[int]] = session.inputs.private.tolist()
+    public_rows: list[list[int]] = public.tolist()
+    for row, its_public in zip(rows, public_rows, strict=True):
+        protocol.check_row(row, its_public)
+    for phase in protocol.phases:
+        noise = session.fresh_noise()
+        drawn = draw_reports(phase, session.inputs.private, noise=noise, protocol=protocol.name, start=0)
+        reports: list[list[int]] = drawn.tolist()
+        for report, its_public in zip(reports, public_rows, strict=True):
+            phase.check_report(report, its_public)
+
+
+@every_case
+@CHECKED
+@given(st.data())
+def test_groups_of_losses_have_everybody_once_and_the_losses_of_everybody(case: Case, data: st.DataObject) -> None:
+    session = data.draw(case.sessions)
+    public_rows: list[list[int]] = session.inputs.public.tolist()
+    for phase in session.protocol.phases:
+        groups = phase.loss_groups(session.inputs.public)
+        names = [name for name, _, _ in groups]
+        assert len(set(names)) == len(names)
+        assert names == [""] or all(names)
+        in_groups = collections.Counter[str]()
+        for _, count, losses in groups:
+            in_groups[repr(losses)] += count
+        assert in_groups == collections.Counter(repr(phase.losses_of(public)) for public in public_rows)
+
+
+@every_case
+@CHECKED
+@given(st.data())
 def test_every_loss_is_proven_and_a_session_costs_the_sum_of_its_phases(case: Case, data: st.DataObject) -> None:
     session = data.draw(case.sessions)
     wire = session.play()
     assert wire.result is not None
-    for ledger in session.ledgers.values():
-        assert [entry.proven for entry in ledger.entries] == [loss.proven for loss in session.protocol.losses]
+    public_rows: list[list[int]] = session.inputs.public.tolist()
+    for public, ledger in zip(public_rows, session.ledgers.values(), strict=True):
+        losses = session.protocol.losses_of(public)
+        assert [(entry.proven, entry.part) for entry in ledger.entries] == [(loss.proven, loss.part) for loss in losses]
         assert all(0 < entry.proven < float("inf") for entry in ledger.entries)
+        assert ledger.reserved == pytest.approx(0, abs=1e-12)
+        # Whoever agrees to the parameters alone knows the most that any row can cost.
+        assert sum(loss.proven for loss in losses) <= sum(loss.proven for loss in session.protocol.losses) * (1 + 1e-9)
 
 
 @settings(CHECKED, max_examples=5)
@@ -163,7 +238,12 @@ def test_a_larger_session_gives_the_same_bits(seed: int, variant: str) -> None:
 def _again(session: Session, default_rules: PhaseRules | None = None) -> Session:
     """Return the session as it was before anything was drawn."""
     return Session(
-        session.protocol, session.inputs, seed=session.seed, names=session.names, default_rules=default_rules
+        session.protocol,
+        session.inputs,
+        seed=session.seed,
+        names=session.names,
+        default_rules=default_rules,
+        clients_know=session.clients_know,
     )
 
 

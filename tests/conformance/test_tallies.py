@@ -1,6 +1,7 @@
 """What every phase's tally keeps: it merges exactly, whoever counts which clients and in whatever order."""
 
 import functools
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 from psephos.protocol import Tally, run_population
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.population import draw_reports, tally_batch
-from strategies import CHECKED, sessions
+from strategies import CHECKED, quizzes, sessions
+
+every_session = sessions() | quizzes()
 
 
 def tallies_of_shards(session: Session, shards: Sequence[Sequence[int]]) -> list[list[Tally]]:
@@ -35,7 +38,7 @@ def partition(num_parties: int, data: st.DataObject) -> list[list[int]]:
 
 
 @CHECKED
-@given(sessions(), st.data())
+@given(every_session, st.data())
 def test_any_partition_in_any_order_gives_the_same_tallies_and_outcome(session: Session, data: st.DataObject) -> None:
     whole = run_population(session.protocol, session.inputs, noise=session.fresh_noise())
     merged = [
@@ -44,10 +47,11 @@ def test_any_partition_in_any_order_gives_the_same_tallies_and_outcome(session: 
     ]
     assert tuple(merged) == whole.tallies
     assert session.protocol.outcome(merged) == whole.outcome
+    assert session.protocol.own_outcomes(merged) == whole.own_outcomes
 
 
 @CHECKED
-@given(sessions(), st.data())
+@given(every_session, st.data())
 def test_merging_is_associative_and_commutative(session: Session, data: st.DataObject) -> None:
     shards = [*partition(len(session.inputs), data), [], []][:3]
     for first, second, third in tallies_of_shards(session, shards):
@@ -56,19 +60,23 @@ def test_merging_is_associative_and_commutative(session: Session, data: st.DataO
 
 
 @CHECKED
-@given(sessions(largest=4))
+@given(sessions(largest=4) | quizzes(largest=4))
 def test_the_tally_of_nobody_is_neutral(session: Session) -> None:
     for everybody, nobody in tallies_of_shards(session, [range(len(session.inputs)), []]):
         assert nobody.num_reports == 0
         assert not nobody.totals.any()
+        assert len(nobody.rows) == 0
         assert everybody.merge(nobody) == nobody.merge(everybody) == everybody
 
 
 @CHECKED
-@given(sessions(largest=4))
+@given(sessions(largest=4) | quizzes(largest=4))
 def test_a_tally_holds_64_bit_integers(session: Session) -> None:
     for (tally,) in tallies_of_shards(session, [range(len(session.inputs))]):
         assert tally.totals.dtype == np.int64
+        assert tally.rows.dtype == np.int64
+        rows: list[list[int]] = tally.rows.tolist()
+        assert all(before < after for before, after in itertools.pairwise(rows))
         assert tally.num_reports == len(session.inputs)
 
 

@@ -27,7 +27,7 @@ from psephos.protocol import (
 )
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.effects import Charged, Effect, Fail, Finish, Send
-from psephos.protocol.mechanisms import Mechanism
+from psephos.protocol.mechanisms import RowMechanism
 from psephos.protocol.messages import (
     PROTOCOL_VERSION,
     Abort,
@@ -59,11 +59,11 @@ class RefusingNoise:
         """Simulation."""
         return SessionKind.SIMULATION
 
-    def check(self, mechanism: Mechanism) -> None:
+    def check(self, mechanism: RowMechanism) -> None:
         """Know how."""
 
     def randomize(
-        self, mechanism: Mechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
+        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:
         """Fail."""
         raise AssertionError(f"{protocol}: {values} of place {place} went through {mechanism} in phase {phase!r}")
@@ -258,9 +258,9 @@ def test_bytes_that_are_no_message_end_every_conversation_that_is_not_over(state
 
 def test_a_server_of_another_version_is_refused() -> None:
     client = client_in(State.GREETED)
-    error = failure_of(client.receive(SERVER, welcome(version=3)))
+    error = failure_of(client.receive(SERVER, welcome(version=PROTOCOL_VERSION + 1)))
     assert isinstance(error, RemoteProtocolError)
-    assert (str(error), error.sender) == ("server speaks version 3, this side 2", SERVER)
+    assert (str(error), error.sender) == ("server speaks version 4, this side 3", SERVER)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from psephos.protocol import MalformedMessageError
 from psephos.protocol.messages import (
     MAX_MESSAGE_BYTES,
     MAX_NAMES_IN_ABORT,
+    NIL,
     PROTOCOL_VERSION,
     Abort,
     Hello,
@@ -28,29 +29,43 @@ from strategies import CHECKED
 OWN = "t\u00e9"
 LONG = "secret-x"
 MESSAGES: list[Message] = [
-    Hello(version=2, session="s", protocol="dpwevote", kind="simulation", party="p0"),
-    Hello(version=2, session="s", protocol="dpwevote", kind="simulation", party="p0", token=OWN),
-    Welcome(version=2, parameters=raw({"epsilon": 1.0})),
+    Hello(version=3, session="s", protocol="dpwevote", kind="simulation", party="p0"),
+    Hello(version=3, session="s", protocol="dpwevote", kind="simulation", party="p0", token=OWN),
+    Welcome(version=3, parameters=raw({"epsilon": 1.0})),
+    Welcome(version=3, parameters=raw({"epsilon": 1.0}), public=(4, 300, -1)),
     Request(phase=1, payload=raw(None)),
     Report(phase=0, payload=raw([1, 2])),
     Release(payload=raw({"passed": True})),
+    Release(payload=raw({"passed": True}), own=raw({"score": 7})),
     Abort(reason="enough"),
     Abort(reason="few", phase="weights", received=1, required=2, missing=("p0", "p2"), num_missing=2),
-    Inquiry(version=2, party="p0", token=OWN),
-    Terms(version=2, session="s", protocol="dpwevote", kind="simulation", parameters=raw({"epsilon": 1.0}), place=3),
+    Inquiry(version=3, party="p0", token=OWN),
+    Terms(version=3, session="s", protocol="dpwevote", kind="simulation", parameters=raw({"epsilon": 1.0}), place=3),
+    Terms(
+        version=3,
+        session="s",
+        protocol="dpwevote",
+        kind="simulation",
+        parameters=raw({"epsilon": 1.0}),
+        place=3,
+        public=(128,),
+    ),
 ]
 TYPES: list[type[Message]] = [Hello, Welcome, Request, Report, Release, Abort, Inquiry, Terms]
 WIRE = [
-    "970102a173a86470776576 6f7465aa73696d756c6174696f6ea27030a0",
-    "970102a173a86470776576 6f7465aa73696d756c6174696f6ea27030a374c3a9",
-    "930202 81a7657073696c6f6ecb3ff0000000000000",
+    "970103a173a86470776576 6f7465aa73696d756c6174696f6ea27030a0",
+    "970103a173a86470776576 6f7465aa73696d756c6174696f6ea27030a374c3a9",
+    "940203 81a7657073696c6f6ecb3ff0000000000000 90",
+    "940203 81a7657073696c6f6ecb3ff0000000000000 9304cd012cff",
     "930301c0",
     "930400920102",
-    "920581a6706173736564c3",
+    "930581a6706173736564c3 c0",
+    "930581a6706173736564c3 81a573636f726507",
     "9706a6656e6f756768a00000 9000",
     "9706a3666577a7776569676874730102 92a27030a2703202",
-    "940702a27030 a374c3a9",
-    "970802a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003",
+    "940703a27030 a374c3a9",
+    "980803a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 90",
+    "980803a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 91cc80",
 ]
 
 
@@ -60,8 +75,8 @@ def test_a_message_survives_the_wire(message: Message) -> None:
 
 
 @pytest.mark.parametrize(("message", "wire"), list(zip(MESSAGES, WIRE, strict=True)))
-def test_the_bytes_of_version_2_never_change(message: Message, wire: str) -> None:
-    assert PROTOCOL_VERSION == 2
+def test_the_bytes_of_version_3_never_change(message: Message, wire: str) -> None:
+    assert PROTOCOL_VERSION == 3
     assert encode(message).hex() == wire.replace(" ", "")
 
 
@@ -120,7 +135,10 @@ def test_half_a_surrogate_pair_in_a_token_is_malformed_and_not_shown() -> None:
 
 @pytest.mark.parametrize(
     "message",
-    [Hello(2, "s", "dpwevote", "simulation", "p0", token=OWN), Inquiry(2, "p0", token=OWN)],
+    [
+        Hello(PROTOCOL_VERSION, "s", "dpwevote", "simulation", "p0", token=OWN),
+        Inquiry(PROTOCOL_VERSION, "p0", token=OWN),
+    ],
 )
 def test_a_token_is_not_shown_where_a_message_is(message: Message) -> None:
     assert OWN not in f"{message} {message!r} {[message]}"
@@ -138,11 +156,37 @@ def test_a_token_has_at_most_a_thousand_characters(length: int) -> None:
             assert "xx" not in str(caught.value)
 
 
-def test_a_hello_and_an_inquiry_may_leave_the_token_out() -> None:
-    """It is the last field, and has a default."""
-    for message in (hello("p0"), Inquiry(PROTOCOL_VERSION, "p0")):
-        fields: list[object] = msgspec.msgpack.decode(encode(message), type=list[object])
-        assert decode(msgspec.msgpack.encode(fields[:-1])) == message
+@pytest.mark.parametrize(
+    "message",
+    [
+        hello("p0"),
+        Inquiry(PROTOCOL_VERSION, "p0"),
+        Welcome(PROTOCOL_VERSION, raw({})),
+        Release(raw({})),
+        Terms(PROTOCOL_VERSION, "s", "dpwevote", "simulation", raw({}), 0),
+    ],
+)
+def test_a_token_a_public_row_and_what_is_for_one_client_alone_may_be_left_out(message: Message) -> None:
+    """Each is its message's last field, and has a default."""
+    fields: list[object] = msgspec.msgpack.decode(encode(message), type=list[object])
+    assert decode(msgspec.msgpack.encode(fields[:-1])) == message
+    with pytest.raises(MalformedMessageError):
+        decode(msgspec.msgpack.encode(fields[:-2]))
+
+
+def test_what_is_for_nobody_alone_is_nil() -> None:
+    assert bytes(NIL) == b"\xc0"
+    assert Release(raw({})).own == NIL
+
+
+@pytest.mark.parametrize("public", [[0.5], [True], ["1"], [None], [[1]], 5, None, {}, "ab"])
+def test_a_public_row_of_anything_but_integers_is_malformed(public: object) -> None:
+    terms: list[object] = [PROTOCOL_VERSION, "s", "dpwevote", "simulation", {}, 0]
+    welcome: list[object] = [2, PROTOCOL_VERSION, {}]
+    for fields in (welcome, [8, *terms]):
+        decode(msgspec.msgpack.encode([*fields, [-(2**63), 2**63 - 1]]))
+        with pytest.raises(MalformedMessageError):
+            decode(msgspec.msgpack.encode([*fields, public]))
 
 
 def test_a_place_below_zero_is_malformed() -> None:
@@ -171,7 +215,7 @@ def test_the_largest_message_is_encoded_and_decoded() -> None:
 
 
 def test_a_message_above_the_limit_is_not_encoded() -> None:
-    with pytest.raises(ValueError, match="a message may have 1048576 bytes, this Release has 1048583"):
+    with pytest.raises(ValueError, match="a message may have 1048576 bytes, this Release has 1048584"):
         encode(Release(raw("x" * MAX_MESSAGE_BYTES)))
 
 

@@ -5,6 +5,7 @@ import pytest
 from helpers import make_inputs, make_vote
 from psephos.protocol import Inputs, Phase, SimulatedNoise, Tally, run_population
 from psephos.protocol.population import draw_reports, tally_batch
+from quiz import Parameters, Quiz, make_quiz_inputs
 
 NOISE = SimulatedNoise(5, session="s")
 
@@ -76,3 +77,37 @@ def test_a_tally_of_some_rows_takes_the_same_rows_of_every_array() -> None:
     tally = tally_batch(vote.phases[1], opinions, [weights], np.empty((3, 0), dtype=np.int64), np.array([0, 2]))
     # p0 reported group 0 with yes, no; p2 reported group 1 with no, no.
     assert tally == Tally(2, np.array([[[0, 1], [1, 0], [0, 0]], [[1, 0], [1, 0], [0, 0]]], dtype=np.int64))
+
+
+@pytest.mark.parametrize("batch_rows", [1, 3, 8, 1000])
+def test_rows_that_are_kept_apart_and_what_is_for_one_alone_do_not_depend_on_the_batches(batch_rows: int) -> None:
+    quiz = Quiz(Parameters())
+    inputs = make_quiz_inputs(quiz, 8)
+    result = run_population(quiz, inputs, noise=NOISE, batch_rows=batch_rows)
+    assert result == run_population(quiz, inputs, noise=NOISE)
+    assert result.own_outcomes == quiz.own_outcomes(result.tallies)
+    assert set(result.own_outcomes) == set(np.flatnonzero(inputs.public[:, 1:].sum(axis=1)).tolist())
+    # A line for each answer: whose, to which task, and the report.
+    assert result.tallies[0].rows[:, :2].tolist() == np.argwhere(inputs.public[:, 1:]).tolist()
+
+
+def test_a_mechanism_of_whole_rows_is_given_its_slots() -> None:
+    """A row of three answers takes four uniforms, so that row i of the stream is not that of three or of one."""
+    quiz = Quiz(Parameters())
+    inputs = make_quiz_inputs(quiz, 50)
+    phase = quiz.phases[0]
+    uniforms = NOISE.uniforms(protocol="quiz", phase="answers", start=0, stop=50, slots=4)
+    expected = phase.mechanism.randomize_rows(inputs.private[:, :3], uniforms)
+    drawn = draw_reports(phase, inputs.private, noise=NOISE, protocol="quiz", start=0)
+    assert drawn.tolist() == expected.tolist()
+    rows: list[list[int]] = inputs.private[:, :3].tolist()
+    alone = [
+        NOISE.randomize(phase.mechanism, row, protocol="quiz", phase="answers", place=place)
+        for place, row in enumerate(rows)
+    ]
+    assert alone == expected.tolist()
+
+
+def test_a_protocol_that_tells_nobody_anything_alone_has_no_own_outcomes() -> None:
+    vote = make_vote()
+    assert run_population(vote, make_inputs(vote, 3), noise=NOISE).own_outcomes == {}

@@ -1,8 +1,14 @@
-"""Tallies: sums that merge exactly."""
+"""Tallies: sums that merge exactly, and rows that are kept apart."""
+
+import functools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from psephos.protocol import Tally
+from strategies import CHECKED
 
 
 def tally(num_reports: int, *totals: int) -> Tally:
@@ -28,7 +34,7 @@ def test_merging_changes_neither_tally() -> None:
 
 
 def test_tallies_of_different_shapes_do_not_merge() -> None:
-    with pytest.raises(ValueError, match=r"shapes \(2,\) and \(1, 2\)"):
+    with pytest.raises(ValueError, match=r"shapes \(\(2,\), \(0, 0\)\) and \(\(1, 2\), \(0, 0\)\)"):
         tally(1, 1, 2).merge(Tally(1, np.ones((1, 2), dtype=np.int64)))
 
 
@@ -58,3 +64,93 @@ def test_equality_is_by_value_and_hashes_agree() -> None:
 def test_totals_of_floats_are_refused() -> None:
     with pytest.raises(TypeError, match="float64"):
         Tally(1, np.array([1.5]))
+
+
+# Rows
+
+
+def kept(*rows: Sequence[int], columns: int = 2) -> Tally:
+    """Return the tally of one client that keeps these rows."""
+    return Tally(1, np.array([1], dtype=np.int64), np.array(rows, dtype=np.int64).reshape(-1, columns))
+
+
+def test_a_tally_keeps_no_rows_unless_it_says_so() -> None:
+    assert tally(1, 2).rows.shape == (0, 0)
+    assert tally(1, 2).rows.dtype == np.int64
+    assert tally(1, 2).merge(tally(1, 3)).rows.shape == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "union"),
+    [
+        ([[0, 1]], [[2, 0]], [[0, 1], [2, 0]]),
+        ([[2, 0]], [[0, 1]], [[0, 1], [2, 0]]),
+        ([[0, 0], [2, 0]], [[1, 5], [3, -1]], [[0, 0], [1, 5], [2, 0], [3, -1]]),
+        ([[1, 0], [1, 9]], [[1, -3], [1, 4]], [[1, -3], [1, 0], [1, 4], [1, 9]]),
+        ([[-(2**63), 0]], [[2**63 - 1, 0]], [[-(2**63), 0], [2**63 - 1, 0]]),
+        ([], [[1, 1]], [[1, 1]]),
+        ([[1, 1]], [], [[1, 1]]),
+        ([], [], []),
+    ],
+)
+def test_rows_merge_by_union_in_ascending_order(
+    first: list[list[int]], second: list[list[int]], union: list[list[int]]
+) -> None:
+    merged = kept(*first).merge(kept(*second))
+    assert merged.rows.tolist() == union
+    assert merged.rows.dtype == np.int64
+    assert merged.rows.shape == (len(union), 2)
+    assert (merged.num_reports, merged.totals.tolist()) == (2, [2])
+
+
+_NUMBERS = st.integers(-3, 3) | st.sampled_from([-(2**63), 2**63 - 1])
+
+
+@CHECKED
+@given(st.integers(1, 3), st.data())
+def test_tallies_with_rows_merge_in_any_order_and_grouping(columns: int, data: st.DataObject) -> None:
+    row = st.lists(_NUMBERS, min_size=columns, max_size=columns).map(tuple)
+    rows = data.draw(st.lists(row, unique=True, max_size=12))
+    owners = data.draw(st.lists(st.integers(0, 4), min_size=len(rows), max_size=len(rows)))
+    shards = [
+        kept(*sorted(row for row, owner in zip(rows, owners, strict=True) if owner == shard), columns=columns)
+        for shard in range(5)
+    ]
+    whole = Tally(5, np.array([5], dtype=np.int64), np.array(sorted(rows), dtype=np.int64).reshape(-1, columns))
+    for _ in range(2):
+        parts = list(data.draw(st.permutations(shards)))
+        assert functools.reduce(Tally.merge, parts) == whole
+        while len(parts) > 1:  # any tree of merges
+            at = data.draw(st.integers(0, len(parts) - 2))
+            parts[at : at + 2] = [parts[at].merge(parts[at + 1])]
+        assert parts == [whole]
+
+
+def test_merging_changes_no_rows() -> None:
+    first, second = kept([2, 0]), kept([0, 1])
+    merged = first.merge(second)
+    assert (first, second) == (kept([2, 0]), kept([0, 1]))
+    assert merged == second.merge(first)
+
+
+def test_rows_of_another_width_do_not_merge() -> None:
+    with pytest.raises(ValueError, match=r"\(1, 2\)\) and \(\(1,\), \(1, 3\)\) do not merge"):
+        kept([1, 2]).merge(kept([1, 2, 3], columns=3))
+    with pytest.raises(ValueError, match="do not merge"):
+        kept([1, 2]).merge(tally(1, 1))
+
+
+def test_rows_tell_tallies_apart() -> None:
+    assert kept([1, 2]) == kept([1, 2])
+    assert hash(kept([1, 2])) == hash(kept([1, 2]))
+    assert kept([1, 2]) != kept([1, 3])
+    assert kept([1, 2]) != kept([1, 2], [1, 3])
+    assert kept([1, 2]) != tally(1, 1)
+    assert len({kept([1, 2]), kept([1, 2]), kept([1, 3])}) == 2
+
+
+def test_rows_of_anything_but_64_bit_integers_are_refused() -> None:
+    with pytest.raises(TypeError, match="a tally's rows are int64, got float64"):
+        Tally(1, np.array([1], dtype=np.int64), np.array([[1.5]]))
+    with pytest.raises(TypeError, match="a tally's rows are int64, got int32"):
+        Tally(1, np.array([1], dtype=np.int64), np.array([[1]], dtype=np.int32))  # pyright: ignore[reportArgumentType]  what is refused

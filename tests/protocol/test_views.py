@@ -6,7 +6,17 @@ import msgspec
 import pytest
 from helpers import Session, drop_of, hello, make_inputs, make_vote, raw, replay
 from psephos.protocol import ConfigurationError, MalformedMessageError, PhaseRules, SessionKind, Side, View
-from psephos.protocol.messages import Abort, Inquiry, Message, Release, Report, Request, Terms, Welcome
+from psephos.protocol.messages import (
+    PROTOCOL_VERSION,
+    Abort,
+    Inquiry,
+    Message,
+    Release,
+    Report,
+    Request,
+    Terms,
+    Welcome,
+)
 from psephos.protocol.views import Happening, Observation, describe
 
 
@@ -32,8 +42,8 @@ def test_a_view_leaves_tokens_out_whatever_carries_them(happening: Happening) ->
     own = "secret"
     view = View("server", Side.SERVER, "s", SessionKind.SIMULATION)
     view.record(happening, "p0", hello("p0", token=own))
-    view.record(happening, "p0", Inquiry(2, "p0", own))
-    assert [observation.message for observation in view.observations] == [hello("p0"), Inquiry(2, "p0")]
+    view.record(happening, "p0", Inquiry(PROTOCOL_VERSION, "p0", own))
+    assert [observation.message for observation in view.observations] == [hello("p0"), Inquiry(PROTOCOL_VERSION, "p0")]
 
 
 def test_views_share_nothing() -> None:
@@ -47,8 +57,13 @@ def test_views_share_nothing() -> None:
     [
         (Request(1, raw({"quota": 2.5})), {"type": "Request", "phase": 1, "payload": {"quota": 2.5}}),
         (Report(0, raw([1, 2])), {"type": "Report", "phase": 0, "payload": [1, 2]}),
-        (Release(raw(None)), {"type": "Release", "payload": None}),
-        (Welcome(2, raw({})), {"type": "Welcome", "version": 2, "parameters": {}}),
+        (Release(raw(None)), {"type": "Release", "payload": None, "own": None}),
+        (
+            Release(raw(None), own=raw({"score": 7})),
+            {"type": "Release", "payload": None, "own": {"score": 7}},
+        ),
+        (Welcome(3, raw({})), {"type": "Welcome", "version": 3, "parameters": {}, "public": ()}),
+        (Welcome(3, raw({}), (4, 0)), {"type": "Welcome", "version": 3, "parameters": {}, "public": (4, 0)}),
         (
             Abort("few", phase="weights", received=1, required=2, missing=("p1",), num_missing=1),
             {
@@ -65,7 +80,7 @@ def test_views_share_nothing() -> None:
             hello("p0"),
             {
                 "type": "Hello",
-                "version": 2,
+                "version": 3,
                 "session": "spring-ballot",
                 "protocol": "dpwevote",
                 "kind": "simulation",
@@ -73,17 +88,18 @@ def test_views_share_nothing() -> None:
                 "token": "",
             },
         ),
-        (Inquiry(2, "p0", "t"), {"type": "Inquiry", "version": 2, "party": "p0", "token": "t"}),
+        (Inquiry(3, "p0", "t"), {"type": "Inquiry", "version": 3, "party": "p0", "token": "t"}),
         (
-            Terms(2, "s", "dpwevote", "simulation", raw({"epsilon": 1.0}), 3),
+            Terms(3, "s", "dpwevote", "simulation", raw({"epsilon": 1.0}), 3, (5, 1)),
             {
                 "type": "Terms",
-                "version": 2,
+                "version": 3,
                 "session": "s",
                 "protocol": "dpwevote",
                 "kind": "simulation",
                 "parameters": {"epsilon": 1.0},
                 "place": 3,
+                "public": (5, 1),
             },
         ),
     ],

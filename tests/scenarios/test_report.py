@@ -1,74 +1,35 @@
 """What a terminal shows: every number that a reader decides by, and plain text where nobody watches."""
 
 import io
-import re
 from typing import Any
 
 import msgspec
 import pytest
+from pages import ESTIMATE, Page
 from psephos.protocol import Phase, SimulatedNoise, Tally, run_population
-from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters, make_offers
+from psephos.protocol.dpwevote import DPWeVote, Parameters, make_offers
 from psephos.protocol.effects import Closed
-from psephos.protocol.estimators import Estimate
-from psephos.protocol.phases import Entries
-from psephos.protocol.privacy import LedgerEntry
-from psephos.scenarios import simulate
+from psephos.protocol.phases import Entries, Inputs
+from psephos.protocol.privacy import LedgerEntry, RandomizedResponse, SelfComposed
+from psephos.protocol.truth_discovery import NO_TASK, TruthDiscovery
+from psephos.protocol.truth_discovery import Parameters as CrowdParameters
+from psephos.protocol.truth_discovery.parameters import MechanismName
 from psephos.scenarios.report import (
-    make_console,
     show_heading,
     show_ledger,
-    show_outcome,
     show_phase,
     show_privacy,
     show_scenarios,
     show_variants,
 )
 from rich.console import Console
-from strategies import told
 
 PARTIES = {f"p{n}": (1 + n % 3, n % 2, int(n % 5 > 0)) for n in range(60)}
-TRUTH = {"rail": 60.0, "[fish]": 96.0, "total weight": 120.0, "quota": 60.0}
 
 
 def vote(**options: Any) -> DPWeVote:
     """Return a vote on two candidates."""
     return DPWeVote(Parameters(candidates=("rail", "[fish]"), **options))
-
-
-def outcome(**options: Any) -> Outcome:
-    """Return what that vote released."""
-    return simulate(vote(**options), PARTIES, seed=8)
-
-
-ESTIMATE = re.compile(r"([+−-]?[\d,.]+) ± ([\d,.]+)")
-
-
-def is_shown(estimate: Estimate, numbers: tuple[str, str]) -> bool:
-    """Whether two numbers on a page are an estimate and its error, rounded for readers."""
-    value, error = (float(number.replace(",", "").replace("−", "-")) for number in numbers)
-    return abs(value - estimate.value) <= 0.51 and abs(error - estimate.standard_error) <= 0.51
-
-
-class Page:
-    """A console that writes plain text, and what it wrote."""
-
-    def __init__(self) -> None:
-        self._file = io.StringIO()
-        self.console = Console(file=self._file, width=120, highlight=False)
-
-    @property
-    def text(self) -> str:
-        """What was written so far."""
-        return self._file.getvalue()
-
-
-def test_a_console_into_a_pipe_is_plain_and_wide(capsys: pytest.CaptureFixture[str]) -> None:
-    console = make_console()
-    console.print("[bold red]word[/] :smile:", style="bold")
-    assert capsys.readouterr().out == "[bold red]word[/] :smile:\n"
-    assert console.width == 110
-    make_console(stderr=True).print("to the other stream")
-    assert capsys.readouterr().err == "to the other stream\n"
 
 
 def test_a_heading_says_who_trusts_whom() -> None:
@@ -111,72 +72,6 @@ def test_a_weights_phase_shows_the_quota_that_it_publishes() -> None:
     assert "quota" in lines[0]
     assert ESTIMATE.search(lines[0])
     assert "quota" not in lines[1]
-
-
-def test_an_outcome_shows_decision_estimates_errors_and_risk() -> None:
-    page = Page()
-    released = outcome()
-    show_outcome(page.console, released, truth=None)
-    for candidate in released.candidates:
-        (line,) = [line for line in page.text.splitlines() if line.startswith(candidate.name)]
-        assert ("passes" if candidate.passed else "fails") in line
-        for estimate in (told(candidate.support), told(candidate.quota), candidate.margin):
-            assert any(is_shown(estimate, numbers) for numbers in ESTIMATE.findall(line)), line
-        assert f"{100 * candidate.error_probability:.2f} %" in line
-    assert "True margin" not in page.text
-    assert "Weight" in page.text
-    assert "possible" not in page.text
-
-
-def test_the_truth_stands_beside_the_estimates_where_it_may_be_shown() -> None:
-    page = Page()
-    show_outcome(page.console, outcome(), truth=TRUTH)
-    assert "True margin" in page.text
-    (line,) = [line for line in page.text.splitlines() if line.startswith("[fish]")]
-    assert line.split()[-1] == "+36"
-
-
-def test_what_is_biased_and_what_was_projected_is_said() -> None:
-    page = Page()
-    show_outcome(page.console, outcome(variant="printed", project_counts=True), truth=None)
-    assert "the printed margin is off by" in page.text
-    assert "(nearest possible " in page.text
-
-
-def test_weights_that_differ_inside_a_group_are_said_to() -> None:
-    page = Page()
-    show_outcome(page.console, outcome(groups=((1.0, 2.0), (3.0,))), truth=None)
-    assert re.search(r"move a margin by up to 15\b", page.text)
-
-
-def test_a_quota_without_an_error_has_none() -> None:
-    page = Page()
-    released = outcome(public_weights=True, quota=70.0)
-    show_outcome(page.console, released, truth=None)
-    assert all(" 70 " in line for line in page.text.splitlines() if line.startswith(("rail", "[fish]")))
-
-
-def test_large_numbers_have_no_decimals_and_small_risks_a_bound() -> None:
-    page = Page()
-    many = {f"p{n}": (3, 1, 1) for n in range(3000)}
-    show_outcome(page.console, simulate(vote(epsilon=8.0), many, seed=8), truth=None)
-    (line,) = [line for line in page.text.splitlines() if line.startswith("rail")]
-    assert "< 0.01 %" in line
-    assert "." not in line.replace("< 0.01 %", "")
-
-
-class Answer(msgspec.Struct):
-    """What some other protocol releases."""
-
-    mean: float
-    name: str
-
-
-def test_another_protocols_outcome_is_a_table_of_its_fields() -> None:
-    page = Page()
-    show_outcome(page.console, Answer(1234.5, "plain"), truth={"mean": 1200.0})
-    assert ["mean", "1,234.5"] in [line.split() for line in page.text.splitlines()]
-    assert "mean (true)" in page.text
 
 
 def test_the_price_is_shown_by_phase_and_in_all() -> None:
@@ -229,46 +124,127 @@ def test_a_ledger_of_arrays_counts_everybody() -> None:
     assert 0 < tighter < 1.5
 
 
+def crowd(mechanism: MechanismName = "two_layer") -> tuple[TruthDiscovery, Inputs]:
+    """Return 5 workers of whom 3 give 2 answers, 1 gives 5, and 1 none."""
+    tasks = [f"q{number}" for number in range(5)]
+    protocol = TruthDiscovery(
+        CrowdParameters(tasks=tuple(tasks), answer_sets=(("no", "yes"),), max_answers=5, mechanism=mechanism)
+    )
+    asked = [tasks[:2], tasks[1:3], tasks[3:], tasks, []]
+    return protocol, protocol.encode({"tasks": asked, "answers": [["yes"] * len(names) for names in asked]})
+
+
+def of_arrays(protocol: TruthDiscovery, inputs: Inputs, *, phase_name: str = "answers") -> list[LedgerEntry]:
+    """Return the ledger that the array path keeps: a line for each group of workers who pay alike."""
+    return [
+        LedgerEntry.of(loss, person=f"each of {n} workers {who}", session="s", phase=phase_name, num_persons=n)
+        for phase in protocol.phases
+        for who, n, losses in phase.loss_groups(inputs.public)
+        for loss in losses
+    ]
+
+
+# At ε = 1, worked out in the joint law's tests: J and R of 5 answers, by two layers (reading T3).
+JOINT, ONE = 3.71088, 1.68059
+
+
+def test_what_one_part_of_a_unit_loses_is_below_it_and_in_no_total() -> None:
+    page = Page()
+    show_privacy(page.console, crowd()[0])
+    (of_all,) = [line for line in page.lines if line[:2] == ["answers", "two_layer"]]
+    (part,) = [line for line in page.lines if line[:2] == ["of", "which"]]
+    (total,) = [line for line in page.lines if line[:2] == ["in", "all"]]
+    assert page.lines.index(part) == page.lines.index(of_all) + 1
+    assert part[:-2] == ["of", "which", "one", "answer"]
+    assert [float(number) for number in part[-2:]] == pytest.approx([1, ONE], abs=1e-5)
+    for line in (of_all, total):
+        assert line[-3] == "1"
+        assert [float(number) for number in line[-2:]] == pytest.approx([5, JOINT], abs=1e-4)
+
+
+def test_a_claim_that_holds_for_less_than_is_protected_is_named() -> None:
+    page = Page()
+    show_privacy(page.console, crowd()[0])
+    assert "ε proven of one answer is more than claimed" in page.text
+    for protocol in (crowd("one_layer")[0], vote()):
+        page = Page()
+        show_privacy(page.console, protocol)
+        assert "more than claimed" not in page.text
+
+
+def test_a_party_that_pays_less_than_others_is_shown_its_own_price() -> None:
+    protocol, inputs = crowd("one_layer")
+    page = Page()
+    show_privacy(page.console, protocol, public=inputs.public[0].tolist())
+    assert page.lines[0][:2] == ["You", "paid"]
+    (total,) = [line for line in page.lines if line[:2] == ["in", "all"]]
+    assert total[-2:] == ["2", "2"]
+    page = Page()
+    show_privacy(page.console, protocol, public=inputs.public[4].tolist())
+    assert [line for line in page.lines if line[:2] == ["in", "all"]][0][-3:] == ["0", "0", "0"]
+
+
+def test_a_ledger_of_groups_has_a_line_a_mechanism_and_the_total_of_the_worst() -> None:
+    page = Page()
+    show_ledger(page.console, of_arrays(*crowd("one_layer")), party=None, delta=None)
+    (line,) = [line for line in page.lines if line[:2] == ["answers", "one_layer"]]
+    assert line[-7:] == ["4", "2", "to", "5", "2", "to", "5"]
+    (part,) = [line for line in page.lines if line[:2] == ["of", "which"]]
+    assert part[-2:] == ["1", "1"]
+    assert "each of 4 at most: ε proven = 5\n" in page.text
+
+
+def test_the_ledger_of_one_group_is_that_groups() -> None:
+    page = Page()
+    show_ledger(page.console, of_arrays(*crowd("one_layer")), party="each of 3 workers who give 2 answers", delta=None)
+    assert "each of 3 at most: ε proven = 2\n" in page.text
+    assert " to " not in page.text.partition("each of 3")[0]
+
+
+def test_where_phases_have_other_groups_the_total_is_of_who_paid_most_in_each() -> None:
+    protocol, inputs = crowd("one_layer")
+    again = Inputs(inputs.private, inputs.public.copy())
+    again.public[:3, 2] = NO_TASK  # these are asked one task in the second phase
+    ledger = of_arrays(protocol, inputs) + of_arrays(protocol, again, phase_name="more")
+    page = Page()
+    show_ledger(page.console, ledger, party=None, delta=None)
+    assert "each of 4 at most: ε proven = 10\n" in page.text
+
+
+def test_tighter_composition_is_of_whoever_it_costs_most() -> None:
+    """Sixty small losses add to more than one large one, and compose to less."""
+    (loss,) = vote(epsilon=2.0, public_weights=True).phases[0].losses[:1]
+    small = RandomizedResponse(epsilon=0.01, num_choices=2)
+    many = msgspec.structs.replace(loss, event=SelfComposed(small, 300), claimed=3.0, proven=3.0)
+    few = msgspec.structs.replace(loss, event=RandomizedResponse(epsilon=2.9, num_choices=2), claimed=2.9, proven=2.9)
+    ledger = [
+        LedgerEntry.of(paid, person=person, session="s", phase="opinions")
+        for person, paid in (("many", many), ("few", few), ("also few", few))
+    ]
+    page = Page()
+    show_ledger(page.console, ledger, party=None, delta=1e-6)
+    assert "ε proven = 3, or ε = " in page.text
+    tighter = float(page.text.partition("or ε = ")[2].split()[0])
+    assert 2.8 < tighter <= 2.9
+    page = Page()
+    show_ledger(page.console, ledger, party="many", delta=1e-6)
+    assert float(page.text.partition("or ε = ")[2].split()[0]) < 1.5
+
+
 def test_scenarios_are_listed_with_what_they_decide() -> None:
     page = Page()
     show_scenarios(page.console, [("council", "dpwevote", "A vote"), ("survey", "mean", "Salaries")])
     assert ["survey", "mean", "Salaries"] in [line.split() for line in page.text.splitlines()]
 
 
-def test_long_names_give_way_to_the_numbers() -> None:
-    page = Page()
-    name = "a candidate whose name goes on " * 4
-    ballot = DPWeVote(Parameters(candidates=(name.strip(),)))
-    parties = {f"p{n}": (1 + n % 3, n % 2) for n in range(60)}
-    released = simulate(ballot, parties, seed=8)
-    show_outcome(page.console, released, truth=None)
-    (candidate,) = released.candidates
-    numbers = ESTIMATE.findall(page.text)
-    assert all(any(is_shown(each, pair) for pair in numbers) for each in (told(candidate.support), candidate.margin))
-    assert "…" not in page.text
-    assert page.text.count("goes on") == 4
-
-
 @pytest.mark.parametrize("width", [50, 60, 80])
 def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(width: int) -> None:
-    page = Page()
-    page.console.width = width
-    show_outcome(page.console, outcome(), truth=TRUTH)
+    page = Page(width=width)
     show_privacy(page.console, vote())
     show_ledger(page.console, entries(), party=None, delta=None)
-    assert {"Candidate", "Decision", "Margin", "Mechanism", "randomized", "response"} <= set(page.text.split())
-    assert "True margin" not in page.text
+    assert {"Mechanism", "randomized", "response"} <= set(page.text.split())
     assert "…" not in page.text
     assert max(map(len, page.text.splitlines())) <= width
-
-
-def test_a_vote_that_tells_the_margin_alone_has_no_column_for_support_and_quota() -> None:
-    page, released = Page(), outcome(variant="optimal")
-    show_outcome(page.console, released, truth=TRUTH)
-    header = next(line for line in page.text.splitlines() if line.startswith("Candidate"))
-    assert header.split() == ["Candidate", "Decision", "Margin", "P(wrong)", "True", "margin"]
-    margins = ESTIMATE.findall(page.text)
-    assert all(is_shown(candidate.margin, shown) for candidate, shown in zip(released.candidates, margins, strict=True))
 
 
 def test_variants_are_compared_at_one_price_and_the_best_is_bold() -> None:

@@ -26,6 +26,8 @@ from psephos.protocol.privacy import Budget
 from psephos.scenarios import AgentClasses, SessionRecord, load_scenario, resolve, run_agents, run_arrays, simulate
 from psephos.scenarios import session as session_module
 from psephos.transports import Channel, MemoryTransport, TCPTransport
+from quiz import Parameters as QuizParameters
+from quiz import Quiz, make_quiz_inputs
 
 WEIGHTS = (1.0, 2.5, 4.0)
 FORMS: list[dict[str, Any]] = [
@@ -85,8 +87,10 @@ def check_equal(first: SessionRecord, second: SessionRecord) -> None:
     """Check that two sessions left the same bits."""
     assert first.outcome == second.outcome
     assert first.num_received == second.num_received
+    assert first.own_outcomes == second.own_outcomes
     pairs = zip(first.tallies, second.tallies, strict=True)
     assert all(one.totals.tolist() == other.totals.tolist() for one, other in pairs)
+    assert first.tallies == second.tallies
 
 
 @hypothesis.given(vote=votes())
@@ -112,6 +116,54 @@ def test_the_ledger_charges_every_partner_what_the_protocol_costs(vote: Vote) ->
     assert len(by_arrays) == len(vote.protocol.losses)
     assert {entry.num_persons for entry in by_arrays} == {len(vote.names)}
     assert [entry.event for entry in by_arrays] == [entry.event for entry in entries][: len(by_arrays)]
+
+
+# A protocol in which public rows matter
+
+QUIZ = Quiz(QuizParameters(epsilon=0.5))
+
+
+def run_quiz(path: Literal["array", "memory", "tcp"], num_voters: int = 12) -> SessionRecord:
+    """Run a quiz of voters who are asked different things."""
+    inputs = make_quiz_inputs(QUIZ, num_voters, seed=2)
+    noise = SimulatedNoise(9, session="s")
+    if path == "array":
+        return run_arrays(QUIZ, inputs=inputs, noise=noise, session="s")
+    transport = MemoryTransport() if path == "memory" else TCPTransport()
+    names = [f"p{place}" for place in range(num_voters)]
+
+    async def main() -> SessionRecord:
+        return await run_agents(QUIZ, names=names, inputs=inputs, mode=Simulation("s", noise), transport=transport)
+
+    return trio.run(main)
+
+
+def test_what_single_parties_are_told_is_the_same_on_every_path() -> None:
+    records = [run_quiz(path) for path in ("array", "memory", "tcp")]
+    assert records[0].own_outcomes
+    assert len(records[0].tallies[0].rows) > 0
+    check_equal(records[0], records[1])
+    check_equal(records[0], records[2])
+
+
+def test_arrays_have_a_line_for_each_group_that_pays_alike_and_agents_pay_as_their_groups() -> None:
+    """Whoever is asked nothing pays for the favorite alone, and a group of such voters has no line."""
+    public: list[list[int]] = make_quiz_inputs(QUIZ, 12, seed=2).public.tolist()
+    asked = [sum(row[1:]) for row in public]
+    assert set(asked) == {0, 1, 2, 3}
+    lines = [
+        (entry.person, entry.num_persons, entry.phase, entry.unit, entry.proven, entry.part is not None)
+        for entry in run_quiz("array").entries
+    ]
+    of_answers = [
+        (f"each of {asked.count(n)} voters with {n} answers", asked.count(n), "answers", "voter", 0.5 * n, True)
+        for n in (1, 2, 3)
+    ]
+    assert lines == [*of_answers, ("each of 12 voters", 12, "favorites", "favorite", 0.5, False)]
+    by_agents = [entry for entry in run_quiz("memory").entries if entry.phase == "answers"]
+    assert [(entry.person, entry.proven) for entry in by_agents] == [
+        (f"p{place}", 0.5 * number) for place, number in enumerate(asked) if number
+    ]
 
 
 BALLOT = DPWeVote(Parameters(candidates=("merger",)))

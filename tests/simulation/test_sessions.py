@@ -32,6 +32,8 @@ from psephos.protocol import MalformedMessageError, PhaseRules, QuorumError, Rem
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.messages import Report, decode
 from psephos.protocol.states import CONVERSATION, SESSION, State
+from quiz import Parameters as QuizParameters
+from quiz import Quiz
 from strategies import CHECKED
 
 NUM_PARTIES = 4
@@ -56,6 +58,8 @@ Kind = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
+Variant = Literal["joint", "printed", "laplace", "quiz"]
+
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
@@ -73,8 +77,13 @@ class Operation:
     place: int = 0
 
 
-def make_session(quorum: float, *, variant: Literal["joint", "printed", "laplace"] = "joint") -> Session:
-    """Return a session of four whose weights tell them apart in every sum."""
+def make_session(quorum: float, *, variant: Variant = "joint") -> Session:
+    """Return a session of four whose weights tell them apart in every sum; in a quiz, the rows do that."""
+    if variant == "quiz":
+        quiz = Quiz(QuizParameters(num_tasks=4, epsilon=24.0))
+        table = {"tasks": ["0", "0 1", "0 2 3", ""], "answers": ["1", "1 0", "1 1 0", ""], "favorite": list("0120")}
+        rules = PhaseRules(quorum=quorum)
+        return Session(quiz, quiz.encode(table), seed=11, default_rules=rules, clients_know=False)
     vote = DPWeVote(
         Parameters(candidates=("ada", "bob"), weights=(1.0, 2.0, 4.0, 8.0), variant=variant, epsilon=24.0, quota=7.0)
     )
@@ -183,6 +192,7 @@ class Run:
         outcome, tallies = outcome_of_those_who_reported(self.session, [sorted(places) for places in self.in_time])
         assert wire.result.tallies == tallies
         assert wire.result.outcome == outcome
+        assert wire.result.own_outcomes == self.session.protocol.own_outcomes(tallies)
 
 
 FAIR: tuple[Kind, ...] = ("deliver up", "deliver down")
@@ -197,22 +207,25 @@ def operations(kinds: tuple[Kind, ...]) -> st.SearchStrategy[list[Operation]]:
 
 
 quorums = st.sampled_from([1, 2, 3, 4, 0.5, 1.0])
-variants = st.sampled_from(["joint", "printed", "laplace"])
+variants = st.sampled_from(["joint", "printed", "laplace", "quiz"])
 
 
 @settings(CHECKED, max_examples=150)
 @given(quorums, variants, operations(WITHOUT_DAMAGE))
 def test_a_session_under_faults_gives_the_result_of_those_who_reported_in_time(
-    quorum: float, variant: Literal["joint", "printed", "laplace"], drawn: list[Operation]
+    quorum: float, variant: Variant, drawn: list[Operation]
 ) -> None:
     Run(make_session(quorum, variant=variant)).execute(drawn)
 
 
 @settings(CHECKED, max_examples=100)
-@given(quorums, operations(KINDS))
-@example(quorum=1, drawn=[])
-def test_damage_on_the_wire_never_raises_hangs_or_charges_without_a_draw(quorum: float, drawn: list[Operation]) -> None:
-    run = Run(make_session(quorum))
+@given(quorums, variants, operations(KINDS))
+@example(quorum=1, variant="joint", drawn=[])
+@example(quorum=1, variant="quiz", drawn=[])
+def test_damage_on_the_wire_never_raises_hangs_or_charges_without_a_draw(
+    quorum: float, variant: Variant, drawn: list[Operation]
+) -> None:
+    run = Run(make_session(quorum, variant=variant))
     run.wire.start()
     for operation in drawn:
         run.step(operation)

@@ -1,4 +1,4 @@
-"""Writes the test vectors of `v2/`: whole sessions, message by message, good ones and ones that must fail.
+"""Writes the test vectors of `v3/`: whole sessions, message by message, good ones and ones that must fail.
 
 Everything in them follows from this file, so a second run writes the same bytes. `README.md` has the schema. Run it
 with `python -m vectors.generate` in `tests/`, after a change of the wire that is meant, and then as a new version.
@@ -29,8 +29,10 @@ from helpers import (
 from psephos.protocol import JOIN, PhaseRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect, Finish
-from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Message, Report, Welcome, encode
+from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Message, Release, Report, Welcome, encode
 from psephos.protocol.privacy import Ledger
+from psephos.protocol.truth_discovery import Parameters as TruthDiscoveryParameters
+from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.protocol.views import describe
 
 __all__ = ["FOLDER", "VECTORS", "render"]
@@ -59,7 +61,7 @@ class Recorder:
         self.messages: list[Plain] = []
         self.operations: list[Plain] = []
         self.released: msgspec.Struct | None = None
-        self._waiting: list[tuple[int, str, str, Message]] = []
+        self.waiting: list[tuple[int, str, str, Message]] = []
         self._note({"operation": "start", "at": SERVER}, SERVER, self.server.start())
 
     def start(self, *names: str) -> None:
@@ -73,8 +75,8 @@ class Recorder:
 
     def deliver(self, sender: str | None = None, recipient: str | None = None) -> None:
         """Deliver the oldest message that is on its way, of this sender and for this recipient if they are named."""
-        found = next(entry for entry in self._waiting if sender in {None, entry[1]} and recipient in {None, entry[2]})
-        self._waiting.remove(found)
+        found = next(entry for entry in self.waiting if sender in {None, entry[1]} and recipient in {None, entry[2]})
+        self.waiting.remove(found)
         number, source, target, message = found
         operation: Plain = {"operation": "receive", "at": target, "from": source, "message": number}
         if target == SERVER:
@@ -87,7 +89,7 @@ class Recorder:
         """Let a party ask for the terms before its machine starts; who asked reads them."""
         self.forge(party, SERVER, Inquiry(PROTOCOL_VERSION, party, token))
         self.deliver(party)
-        self._waiting = [entry for entry in self._waiting if entry[2] != party]
+        self.waiting = [entry for entry in self.waiting if entry[2] != party]
 
     def restart(self, party: str) -> None:
         """Let a party's process begin anew, with a ledger of its own."""
@@ -97,12 +99,12 @@ class Recorder:
 
     def deliver_last(self) -> None:
         """Deliver what was sent last, before everything else."""
-        self._waiting.insert(0, self._waiting.pop())
+        self.waiting.insert(0, self.waiting.pop())
         self.deliver()
 
     def deliver_all(self) -> None:
         """Deliver everything in the order in which it was sent."""
-        while self._waiting:
+        while self.waiting:
             self.deliver()
 
     def expire(self, phase: str) -> None:
@@ -112,7 +114,7 @@ class Recorder:
 
     def lose(self, party: str) -> None:
         """Let the server lose a connection, with what is on its way."""
-        self._waiting = [entry for entry in self._waiting if party not in entry[1:3]]
+        self.waiting = [entry for entry in self.waiting if party not in entry[1:3]]
         operation: Plain = {"operation": "loss", "at": SERVER, "from": party}
         self._note(operation, SERVER, self.server.receive_loss(party))
 
@@ -173,7 +175,7 @@ class Recorder:
             entry["forged"] = True
         number = len(self.messages)
         self.messages.append(entry)
-        self._waiting.append((number, sender, recipient, message))
+        self.waiting.append((number, sender, recipient, message))
         return number
 
 
@@ -185,6 +187,68 @@ def _session(
     opinions = {"ada": [1, 0, 1, 1, 0][:num_parties], "bob": [0, 0, 1, 0, 1][:num_parties]}
     inputs = vote.encode({"weight": weights, **opinions})
     return Session(vote, inputs, seed=2018, default_rules=PhaseRules(quorum=quorum), tokens=tokens)
+
+
+ONE_SET: Final[Plain] = {"answer_sets": (("no", "yes"),), "tasks": ("bridge", "tunnel", "ferry")}
+MIXED_SETS: Final[Plain] = {
+    "answer_sets": (("no", "yes"), ("red", "green", "blue")),
+    "tasks": ("bridge", "tunnel", "flag", "door"),
+    "answer_set_of_task": (0, 0, 1, 1),
+}
+
+
+def _crowd(columns: Mapping[str, Sequence[tuple[str, str]]], *, quorum: float = 1.0, **given: Any) -> Session:
+    """Return a truth discovery session.
+
+    Args:
+        columns: for each worker its tasks with its answers, blank where it skips one.
+        quorum: how many must take part.
+        given: parameters.
+    """
+    protocol = TruthDiscovery(TruthDiscoveryParameters(max_answers=3, **given))
+    tasks = [[task for task, _ in pairs] for pairs in columns.values()]
+    answers = [[answer for _, answer in pairs] for pairs in columns.values()]
+    inputs = protocol.encode({"tasks": tasks, "answers": answers})
+    return Session(protocol, inputs, names=tuple(columns), seed=2018, default_rules=PhaseRules(quorum=quorum))
+
+
+def _good_crowd(about: str, columns: Mapping[str, Sequence[tuple[str, str]]], **given: Any) -> Recorder:
+    recorder = Recorder(_crowd(columns, **given), about)
+    recorder.start(*recorder.session.names)
+    recorder.deliver_all()
+    return recorder
+
+
+YES_OR_NO: Final = {
+    "p0": (("bridge", "yes"), ("tunnel", "no"), ("ferry", "yes")),
+    "p1": (("ferry", "yes"), ("bridge", "yes")),
+    "p2": (("tunnel", "no"), ("bridge", "no"), ("ferry", "yes")),
+    "p3": (("tunnel", "yes"),),
+}
+MIXED: Final = {
+    "p0": (("flag", "blue"), ("bridge", "yes"), ("door", "red")),
+    "p1": (("bridge", "yes"), ("tunnel", "no")),
+    "p2": (("flag", "blue"), ("door", "green"), ("tunnel", "no")),
+    "p3": (("door", "red"),),
+}
+SKIPPED: Final = {
+    "p0": (("bridge", "yes"), ("tunnel", ""), ("flag", "blue")),
+    "p1": (("bridge", ""), ("tunnel", "")),
+    "p2": (("flag", ""), ("bridge", "no"), ("tunnel", "")),
+    "p3": (),
+}
+
+
+def _forged_answers(about: str, answers: Sequence[int]) -> Recorder:
+    """Let p3, who is asked about the door alone, report these codes."""
+    recorder = Recorder(_crowd(MIXED, quorum=3, **MIXED_SETS), about)
+    recorder.start(*make_names(4))
+    for _ in range(12):  # hellos, welcomes and requests
+        recorder.deliver()
+    recorder.forge("p3", SERVER, Report(0, raw(list(answers))))
+    recorder.deliver_last()
+    recorder.deliver_all()
+    return recorder
 
 
 def _good(about: str, **given: Any) -> Recorder:
@@ -325,6 +389,42 @@ def _quorum_missed() -> Recorder:
     return recorder
 
 
+def _inquiry_about_weights() -> Recorder:
+    about = "Each party is told its public weight, in the terms and again when it is welcomed."
+    recorder = Recorder(_session(num_parties=3, public_weights=True), about)
+    for name in make_names(3):
+        recorder.inquire(name)
+    recorder.start(*make_names(3))
+    recorder.deliver_all()
+    return recorder
+
+
+def _changed_public_row() -> Recorder:
+    about = "A server tells p0 that its weight is another than p0 agreed to."
+    session = _session(num_parties=3, quorum=2, public_weights=True)
+    recorder = Recorder(session, about)
+    recorder.start("p0", "p1", "p2")
+    heavier: list[int] = session.inputs.public[2].tolist()
+    recorder.forge(SERVER, "p0", Welcome(PROTOCOL_VERSION, session.protocol.encoded_parameters, tuple(heavier)))
+    recorder.deliver(SERVER, "p0")
+    recorder.deliver_all()
+    return recorder
+
+
+def _release_for_one_alone() -> Recorder:
+    about = "A server tells p0 something alone, which this protocol declares for nobody."
+    recorder = Recorder(_session(num_parties=3), about)
+    recorder.start(*make_names(3))
+    while not any(entry["type"] == "Release" for entry in recorder.messages):
+        recorder.deliver()
+    sent = next(message for _, _, recipient, message in recorder.waiting if recipient == "p0")
+    assert isinstance(sent, Release)
+    recorder.forge(SERVER, "p0", msgspec.structs.replace(sent, own=raw({"weight": 1.0})))
+    recorder.deliver_last()
+    recorder.deliver_all()
+    return recorder
+
+
 def _changed_parameters() -> Recorder:
     recorder = Recorder(_session(num_parties=3, quorum=2), "A server asks p0 for more than was agreed to.")
     recorder.start("p0", "p1", "p2")
@@ -354,14 +454,48 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     ),
     "good_three_of_four": _three_of_four,
     "good_inquiry": _inquiry,
+    "good_inquiry_about_weights": _inquiry_about_weights,
     "good_tokens": _tokens,
     "good_comes_back": _comes_back,
+    "good_one_layer": lambda: _good_crowd(
+        "Each answer is perturbed by itself; each worker is told its own weight.", YES_OR_NO, **ONE_SET
+    ),
+    "good_two_layer": lambda: _good_crowd(
+        "Each worker draws its own flip probability for all its answers.",
+        YES_OR_NO,
+        mechanism="two_layer",
+        estimator="truth_discovery",
+        **ONE_SET,
+    ),
+    "good_fresh_two_layer": lambda: _good_crowd(
+        "A flip probability is drawn for each answer.",
+        YES_OR_NO,
+        mechanism="fresh_two_layer",
+        estimator="majority",
+        **ONE_SET,
+    ),
+    "good_mixed_answer_sets": lambda: _good_crowd(
+        "Answer sets of two and of three labels: a code names both.", MIXED, epsilon=3.0, **MIXED_SETS
+    ),
+    "good_skipped_answers": lambda: _good_crowd(
+        "Answers are skipped, p1 skips all, p3 is asked nothing, and two tasks have no answer: none is made up.",
+        SKIPPED,
+        mechanism="two_layer",
+        flip_probability=0.25,
+        **MIXED_SETS,
+    ),
     "bad_version": lambda: _wrong_hello("A Hello of another version.", version=PROTOCOL_VERSION + 1),
     "bad_kind": lambda: _wrong_hello("A Hello of the other kind of session.", kind="deployment"),
     "bad_conflicting_report": _conflicting_report,
     "bad_report_out_of_range": _out_of_range,
+    "bad_answer_outside_its_set": lambda: _forged_answers(
+        "A report answers a question of colors by yes, a code of another answer set.", [1, -1, -1]
+    ),
+    "bad_answer_to_no_task": lambda: _forged_answers("A report holds two answers where one was asked for.", [2, 3, -1]),
     "bad_quorum_missed": _quorum_missed,
     "bad_changed_parameters": _changed_parameters,
+    "bad_changed_public_row": _changed_public_row,
+    "bad_release_for_one_alone": _release_for_one_alone,
     "bad_abort_by_client": _aborted_by_client,
     "bad_not_on_the_roster": lambda: _wrong_hello("A Hello of somebody who is not on the roster.", party="mallory"),
     "bad_token": lambda: _wrong_token("A Hello with another party's token.", token=TOKENS[1]),

@@ -64,6 +64,26 @@ def test_the_messages_of_a_vector_decode_to_what_it_says(path: pathlib.Path) -> 
 
 
 @every_vector
+def test_a_welcome_and_terms_carry_the_public_row_of_whom_they_are_for(path: pathlib.Path) -> None:
+    vector = load(path)
+    rows: dict[str, list[int]] = dict(zip(vector["roster"], vector["public_rows"], strict=True))
+    carried = [
+        (entry["to"], entry["fields"]["public"])
+        for entry in vector["messages"]
+        if entry["type"] in {"Welcome", "Terms"} and not entry.get("forged", False)
+    ]
+    assert carried
+    assert carried == [(party, rows[party]) for party, _ in carried]
+
+
+def test_there_are_vectors_whose_rows_tell_the_parties_apart() -> None:
+    """Else nobody could see from the vectors that a party is told its own."""
+    for name in ("good_public_weights", "good_inquiry_about_weights", "bad_changed_public_row"):
+        rows = load(FOLDER / f"{name}.json")["public_rows"]
+        assert len({tuple(row) for row in rows}) == 3
+
+
+@every_vector
 def test_the_digests_of_a_vector_are_those_of_its_tokens(path: pathlib.Path) -> None:
     vector = load(path)
     if vector["tokens"] is None:

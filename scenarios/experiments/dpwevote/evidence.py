@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from ..findings import Finding
-from ..measurements import Measurement, deviation
+from ..findings import count_in_words
+from ..measurements import FAR, Measurement, deviation, mean_square, most_by_chance, percent
 from .rows import Cell
 
 __all__ = [
@@ -28,21 +28,8 @@ __all__ = [
     "select",
 ]
 
-FAR: Final = 4.0
-"""Of some 100 cells one is so many standard errors off by chance in 160 reproductions."""
 LEAST_RATIO: Final = 0.5
 """Less of what is expected is something else."""
-# A mean square so many of its standard deviations above 1 is no chance.
-_EXCESS = 4.0
-
-
-def count_in_words(findings: Sequence[Finding]) -> str:
-    """Return a sentence that counts findings by their verdict."""
-    holding = sum(finding.holds for finding in findings)
-    failing = len(findings) - holding
-    return (
-        f"Of {len(findings)} claims {holding} hold{'s' * (holding == 1)} and {failing} do{'es' * (failing == 1)} not."
-    )
 
 
 def mse_w(cell: Cell) -> float:
@@ -107,19 +94,3 @@ def least_epsilon(cells: Iterable[Cell]) -> float:
 def greatest_epsilon(cells: Iterable[Cell]) -> float:
     """Return the greatest ε of all cells."""
     return max(cell.epsilon for cell in cells)
-
-
-def mean_square(numbers: Iterable[float]) -> float:
-    """Return the mean of the squares."""
-    squares = [number * number for number in numbers]
-    return math.fsum(squares) / len(squares)
-
-
-def most_by_chance(number: int) -> float:
-    """Return what the mean square of so many standard normal numbers hardly exceeds (1 in 10,000)."""
-    return 1 + _EXCESS * math.sqrt(2 / number)
-
-
-def percent(measurement: Measurement) -> str:
-    """Return a share in percent, with its standard error."""
-    return f"{100 * measurement.value:.1f} ± {100 * measurement.standard_error:.1f} %"

@@ -5,7 +5,17 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..figures import COLORS, INK, MUTED, clean, draw_figure, label_line_ends, log_scale, percent_scale
+from ..figures import (
+    COLORS,
+    INK,
+    MUTED,
+    clean,
+    draw_figure,
+    label_lines,
+    legend_below,
+    log_scale,
+    percent_scale,
+)
 from ..measurements import Measurement
 from .rows import Cell, Cost, PowerPoint, PublishedCell, Reproduction
 from .tables import NAMES
@@ -87,7 +97,7 @@ def _figure_4(reproduction: Reproduction, figure: Any, panels: Any) -> None:
     ]
     marks.append(("published (n = 10, 100)", {**_PUBLISHED, "mec": MUTED}))
     marks.append(("½ + arcsin(ρ)/π, without n (reading W9)", {"color": INK, "linewidth": 1.3}))
-    _legend(figure, panels.flat[0], marks)
+    legend_below(figure, panels.flat[0], marks)
 
 
 def _variants(reproduction: Reproduction, figure: Any, panels: Any) -> None:
@@ -104,12 +114,12 @@ def _variants(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             ends[NAMES[variant]] = (found[-1].normal_law, color)
         axes.set_ylim(0.45, 0.95)
         percent_scale(axes)
-        _label(axes, ends)
+        label_lines(axes, ends)
     marks: list[tuple[str, dict[str, Any]]] = [
         ("simulated", {**_POINT, "color": MUTED, "marker": "o"}),
         ("½ + arcsin(ρ)/π (reading W9)", {"color": MUTED, "linewidth": 1.3}),
     ]
-    _legend(figure, panels.flat[0], marks)
+    legend_below(figure, panels.flat[0], marks)
 
 
 def _skewed(reproduction: Reproduction, figure: Any, panels: Any) -> None:
@@ -137,7 +147,7 @@ def _skewed(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         accuracy.set_ylim(0, 1.03)
         percent_scale(accuracy)
         log_scale(error)
-        _label(error, ends)
+        label_lines(error, ends)
     marks: list[tuple[str, dict[str, Any]]] = [
         (
             NAMES[variant],
@@ -145,7 +155,7 @@ def _skewed(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         )
         for variant in dict.fromkeys(cell.variant for cell in reproduction.skewed)
     ]
-    _legend(figure, panels[0][0], marks)
+    legend_below(figure, panels[0][0], marks)
 
 
 def _power(reproduction: Reproduction, figure: Any, panels: Any) -> None:
@@ -172,7 +182,7 @@ def _power(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         )
         for variant in dict.fromkeys(point.variant for point in reproduction.power)
     ]
-    _legend(figure, panels.flat[0], marks)
+    legend_below(figure, panels.flat[0], marks)
 
 
 def _simulated(axes: Any, points: Iterable[PowerPoint], color: str) -> None:
@@ -209,7 +219,7 @@ def _costs(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             style = "--" if variant == "printed" else "-"
             axes.plot(list(least), ratios, color=color, linewidth=1.6, linestyle=style, marker="o", markersize=4)
             ends[NAMES[variant] + " (biased)" * (variant == "printed")] = (ratios[-1], color)
-        _label(axes, ends)
+        label_lines(axes, ends)
 
 
 def _points(
@@ -229,20 +239,3 @@ def _points(
 def _normal_laws(axes: Any, cells: Sequence[Cell], *, color: str) -> None:
     by_epsilon = {cell.epsilon: cell.normal_law for cell in cells}
     axes.plot(list(by_epsilon), list(by_epsilon.values()), color=color, linewidth=1.3)
-
-
-def _label(axes: Any, ends: dict[str, tuple[float, str]]) -> None:
-    """Write the lines' names at the heights of their last values."""
-    low, high = axes.get_ylim()
-    scale = axes.yaxis.get_transform().transform
-    bottom, top = scale([low])[0], scale([high])[0]
-    parts = {name: ((scale([value])[0] - bottom) / (top - bottom), color) for name, (value, color) in ends.items()}
-    label_line_ends(axes, parts, gap=0.065)
-
-
-def _legend(figure: Any, axes: Any, marks: Iterable[tuple[str, dict[str, Any]]]) -> None:
-    """Explain marks below all panels, where no data are."""
-    for label, mark in marks:
-        style = {key: value for key, value in mark.items() if key != "elinewidth"}
-        axes.plot([], [], label=label, **style)
-    figure.legend(loc="outside lower left", ncols=6, frameon=False, fontsize=9)

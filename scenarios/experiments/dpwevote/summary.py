@@ -1,8 +1,7 @@
 """The page that a reproduction leaves: what holds and what does not, the pictures, all tables."""
 
-from ..findings import findings_in_markdown
+from ..findings import count_in_words, findings_in_markdown
 from ..sheets import markdown_of
-from .evidence import count_in_words
 from .rows import Reproduction
 from .tables import sheets_of
 

@@ -322,3 +322,54 @@ def test_a_support_that_no_float_holds_is_compared_without_rounding_it(epsilon: 
             outcome = vote(("a",), public_weights=True, epsilon=epsilon, quota=quota, passes=passes).outcome(tallies)
             assert outcome.winners == (("a",) if expected else ())
             assert outcome.candidates[0].margin.value == float(exact - Fraction(quota))
+
+
+# A partner's own row
+
+
+OWN_ENTRIES = {"a": "1", "b": "0"}
+
+
+@pytest.mark.parametrize("weight", [None, "2", 2, 2.0, "2.0"])
+def test_a_public_weight_is_taken_from_the_row_and_may_be_left_out(weight: object) -> None:
+    entries = OWN_ENTRIES if weight is None else {**OWN_ENTRIES, "weight": weight}
+    assert vote(public_weights=True).encode_own(entries, (1, 1)) == (1, 0)
+
+
+@pytest.mark.parametrize("public", [(0, 0), (2, 2)])
+def test_a_public_weight_that_is_not_the_servers_is_refused(public: tuple[int, int]) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        vote(public_weights=True).encode_own({**OWN_ENTRIES, "weight": "2"}, public)
+    given = (caught.value.field, caught.value.value, caught.value.allowed)
+    assert given == ("weight", "2", f"{public[1] + 1}, as the server has it")
+
+
+def test_without_a_row_a_public_weight_must_be_entered() -> None:
+    public = vote(public_weights=True)
+    assert public.encode_own({**OWN_ENTRIES, "weight": "3"}, ()) == (1, 0)
+    with pytest.raises(ConfigurationError, match="weight"):
+        public.encode_own(OWN_ENTRIES, ())
+
+
+def test_a_public_weight_that_is_none_of_the_list_is_refused_whatever_the_server_says() -> None:
+    for public in ((), (1, 1)):
+        with pytest.raises(ConfigurationError, match="one of 1, 2, 3, got '9'"):
+            vote(public_weights=True).encode_own({**OWN_ENTRIES, "weight": "9"}, public)
+
+
+@pytest.mark.parametrize("entries", [OWN_ENTRIES, {**OWN_ENTRIES, "weight": "3"}])
+@pytest.mark.parametrize("public", [(1,), (0, 3), (0, -1), (0, 2), (1, 1, 1), (2**63, 0)])
+def test_a_row_that_a_server_made_up_is_refused_and_never_raises_otherwise(
+    public: tuple[int, ...], entries: dict[str, str]
+) -> None:
+    """It comes from the server's terms, before anything was compared with them."""
+    with pytest.raises(ConfigurationError):
+        vote(public_weights=True).encode_own(entries, public)
+
+
+def test_a_private_weight_is_encoded_whatever_the_row() -> None:
+    assert vote().encode_own({**OWN_ENTRIES, "weight": "3"}, ()) == vote().encode_own(
+        {**OWN_ENTRIES, "weight": "3"}, (1, 1)
+    )
+    with pytest.raises(ConfigurationError, match="weight"):
+        vote().encode_own(OWN_ENTRIES, ())

@@ -13,9 +13,11 @@ from psephos.protocol.privacy import (
     LedgerEntry,
     NeighboringRelation,
     NonPrivate,
+    PartLoss,
     PrivacyEvent,
     PrivacyLoss,
     RandomizedResponse,
+    SelfComposed,
     TrustModel,
     compose_parallel,
 )
@@ -294,3 +296,55 @@ def test_a_population_loses_what_its_greatest_loser_loses() -> None:
 
 def test_an_entry_speaks_of_one_person_unless_it_says_otherwise() -> None:
     assert LedgerEntry.of(loss_of(0.5), person="ada", session="spring", phase="opinions").num_persons == 1
+
+
+# A part of a unit
+
+
+def loss_with_part(part: PartLoss | None, *, number: int = 3) -> PrivacyLoss:
+    """Return the loss of so many answers at ε = 0.1, with what one of them loses."""
+    return PrivacyLoss(
+        mechanism="randomized response",
+        event=SelfComposed(RandomizedResponse(0.1, 2), number),
+        unit="voter",
+        relation=REPLACE,
+        model=LOCAL,
+        claimed=0.1 * number,
+        part=part,
+    )
+
+
+def part_of(proven: float) -> PartLoss:
+    return PartLoss(unit="answer", claimed=0.1, proven=proven)
+
+
+def test_a_part_may_lose_less_than_its_whole_or_as_much_up_to_rounding() -> None:
+    """0.1 + 0.1 + 0.1 is a little more than 0.3 in floating point."""
+    assert loss_with_part(None).part is None
+    for proven in (0.0, 0.1, 0.3, 0.1 + 0.1 + 0.1):
+        assert loss_with_part(part_of(proven)).part == part_of(proven)
+
+
+@pytest.mark.parametrize("proven", [0.3 + 1e-8, 0.31, 5.0, math.inf])
+def test_a_part_that_loses_more_than_its_whole_is_refused(proven: float) -> None:
+    with pytest.raises(PrivacyError, match=r"a part of 'voter' loses .*, the whole only 0\.3"):
+        loss_with_part(part_of(proven))
+
+
+def test_a_part_is_recorded_and_not_added() -> None:
+    ledger = Ledger("ann", budget=Budget(epsilon=0.65))
+    loss = loss_with_part(part_of(0.1))
+    reservation = ledger.reserve([loss, loss])
+    assert ledger.reserved == pytest.approx(0.6)
+    reservation.charge(loss, session="spring", phase="answers")
+    assert [entry.part for entry in ledger.entries] == [part_of(0.1)]
+    assert ledger.spent == pytest.approx(0.3)
+    assert ledger.total(relation=REPLACE, model=LOCAL, unit="answer") == 0
+    reservation.release()
+    assert ledger.remaining == pytest.approx(0.35)
+
+
+def test_a_line_without_a_part_says_so() -> None:
+    entry = LedgerEntry.of(loss_of(0.5), person="ann", session="s", phase="p")
+    assert entry.part is None
+    assert LedgerEntry.of(loss_with_part(part_of(0.2)), person="ann", session="s", phase="p").part == part_of(0.2)

@@ -26,7 +26,7 @@ from psephos.scenarios.deployment import (
     join_in_folder,
     resolve_server,
 )
-from psephos.scenarios.deployment.client import check_beforehand, read_own_entries
+from psephos.scenarios.deployment.client import Heard, check_beforehand, read_own_entries
 from psephos.scenarios.folder import RunFolder
 from psephos.transports.framing import FrameDecoder, encode_frames
 from psephos.transports.tcp import format_address
@@ -58,11 +58,11 @@ def invitation_to(
     return next(each for each in invitations if each.party == party)
 
 
-def join_as(address: str, party: str = "ann", **options: Any) -> msgspec.Struct:
+def join_as(address: str, party: str = "ann", **options: Any) -> Heard:
     """Take part, from this thread."""
     usual: dict[str, Any] = {"party": party, "entries": ENTRIES[party], "seed": SEED}
 
-    async def take_part() -> msgspec.Struct:
+    async def take_part() -> Heard:
         with trio.fail_after(PATIENCE):
             return await join(address, **{**usual, **options})
 
@@ -90,14 +90,14 @@ def test_what_is_agreed_to_is_told_before_anything_is_drawn(session: Serving) ->
         told.append((agreement, len(ledger.entries)))
 
     others = [session.join(name) for name in ("bob", "cid")]
-    outcome = join_as(session.address, ledger=ledger, on_agreed=tell)
+    heard = join_as(session.address, ledger=ledger, on_agreed=tell)
     ((agreement, num_paid),) = told
     assert num_paid == 0
     assert (agreement.terms.session, agreement.terms.place, agreement.terms.token) == ("vote", 0, "")
     assert (agreement.row, agreement.cost) == ((0, 1, 0), 1.0)
     assert agreement.protocol.parameters == session.side.protocol.parameters
     assert [entry.proven for entry in ledger.entries] == [0.5, 0.5]
-    assert [other.result(PATIENCE) for other in others] == [outcome] * 2
+    assert [other.result(PATIENCE) for other in others] == [heard.outcome] * 2
 
 
 @pytest.mark.parametrize("kind", list(SessionKind))
@@ -169,6 +169,48 @@ def test_an_invitation_of_the_other_kind_or_of_another_party_is_refused_without_
     assert "the invitation of 'ann', got \"that of 'bob'\"" in said
 
 
+# Public rows.
+
+
+def test_a_public_weight_is_the_servers_and_need_not_be_entered(vote: str) -> None:
+    told: list[Agreement] = []
+    with serving(vote, "public_weights=true") as session:
+        others = [session.join(name) for name in ("bob", "cid")]
+        heard = join_as(session.address, entries={"merger": "1"}, on_agreed=told.append)
+        assert [other.result(PATIENCE) for other in others] == [heard.outcome] * 2
+    (agreement,) = told
+    assert (agreement.terms.public, agreement.row) == ((0, 0), (1,))
+    assert agreement.losses == agreement.protocol.losses_of((0, 0))
+    assert agreement.cost == 1.0
+
+
+def test_a_public_weight_that_is_not_the_servers_is_refused_before_the_server_hears_a_name(vote: str) -> None:
+    with serving(vote, "public_weights=true") as session:
+        said = refusal(session.address, ConfigurationError, entries={"weight": "3", "merger": "1"})
+        assert said == "weight must be 1, as the server has it, got '3'"
+        heard = [session.join(name) for name in ENTRIES]
+        assert [each.result(PATIENCE) for each in heard] == [session.result().outcome] * 3
+
+
+def test_an_invitation_with_another_public_row_is_held_to_and_nothing_is_paid(vote: str) -> None:
+    invitation = invitation_to(vote, "public_weights=true")
+    assert invitation.public == (0, 0)
+    heavier = msgspec.structs.replace(invitation, public=(2, 2))
+    with serving(vote, "public_weights=true") as session:
+        said = refusal(session.address, RemoteProtocolError, invitation=heavier, entries={"merger": "1"})
+    assert said == "server's public row for ann is not the one agreed to"
+
+
+@pytest.mark.parametrize("public", [(1,), (0, 3), (0, -1), (0, 2), (1, 1, 1)])
+def test_terms_with_a_row_that_is_none_are_refused_and_nothing_is_paid(public: tuple[int, ...]) -> None:
+    protocol = DPWeVote(Parameters(candidates=("merger",), public_weights=True))
+    address, _ = play_server(terms(parameters=protocol.encoded_parameters, public=public))
+    ledger = Ledger("ann")
+    with pytest.raises(ConfigurationError):
+        join_as(address, ledger=ledger, entries={"merger": "1"})
+    assert ledger.entries == ()
+
+
 # Budgets.
 
 
@@ -178,8 +220,8 @@ def test_a_session_of_more_than_ten_is_refused_without_an_invitation(vote: str) 
             join_as(session.address)
         ledger = Ledger("ann", budget=Budget(epsilon=10.5))
         others = [session.join(name, ledger=Ledger(name)) for name in ("bob", "cid")]
-        outcome = join_as(session.address, ledger=ledger)
-        assert [other.result(PATIENCE) for other in others] == [outcome] * 2
+        heard = join_as(session.address, ledger=ledger)
+        assert [other.result(PATIENCE) for other in others] == [heard.outcome] * 2
     assert ledger.spent == 10.5
     assert DEFAULT_BUDGET == 10
 
@@ -428,11 +470,12 @@ def left_in(folder: Path, names: Sequence[str]) -> list[Any]:
 def test_a_folder_holds_outcome_ledger_and_events(session: Serving, tmp_path: Path) -> None:
     others = [session.join(name) for name in ("bob", "cid")]
     folder = RunFolder(tmp_path / "ann")
-    outcome = join_in_folder(session.address, folder, party="ann", entries=ENTRIES["ann"], seed=SEED)
-    assert [other.result(PATIENCE) for other in others] == [outcome] * 2
+    heard = join_in_folder(session.address, folder, party="ann", entries=ENTRIES["ann"], seed=SEED)
+    assert [other.result(PATIENCE) for other in others] == [heard.outcome] * 2
     run, written = left_in(folder.path, ["run.json", "outcome.json"])
     assert run == {"party": "ann", "server": session.address}
-    assert written == json.loads(msgspec.json.encode(outcome))
+    assert written == json.loads(msgspec.json.encode(heard.outcome))
+    assert not (folder.path / "own_outcome.json").exists()  # this protocol has nothing for one alone
     lines = [json.loads(line) for line in (folder.path / "ledger.jsonl").read_bytes().splitlines()]
     assert [(line["phase"], line["proven"]) for line in lines] == [("weights", 0.5), ("opinions", 0.5)]
 

@@ -87,8 +87,26 @@ def test_an_invitation_is_found_by_its_file_and_in_the_folder(tmp_path: Path) ->
     write_invitations(tmp_path / "new", invitations)
     for invitation in invitations:
         found = find_invitation(tmp_path / "new", party=invitation.party)
-        assert msgspec.to_builtins(found) == msgspec.json.decode(msgspec.json.encode(invitation))
+        assert msgspec.json.encode(found) == msgspec.json.encode(invitation)
     assert find_invitation(tmp_path / "new" / "1-ann.json", party="Ann").token == invitations[0].token
+
+
+def test_everybody_is_invited_with_its_public_row(tmp_path: Path) -> None:
+    """The row of a public weight is its group and its place in the list."""
+    vote = DPWeVote(Parameters(candidates=("merger",), weights=(1.0, 2.5), public_weights=True))
+    public = vote.encode_public({"weight": ["2.5", "1", "2.5"]}, num_parties=3)
+    _, invitations = draw_invitations(vote, Roster(NAMES, public), session="spring", kind=SessionKind.DEPLOYMENT)
+    assert [list(invitation.public) for invitation in invitations] == public.tolist()
+    write_invitations(tmp_path / "new", invitations)
+    found = [find_invitation(tmp_path / "new", party=name).public for name in NAMES]
+    assert found == [(1, 1), (0, 0), (1, 1)]
+    assert all(type(number) is int for row in found for number in row)
+
+
+def test_an_invitation_of_before_has_no_public_row(write: Write) -> None:
+    known = msgspec.to_builtins(draw()[1][0])
+    del known["public"]
+    assert find_invitation(write("mine.json", msgspec.json.encode(known)), party="Ann").public == ()
 
 
 def test_a_folder_without_the_partys_own_is_refused_by_name(tmp_path: Path) -> None:

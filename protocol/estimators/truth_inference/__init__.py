@@ -1,0 +1,30 @@
+"""Truth inference: the true label of each task from the answers of a crowd, on arrays."""
+
+from .answers import Answers
+from .coins import one_coin
+from .confusions import Confusions, dawid_skene
+from .debiased import DebiasedCounts, debiased_majority
+from .expectation import ClassPrior
+from .inference import MISSING, Inference, Ties
+from .noise import KnownNoise
+from .noise_aware import noise_aware_dawid_skene, noise_aware_one_coin
+from .votes import Normalization, majority_vote, truth_discovery
+
+__all__ = [
+    "MISSING",
+    "Answers",
+    "ClassPrior",
+    "Confusions",
+    "DebiasedCounts",
+    "Inference",
+    "KnownNoise",
+    "Normalization",
+    "Ties",
+    "dawid_skene",
+    "debiased_majority",
+    "majority_vote",
+    "noise_aware_dawid_skene",
+    "noise_aware_one_coin",
+    "one_coin",
+    "truth_discovery",
+]

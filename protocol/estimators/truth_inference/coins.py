@@ -1,0 +1,67 @@
+"""The one-coin model of Dawid and Skene: a worker is right with one probability, and wrong uniformly.
+
+Source: Dawid and Skene (1979), with the error matrix of Zhang, Chen, Zhou and Jordan (2016), section 2.
+"""
+
+import numpy as np
+
+from ...arrays import FloatArray
+from .answers import Answers
+from .elementwise import log, log_odds
+from .expectation import ClassPrior, WorkerFit, check_class_prior, maximize
+from .inference import Inference, Ties, check_rounds, check_ties
+from .vote_table import VoteTable
+
+__all__ = ["one_coin"]
+
+
+def one_coin(
+    answers: Answers,
+    *,
+    class_prior: ClassPrior = "estimated",
+    smoothing: float = 0.0,
+    clamp: float = 1e-10,
+    max_iterations: int = 100,
+    tolerance: float = 1e-5,
+    ties: Ties = "first",
+) -> Inference:
+    """Return the most probable truths when each worker is right with a probability of its own, by EM.
+
+    It starts from the shares of votes. A worker's quality is the expected share of its answers that are the truth, one
+    for all sizes of answer sets.
+
+    Args:
+        answers: any number, none included: then every truth is missing.
+        class_prior: "estimated" takes each label's mean posterior probability, apart for each size of answer set.
+        smoothing: added to the number of right and to that of wrong answers of each worker; at least 0.
+        clamp: qualities are kept within [clamp, 1 − clamp]; in (0, 1/2).
+        max_iterations: at least 1.
+        tolerance: it ends when the log-likelihood rises by less than this, in nats per answer; at least 0.
+        ties: see `majority_vote`; probabilities tie within 2⁻³⁰.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    check_ties(ties)
+    check_rounds(max_iterations, tolerance)
+    check_class_prior(class_prior)
+    if not 0 < clamp < 0.5:  # noqa: PLR2004  1/2 would make all weights 0
+        raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
+    if not 0 <= smoothing < np.inf:
+        raise ValueError(f"smoothing must be at least 0, got {smoothing}")
+    table = VoteTable(answers)
+    # A worker without answers has no share; its quality is not used.
+    totals = np.maximum(table.answers_of_workers.sum(axis=1), 1.0) + 2 * smoothing
+    others = log(table.sizes - 1.0)
+
+    def fit_workers(agreements: FloatArray) -> WorkerFit:
+        qualities = np.clip((agreements.sum(axis=1) + smoothing) / totals, clamp, 1 - clamp)
+        return WorkerFit(
+            weights=log_odds(qualities)[:, None] + others,
+            log_misses=log(1 - qualities)[:, None] - others,
+            qualities=qualities,
+        )
+
+    return maximize(
+        table, fit_workers, class_prior=class_prior, max_iterations=max_iterations, tolerance=tolerance, ties=ties
+    )

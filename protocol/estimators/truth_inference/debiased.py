@@ -1,0 +1,136 @@
+"""How many workers gave each answer before the perturbation, for each task: unbiased, with standard errors.
+
+Source: Li et al. (2018), Definition 5.1, for the channel; its inverse is Warner's (1965).
+"""
+
+import dataclasses
+
+import numpy as np
+from scipy.special import erfc
+
+from ...arrays import FloatArray
+from .answers import Answers
+from .elementwise import snap_weights
+from .inference import Inference, Ties, check_ties
+from .noise import KnownNoise
+from .vote_table import VoteTable
+
+__all__ = ["DebiasedCounts", "debiased_majority"]
+
+_LEAST_SIGNAL = 1e-9
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class DebiasedCounts(Inference):
+    """Truths, with estimates of the clean counts.
+
+    Args:
+        counts: shape (num_tasks, largest answer set): how many answers (or how much weight) each label had before the
+            perturbation, estimated without bias; it may be negative. nan beyond a task's answer set.
+        standard_errors: of `counts`, the same shape: over the perturbation's draws, the answers held fixed.
+    """
+
+    counts: FloatArray
+    standard_errors: FloatArray
+
+
+def debiased_majority(
+    answers: Answers, noise: KnownNoise, *, weights: FloatArray | None = None, ties: Ties = "first"
+) -> DebiasedCounts:
+    """Return the label with the largest estimate of its clean count, for each task.
+
+    A task's answers have gone through one channel, P[report = l | answer = x] = λ[l = x] + μ with μ = p/(s − 1) and
+    λ = 1 − p − μ, so that (reports of l − μ·answers)/λ is unbiased for the answers of l. The largest estimate is the
+    label with the most reports: the estimate adds how sure that is. With `weights`, reports and answers are weighed.
+
+    Each report's variance is that of a coin: λ + μ = 1 − p for an answer l, μ for another, so that the variance of the
+    estimate is (Σ_{x = l} w²·(1 − p)p + Σ_{x ≠ l} w²·μ(1 − μ))/λ², with the unknown Σ_{x = l} w² estimated in turn.
+
+    Args:
+        answers: perturbed; any number, none included: then every truth is missing.
+        noise: the perturbation; of a flip probability that each worker draws, the mean is used. Then the estimate stays
+            unbiased, and so does the standard error's square as long as no worker answers a task twice.
+        weights: shape (num_workers,), not derived from these reports; by default all 1.
+        ties: see `majority_vote`.
+
+    Returns:
+        Confidences are the probability that the label with the largest estimate truly has more than the runner-up, both
+        taken as normal; qualities are nan: nothing is inferred of workers.
+
+    Raises:
+        ValueError: `ties` is not a rule, the weights have another shape or are not finite, a size has no flip
+            probability, or one is (s − 1)/s, where a report says nothing.
+    """
+    check_ties(ties)
+    if weights is None:
+        weights = np.ones(answers.num_workers)
+    if weights.shape != (answers.num_workers,) or not np.all(np.isfinite(weights)):
+        allowed = f"{answers.num_workers} finite numbers, shape (num_workers,)"
+        raise ValueError(f"weights needs {allowed}, got shape {weights.shape}")
+    table = VoteTable(answers)
+    flips = noise.means_of(table.sizes)
+    lies = flips / (table.sizes - 1)
+    kepts = 1 - flips - lies
+    if np.any(np.abs(kepts) < _LEAST_SIGNAL):
+        raise ValueError(f"a flip probability of (s - 1)/s leaves nothing to estimate, got {flips.tolist()}")
+    lie, kept = lies[table.kinds_of_tasks], kepts[table.kinds_of_tasks]
+    snapped = np.repeat(snap_weights(weights)[:, None], table.num_kinds, axis=1)
+    reported, squares = table.vote(snapped), table.vote(snapped * snapped)
+    # The sign turns round where a report speaks against its label. Scores stay exact, so that ties do.
+    truths = table.choose(table.fill_absent(reported, 0.0) * np.sign(kept), ties=ties)
+    squares = table.fill_absent(squares, 0.0)
+    totals, square_totals = reported.sum(axis=0), squares.sum(axis=0)
+    counts = (reported - lie * totals) / kept
+    truly = np.clip((squares - lie * square_totals) / kept, 0.0, square_totals)
+    flip = flips[table.kinds_of_tasks]
+    variances = (truly * flip * (1 - flip) + (square_totals - truly) * lie * (1 - lie)) / kept**2
+    confidences = 1 - _reversal_probabilities(
+        table.fill_absent(counts.copy(), -np.inf), table.fill_absent(truly, 0.0), square_totals, lie=lie, kept=kept
+    )
+    confidences[~table.is_answered] = np.nan
+    nothing = np.full(answers.num_workers, np.nan)
+    return DebiasedCounts(
+        truths=truths,
+        confidences=confidences,
+        probabilities=table.by_task(_probabilities(table, counts)),
+        qualities=nothing,
+        weights=table.hide_silent(weights),
+        num_iterations=0,
+        has_converged=True,
+        counts=np.ascontiguousarray(table.fill_absent(counts, np.nan).T),
+        standard_errors=np.ascontiguousarray(table.fill_absent(np.sqrt(variances), np.nan).T),
+    )
+
+
+def _probabilities(table: VoteTable, counts: FloatArray) -> FloatArray:
+    """Return shares of the clean answers, with negative estimates as 0; of labels with none, alike."""
+    shares = table.fill_absent(np.maximum(counts, 0.0), 0.0)
+    totals = shares.sum(axis=0)
+    return np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), 1 / table.sizes[table.kinds_of_tasks])
+
+
+def _reversal_probabilities(
+    counts: FloatArray, truly: FloatArray, square_totals: FloatArray, *, lie: FloatArray, kept: FloatArray
+) -> FloatArray:
+    """Return for each task the probability that the runner-up truly has more, the difference taken as normal.
+
+    A report adds w to one of the two, −w to the other, or nothing. Its variance is w²·(λ + 2μ − λ²) if the answer was
+    one of the two, and w²·2μ otherwise.
+
+    Args:
+        counts: estimates, shape (labels, tasks); -inf for a label that a task does not have.
+        truly: the estimated sum of w² over the answers of each label.
+        square_totals: the sum of w² over each task's answers.
+        lie: μ of each task.
+        kept: λ of each task.
+    """
+    order = np.argsort(-counts, axis=0, kind="stable")[:2]
+    leader, second = np.take_along_axis(counts, order, axis=0)
+    both = np.minimum(np.take_along_axis(truly, order, axis=0).sum(axis=0), square_totals)
+    variances = (both * (kept + 2 * lie - kept**2) + (square_totals - both) * 2 * lie) / kept**2
+    deviations = np.sqrt(2 * np.maximum(variances, 0.0))
+    margins = leader - second
+    is_noisy = deviations > 0
+    reversals = 0.5 * np.asarray(erfc(margins / np.where(is_noisy, deviations, 1.0)), dtype=np.float64)
+    # Without noise nothing is reversed, unless there is no margin.
+    return np.where(is_noisy, reversals, np.where(margins > 0, 0.0, 0.5))

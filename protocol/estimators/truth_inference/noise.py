@@ -1,0 +1,91 @@
+"""What an estimator is told about the perturbation that the answers went through.
+
+Source: Li et al. (2018), Definition 5.1 and section 5.2.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...arrays import FloatArray, IntArray
+
+__all__ = ["KnownNoise"]
+
+
+@dataclasses.dataclass(frozen=True)
+class KnownNoise:
+    """The law of the flip probability of Definition 5.1, for each size of answer set.
+
+    One layer, and two layers with a fresh draw for each answer, whose answers have the same law: the mean alone. Two
+    layers with one draw for each worker: that draw, as equally likely values.
+
+    Args:
+        flips: for each size s, equally likely flip probabilities of a worker in ascending order, each in [0, 1]; as
+            many for every size. A worker has the value at the same place for all sizes.
+
+    Raises:
+        ValueError: there is no size, a size is below 2, the numbers of values differ, or a value is out of range.
+    """
+
+    flips: Mapping[int, tuple[float, ...]]
+
+    def __post_init__(self) -> None:
+        if not self.flips or min(self.flips) < 2:  # noqa: PLR2004  one label is no question
+            raise ValueError(f"flips needs at least one size, each at least 2, got {sorted(self.flips)}")
+        lengths = {len(values) for values in self.flips.values()}
+        if len(lengths) > 1 or 0 in lengths:
+            raise ValueError(f"every size needs as many flip probabilities, at least one, got {sorted(lengths)}")
+        for size, values in self.flips.items():
+            if not all(0 <= value <= 1 for value in values) or list(values) != sorted(values):
+                raise ValueError(f"flip probabilities must ascend within [0, 1], got {values} for size {size}")
+
+    @property
+    def num_values(self) -> int:
+        """How many equally likely flip probabilities a worker may have."""
+        return len(next(iter(self.flips.values())))
+
+    @classmethod
+    def fixed(cls, flip_probabilities: Mapping[int, float]) -> "KnownNoise":
+        """Return the noise of a flip probability that is known: one layer, or a fresh draw for each answer.
+
+        Args:
+            flip_probabilities: p^f (one layer) or the hyper-distribution's mean, for each size of answer set.
+
+        Raises:
+            ValueError: a value is out of range.
+        """
+        return cls({size: (value,) for size, value in flip_probabilities.items()})
+
+    @classmethod
+    def uniform(cls, bounds: Mapping[int, tuple[float, float]], *, num_values: int = 15) -> "KnownNoise":
+        """Return the noise of two layers where each worker draws p_u ~ U(a, b) once and uses it for all its answers.
+
+        Args:
+            bounds: a and b, for each size of answer set.
+            num_values: the midpoints of as many intervals of equal length stand for the interval.
+
+        Raises:
+            ValueError: a bound is out of range, or they are not in order.
+        """
+        places = [(2 * index + 1) / (2 * num_values) for index in range(num_values)]
+        return cls({size: tuple(low + (high - low) * at for at in places) for size, (low, high) in bounds.items()})
+
+    def means_of(self, sizes: IntArray) -> FloatArray:
+        """Return the mean flip probability for each of `sizes`.
+
+        Raises:
+            ValueError: a size is not known.
+        """
+        return self.values_of(sizes).mean(axis=1)
+
+    def values_of(self, sizes: IntArray) -> FloatArray:
+        """Return the equally likely flip probabilities for each of `sizes`, shape (sizes, values).
+
+        Raises:
+            ValueError: a size is not known.
+        """
+        unknown = sorted(set(sizes.tolist()) - set(self.flips))
+        if unknown:
+            raise ValueError(f"no flip probability for answer sets of {unknown} labels, only of {sorted(self.flips)}")
+        return np.array([self.flips[size] for size in sizes.tolist()]).reshape(len(sizes), self.num_values)

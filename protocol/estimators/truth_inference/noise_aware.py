@@ -1,0 +1,238 @@
+"""Truth inference that knows the perturbation (reading T6).
+
+Perturbed answers of a few tasks say little of a worker, and plain maximum likelihood takes chance for quality: it is
+often worse than a majority. Two things help. The law of the reports is known up to the worker's quality: a report is
+right with r = α(1 − p) + (1 − α)·p/(s − 1), α the probability of a right answer and p the flip probability, so that no
+weight exceeds what the perturbation allows. And a prior on the quality keeps weights near each other until the answers
+tell workers apart.
+
+Source: Li et al. (2018), Definition 5.1, for the channel; the estimators are ours.
+"""
+
+import numpy as np
+from scipy.special import xlog1py, xlogy
+
+from ...arrays import FloatArray, IntArray
+from .answers import Answers
+from .confusions import ConfusionFit, Confusions, FitConfusions, maximize_confusions, relative_frequencies
+from .elementwise import exp_in_place, log
+from .expectation import ClassPrior, WorkerFit, check_class_prior, maximize
+from .inference import Inference, Ties, check_rounds, check_ties
+from .noise import KnownNoise
+from .vote_table import VoteTable
+
+__all__ = ["noise_aware_dawid_skene", "noise_aware_one_coin"]
+
+_NUM_COMPETENCES = 40
+_MAX_CELLS = 2**19
+"""Nodes times workers that are held at once."""
+_INNER_ROUNDS = 5
+"""Of inferring the hidden answers, in each M-step: they converge slowly where noise is strong."""
+_LEAST_PROBABILITY = 1e-9
+
+
+def noise_aware_one_coin(
+    answers: Answers,
+    noise: KnownNoise,
+    *,
+    competence_prior: tuple[float, float] = (2.0, 1.0),
+    least_competence: float = 0.0,
+    class_prior: ClassPrior = "uniform",
+    max_iterations: int = 100,
+    tolerance: float = 1e-6,
+    ties: Ties = "first",
+) -> Inference:
+    """Return the most probable truths when the perturbation is known and each worker has a competence, by EM.
+
+    A worker of competence c knows the truth with probability c and guesses otherwise: its answer is right with
+    probability α = c + (1 − c)/s, whatever the answer set's size s. The EM is variational: each worker's posterior over
+    c, and over its flip probability where each worker draws one, is kept whole, on a grid, and a vote weighs the
+    expectation of log(r(s − 1)/(1 − r)). A point estimate would trust few answers too much.
+
+    Args:
+        answers: perturbed; any number, none included: then every truth is missing.
+        noise: the perturbation, for each size of answer set.
+        competence_prior: a Beta distribution's two parameters, each at least 1, over [least_competence, 1].
+        least_competence: in (−1, 1). 0 means that nobody is worse than guessing, which keeps very noisy answers from
+            being read upside down; below 0 also workers who are wrong on purpose are recognized.
+        class_prior: "estimated" takes each label's mean posterior probability, which under noise runs away to one
+            label; hence "uniform".
+        max_iterations: at least 1.
+        tolerance: it ends when the bound of the log-likelihood rises by less than this, in nats per answer.
+        ties: see `majority_vote`; probabilities tie within 2⁻³⁰.
+
+    Returns:
+        Qualities are of the answers, before the perturbation: α's posterior mean over the answers of a worker.
+
+    Raises:
+        ValueError: an argument is out of range, or a size of answer set has no flip probability.
+    """
+    check_ties(ties)
+    check_rounds(max_iterations, tolerance)
+    check_class_prior(class_prior)
+    if not 1 <= min(competence_prior) <= max(competence_prior) < np.inf:
+        raise ValueError(f"competence_prior must be two numbers that are at least 1, got {competence_prior}")
+    if not -1 < least_competence < 1:
+        raise ValueError(f"least_competence must be in (-1, 1), got {least_competence}")
+    table = VoteTable(answers)
+    workers = _CompetenceGrid(table.sizes, noise, prior=competence_prior, least=least_competence)
+    return maximize(
+        table,
+        lambda agreements: workers.fit(agreements, table.answers_of_workers),
+        class_prior=class_prior,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        ties=ties,
+    )
+
+
+class _CompetenceGrid:
+    """What a worker may be: the nodes are all pairs of a competence and a flip probability.
+
+    Args:
+        sizes: of the answer sets, one for each kind of task.
+        noise: the perturbation.
+        prior: a Beta distribution's parameters.
+        least: the least competence.
+
+    Raises:
+        ValueError: a size has no flip probability.
+    """
+
+    def __init__(self, sizes: IntArray, noise: KnownNoise, *, prior: tuple[float, float], least: float) -> None:
+        places = (np.arange(_NUM_COMPETENCES) + 0.5) / _NUM_COMPETENCES
+        competences = least + (1 - least) * places
+        flips, choices = noise.values_of(sizes), sizes[:, None]
+        # Competences below −1/(s − 1) would make a right answer less than impossible.
+        rights = np.clip(competences + (1 - competences) / choices, 0.0, 1.0)
+        density = np.asarray(xlogy(prior[0] - 1, places) + xlog1py(prior[1] - 1, -places), dtype=np.float64)
+        # From here on shape (kinds, nodes).
+        rights, flips = np.repeat(rights, flips.shape[1], axis=1), np.tile(flips, _NUM_COMPETENCES)
+        hits = np.clip(
+            rights * (1 - flips) + (1 - rights) * flips / (choices - 1), _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY
+        )
+        self._rights, self._log_hits, self._log_misses = rights, log(hits), log(1 - hits) - log(choices - 1)
+        self._log_prior = np.repeat(density - density.max(), noise.num_values)
+        self._log_prior -= log(exp_in_place(self._log_prior.copy()).sum())
+
+    def fit(self, agreements: FloatArray, num_answers: FloatArray) -> WorkerFit:
+        """Return each worker's expected weights, from its posterior over the nodes.
+
+        Args:
+            agreements: the expected number of right reports, shape (workers, kinds).
+            num_answers: the number of reports, the same shape.
+        """
+        disagreements = num_answers - agreements
+        hits, misses, rights = np.empty_like(agreements), np.empty_like(agreements), np.empty_like(agreements)
+        evidence = 0.0
+        step = max(_MAX_CELLS // len(self._log_prior), 1)
+        for start in range(0, len(agreements), step):
+            chunk = slice(start, start + step)
+            posterior, evidence_of_chunk = self._posterior(agreements[chunk], disagreements[chunk])
+            evidence += evidence_of_chunk
+            for kind in range(agreements.shape[1]):
+                hits[chunk, kind] = _expectation(posterior, self._log_hits[kind])
+                misses[chunk, kind] = _expectation(posterior, self._log_misses[kind])
+                rights[chunk, kind] = _expectation(posterior, self._rights[kind])
+        return WorkerFit(
+            weights=hits - misses,
+            log_misses=misses,
+            qualities=(rights * num_answers).sum(axis=1) / np.maximum(num_answers.sum(axis=1), 1.0),
+            divergence=float((agreements * hits + disagreements * misses).sum()) - evidence,
+        )
+
+    def _posterior(self, agreements: FloatArray, disagreements: FloatArray) -> tuple[FloatArray, float]:
+        """Return the probabilities of the nodes, shape (nodes, workers), and the logarithm of their normalizers."""
+        logs = np.repeat(self._log_prior[:, None], len(agreements), axis=1)
+        for kind in range(agreements.shape[1]):
+            logs += self._log_hits[kind][:, None] * agreements[:, kind]
+            logs += self._log_misses[kind][:, None] * disagreements[:, kind]
+        best = logs.max(axis=0)
+        logs -= best
+        posterior = exp_in_place(logs)
+        totals = posterior.sum(axis=0)
+        posterior /= totals
+        return posterior, float((best + log(totals)).sum())
+
+
+def _expectation(posterior: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the mean of `values` for each worker.
+
+    Rows are added to each other, in the same order on every processor, as a matrix product would not.
+    """
+    total = np.zeros(posterior.shape[1])
+    for probabilities, value in zip(posterior, values.tolist(), strict=True):
+        total += probabilities * value
+    return total
+
+
+def noise_aware_dawid_skene(
+    answers: Answers,
+    noise: KnownNoise,
+    *,
+    prior_answers: float = 10.0,
+    prior_quality: float = 0.7,
+    class_prior: ClassPrior = "uniform",
+    max_iterations: int = 100,
+    tolerance: float = 1e-6,
+    ties: Ties = "first",
+) -> Confusions:
+    """Return the most probable truths when the perturbation is known and each worker has a confusion matrix, by EM.
+
+    A report's law is the worker's row of answers times the perturbation's channel: λ·C + μ, with μ = p/(s − 1) and
+    λ = 1 − p − μ. The answer behind each report is hidden and is inferred as well.
+
+    Args:
+        answers: perturbed; any number, none included: then every truth is missing.
+        noise: the perturbation; of a flip probability that each worker draws, the mean is used.
+        prior_answers: each worker is taken to have given so many answers before, to each truth; above 0.
+        prior_quality: which share of those was right for sets of two labels; the other labels share the rest. For s
+            labels, the same competence (see `noise_aware_one_coin`). In (1/2, 1).
+        class_prior: see `noise_aware_one_coin`.
+        max_iterations: at least 1, for each size.
+        tolerance: it ends when the log-posterior rises by less than this, in nats per answer.
+        ties: see `majority_vote`; probabilities tie within 2⁻³⁰.
+
+    Returns:
+        Confusions and qualities are of the answers, before the perturbation.
+
+    Raises:
+        ValueError: an argument is out of range, or a size of answer set has no flip probability.
+    """
+    if not 0 < prior_answers < np.inf:
+        raise ValueError(f"prior_answers must be above 0, got {prior_answers}")
+    if not 0.5 < prior_quality < 1:  # noqa: PLR2004  guessing between two labels
+        raise ValueError(f"prior_quality must be in (1/2, 1), got {prior_quality}")
+    sizes = np.unique(answers.sizes)
+    flips = dict(zip(sizes.tolist(), noise.means_of(sizes).tolist(), strict=True))
+
+    def fit_of_size(size: int) -> FitConfusions:
+        competence = 2 * prior_quality - 1
+        earlier = prior_answers * (competence * np.eye(size) + (1 - competence) / size)
+        lie = flips[size] / (size - 1)
+        kept = 1 - flips[size] - lie
+
+        def fit_confusions(counts: FloatArray, previous: FloatArray | None) -> ConfusionFit:
+            confusions = np.broadcast_to(relative_frequencies(earlier), counts.shape) if previous is None else previous
+            expected = np.zeros_like(counts)
+            for _ in range(_INNER_ROUNDS):
+                ratios = counts / np.maximum(kept * confusions + lie, _LEAST_PROBABILITY)
+                expected = confusions * (kept * ratios + lie * ratios.sum(axis=2, keepdims=True))
+                confusions = relative_frequencies(expected + earlier)
+            return ConfusionFit(
+                confusions=confusions,
+                reports=np.maximum(kept * confusions + lie, _LEAST_PROBABILITY),
+                right=np.trace(expected, axis1=1, axis2=2),
+                log_prior=float((earlier * log(confusions)).sum()),
+            )
+
+        return fit_confusions
+
+    return maximize_confusions(
+        answers,
+        fit_of_size,
+        class_prior=class_prior,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        ties=ties,
+    )

@@ -1,0 +1,170 @@
+"""The answers of a crowd laid out for sums over each task's answers and over each worker's.
+
+Every round of every estimator is two such sums. Both are products with a sparse matrix of ones, once by task and once
+by worker. Weights are multiples of 2⁻³² and probabilities multiples of 2⁻³⁰ (`elementwise`), so that a sum is exact in
+any order as long as it stays below 2²⁰ and 2²²: a tie is a tie, and the order of the answers changes no bit.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ...arrays import FloatArray, IntArray
+from .answers import Answers
+from .elementwise import exp_in_place, log, snap_probabilities
+from .inference import MISSING, Ties, choose_labels
+
+__all__ = ["VoteTable", "incidence"]
+
+
+class VoteTable:
+    """Sums over the answers to each task and over those of each worker.
+
+    Scores and probabilities have shape (labels, tasks), where labels is the largest answer set: a row for each label is
+    what elementwise steps run fastest on. A *kind* of task is the size of its answer set; `sizes` has them in order.
+
+    Args:
+        answers: as codes.
+    """
+
+    def __init__(self, answers: Answers) -> None:
+        self.num_tasks, self.num_workers, self.num_labels = answers.num_tasks, answers.num_workers, answers.num_classes
+        self.num_answers = len(answers)
+        self.sizes: IntArray = np.array([self.num_labels], dtype=np.int64)
+        self.kinds_of_tasks: IntArray = np.zeros(self.num_tasks, dtype=np.int64)
+        self._absent: NDArray[np.bool_] | None = None
+        columns = answers.workers
+        if answers.num_tasks and int(answers.sizes.min()) != self.num_labels:
+            self.sizes, self.kinds_of_tasks = np.unique(answers.sizes, return_inverse=True)
+            self._absent = np.arange(self.num_labels)[:, None] >= answers.sizes
+            columns = answers.workers * len(self.sizes) + self.kinds_of_tasks[answers.tasks]
+        self.num_kinds = len(self.sizes)
+        places = answers.labels * answers.num_tasks + answers.tasks
+        num_places, num_columns = self.num_labels * self.num_tasks, self.num_workers * self.num_kinds
+        self._by_task = incidence(places, columns, (num_places, num_columns))
+        self._by_worker = incidence(columns, places, (num_columns, num_places), ones=self._by_task.data)
+        # How many chose each label, shape (labels, tasks), and how many answers there are of each worker to each kind.
+        self.counts: FloatArray = _row_lengths(self._by_task).reshape(self.num_labels, self.num_tasks)
+        self.answers_of_workers: FloatArray = _row_lengths(self._by_worker).reshape(self.num_workers, self.num_kinds)
+        self.is_answered: NDArray[np.bool_] = self.counts.sum(axis=0) > 0
+
+    @property
+    def is_silent(self) -> NDArray[np.bool_]:
+        """Which workers have no answer."""
+        return self.answers_of_workers.sum(axis=1) == 0
+
+    @property
+    def vote_shares(self) -> FloatArray:
+        """Each label's share of a task's answers, shape (labels, tasks); 0 for a task without answers."""
+        return self.counts / np.maximum(self.counts.sum(axis=0), 1.0)
+
+    def vote(self, weights: FloatArray) -> FloatArray:
+        """Return the sum of the weights of those who chose each label.
+
+        Args:
+            weights: shape (workers, kinds).
+
+        Returns:
+            Shape (labels, tasks); -inf for a label that a task does not have.
+        """
+        scores = _product(self._by_task, weights.ravel())
+        return self.fill_absent(scores.reshape(self.num_labels, self.num_tasks), -np.inf)
+
+    def agree(self, probabilities: FloatArray) -> FloatArray:
+        """Return for each worker the sum of the probabilities of the labels that it chose.
+
+        Args:
+            probabilities: shape (labels, tasks).
+
+        Returns:
+            Shape (workers, kinds).
+        """
+        return _product(self._by_worker, probabilities.ravel()).reshape(self.num_workers, self.num_kinds)
+
+    def agree_with(self, truths: IntArray) -> FloatArray:
+        """Return how many answers of each worker are the truth, shape (workers, kinds); a missing truth is nobody's."""
+        return self.agree((truths == np.arange(self.num_labels)[:, None]).astype(np.float64))
+
+    def fill_absent(self, scores: FloatArray, value: float) -> FloatArray:
+        """Return `scores`, changed in place: `value` for labels that a task does not have."""
+        if self._absent is not None:
+            scores[self._absent] = value
+        return scores
+
+    def normalize(self, scores: FloatArray) -> tuple[FloatArray, float]:
+        """Return probabilities ∝ e^score, on their grid, and the sum of the logarithms of the normalizers.
+
+        Args:
+            scores: shape (labels, tasks); overwritten.
+        """
+        best = scores[0].copy()
+        for row in scores[1:]:
+            np.maximum(best, row, out=best)
+        scores -= best
+        likelihoods = exp_in_place(scores)
+        totals = likelihoods[0].copy()
+        for row in likelihoods[1:]:
+            totals += row
+        likelihoods /= totals
+        evidence = float(snap_probabilities((best + log(totals))[self.is_answered]).sum())
+        return snap_probabilities(likelihoods), evidence
+
+    def choose(self, scores: FloatArray, *, ties: Ties) -> IntArray:
+        """Return the label with the largest score for each task, and -1 for a task without answers.
+
+        Args:
+            scores: shape (labels, tasks), whatever they are for labels that a task does not have.
+            ties: which of several is taken.
+        """
+        if self._absent is not None:
+            scores = self.fill_absent(scores.copy(), -np.inf)
+        truths = choose_labels(scores, ties=ties)
+        truths[~self.is_answered] = MISSING
+        return truths
+
+    def by_task(self, probabilities: FloatArray) -> FloatArray:
+        """Return probabilities as users read them: shape (tasks, labels), a row of nan for a task without answers."""
+        rows = np.ascontiguousarray(probabilities.T)
+        if self._absent is not None:
+            rows[self._absent.T] = 0.0
+        rows[~self.is_answered] = np.nan
+        return rows
+
+    def hide_silent(self, values: FloatArray) -> FloatArray:
+        """Return a number for each worker, nan for one without answers."""
+        return np.where(self.is_silent, np.nan, values)
+
+
+def incidence(rows: IntArray, columns: IntArray, shape: tuple[int, int], ones: Any = None) -> Any:
+    """Return the matrix with a one for each answer, as `scipy.sparse.csr_array`.
+
+    A row's ones are in the answers' order, and the same place twice is two of them.
+
+    Args:
+        rows: codes, shape (n,).
+        columns: codes, shape (n,).
+        shape: how many there are of each.
+        ones: the data of another such matrix, to be shared.
+    """
+    if ones is None:
+        ones = np.ones(len(rows))
+    # Each answer has a column of its own here, so that nothing is merged: the conversion is a stable counting sort.
+    itself = np.arange(len(rows), dtype=np.int32)
+    flags = np.broadcast_to(np.int8(1), len(rows))
+    order: Any = sparse.coo_array((flags, (_narrow(rows), itself)), shape=(shape[0], len(rows))).tocsr()
+    return sparse.csr_array((ones, _narrow(columns)[order.indices], order.indptr), shape=shape)
+
+
+def _narrow(codes: IntArray) -> NDArray[Any]:
+    """Return codes in 32 bits where they fit, which halves the traffic."""
+    return codes.astype(np.int32) if not codes.size or int(codes.max()) < 2**31 else codes
+
+
+def _product(matrix: Any, vector: FloatArray) -> FloatArray:
+    return np.asarray(matrix @ vector, dtype=np.float64)
+
+
+def _row_lengths(matrix: Any) -> FloatArray:
+    return np.diff(matrix.indptr).astype(np.float64)

@@ -1,0 +1,122 @@
+"""Majority voting, and the paper's truth discovery: votes weighted by how often a worker is right.
+
+Source: Li et al. (2018), section 4, equations (1) to (3), with reading T2.
+"""
+
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from .answers import Answers
+from .elementwise import log, log_odds, snap_weights
+from .inference import Inference, Ties, check_rounds, check_ties
+from .vote_table import VoteTable
+
+__all__ = ["Normalization", "majority_vote", "truth_discovery"]
+
+Normalization: TypeAlias = Literal["answered", "all"]
+"""What a worker's number of right answers is divided by: its own answers, or all tasks as equation (3) prints."""
+
+
+def majority_vote(answers: Answers, *, ties: Ties = "first") -> Inference:
+    """Return the label that most workers chose, for each task.
+
+    A worker's quality is the share of its answers that are the truth; every weight is 1.
+
+    Args:
+        answers: any number, none included: then every truth is missing.
+        ties: which label is taken where several have the most votes: the smallest code ("first", with which the paper's
+            data set has the published error), the largest ("last"), or none ("missing").
+
+    Raises:
+        ValueError: `ties` is not a rule.
+
+    Source:
+        Equation (1).
+    """
+    check_ties(ties)
+    table = VoteTable(answers)
+    truths = table.choose(table.counts, ties=ties)
+    rows = table.by_task(table.vote_shares)
+    num_answers = table.answers_of_workers.sum(axis=1)
+    return Inference(
+        truths=truths,
+        confidences=rows.max(axis=1),
+        probabilities=rows,
+        qualities=table.hide_silent(table.agree_with(truths).sum(axis=1) / np.maximum(num_answers, 1.0)),
+        weights=table.hide_silent(np.ones(table.num_workers)),
+        num_iterations=0,
+        has_converged=True,
+    )
+
+
+def truth_discovery(
+    answers: Answers,
+    *,
+    max_iterations: int = 10,
+    clamp: float = 0.05,
+    normalization: Normalization = "answered",
+    ties: Ties = "first",
+) -> Inference:
+    """Return the label with the largest weighted vote, for each task.
+
+    From the majority's truths on, in turns: a worker's p is the share of its answers that are the current truths, its
+    weight is log(p/(1 − p)), negative below 1/2; the truths are the labels with the largest sums of weights. It ends
+    when the truths repeat, or after `max_iterations`.
+
+    For an answer set of s labels the weight is log(p(s − 1)/(1 − p)), the log-odds of a worker whose wrong answers are
+    uniform: for s = 2 the paper's, and 0 for a worker who guesses. A worker who answers sets of several sizes has one p
+    and a weight for each size; `weights` has the one for the smallest set.
+
+    Args:
+        answers: any number, none included: then every truth is missing.
+        max_iterations: rounds at most, at least 1.
+        clamp: p is kept within [clamp, 1 − clamp]; in (0, 1/2).
+        normalization: "answered" divides by the worker's own number of answers. "all" divides by the number of tasks,
+            as printed, which gives workers with few answers negative weights (reading T2).
+        ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
+
+    Returns:
+        Qualities and weights are those that the truths were chosen with: p after the clamp. Probabilities are what the
+        weights say of a task if they are log-odds and all labels are alike beforehand.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    Source:
+        Section 4, equations (2) and (3).
+    """
+    check_ties(ties)
+    check_rounds(max_iterations)
+    if not 0 < clamp < 0.5:  # noqa: PLR2004  1/2 would make all weights 0
+        raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
+    if normalization not in get_args(Normalization):
+        raise ValueError(f"normalization must be one of {', '.join(get_args(Normalization))}, got {normalization!r}")
+    inner: Ties = "first" if ties == "missing" else ties
+    table = VoteTable(answers)
+    num_answers = np.maximum(table.answers_of_workers.sum(axis=1), 1.0)
+    divisors = num_answers if normalization == "answered" else float(max(table.num_tasks, 1))
+    others = log(table.sizes - 1.0)
+    truths = table.choose(table.counts, ties=inner)
+    num_iterations, has_converged = 0, False
+    while True:
+        shares = np.clip(table.agree_with(truths).sum(axis=1) / divisors, clamp, 1 - clamp)
+        weights = snap_weights(log_odds(shares)[:, None] + others)
+        scores = table.vote(weights)
+        previous, truths = truths, table.choose(scores, ties=inner)
+        num_iterations += 1
+        has_converged = np.array_equal(previous, truths)
+        if has_converged or num_iterations == max_iterations:
+            break
+    if ties == "missing":
+        truths = table.choose(scores, ties=ties)
+    rows = table.by_task(table.normalize(scores)[0])
+    return Inference(
+        truths=truths,
+        confidences=rows.max(axis=1),
+        probabilities=rows,
+        qualities=table.hide_silent(shares),
+        weights=table.hide_silent(weights[:, 0]),
+        num_iterations=num_iterations,
+        has_converged=has_converged,
+    )

@@ -1,0 +1,453 @@
+"""Answer perturbation: keep an answer, or give another label of its answer set, all alike.
+
+A private row holds one value for each place: `NO_ANSWER`, or a code. The answer sets of different sizes s_0, s_1, …
+lie one after another (blocks), so that a code names both its set and its label; a report stays in the block. Which
+places are answered, and from which set, is public: neighbors differ in labels alone.
+
+Three mechanisms share Definition 5.1 (another label with the flip probability p, each with p/(s − 1)):
+
+- `OneLayer`: the same p for everyone, which depends on the size alone;
+- `TwoLayer`: each worker draws its own p from a hyper-distribution, and perturbs all its answers with it, so that they
+  share randomness;
+- `FreshTwoLayer`: each answer draws its own p. Its law is that of `OneLayer` with the hyper-distribution's mean.
+
+Source: the truth discovery paper, Definition 5.1, Sections 5.1 and 5.2; readings T2, T3 and T7.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import FloatArray, IntArray
+from ..elementary import exp
+from ..errors import ConfigurationError
+from ..privacy.events import LocalRandomizer, NonPrivate, NoRelease, PrivacyEvent, RandomizedResponse
+from .hyper import HyperDistribution
+from .joint_law import loss_of_flip_probability, loss_of_longest_row
+from .mechanism import FiniteMechanism, RowMechanism, check_batch
+from .randomized_response import MAX_EPSILON
+
+__all__ = [
+    "MIN_FLIP_PROBABILITY",
+    "NO_ANSWER",
+    "FreshTwoLayer",
+    "OneLayer",
+    "TwoLayer",
+    "block_offsets",
+    "epsilon_of",
+    "flip_probability_of",
+]
+
+NO_ANSWER: Final = -1
+"""A place without an answer; reported as it is, since it is public which places are answered."""
+MIN_FLIP_PROBABILITY: Final = 2.0**-44
+"""The least flip probability above 0 of `OneLayer`: below it a simulated uniform of 53 bits would be too coarse."""
+
+
+def flip_probability_of(epsilon: float, num_labels: int) -> float:
+    """Return p = (s − 1)/(e^ε + s − 1), with which one answer's loss is ε.
+
+    Args:
+        epsilon: ε, in [0, `MAX_EPSILON`], in nats; at 0 every report has the same law.
+        num_labels: s ≥ 2.
+
+    Returns:
+        p, rounded up, so that ε stays an upper bound; (s − 1)/s for ε = 0.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+
+    Source:
+        The truth discovery paper, Theorem 6.2, solved for p.
+    """
+    _check_num_labels("num_labels", num_labels)
+    if not 0 <= epsilon <= MAX_EPSILON:
+        raise ConfigurationError(field="epsilon", value=epsilon, allowed=f"in [0, {MAX_EPSILON:g}]")
+    others = num_labels - 1
+    even = others / num_labels
+    if epsilon == 0:
+        return even
+    # e^(−ε) keeps its digits where e^ε would swamp s − 1.
+    odds = others * exp(-epsilon)
+    flip = odds / (1 + odds)
+    while flip < even and loss_of_flip_probability(flip, num_labels) > epsilon:
+        flip = math.nextafter(flip, 1.0)
+    return min(flip, even)
+
+
+def epsilon_of(flip_probability: float, num_labels: int) -> float:
+    """Return ε = ln((1 − p)(s − 1)/p): the loss of one answer that is flipped with probability p.
+
+    For a two-layer mechanism, with p the mean of its hyper-distribution, this is the ε that the paper *claims*; what is
+    proven for rows of more than one answer is in `joint_law`.
+
+    Args:
+        flip_probability: p, in [0, (s − 1)/s].
+        num_labels: s ≥ 2.
+
+    Returns:
+        ε, in nats, rounded up to the next float; ∞ for p = 0, and 0 for p = (s − 1)/s up to its rounding.
+
+    Raises:
+        ConfigurationError: a parameter is out of range. Beyond (s − 1)/s an answer's own label would be its rarest
+            report, and the formula would be below 0.
+
+    Source:
+        The truth discovery paper, Theorem 6.2; Theorem 6.3 with p = (a + b)/2; Theorem 6.4 for their equality.
+    """
+    _check_num_labels("num_labels", num_labels)
+    _check_flip_probability("flip_probability", flip_probability, num_labels)
+    if flip_probability == (num_labels - 1) / num_labels:
+        return 0.0
+    return loss_of_flip_probability(flip_probability, num_labels)
+
+
+def block_offsets(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return the code of label 0 of each block, and at last the number of codes."""
+    return (0, *itertools.accumulate(sizes))
+
+
+@dataclasses.dataclass(frozen=True)
+class OneLayer(FiniteMechanism):
+    """Perturb each answer by itself, with a flip probability that depends on its answer set's size alone.
+
+    Args:
+        sizes: s of each block, ≥ 2.
+        flip_probabilities: p of each block: 0, or in [`MIN_FLIP_PROBABILITY`, (s − 1)/s].
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+
+    Privacy:
+        ε-LDP, replace-one, unit: one answer, with ε the greatest `epsilon_of` of a block; see `channel_matrix`. That an
+        answer was given, and its answer set, are public. With simulated noise there is none, since the seed is known.
+
+    Source:
+        The truth discovery paper, Definition 5.1 and Theorem 6.2.
+    """
+
+    sizes: tuple[int, ...]
+    flip_probabilities: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _check_blocks(self.sizes)
+        if len(self.flip_probabilities) != len(self.sizes):
+            allowed = f"one for each block ({len(self.sizes)})"
+            raise ConfigurationError(field="flip_probabilities", value=self.flip_probabilities, allowed=allowed)
+        for flip, size in zip(self.flip_probabilities, self.sizes, strict=True):
+            _check_flip_probability("flip_probabilities", flip, size)
+            if 0 < flip < MIN_FLIP_PROBABILITY:
+                allowed = f"0 or at least {MIN_FLIP_PROBABILITY:g}"
+                raise ConfigurationError(field="flip_probabilities", value=flip, allowed=allowed)
+
+    @classmethod
+    def of_epsilon(cls, sizes: Sequence[int], epsilon: float) -> "OneLayer":
+        """Return the mechanism whose answers cost ε each, whatever their answer set.
+
+        Args:
+            sizes: s of each block, ≥ 2.
+            epsilon: ε, in [0, `MAX_EPSILON`], in nats.
+
+        Raises:
+            ConfigurationError: a parameter is out of range.
+        """
+        _check_blocks(tuple(sizes))
+        return cls(tuple(sizes), tuple(flip_probability_of(epsilon, size) for size in sizes))
+
+    @classmethod
+    def of_flip_probability(cls, sizes: Sequence[int], flip_probability: float) -> "OneLayer":
+        """Return the mechanism that flips every answer with the same probability, whatever its answer set.
+
+        Args:
+            sizes: s of each block, ≥ 2.
+            flip_probability: p, in [0, (s − 1)/s] for the smallest s.
+
+        Raises:
+            ConfigurationError: a parameter is out of range.
+        """
+        return cls(tuple(sizes), (flip_probability,) * len(sizes))
+
+    @property
+    def epsilon(self) -> float:
+        """The loss of one answer of the worst block, in nats; ∞ if one is not perturbed."""
+        pairs = zip(self.flip_probabilities, self.sizes, strict=True)
+        return max(epsilon_of(flip, size) for flip, size in pairs)
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """`NO_ANSWER` and all codes."""
+        return NO_ANSWER, sum(self.sizes) - 1
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """`NO_ANSWER` and all codes."""
+        return self.value_range
+
+    @property
+    def event(self) -> PrivacyEvent:
+        """k-RR at the worst block's ε and the least size: it covers every block.
+
+        At one ε, fewer labels lose more: the hockey-stick divergence is (e^ε − e^x)/(e^ε + k − 1).
+        """
+        if math.isinf(self.epsilon):
+            return NonPrivate()
+        return RandomizedResponse(epsilon=self.epsilon, num_choices=min(self.sizes))
+
+    def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
+        """Return P[report | value], `NO_ANSWER` first: 1 − p on the diagonal, p/(s − 1) elsewhere in a block."""
+        codes = _codes(self.sizes)
+        rows: list[tuple[float, ...]] = []
+        for value in codes:
+            flip = self.flip_probabilities[value.block] if value.size > 1 else 0.0
+            lie = flip / max(value.size - 1, 1)
+            rows.append(
+                tuple(
+                    1.0 - flip if report == value else lie if report.offset == value.offset else 0.0 for report in codes
+                )
+            )
+        return tuple(rows)
+
+    def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Give another label where the uniform is below p; its place in [0, p) names the label.
+
+        See `Mechanism.randomize` for shapes and errors.
+        """
+        check_batch(self, values, uniforms)
+        flips = np.array((0.0, *(self.flip_probabilities[code.block] for code in _codes(self.sizes)[1:])))
+        return _perturb(values, uniforms[:, 0], flips[values - NO_ANSWER], self.sizes)
+
+    def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
+        """Return `randomize` of one value, bit for bit."""
+        code = _code_of(value, self.sizes)
+        return value if value == NO_ANSWER else _perturb_one(code, uniforms[0], self.flip_probabilities[code.block])
+
+
+@dataclasses.dataclass(frozen=True)
+class TwoLayer(RowMechanism):
+    """Draw one flip probability, and perturb all answers of the row with it.
+
+    Args:
+        sizes: s of each block, ≥ 2.
+        hyper: the distribution of the flip probability.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+
+    Privacy:
+        J-LDP, replace-one, unit: all answers of a worker; R-LDP, unit: one answer, the others known. Both from
+        `joint_law`. The ε of Theorem 6.3 holds for one answer by itself only. That an answer was given, and its answer
+        set, are public. With simulated noise there is none, since the seed is known.
+
+    Source:
+        The truth discovery paper, Section 5.2 and Theorem 6.3; reading T3.
+    """
+
+    sizes: tuple[int, ...]
+    hyper: HyperDistribution
+
+    def __post_init__(self) -> None:
+        _check_blocks(self.sizes)
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """`NO_ANSWER` and all codes."""
+        return NO_ANSWER, sum(self.sizes) - 1
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """`NO_ANSWER` and all codes."""
+        return self.value_range
+
+    def slots_of(self, num_values: int) -> int:
+        """The draw's, then one for each value."""
+        return self.hyper.slots + num_values
+
+    def event_of(self, num_values: int) -> PrivacyEvent:
+        """A local randomizer at `loss_of_longest_row`: no row of so many values costs more."""
+        if num_values == 0:
+            return NoRelease()
+        loss = loss_of_longest_row(num_values, self.sizes, self.hyper)
+        return NonPrivate() if math.isinf(loss) else LocalRandomizer(epsilon=loss)
+
+    def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Perturb each row with a flip probability of its own. See `RowMechanism.randomize_rows`."""
+        if values.ndim != 2 or uniforms.shape != (len(values), self.slots_of(values.shape[1])):  # noqa: PLR2004  rows
+            expected = f"values of shape (n, w) and uniforms of shape (n, {self.hyper.slots} + w)"
+            raise ValueError(f"expected {expected}, got {values.shape} and {uniforms.shape}")
+        low, high = self.value_range
+        if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
+            raise ValueError(f"values must be in [{low}, {high}], got {int(values.min())} to {int(values.max())}")
+        slots, width = self.hyper.slots, values.shape[1]
+        flips = np.repeat(self.hyper.draw(uniforms[:, :slots]), width)
+        return _perturb(values.reshape(-1), uniforms[:, slots:].reshape(-1), flips, self.sizes).reshape(values.shape)
+
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        """Return `randomize_rows` of one row, bit for bit."""
+        slots = self.hyper.slots
+        flip = self.hyper.draw_one(uniforms[:slots])
+        return [
+            _perturb_one(_code_of(value, self.sizes), uniform, flip)
+            for value, uniform in zip(values, uniforms[slots:], strict=True)
+        ]
+
+
+@dataclasses.dataclass(frozen=True)
+class FreshTwoLayer(FiniteMechanism):
+    """Draw a flip probability for each answer anew, and perturb it with that.
+
+    The draws are independent and used once, so that each answer is flipped with the mean, independently: the law of
+    `OneLayer` with that flip probability, for whole rows too. What the second layer was to gain is gone.
+
+    Args:
+        sizes: s of each block, ≥ 2.
+        hyper: the distribution of the flip probability.
+
+    Attributes:
+        slots: the draw's, and one.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+
+    Privacy:
+        ε-LDP, replace-one, unit: one answer, with ε = |ln((1 − p)(s − 1)/p)| for the mean p and the worst s: losses of
+        a worker's answers add. That an answer was given, and its answer set, are public. With simulated noise there
+        is none, since the seed is known.
+
+    Source:
+        The truth discovery paper, Section 5.2, read with a draw for each answer; reading T3.
+    """
+
+    sizes: tuple[int, ...]
+    hyper: HyperDistribution
+    slots: int = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        _check_blocks(self.sizes)
+        object.__setattr__(self, "slots", self.hyper.slots + 1)
+
+    @property
+    def epsilon(self) -> float:
+        """The loss of one answer of the worst block, in nats."""
+        return max(loss_of_flip_probability(self.hyper.exact_mean, size) for size in self.sizes)
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """`NO_ANSWER` and all codes."""
+        return NO_ANSWER, sum(self.sizes) - 1
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """`NO_ANSWER` and all codes."""
+        return self.value_range
+
+    @property
+    def event(self) -> PrivacyEvent:
+        """A local randomizer at the worst block's ε; k-RR, where there is one size and p ≤ (s − 1)/s."""
+        if math.isinf(self.epsilon):
+            return NonPrivate()
+        size = min(self.sizes)
+        if size == max(self.sizes) and self.hyper.exact_mean <= Fraction(size - 1, size):
+            return RandomizedResponse(epsilon=self.epsilon, num_choices=size)
+        return LocalRandomizer(epsilon=self.epsilon)
+
+    def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
+        """Return P[report | value], `NO_ANSWER` first: 1 − mean on the diagonal, mean/(s − 1) elsewhere in a block."""
+        codes, flip = _codes(self.sizes), self.hyper.mean
+        return tuple(
+            tuple(
+                (1.0 - flip if value.size > 1 else 1.0)
+                if report == value
+                else (flip / (value.size - 1) if report.offset == value.offset else 0.0)
+                for report in codes
+            )
+            for value in codes
+        )
+
+    def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Perturb each value with a flip probability of its own. See `Mechanism.randomize`."""
+        check_batch(self, values, uniforms)
+        return _perturb(values, uniforms[:, -1], self.hyper.draw(uniforms[:, :-1]), self.sizes)
+
+    def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
+        """Return `randomize` of one value, bit for bit."""
+        return _perturb_one(_code_of(value, self.sizes), uniforms[-1], self.hyper.draw_one(uniforms[:-1]))
+
+
+class _Code(NamedTuple):
+    """A value, taken apart; `NO_ANSWER` is a block of its own with one label."""
+
+    block: int
+    offset: int
+    size: int
+    label: int
+
+
+@functools.lru_cache(maxsize=256)
+def _codes(sizes: tuple[int, ...]) -> tuple[_Code, ...]:
+    """Return every value taken apart, `NO_ANSWER` first."""
+    offsets = block_offsets(sizes)
+    return (
+        _Code(-1, NO_ANSWER, 1, 0),
+        *(_Code(block, offsets[block], size, label) for block, size in enumerate(sizes) for label in range(size)),
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _tables(sizes: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+    """Return the offset and the size of every value's block, `NO_ANSWER` first."""
+    codes = _codes(sizes)
+    offsets = np.array([code.offset for code in codes], dtype=np.int64)
+    return offsets, np.array([code.size for code in codes], dtype=np.int64)
+
+
+def _code_of(value: int, sizes: tuple[int, ...]) -> _Code:
+    codes = _codes(sizes)
+    if not NO_ANSWER <= value < len(codes) + NO_ANSWER:
+        raise ValueError(f"value must be in [{NO_ANSWER}, {len(codes) + NO_ANSWER - 1}], got {value}")
+    return codes[value - NO_ANSWER]
+
+
+def _perturb(values: IntArray, uniforms: FloatArray, flips: FloatArray, sizes: tuple[int, ...]) -> IntArray:
+    """Return each value where its uniform is not below its p; else the label that the place in [0, p) names."""
+    all_offsets, all_sizes = _tables(sizes)
+    offsets, others = all_offsets[values - NO_ANSWER], all_sizes[values - NO_ANSWER] - 1
+    is_flipped: NDArray[np.bool_] = (uniforms < flips) & (others > 0)
+    places = np.zeros(len(values), dtype=np.float64)
+    np.divide(uniforms * others, flips, out=places, where=is_flipped)
+    labels = np.minimum(places.astype(np.int64), np.maximum(others - 1, 0))
+    labels += labels >= values - offsets  # the lies are the labels without the value's own
+    return np.where(is_flipped, offsets + labels, values)
+
+
+def _perturb_one(code: _Code, uniform: float, flip: float) -> int:
+    """Return `_perturb` of one value, bit for bit."""
+    others = code.size - 1
+    if not others or uniform >= flip:
+        return code.offset + code.label
+    label = min(int(uniform * others / flip), others - 1)
+    return code.offset + label + (label >= code.label)
+
+
+def _check_num_labels(field: str, num_labels: int) -> None:
+    if num_labels < 2:  # noqa: PLR2004  one label has nothing to hide
+        raise ConfigurationError(field=field, value=num_labels, allowed="at least 2")
+
+
+def _check_blocks(sizes: tuple[int, ...]) -> None:
+    if not sizes:
+        raise ConfigurationError(field="sizes", value=sizes, allowed="at least one")
+    for size in sizes:
+        _check_num_labels("sizes", size)
+
+
+def _check_flip_probability(field: str, flip_probability: float, num_labels: int) -> None:
+    if not 0 <= flip_probability <= (num_labels - 1) / num_labels:
+        allowed = f"in [0, {num_labels - 1}/{num_labels}] for {num_labels} labels"
+        raise ConfigurationError(field=field, value=flip_probability, allowed=allowed)

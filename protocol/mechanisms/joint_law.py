@@ -1,0 +1,441 @@
+"""What two-layer perturbation costs: exact losses of answers that share one flip probability.
+
+A worker draws P once and perturbs all m answers with it. A report that differs from the row at the answers D, k of
+them, has probability L(k) · Π_{q in D} 1/(s_q − 1), with L(k) = E[P^k (1 − P)^(m−k)]: D decides, and every D is some
+row's. So, with λ_q = ln(s_q − 1), for worst-case rows and reports:
+
+- all answers may differ between neighbors:
+  J = max_k [ln L(k) − the k smallest λ] − min_k [ln L(k) − the k largest λ];
+- one answer may differ, the rest known: it joins D, leaves D, or moves between two wrong labels, which changes
+  nothing. R = max_{k, q} |ln L(k) − ln L(k + 1) + λ_q|;
+- t answers of one size s may differ: max over |k − k'| ≤ t of |g(k) − g(k')|, with g(k) = ln L(k) − k ln(s − 1).
+
+ln L is convex in k (Hölder), so that each extreme is at an end, at a border between sizes, or found by bisection: a few
+moments are worked out, not m of them. Dropping an answer is post-processing of rows and reports alike, so J and R never
+fall when an answer is added; a protocol may charge its longest row to all.
+
+Neither the ε of Theorem 6.3 nor m·ε is such a loss: Theorem 6.3 holds for one answer by itself. A claim that the
+uniform distribution is the most private one is not proved in the paper: `compare_hypers` shows what holds.
+
+Every loss returned is an upper bound: it is rounded up by about 1e-9, more than all rounding errors of its moments.
+
+Source: the truth discovery paper, Section 6.1; readings T3, T4 and T9.
+"""
+
+import decimal
+import functools
+import itertools
+import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from scipy import special
+
+from ..elementary import power_of_two_below
+from .hyper import Beta, Discrete, HyperDistribution, PointMass, Uniform
+
+__all__ = [
+    "HyperLosses",
+    "compare_hypers",
+    "hypers_of_mean",
+    "loss_of_all_answers",
+    "loss_of_flip_probability",
+    "loss_of_longest_row",
+    "loss_of_one_answer",
+    "loss_of_one_answer_bound",
+    "loss_of_some_answers",
+    "uniform_of_loss",
+]
+
+# Losses are snapped upwards to this grid, relative to those above 1, so that a processor's last bit does not show.
+_GRID: Final = 2.0**-32
+# An upper bound on the error of ln L for each answer: its terms are products of so many factors.
+_ERROR_PER_ANSWER: Final = 2.0**-44
+_DIGITS: Final = 40
+# Equal means, up to the rounding of a range's ends.
+_MEAN_TOLERANCE: Final = 1e-9
+
+_Counts: TypeAlias = tuple[tuple[int, int], ...]
+"""Sizes of answer sets in ascending order, each with how many answers have it."""
+
+
+class HyperLosses(NamedTuple):
+    """What one hyper-distribution costs.
+
+    Args:
+        name: what the caller calls it.
+        mean: E[P].
+        all_answers: J, in nats.
+        one_answer: R, in nats.
+    """
+
+    name: str
+    mean: float
+    all_answers: float
+    one_answer: float
+
+
+def loss_of_flip_probability(flip_probability: float | Fraction, num_labels: int) -> float:
+    """Return |ln((1 − p)(s − 1)/p)|: the loss of one answer that is perturbed with probability p by itself.
+
+    Args:
+        flip_probability: p, in [0, 1]; taken as the exact number that it holds.
+        num_labels: s ≥ 2.
+
+    Returns:
+        The loss, in nats, rounded up to the next float; 0 where the law is the same for all labels, and ∞ for p in
+        {0, 1}.
+
+    Raises:
+        ValueError: a parameter is out of range.
+
+    Source:
+        The truth discovery paper, Theorem 6.2, for p ≤ (s − 1)/s.
+    """
+    _check_sizes((num_labels,))
+    flip = Fraction(flip_probability)
+    if not 0 <= flip <= 1:
+        raise ValueError(f"flip_probability must be in [0, 1], got {flip_probability}")
+    if flip in {0, 1}:
+        return math.inf
+    odds = (1 - flip) * (num_labels - 1) / flip
+    if odds == 1:
+        return 0.0
+    context = decimal.Context(prec=_DIGITS)
+    ratio = max(odds, 1 / odds)
+    # The digits are enough for odds that differ from 1 by no more than a float's last bit.
+    loss = context.ln(context.divide(decimal.Decimal(ratio.numerator), decimal.Decimal(ratio.denominator)))
+    return math.nextafter(float(loss), math.inf)
+
+
+def loss_of_all_answers(sizes: Sequence[int], hyper: HyperDistribution) -> float:
+    """Return J: the loss of a whole row, any of whose answers may differ between neighbors.
+
+    Args:
+        sizes: the size of each answer's set, each at least 2, in any order.
+        hyper: the distribution of P.
+
+    Returns:
+        J, in nats, rounded up; ∞ if some report is impossible for some row.
+
+    Raises:
+        ValueError: a size is below 2.
+
+    Privacy:
+        Replace-one; unit: all of one worker's answers.
+    """
+    _check_sizes(sizes)
+    return _loss_of_all(_counts_of(sizes), hyper)
+
+
+def loss_of_one_answer(sizes: Sequence[int], hyper: HyperDistribution) -> float:
+    """Return R: the greatest loss of one answer of a row, when all the others are known.
+
+    Args:
+        sizes: the size of each answer's set, each at least 2, in any order.
+        hyper: the distribution of P.
+
+    Returns:
+        R, in nats, rounded up; ∞ if some report is impossible for some row.
+
+    Raises:
+        ValueError: a size is below 2.
+
+    Privacy:
+        Replace-one; unit: one answer, against whoever knows the others. For a range [0, b] it grows like ln m.
+    """
+    _check_sizes(sizes)
+    return _loss_of_one(_counts_of(sizes), hyper)
+
+
+def loss_of_some_answers(num_changed: int, *, num_answers: int, num_labels: int, hyper: HyperDistribution) -> float:
+    """Return the loss of any t answers of a row, when all the others are known; all sets have one size.
+
+    Args:
+        num_changed: t, in [0, num_answers]. With t = 1 it is R, with t = m it is J.
+        num_answers: m ≥ 0.
+        num_labels: s ≥ 2.
+        hyper: the distribution of P.
+
+    Returns:
+        The loss, in nats, rounded up; ∞ if some report is impossible for some row.
+
+    Raises:
+        ValueError: a parameter is out of range.
+    """
+    _check_sizes((num_labels,))
+    if not 0 <= num_changed <= num_answers:
+        raise ValueError(f"num_changed must be in [0, num_answers = {num_answers}], got {num_changed}")
+    if num_changed == 0:
+        return 0.0
+    counts = ((num_labels, num_answers),)
+    if (simple := _simple_loss(counts, hyper)) is not None:
+        return num_changed * simple
+    log_lies = _log_lies(num_labels)
+
+    def log_chance(num_flips: int) -> float:
+        return hyper.log_moment(num_answers, num_flips) - num_flips * log_lies
+
+    bottom = _least_place(counts, hyper)
+    from_none = log_chance(0) - log_chance(min(bottom, num_changed))
+    from_all = log_chance(num_answers) - log_chance(max(bottom, num_answers - num_changed))
+    return _round_up(max(from_none, from_all), num_answers)
+
+
+def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDistribution) -> float:
+    """Return an upper bound on J for every row of so many answers, whichever of these sizes each has.
+
+    A pair of reports' events D and D' differs by ln L(|D|) − ln L(|D'|) + λ(D' without D) − λ(D without D'). The bound
+    lets D have the smallest λ alone and D' the largest. It is attained when all sizes are equal; or when a row with no
+    flips is at least as likely as one with all, since then D is empty and all answers may have the largest size.
+
+    Args:
+        num_answers: m ≥ 0.
+        sizes: at least one size, each at least 2.
+        hyper: the distribution of P.
+
+    Returns:
+        The bound, in nats, rounded up.
+
+    Raises:
+        ValueError: a parameter is out of range.
+    """
+    _check_sizes(sizes)
+    if not sizes or num_answers < 0:
+        raise ValueError(f"expected num_answers >= 0 and at least one size, got {num_answers} and {tuple(sizes)}")
+    if num_answers == 0:
+        return 0.0
+    ends = [((size, num_answers),) for size in (min(sizes), max(sizes))]
+    simple = [_simple_loss(counts, hyper) for counts in ends]
+    losses = [loss for loss in simple if loss is not None]
+    if losses:
+        # The odds are monotone in the size, so that the greatest |ln| is at one of the two ends.
+        return num_answers * max(losses)
+    smallest, largest = ends
+    greatest = max(_log_chances_at_borders(smallest, hyper))
+    return _round_up(greatest - _least_log_chance(largest, hyper), num_answers)
+
+
+def loss_of_one_answer_bound(support: tuple[float, float], sizes: Sequence[int]) -> float:
+    """Return a bound on R for every hyper-distribution on a range, however many answers a row has.
+
+    Given the other answers' reports, P has some distribution on the same range, and the answer's flip probability is
+    its mean: in the range too. So R ≤ max(|ln((1 − a)(s − 1)/a)|, |ln((1 − b)(s − 1)/b)|).
+
+    Args:
+        support: (a, b), with 0 ≤ a ≤ b ≤ 1.
+        sizes: at least one size, each at least 2.
+
+    Returns:
+        The bound, in nats, rounded up; ∞ for a = 0 and for b = 1, where no bound holds for every m.
+
+    Raises:
+        ValueError: a parameter is out of range.
+    """
+    _check_sizes(sizes)
+    if not sizes or not 0 <= support[0] <= support[1] <= 1:
+        raise ValueError(f"expected 0 <= a <= b <= 1 and at least one size, got {support} and {tuple(sizes)}")
+    ends = (min(sizes), max(sizes))
+    return max(loss_of_flip_probability(flip, size) for flip in support for size in ends)
+
+
+def hypers_of_mean(mean: float) -> dict[str, HyperDistribution]:
+    """Return some hyper-distributions of one mean, by name, in the order of their variances.
+
+    Args:
+        mean: in (0, 1).
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not 0 < mean < 1:
+        raise ValueError(f"mean must be in (0, 1), got {mean}")
+    reach = min(mean, 1.0 - mean)
+    low, high = mean - reach, mean + reach
+    inner_low, inner_high = mean - reach / 2, mean + reach / 2
+    return {
+        "point mass": PointMass(mean),
+        "uniform, half range": Uniform(inner_low, inner_high),
+        "beta(4, 4)": Beta(4, 4, low, high),
+        "beta(2, 2)": Beta(2, 2, low, high),
+        "two points, half range": Discrete((inner_low, inner_high), (0.5, 0.5)),
+        "uniform": Uniform(low, high),
+    }
+
+
+def compare_hypers(
+    hypers: Mapping[str, HyperDistribution], *, num_answers: int, num_labels: int
+) -> tuple[HyperLosses, ...]:
+    """Return J and R of hyper-distributions with the same mean: the same law, and loss, of one answer by itself.
+
+    A point mass always has the least R: with the others known, an answer costs no less than by itself. For J there is
+    no such order: a wide distribution may cost less than the point mass's m·ε, or more.
+
+    Args:
+        hypers: by name; `hypers_of_mean` makes some.
+        num_answers: m ≥ 0.
+        num_labels: s ≥ 2.
+
+    Returns:
+        One row for each, in the order given.
+
+    Raises:
+        ValueError: the means differ, or a parameter is out of range.
+    """
+    means = [hyper.mean for hyper in hypers.values()]
+    if means and max(means) - min(means) > _MEAN_TOLERANCE:
+        raise ValueError(f"the means must be equal, got {min(means)} to {max(means)}")
+    sizes = (num_labels,) * num_answers
+    return tuple(
+        HyperLosses(name, hyper.mean, loss_of_all_answers(sizes, hyper), loss_of_one_answer(sizes, hyper))
+        for name, hyper in hypers.items()
+    )
+
+
+def uniform_of_loss(
+    loss: float,
+    *,
+    num_answers: int,
+    num_labels: int,
+    unit: Literal["all answers", "one answer"] = "all answers",
+    spread: float = 1.0,
+) -> Uniform:
+    """Return the uniform hyper-distribution whose proven loss is the given one.
+
+    The range is [c − w·h, c + w·h] about the mean c, with h = min(c, 1 − c) and the spread w. With w = 1 it begins at
+    0, as the paper's, and for c > 1/2 it ends at 1. The mean is found by bisection between 0, where the loss is ∞, and
+    (s − 1)/s, where an answer by itself says nothing. Wide ranges have a least loss above 0; a smaller spread has less.
+
+    Args:
+        loss: the target, J or R, in nats, > 0.
+        num_answers: m ≥ 1.
+        num_labels: s ≥ 2.
+        unit: what the loss is of: "all answers" (J) or "one answer" (R).
+        spread: w, in [0, 1].
+
+    Returns:
+        A distribution whose loss, as `loss_of_all_answers` or `loss_of_one_answer` has it, is at most `loss`, and
+        nearly equal.
+
+    Raises:
+        ValueError: a parameter is out of range, or the least loss of such a range is above the target.
+    """
+    if not loss > 0 or num_answers < 1 or not 0 <= spread <= 1:
+        given = f"{loss}, {num_answers} and {spread}"
+        raise ValueError(f"expected loss > 0, num_answers >= 1 and spread in [0, 1], got {given}")
+    _check_sizes((num_labels,))
+    counts = ((num_labels, num_answers),)
+    loss_of = _loss_of_all if unit == "all answers" else _loss_of_one
+
+    def uniform(mean: float) -> Uniform:
+        half_width = spread * min(mean, 1.0 - mean)
+        return Uniform(max(mean - half_width, 0.0), min(mean + half_width, 1.0))
+
+    below, above = 0.0, (num_labels - 1) / num_labels
+    if (least := loss_of(counts, uniform(above))) > loss:
+        allowed = f"at least {least:g} for {num_answers} answers at spread {spread:g}"
+        raise ValueError(f"loss must be {allowed}, got {loss}")
+    while below < (middle := (below + above) / 2) < above:  # until no float is between
+        if loss_of(counts, uniform(middle)) <= loss:
+            above = middle
+        else:
+            below = middle
+    return uniform(above)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _loss_of_all(counts: _Counts, hyper: HyperDistribution) -> float:
+    """Return J for so many answers of each size."""
+    if (simple := _simple_losses(counts, hyper)) is not None:
+        return sum((count * loss for (_, count), loss in zip(counts, simple, strict=True)), 0.0)
+    num_answers = sum(count for _, count in counts)
+    greatest = max(_log_chances_at_borders(counts, hyper))
+    return _round_up(greatest - _least_log_chance(counts, hyper), num_answers)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _loss_of_one(counts: _Counts, hyper: HyperDistribution) -> float:
+    """Return R for so many answers of each size."""
+    if (simple := _simple_losses(counts, hyper)) is not None:
+        return max(simple, default=0.0)
+    num_answers = sum(count for _, count in counts)
+    # ln L(k) − ln L(k + 1) falls in k: its greatest value meets the largest λ, its least one the smallest.
+    first = _log_lies(counts[-1][0]) - hyper.log_moment_step(num_answers, 0)
+    last = _log_lies(counts[0][0]) - hyper.log_moment_step(num_answers, num_answers - 1)
+    return _round_up(max(abs(first), abs(last)), num_answers)
+
+
+def _simple_losses(counts: _Counts, hyper: HyperDistribution) -> list[float] | None:
+    """Return the loss of an answer of each size where no two answers share more than a mean; else None."""
+    num_answers = sum(count for _, count in counts)
+    if num_answers > 1 and not isinstance(hyper, PointMass):
+        return [math.inf for _ in counts] if hyper.is_certain else None
+    return [loss_of_flip_probability(hyper.exact_mean, size) for size, _ in counts]
+
+
+def _simple_loss(counts: _Counts, hyper: HyperDistribution) -> float | None:
+    """Return `_simple_losses` where there is one size."""
+    losses = _simple_losses(counts, hyper)
+    return None if losses is None else losses[0]
+
+
+def _log_chances_at_borders(counts: _Counts, hyper: HyperDistribution) -> list[float]:
+    """Return ln L(k) − the k smallest λ, for each k at which the next λ is a larger one, and for both ends.
+
+    Between two of these it is convex, so that the greatest of all is among them.
+    """
+    num_answers = sum(count for _, count in counts)
+    num_flips, log_lies = 0, 0.0
+    log_chances = [hyper.log_moment(num_answers, 0)]
+    for size, count in counts:
+        num_flips += count
+        log_lies += count * _log_lies(size)
+        log_chances.append(hyper.log_moment(num_answers, num_flips) - log_lies)
+    return log_chances
+
+
+def _least_log_chance(counts: _Counts, hyper: HyperDistribution) -> float:
+    """Return the least of ln L(k) − the k largest λ."""
+    num_flips = _least_place(counts, hyper)
+    left, log_lies = num_flips, 0.0
+    for size, count in reversed(counts):
+        taken = min(left, count)
+        log_lies += taken * _log_lies(size)
+        left -= taken
+    return hyper.log_moment(sum(count for _, count in counts), num_flips) - log_lies
+
+
+def _least_place(counts: _Counts, hyper: HyperDistribution) -> int:
+    """Return the k at which ln L(k) − the k largest λ is least: it is convex, so its steps change sign once."""
+    falling = counts[::-1]
+    borders = list(itertools.accumulate(count for _, count in falling))
+
+    def rises(num_flips: int) -> bool:
+        next_size = falling[bisect_right(borders, num_flips)][0]
+        return hyper.log_moment_step(borders[-1], num_flips) >= _log_lies(next_size)
+
+    return bisect_left(range(borders[-1]), True, key=rises)  # noqa: FBT003  a value to find, not an option
+
+
+def _log_lies(num_labels: int) -> float:
+    """Return λ = ln(s − 1)."""
+    return float(special.xlogy(1.0, num_labels - 1))
+
+
+def _round_up(loss: float, num_answers: int) -> float:
+    """Return an upper bound on a loss that was worked out in floats, on a grid."""
+    padded = loss + _GRID * max(1.0, loss) + num_answers * _ERROR_PER_ANSWER
+    grid = _GRID * power_of_two_below(max(1.0, padded))
+    return math.ceil(padded / grid) * grid
+
+
+def _counts_of(sizes: Sequence[int]) -> _Counts:
+    return tuple(sorted(Counter(int(size) for size in sizes).items()))
+
+
+def _check_sizes(sizes: Sequence[int]) -> None:
+    if len(sizes) and min(sizes) < 2:  # noqa: PLR2004  one label has nothing to hide
+        raise ValueError(f"sizes must be at least 2, got {min(sizes)}")

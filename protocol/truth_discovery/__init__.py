@@ -1,0 +1,37 @@
+"""Privacy-preserving truth discovery: each worker perturbs its answers, and the aggregator finds the truths.
+
+Workers answer tasks, each with a public set of two or more labels. A worker reports each answer as it is, or, with a
+flip probability, as another label; the aggregator infers the truths from all reports and releases them, and tells each
+worker its own weight. Nobody is trusted: the reports are private by themselves, whoever colludes.
+
+Mechanisms: `one_layer` has one flip probability for all; `two_layer` lets each worker draw its own, once, for all its
+answers; `fresh_two_layer` draws one for each answer, which is the law of one layer; `auto` is the one that promises
+more at one proven price. Estimators: `majority`, `truth_discovery` (the paper's), `one_coin`, `dawid_skene`, and two
+that know the perturbation, `noise_aware` and `noise_aware_dawid_skene`; `auto` is the first of these. What the paper
+leaves open or has wrong, and the reading taken, is in `docs/truth-discovery.md`.
+
+Source: Li, Miao, Su, Gao, Li, Ding, Qin and Ren, An Efficient Two-Layer Mechanism for Privacy-Preserving Truth
+Discovery, KDD 2018.
+"""
+
+from .inference import find_truths, known_noise
+from .noise import Noise, informativeness, make_noise
+from .outcome import Outcome, OwnOutcome
+from .parameters import Parameters
+from .protocol import AnswersPhase, TruthDiscovery
+from .tables import NO_TASK, Codes
+
+__all__ = [
+    "NO_TASK",
+    "AnswersPhase",
+    "Codes",
+    "Noise",
+    "Outcome",
+    "OwnOutcome",
+    "Parameters",
+    "TruthDiscovery",
+    "find_truths",
+    "informativeness",
+    "known_noise",
+    "make_noise",
+]

@@ -1,0 +1,91 @@
+"""How truths are found from reports: the estimators by name, and what each is told of the perturbation."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from scipy import special
+
+from ..estimators.truth_inference import (
+    Answers,
+    Inference,
+    KnownNoise,
+    dawid_skene,
+    majority_vote,
+    noise_aware_dawid_skene,
+    noise_aware_one_coin,
+    one_coin,
+    truth_discovery,
+)
+from ..mechanisms import Beta, Discrete, HyperDistribution, PointMass, Uniform
+from .noise import Noise
+from .parameters import EstimatorName, Parameters
+
+__all__ = ["find_truths", "known_noise"]
+
+# Equally likely values that stand for a hyper-distribution; more of them change no truth.
+_NUM_VALUES: Final = 15
+_AUTO: Final[EstimatorName] = "noise_aware"
+
+
+def find_truths(answers: Answers, *, parameters: Parameters, noise: Noise | None) -> tuple[EstimatorName, Inference]:
+    """Return which estimator the session has, and what it finds.
+
+    Args:
+        answers: as they were reported.
+        parameters: the session's.
+        noise: how they were perturbed; None for clean answers.
+    """
+    name = _AUTO if parameters.estimator == "auto" else parameters.estimator
+    ties, most = parameters.ties, parameters.max_iterations
+    match name:
+        case "majority":
+            return name, majority_vote(answers, ties=ties)
+        case "truth_discovery":
+            clamp = parameters.quality_clamp
+            return name, truth_discovery(answers, ties=ties, max_iterations=most, clamp=clamp)
+        case "one_coin":
+            return name, one_coin(answers, ties=ties, max_iterations=most)
+        case "dawid_skene":
+            return name, dawid_skene(answers, ties=ties, max_iterations=most)
+        case "noise_aware":
+            return name, noise_aware_one_coin(
+                answers, known_noise(noise, parameters.sizes), ties=ties, max_iterations=most
+            )
+        case "noise_aware_dawid_skene":
+            known = known_noise(noise, parameters.sizes)
+            return name, noise_aware_dawid_skene(answers, known, ties=ties, max_iterations=most)
+        case "auto":
+            raise AssertionError("auto was resolved above")
+
+
+def known_noise(noise: Noise | None, sizes: Sequence[int]) -> KnownNoise:
+    """Return what an estimator is told of the perturbation.
+
+    Args:
+        noise: the session's; None where nothing was perturbed.
+        sizes: of the answer sets.
+    """
+    if noise is None:
+        return KnownNoise.fixed(dict.fromkeys(sizes, 0.0))
+    if noise.hyper is None:
+        return KnownNoise.fixed(dict(zip(noise.sizes, noise.flip_probabilities, strict=True)))
+    return KnownNoise(dict.fromkeys(noise.sizes, _quantiles(noise.hyper)))
+
+
+def _quantiles(hyper: HyperDistribution) -> tuple[float, ...]:
+    """Return equally likely values, each the middle one of its part of the distribution."""
+    middles = (np.arange(_NUM_VALUES) + 0.5) / _NUM_VALUES
+    match hyper:
+        case PointMass(probability):
+            return (probability,)
+        case Uniform(low, high):
+            places = middles
+        case Beta(alpha, beta, low, high):
+            places = special.betaincinv(alpha, beta, middles)
+        case Discrete(probabilities, shares):
+            order = np.argsort(probabilities)
+            ends = np.cumsum(np.array(shares)[order])
+            found = np.minimum(np.searchsorted(ends, middles * ends[-1]), len(ends) - 1)
+            return tuple(np.array(probabilities)[order][found].tolist())
+    return tuple((low + (high - low) * places).tolist())

@@ -1,0 +1,246 @@
+"""How answers are perturbed, and what that costs: the mechanism of a session and the losses of a worker.
+
+The price of a session can be given in three ways. `epsilon` and `flip_probability` are the paper's, whose claim
+(Theorems 6.2 and 6.3) holds for one answer by itself; `epsilon_answer` and `epsilon_worker` are proven losses, which
+mean the same for every mechanism. "auto" compares mechanisms at one proven price.
+"""
+
+import dataclasses
+from typing import Literal
+
+import msgspec
+import numpy as np
+from scipy import special
+
+from ..errors import ConfigurationError
+from ..mechanisms import (
+    MAX_EPSILON,
+    FreshTwoLayer,
+    HyperDistribution,
+    OneLayer,
+    RowMechanism,
+    TwoLayer,
+    epsilon_of,
+    flip_probability_of,
+    loss_of_all_answers,
+    loss_of_one_answer,
+    uniform_for,
+    uniform_of_loss,
+)
+from ..privacy import (
+    Composed,
+    LocalRandomizer,
+    NeighboringRelation,
+    PartLoss,
+    PrivacyEvent,
+    PrivacyLoss,
+    RandomizedResponse,
+    SelfComposed,
+    TrustModel,
+)
+from .parameters import DEFAULT_EPSILON, Parameters
+
+__all__ = ["Noise", "informativeness", "make_noise"]
+
+UNIT = "all answers of a worker"
+PART = "one answer"
+# More of a worker's other answers hardly tell more of what it drew.
+_MOST_ANSWERS = 500
+
+
+@dataclasses.dataclass(frozen=True)
+class Noise:
+    """The perturbation of one session.
+
+    Args:
+        name: of the mechanism.
+        mechanism: the local randomizer.
+        sizes: how many labels each answer set has.
+        flip_probabilities: for each answer set the probability that an answer is reported as another label, on average
+            over what workers draw.
+        epsilons: for each answer set the ε of Theorems 6.2 and 6.3.
+        hyper: what a worker draws its own flip probability from, once for all its answers; None where answers are
+            perturbed independently of each other.
+    """
+
+    name: str
+    mechanism: RowMechanism
+    sizes: tuple[int, ...]
+    flip_probabilities: tuple[float, ...]
+    epsilons: tuple[float, ...]
+    hyper: HyperDistribution | None = None
+
+    def loss_of(self, counts: tuple[int, ...]) -> PrivacyLoss:
+        """Return what a worker pays who gives so many answers from each answer set.
+
+        Args:
+            counts: one for each answer set; not all of them 0.
+
+        Privacy:
+            LDP, replace-one, unit: all answers of a worker, of which one answer is a part. Independent perturbations
+            cost ε an answer, and m of them mε (exact). Answers that share a flip probability cost J together, and R
+            each (`psephos.protocol.mechanisms.joint_law`). Claimed is the ε of Theorems 6.2 and 6.3 for one answer,
+            and the sum of these for all.
+        """
+        numbered = [(number, count) for number, count in enumerate(counts) if count]
+        claimed = sum(self.epsilons[number] * count for number, count in numbered)
+        claimed_part = part = max(self.epsilons[number] for number, _ in numbered)
+        if self.hyper is None:
+            events = [
+                SelfComposed(RandomizedResponse(epsilon=self.epsilons[number], num_choices=self.sizes[number]), count)
+                for number, count in numbered
+            ]
+            event: PrivacyEvent = events[0] if len(events) == 1 else Composed(tuple(events))
+        else:
+            sizes = [self.sizes[number] for number, count in numbered for _ in range(count)]
+            part = loss_of_one_answer(sizes, self.hyper)
+            event = LocalRandomizer(epsilon=loss_of_all_answers(sizes, self.hyper))
+        return PrivacyLoss(
+            mechanism=self.name,
+            event=event,
+            unit=UNIT,
+            relation=NeighboringRelation.REPLACE_ONE,
+            model=TrustModel.LOCAL,
+            claimed=claimed,
+            part=PartLoss(unit=PART, claimed=claimed_part, proven=part),
+        )
+
+
+def make_noise(parameters: Parameters) -> Noise:
+    """Return the perturbation that the parameters ask for.
+
+    Raises:
+        ConfigurationError: there is none: it would flip too often for the smallest answer set, lose everything, or not
+            reach the price.
+    """
+    if parameters.mechanism != "auto":
+        return _make(parameters)
+    if parameters.flip_probability is not None:
+        allowed = "epsilon, epsilon_answer or epsilon_worker, at which mechanisms are compared"
+        raise ConfigurationError(field="flip_probability", value=parameters.flip_probability, allowed=allowed)
+    # What the paper calls ε is proven for one layer alone, so it is a price of one answer.
+    price = {} if parameters.epsilon is None else {"epsilon": None, "epsilon_answer": parameters.epsilon}
+    if parameters.epsilon_worker is None and parameters.epsilon_answer is None and parameters.epsilon is None:
+        price = {"epsilon_answer": DEFAULT_EPSILON}
+    offers: list[Noise] = []
+    for mechanism in ("one_layer", "two_layer"):  # of equally good ones the first
+        try:
+            offers.append(_make(msgspec.structs.replace(parameters, mechanism=mechanism, **price)))
+        except ConfigurationError:
+            if not offers:
+                raise
+    return max(offers, key=lambda noise: informativeness(noise, num_answers=parameters.max_answers))
+
+
+def informativeness(noise: Noise, *, num_answers: int) -> float:
+    """Return how much one report tells of an answer, in expectation, to somebody who knows the worker's other answers.
+
+    A report whose flip probability is p moves the odds of its label by a weight that is, for reports that say little,
+    proportional to g = 1 − p·s/(s − 1), and what it tells is proportional to g². Of a worker whose m answers share a
+    flip probability P, the other m − 1 reports tell k flips, and with them E[P | k]: so E[(1 − E[P | k]·s/(s − 1))²],
+    which is exact for whoever knows these answers, and more than an estimator can have.
+
+    Args:
+        noise: the perturbation; of its answer sets the smallest counts.
+        num_answers: m ≥ 1.
+
+    Returns:
+        A number in [0, 1]: 0 where reports tell nothing, 1 where nothing is perturbed.
+    """
+    number = int(np.argmin(noise.sizes))
+    size = noise.sizes[number]
+    scale = size / (size - 1)
+    if noise.hyper is None:
+        return (1 - noise.flip_probabilities[number] * scale) ** 2
+    others = min(num_answers, _MOST_ANSWERS) - 1
+    flips = np.arange(others + 1)
+    log_chances = noise.hyper.log_moments(others)
+    log_ways = special.gammaln(others + 1) - special.gammaln(flips + 1) - special.gammaln(others - flips + 1)
+    expected_flip = np.exp(noise.hyper.log_moments(others + 1)[1:] - log_chances)
+    return float(np.sum(np.exp(log_ways + log_chances) * (1 - expected_flip * scale) ** 2))
+
+
+def _make(parameters: Parameters) -> Noise:
+    """Return the perturbation of a mechanism that is named."""
+    if parameters.mechanism == "one_layer":
+        return _make_one_layer(parameters)
+    hyper = parameters.hyper or _make_hyper(parameters)
+    if not hyper.mean > 0 or hyper.is_certain:
+        allowed = "one that flips some answers and keeps some: else a worker's answers are all told"
+        raise ConfigurationError(field="hyper", value=hyper, allowed=allowed)
+    sizes = parameters.sizes
+    _check_flips(hyper.mean, sizes, field=_price_of(parameters))
+    is_shared = parameters.mechanism == "two_layer"
+    return Noise(
+        name=parameters.mechanism,
+        mechanism=TwoLayer(sizes, hyper) if is_shared else FreshTwoLayer(sizes, hyper),
+        sizes=sizes,
+        flip_probabilities=(hyper.mean,) * len(sizes),
+        epsilons=tuple(epsilon_of(hyper.mean, size) for size in sizes),
+        hyper=hyper if is_shared else None,
+    )
+
+
+def _make_one_layer(parameters: Parameters) -> Noise:
+    sizes, flip = parameters.sizes, parameters.flip_probability
+    if flip is not None:
+        _check_flips(flip, sizes, field="flip_probability")
+        mechanism = OneLayer.of_flip_probability(sizes, flip)
+        epsilons = tuple(epsilon_of(flip, size) for size in sizes)
+    else:
+        epsilon = _epsilon_of_answers(parameters)
+        mechanism = OneLayer.of_epsilon(sizes, epsilon)
+        epsilons = (epsilon,) * len(sizes)
+    return Noise("one_layer", mechanism, sizes, mechanism.flip_probabilities, epsilons)
+
+
+def _make_hyper(parameters: Parameters) -> HyperDistribution:
+    """Return what workers draw from: uniform, from 0 on where that is possible (reading T2)."""
+    sizes = parameters.sizes
+    if parameters.flip_probability is not None:
+        return uniform_for(parameters.flip_probability)
+    if parameters.mechanism == "two_layer":
+        prices: tuple[tuple[str, Literal["all answers", "one answer"]], ...]
+        prices = (("epsilon_worker", "all answers"), ("epsilon_answer", "one answer"))
+        for field, unit in prices:
+            if (loss := getattr(parameters, field)) is None:
+                continue
+            if len(set(sizes)) > 1:
+                allowed = "left out where answer sets differ in size and workers share a flip probability"
+                raise ConfigurationError(field=field, value=loss, allowed=allowed)
+            try:
+                return uniform_of_loss(loss, num_answers=parameters.max_answers, num_labels=sizes[0], unit=unit)
+            except ValueError as error:
+                allowed = f"what a uniform distribution of flip probabilities can reach ({error})"
+                raise ConfigurationError(field=field, value=loss, allowed=allowed) from None
+    # What the paper claims is greatest for the largest set; the others claim less.
+    return uniform_for(flip_probability_of(_epsilon_of_answers(parameters), max(sizes)))
+
+
+def _epsilon_of_answers(parameters: Parameters) -> float:
+    """Return ε of one answer that is perturbed by itself."""
+    if parameters.epsilon_worker is not None:
+        epsilon = parameters.epsilon_worker / parameters.max_answers
+        if epsilon > MAX_EPSILON:
+            allowed = f"at most {MAX_EPSILON:g} for each of {parameters.max_answers} answers"
+            raise ConfigurationError(field="epsilon_worker", value=parameters.epsilon_worker, allowed=allowed)
+        return epsilon
+    if parameters.epsilon_answer is not None:
+        return parameters.epsilon_answer
+    return DEFAULT_EPSILON if parameters.epsilon is None else parameters.epsilon
+
+
+def _check_flips(flip_probability: float, sizes: tuple[int, ...], *, field: str) -> None:
+    """Raise ConfigurationError unless an answer's own label remains its likeliest report, in the smallest set too."""
+    size = min(sizes)
+    most = (size - 1) / size
+    if not 0 < flip_probability <= most:
+        allowed = f"such that an answer is flipped with a probability in (0, {most:g}], for sets of {size} labels"
+        raise ConfigurationError(field=field, value=flip_probability, allowed=allowed)
+
+
+def _price_of(parameters: Parameters) -> str:
+    for field in ("hyper", "flip_probability", "epsilon_worker", "epsilon_answer"):
+        if getattr(parameters, field) is not None:
+            return field
+    return "epsilon"

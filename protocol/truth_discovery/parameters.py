@@ -1,0 +1,146 @@
+"""The public parameters of a truth discovery session."""
+
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from ..errors import ConfigurationError
+from ..mechanisms import MAX_EPSILON, HyperDistribution
+
+__all__ = ["SEPARATOR", "EstimatorName", "MechanismName", "Parameters"]
+
+MechanismName: TypeAlias = Literal["one_layer", "two_layer", "fresh_two_layer", "auto"]
+EstimatorName: TypeAlias = Literal[
+    "majority", "truth_discovery", "one_coin", "dawid_skene", "noise_aware", "noise_aware_dawid_skene", "auto"
+]
+
+SEPARATOR: Final = ";"
+"""Between the names of a list that is written as one text."""
+
+MAX_NAME_LENGTH: Final = 256
+MAX_LABELS: Final = 1_000
+DEFAULT_EPSILON: Final = 1.0
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What both sides of a session agree on.
+
+    One of `epsilon`, `flip_probability`, `hyper`, `epsilon_answer` and `epsilon_worker` says how much is perturbed; by
+    default epsilon is 1.
+
+    Args:
+        tasks: what is asked; distinct names.
+        answer_sets: the distinct sets of labels that an answer may have, each of two or more.
+        answer_set_of_task: which of them each task has; by default the first.
+        max_answers: the most tasks that one worker is asked.
+        mechanism: how answers are perturbed (see the package). "auto" takes the one that promises more at one price.
+        epsilon: the paper's ε of one answer, as Theorems 6.2 and 6.3 state it; in nats, ≥ 0.
+        flip_probability: the paper's p^f, the same for every answer set; at most (s − 1)/s for each set of s labels.
+        hyper: what each worker draws its own p^f from; of two layers only.
+        epsilon_answer: the proven loss of one answer of a worker who gives `max_answers`, the others being known; in
+            nats, > 0.
+        epsilon_worker: the proven loss of all answers of such a worker; in nats, > 0.
+        estimator: how the truths are found from the reports (see the package).
+        ties: which of several labels that are equally good is taken, in the order of the answer set.
+        max_iterations: of the estimators that iterate.
+        quality_clamp: the truth discovery of the paper takes a worker's share of right answers as no nearer to 0 and 1
+            than this (reading T2).
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    tasks: tuple[str, ...]
+    answer_sets: tuple[tuple[str, ...], ...]
+    answer_set_of_task: tuple[int, ...] = ()
+    max_answers: int
+    mechanism: MechanismName = "one_layer"
+    epsilon: float | None = None
+    flip_probability: float | None = None
+    hyper: HyperDistribution | None = None
+    epsilon_answer: float | None = None
+    epsilon_worker: float | None = None
+    estimator: EstimatorName = "auto"
+    ties: Literal["first", "last"] = "first"
+    max_iterations: int = 50
+    quality_clamp: float = 0.05
+
+    def __post_init__(self) -> None:
+        self._check_tasks()
+        self._check_answer_sets()
+        self._check_noise()
+        if not 1 <= self.max_answers <= len(self.tasks):
+            allowed = f"in [1, {len(self.tasks)}], the number of tasks"
+            raise ConfigurationError(field="max_answers", value=self.max_answers, allowed=allowed)
+        if self.max_iterations < 1:
+            raise ConfigurationError(field="max_iterations", value=self.max_iterations, allowed="at least 1")
+        if not 0 < self.quality_clamp < 0.5:  # noqa: PLR2004  half is no quality at all
+            raise ConfigurationError(field="quality_clamp", value=self.quality_clamp, allowed="in (0, 0.5)")
+
+    @property
+    def set_of_task(self) -> tuple[int, ...]:
+        """Which answer set each task has."""
+        return self.answer_set_of_task or (0,) * len(self.tasks)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many labels each answer set has."""
+        return tuple(map(len, self.answer_sets))
+
+    def _check_tasks(self) -> None:
+        if not self.tasks:
+            raise ConfigurationError(field="tasks", value="none", allowed="at least one task")
+        _check_names(self.tasks, "tasks", forbidden=SEPARATOR)
+
+    def _check_answer_sets(self) -> None:
+        if not self.answer_sets:
+            raise ConfigurationError(field="answer_sets", value="none", allowed="at least one")
+        for number, labels in enumerate(self.answer_sets):
+            field = f"answer_sets[{number}]"
+            if not 2 <= len(labels) <= MAX_LABELS:  # noqa: PLR2004  one label is no question
+                allowed = f"2 to {MAX_LABELS} labels"
+                raise ConfigurationError(field=field, value=list(labels), allowed=allowed)
+            _check_names(labels, field, forbidden=f"{SEPARATOR}=")
+        if len(set(self.answer_sets)) < len(self.answer_sets):
+            raise ConfigurationError(field="answer_sets", value=list(self.answer_sets), allowed="distinct sets")
+        if not self.answer_set_of_task:
+            return
+        if len(self.answer_set_of_task) != len(self.tasks):
+            allowed = f"one number for each of {len(self.tasks)} tasks"
+            value = f"{len(self.answer_set_of_task)} numbers"
+            raise ConfigurationError(field="answer_set_of_task", value=value, allowed=allowed)
+        for number in self.answer_set_of_task:
+            if not 0 <= number < len(self.answer_sets):
+                allowed = f"in [0, {len(self.answer_sets) - 1}]"
+                raise ConfigurationError(field="answer_set_of_task", value=number, allowed=allowed)
+
+    def _check_noise(self) -> None:
+        given = {
+            name: value
+            for name in ("epsilon", "flip_probability", "hyper", "epsilon_answer", "epsilon_worker")
+            if (value := getattr(self, name)) is not None
+        }
+        if len(given) > 1:
+            raise ConfigurationError(field=" and ".join(given), value="given", allowed="given one of them alone")
+        if self.hyper is not None and self.mechanism not in {"two_layer", "fresh_two_layer"}:
+            allowed = "left out: only the two-layer mechanisms draw from one"
+            raise ConfigurationError(field="hyper", value="given", allowed=allowed)
+        if self.epsilon is not None and not 0 <= self.epsilon <= MAX_EPSILON:
+            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=f"in [0, {MAX_EPSILON:g}]")
+        if self.epsilon_answer is not None and not 0 < self.epsilon_answer <= MAX_EPSILON:
+            allowed = f"in (0, {MAX_EPSILON:g}]"
+            raise ConfigurationError(field="epsilon_answer", value=self.epsilon_answer, allowed=allowed)
+        if self.epsilon_worker is not None and not self.epsilon_worker > 0:
+            raise ConfigurationError(field="epsilon_worker", value=self.epsilon_worker, allowed="above 0")
+
+
+def _check_names(names: tuple[str, ...], field: str, *, forbidden: str) -> None:
+    """Raise ConfigurationError unless the names are distinct, short, and without what a written list needs."""
+    for name in names:
+        if not 0 < len(name) <= MAX_NAME_LENGTH or name != name.strip() or any(sign in name for sign in forbidden):
+            allowed = f"names of 1 to {MAX_NAME_LENGTH} characters, without {' and '.join(forbidden)} or blanks around"
+            raise ConfigurationError(field=field, value=name, allowed=allowed)
+    if len(set(names)) < len(names):
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))
+        raise ConfigurationError(field=field, value=twice, allowed="distinct names")

@@ -1,0 +1,336 @@
+"""Truth discovery as a list of phases: distribute, perturb, truth discovery, release.
+
+The server distributes as it welcomes a worker, whose public row names its tasks. There is one phase, `answers`, in
+which each worker perturbs its answers and reports them; closing it is truth discovery, and the release tells everybody
+the truths and each worker, alone, its own weight.
+
+A private row holds one answer for each task of the public row, in that order: a code that tells answer set and
+label, or `NO_ANSWER`. Which tasks a worker is asked, and which of them it skips, is public; the labels are not.
+"""
+
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import msgspec
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..errors import ConfigurationError
+from ..estimators import Estimate
+from ..estimators.truth_inference import Answers, Inference, debiased_majority
+from ..mechanisms import NO_ANSWER
+from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
+from ..privacy import PrivacyEvent, PrivacyLoss
+from ..tally import Tally
+from .inference import find_truths, known_noise
+from .noise import Noise, make_noise
+from .outcome import Outcome, OwnOutcome
+from .parameters import Parameters
+from .tables import NO_TASK, Codes, answers_of, tasks_in, tasks_of
+
+__all__ = ["AnswersPhase", "TruthDiscovery"]
+
+# Confidences and weights come out of iterations in floating point; what is released is rounded to a public grid.
+_GRID: Final = 2.0**20
+
+
+class AnswersPhase(Phase):
+    """The phase in which workers report their perturbed answers.
+
+    Args:
+        parameters: the session's.
+        codes: of its tasks and labels.
+        noise: how answers are perturbed.
+    """
+
+    def __init__(self, parameters: Parameters, codes: Codes, noise: Noise) -> None:
+        self._codes = codes
+        self._loss_of_counts = functools.lru_cache(maxsize=1 << 12)(noise.loss_of)
+        # Nobody gives more answers from a set than it has tasks; and fewer answers never cost more.
+        of_set = np.bincount(codes.set_of_task, minlength=len(codes.sizes))
+        most: tuple[int, ...] = tuple(np.minimum(of_set, parameters.max_answers).tolist())
+        super().__init__(
+            "answers",
+            columns=range(parameters.max_answers),
+            mechanism=noise.mechanism,
+            losses=[self._loss_of_counts(most)],
+        )
+
+    @property
+    def event(self) -> PrivacyEvent:
+        """All answers of the worker who gives most, by their joint law."""
+        return self.losses[0].event
+
+    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
+        """Return what a worker pays for the tasks that it is asked. See `Phase.losses_of`."""
+        counts = [0] * len(self._codes.sizes)
+        for task in public[1:]:
+            if task != NO_TASK:
+                counts[self._codes.set_of_task[task]] += 1
+        return self._losses_of_counts(tuple(counts))
+
+    def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
+        """Group workers by how many answers they give from each answer set. See `Phase.loss_groups`."""
+        tasks = public[:, 1:]
+        sets = np.where(tasks == NO_TASK, -1, self._codes.set_of_task[tasks])
+        counts = np.stack([(sets == number).sum(axis=1) for number in range(len(self._codes.sizes))], axis=1)
+        kinds, numbers = np.unique(counts, axis=0, return_counts=True)
+        groups: list[tuple[str, int, tuple[PrivacyLoss, ...]]] = []
+        for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
+            name = "" if len(kinds) == 1 else f"who give {self._describe(kind)}"
+            groups.append((name, number, self._losses_of_counts(tuple(kind))))
+        return groups
+
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        """Refuse an answer to a task that was not asked, or outside its answer set. See `Phase.check_report`."""
+        self._codes.check_row(report, public)
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Count the labels of each task, and keep who reported which."""
+        del earlier
+        rows, places = np.nonzero(reports != NO_ANSWER)
+        tasks = public[rows, 1 + places]
+        labels = reports[rows, places] - self._codes.offset_of_task[tasks]
+        width = max(self._codes.sizes)
+        counts = np.bincount(tasks * width + labels, minlength=len(self._codes.tasks) * width)
+        kept = np.stack([public[rows, 0], tasks, labels], axis=1)
+        kept = kept[np.lexsort(kept.T[::-1])]
+        return Tally(len(reports), counts.reshape(-1, width).astype(np.int64), kept)
+
+    def _losses_of_counts(self, counts: tuple[int, ...]) -> tuple[PrivacyLoss, ...]:
+        return (self._loss_of_counts(counts),) if any(counts) else ()
+
+    def _describe(self, counts: Sequence[int]) -> str:
+        if len(counts) == 1:
+            return f"{counts[0]} answers"
+        named = [f"{count} from set {number}" for number, count in enumerate(counts, start=1) if count]
+        return f"answers: {', '.join(named)}" if named else "no answer"
+
+
+class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
+    """Crowd answers under local differential privacy, and what is true by them.
+
+    Args:
+        parameters: the session's.
+
+    Privacy:
+        For a worker with m answers: one-layer and fresh two-layer mε-LDP, ε for each answer; two-layer J-LDP for all
+        answers, R-LDP for one of them where the others are known (`psephos.protocol.mechanisms.joint_law`), which is
+        more than the paper's ε in both cases. Replace-one; against all others colluding. Which tasks a worker is asked
+        and which of them it skips is public.
+
+    Source:
+        Li et al. (2018), Algorithms 1 and 2; readings T1 to T9.
+    """
+
+    name: ClassVar[str] = "truth-discovery"
+    client_role: ClassVar[str] = "worker"
+    server_role: ClassVar[str] = "aggregator"
+    parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
+    outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
+    own_outcome_type: ClassVar[type[msgspec.Struct] | None] = OwnOutcome
+    parameters_of_table: ClassVar[frozenset[str]] = frozenset(
+        {"tasks", "answer_sets", "answer_set_of_task", "max_answers"}
+    )
+    parameters_of_public_columns: ClassVar[frozenset[str]] = frozenset({"tasks", "answer_set_of_task", "max_answers"})
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self._last: tuple[Tally, tuple[str, Inference]] | None = None  # what was found last, and in which tally
+
+    @classmethod
+    def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
+        """Fill in the tasks and the most that a worker is asked, from the public column."""
+        parameters = dict(given)
+        if "tasks" in table and not {"tasks", "max_answers"} <= parameters.keys():
+            names, most = tasks_in(table["tasks"])
+            parameters.setdefault("tasks", names)
+            parameters.setdefault("max_answers", most)
+        return parameters
+
+    @functools.cached_property
+    def codes(self) -> Codes:
+        """The codes of tasks and labels."""
+        parameters = self.parameters
+        return Codes(parameters.tasks, parameters.answer_sets, np.array(parameters.set_of_task, dtype=np.int64))
+
+    @functools.cached_property
+    def noise(self) -> Noise:
+        """How answers are perturbed."""
+        return make_noise(self.parameters)
+
+    def make_phases(self) -> Iterator[Phase]:
+        """Yield the one phase."""
+        yield AnswersPhase(self.parameters, self.codes, self.noise)
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return the columns: a worker's tasks, and its answers to them."""
+        return (
+            Column("tasks", private=False, description="the worker's tasks: names, separated by semicolons"),
+            Column("answers", private=True, description="a label for each of these, or nothing where it is skipped"),
+        )
+
+    def encode(self, table: Mapping[str, Entries]) -> Inputs:
+        """Turn tasks and answers into rows. See `PhasedProtocol.encode`.
+
+        Entries are lists of names, or texts with semicolons between them; or codes: int64 arrays of shape
+        (n, max_answers), padded with `NO_TASK` and `NO_ANSWER`.
+        """
+        for column in self.columns():
+            if column.name not in table:
+                raise ConfigurationError(field=column.name, value="no such column", allowed="a column of the table")
+        for name in table:
+            if name not in {"tasks", "answers"}:
+                allowed = "left out: the columns are tasks, answers"
+                raise ConfigurationError(field=name, value="an unknown column", allowed=allowed)
+        if len(table["tasks"]) != len(table["answers"]):
+            raise ConfigurationError(
+                field="table", value="columns of different length", allowed="columns of one length"
+            )
+        tasks = tasks_of(table["tasks"], self.codes, width=self.parameters.max_answers)
+        return Inputs(answers_of(table["answers"], tasks, self.codes), _numbered(tasks))
+
+    def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
+        """Return the public rows: each worker's tasks. See `PhasedProtocol.encode_public`."""
+        if "tasks" not in table:
+            raise ConfigurationError(field="tasks", value="no such column", allowed="a column of the table")
+        tasks = tasks_of(table["tasks"], self.codes, width=self.parameters.max_answers)
+        if len(tasks) != num_parties:
+            raise ConfigurationError(field="tasks", value=f"{len(tasks)} entries", allowed=f"{num_parties} entries")
+        return _numbered(tasks)
+
+    def write_public(self, public: IntArray) -> dict[str, list[str]]:
+        """Return the tasks' names. See `PhasedProtocol.write_public`."""
+        return {"tasks": [self.codes.write_tasks(tasks) for tasks in public[:, 1:].tolist()]}
+
+    def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
+        """Return a worker's private row. See `PhasedProtocol.encode_own`.
+
+        Args:
+            entries: `answers`: a table of labels by task, or one text of the form "task=label; task=label". Tasks that
+                the worker is not asked are left out, and those that it does not name are skipped.
+            public: its public row.
+
+        Raises:
+            ConfigurationError: a task is not the session's, a label is not in its answer set, or `tasks` is given and
+                differs from the public row.
+        """
+        self.check_public(public)
+        tasks = np.array([public[1:]], dtype=np.int64)
+        if "tasks" in entries:
+            own = tasks_of([entries["tasks"]], self.codes, width=self.parameters.max_answers)
+            if set(own[0].tolist()) != set(tasks[0].tolist()):
+                allowed = f"what the server has: {self.codes.write_tasks(public[1:])}"
+                raise ConfigurationError(field="tasks", value=entries["tasks"], allowed=allowed)
+        if "answers" not in entries:
+            raise ConfigurationError(field="answers", value="no such column", allowed="a column of the table")
+        return self.codes.own_row(entries["answers"], public[1:])
+
+    def check_public(self, public: Sequence[int]) -> None:
+        """Refuse what is not a worker's place and its tasks. See `PhasedProtocol.check_public`."""
+        tasks = [task for task in public[1:] if task != NO_TASK]
+        num_tasks, width = len(self.parameters.tasks), self.parameters.max_answers
+        is_row = len(public) == width + 1 and public[0] >= 0 and len(set(tasks)) == len(tasks)
+        if not is_row or not all(0 <= task < num_tasks for task in tasks):
+            allowed = f"a place, and {width} distinct tasks of {num_tasks}, or {NO_TASK} where there are fewer"
+            raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
+
+    def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
+        """Refuse tasks that a worker's answers were not given to. See `PhasedProtocol.check_row`."""
+        self.codes.check_row(row, public)
+
+    def check_roster(self, public: IntArray) -> None:
+        """Refuse a session in which nobody is asked anything. See `PhasedProtocol.check_roster`."""
+        if not np.any(public[:, 1:] != NO_TASK):
+            raise ConfigurationError(field="tasks", value="none", allowed="at least one task for one worker")
+
+    def outcome(self, tallies: Sequence[Tally]) -> Outcome:
+        """Return the truths."""
+        (tally,) = tallies
+        name, inference = self._find_truths(tally)
+        (loss,) = self.losses
+        assert loss.part is not None  # noqa: S101  `Noise.loss_of` states it
+        return Outcome(
+            tasks=self.parameters.tasks,
+            truths=tuple(self._names_of(inference)),
+            confidences=tuple(None if math.isnan(share) else share for share in _rounded(inference.confidences)),
+            supports=tuple(self._supports(tally, inference)),
+            num_answers=tuple(tally.totals.sum(axis=1).tolist()),
+            num_workers=tally.num_reports,
+            estimator=name,
+            num_iterations=inference.num_iterations,
+            has_converged=inference.has_converged,
+            epsilon_answer=loss.part.proven,
+            epsilon_worker=loss.proven,
+        )
+
+    def own_outcomes(self, tallies: Sequence[Tally]) -> dict[int, OwnOutcome]:
+        """Return to each worker with an answer its weight and quality. See `PhasedProtocol.own_outcomes`."""
+        (tally,) = tallies
+        if not len(tally.rows):
+            return {}
+        _, inference = self._find_truths(tally)
+        counts = np.bincount(tally.rows[:, 0])
+        weights, qualities = _rounded(inference.weights), _rounded(inference.qualities)
+        return {
+            worker: OwnOutcome(weight=weights[worker], quality=qualities[worker], num_answers=int(counts[worker]))
+            for worker in np.flatnonzero(counts).tolist()
+        }
+
+    def truth(self, inputs: Inputs) -> dict[str, str]:
+        """Return what the same estimator finds in the clean answers: for each task with one a label's name."""
+        (phase,) = self.phases
+        tally = phase.tally(inputs.private, earlier=(), public=inputs.public)
+        _, inference = find_truths(self.answers_in(tally), parameters=self.parameters, noise=None)
+        labels = zip(self.parameters.tasks, self._names_of(inference), strict=True)
+        return {task: label for task, label in labels if label is not None}
+
+    def answers_in(self, tally: Tally) -> Answers:
+        """Return the reported answers of a tally, for estimators."""
+        workers, tasks, labels = tally.rows.T if len(tally.rows) else np.empty((3, 0), dtype=np.int64)
+        return Answers(
+            tasks=tasks,
+            workers=workers,
+            labels=labels,
+            num_tasks=len(self.parameters.tasks),
+            num_workers=int(workers.max(initial=-1)) + 1,
+            sizes=self.codes.size_of_task,
+        )
+
+    def _names_of(self, inference: Inference) -> Iterator[str | None]:
+        """Yield the names of the labels that were found."""
+        sets = self.parameters.answer_sets
+        for number, label in zip(self.codes.set_of_task.tolist(), inference.truths.tolist(), strict=True):
+            yield None if label < 0 else sets[number][label]
+
+    def _supports(self, tally: Tally, inference: Inference) -> Iterator[Estimate | None]:
+        """Yield for each task how many workers gave the label that was found, before the perturbation."""
+        try:
+            counts = debiased_majority(self.answers_in(tally), known_noise(self.noise, self.codes.sizes))
+        except ValueError:  # a report says nothing
+            yield from (None for _ in self.parameters.tasks)
+            return
+        places = np.arange(len(inference.truths)), np.maximum(inference.truths, 0)
+        values, errors = _rounded(counts.counts[places]), _rounded(counts.standard_errors[places])
+        for label, value, error in zip(inference.truths.tolist(), values, errors, strict=True):
+            yield None if label < 0 else Estimate(value, error)
+
+    def _find_truths(self, tally: Tally) -> tuple[str, Inference]:
+        """Return the estimator's name and what it finds; both parts of a release ask for the same."""
+        if self._last is None or self._last[0] is not tally:
+            found = find_truths(self.answers_in(tally), parameters=self.parameters, noise=self.noise)
+            self._last = tally, found
+        return self._last[1]
+
+
+def _numbered(tasks: IntArray) -> IntArray:
+    """Return public rows: each worker's place, then its tasks."""
+    return np.concatenate([np.arange(len(tasks), dtype=np.int64)[:, None], tasks], axis=1)
+
+
+def _rounded(numbers: FloatArray) -> list[float]:
+    """Return numbers on the public grid."""
+    rounded: list[float] = (np.round(numbers * _GRID) / _GRID).tolist()
+    return rounded

@@ -1,0 +1,59 @@
+"""One truth discovery session with all parties in one function, to be read beside the paper's Algorithms 1 and 2.
+
+Agents, the array path and replays must equal it bit for bit; the tests hold them to that.
+"""
+
+import numpy as np
+
+from ..mechanisms import NO_ANSWER
+from ..phases import Inputs
+from ..population import PopulationResult
+from ..randomness import SimulatedNoise
+from ..tally import Tally
+from .outcome import Outcome
+from .protocol import TruthDiscovery
+from .tables import NO_TASK
+
+__all__ = ["reference_run"]
+
+
+def reference_run(protocol: TruthDiscovery, inputs: Inputs, *, noise: SimulatedNoise) -> PopulationResult[Outcome]:
+    """Run a session of any mechanism and estimator in which every worker answers.
+
+    Args:
+        protocol: with its parameters.
+        inputs: every worker's row.
+        noise: the simulation's.
+
+    Source:
+        Li et al. (2018), Algorithm 1 (`one_layer`) and Algorithm 2 (`two_layer`); `fresh_two_layer` is Algorithm 2 with
+        a draw for each answer (reading T3).
+    """
+    codes = protocol.codes
+    (phase,) = protocol.phases
+    reports: list[list[int]] = []
+    # Line 1, the server distributes the questions: a worker's public row is its place, and the tasks that it is asked.
+    # Line 2, workers have their candidate answers: a private row is an answer to each of these, or none.
+    for place, answers in enumerate(inputs.private.tolist()):
+        # Each worker has randomness of its own: a uniform for each answer, and before it, or before all of them, what
+        # its flip probability is drawn with; it tells nobody.
+        slots = phase.mechanism.slots_of(len(answers))
+        (uniforms,) = noise.uniforms(
+            protocol=protocol.name, phase=phase.name, start=place, stop=place + 1, slots=slots
+        ).tolist()
+        # It perturbs its answers by Definition 5.1 and submits them: with the session's flip probability (Algorithm 1,
+        # line 3), or with its own, which it draws from the hyper-distribution first (Algorithm 2, lines 3 and 4).
+        reports.append(phase.mechanism.randomize_row(answers, uniforms))
+    # The server counts the submitted answers to each task, and keeps who gave which.
+    counts = np.zeros((len(codes.tasks), max(codes.sizes)), dtype=np.int64)
+    kept: list[tuple[int, int, int]] = []
+    for (worker, *tasks), report in zip(inputs.public.tolist(), reports, strict=True):
+        for task, code in zip(tasks, report, strict=True):
+            if task == NO_TASK or code == NO_ANSWER:
+                continue
+            label = code - int(codes.offset_of_task[task])
+            counts[task, label] += 1
+            kept.append((worker, task, label))
+    tally = Tally(len(reports), counts, np.array(sorted(kept), dtype=np.int64).reshape(-1, 3))
+    # The last two lines: it applies truth discovery and returns the aggregated answers, and to each worker its weight.
+    return PopulationResult(protocol.outcome([tally]), (tally,), protocol.own_outcomes([tally]))

@@ -1,0 +1,255 @@
+"""Names into codes and back: tasks, labels, and the rows that hold them.
+
+The labels of all answer sets stand one after another; label l of set j has the code offset_j + l. So a code tells
+its answer set, and a report that leaves its set is seen at once.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+
+from ..arrays import IntArray
+from ..errors import ConfigurationError
+from ..mechanisms import NO_ANSWER
+from ..phases import Entries
+from .parameters import SEPARATOR
+
+__all__ = ["NO_TASK", "Codes", "answers_of", "tasks_in", "tasks_of"]
+
+NO_TASK: Final = -1
+"""In a public row, behind the worker's last task."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Codes:
+    """The codes of a session's tasks and labels.
+
+    Args:
+        tasks: the tasks' names, by code.
+        answer_sets: the answer sets, each its labels' names.
+        set_of_task: int64, shape (tasks,): which answer set each task has.
+    """
+
+    tasks: tuple[str, ...]
+    answer_sets: tuple[tuple[str, ...], ...]
+    set_of_task: IntArray
+
+    @functools.cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many labels each answer set has."""
+        return tuple(map(len, self.answer_sets))
+
+    @functools.cached_property
+    def size_of_task(self) -> IntArray:
+        """How many labels each task has: int64, shape (tasks,)."""
+        return np.array(self.sizes, dtype=np.int64)[self.set_of_task]
+
+    @functools.cached_property
+    def offset_of_task(self) -> IntArray:
+        """The code of each task's first label: int64, shape (tasks,)."""
+        return np.concatenate([[0], np.cumsum(self.sizes)])[self.set_of_task]
+
+    @functools.cached_property
+    def code_of_task(self) -> Mapping[str, int]:
+        """The code of each task by name."""
+        return {name: code for code, name in enumerate(self.tasks)}
+
+    @functools.cached_property
+    def code_of_label(self) -> tuple[Mapping[str, int], ...]:
+        """For each answer set, the place of each label by name."""
+        return tuple({name: place for place, name in enumerate(labels)} for labels in self.answer_sets)
+
+    def find_task(self, name: object, *, field: str) -> int:
+        """Return the code of a task.
+
+        Raises:
+            ConfigurationError: there is no such task.
+        """
+        code = self.code_of_task.get(str(name).strip())
+        if code is None:
+            raise ConfigurationError(field=field, value=name, allowed=f"one of the tasks: {_few(self.tasks)}")
+        return code
+
+    def find_answer(self, label: object, task: int, *, field: str) -> int:
+        """Return the code of an answer to a task; blank text and None are no answer.
+
+        Raises:
+            ConfigurationError: the label is not in the task's answer set.
+        """
+        text = "" if label is None else str(label).strip()
+        if not text:
+            return NO_ANSWER
+        number = int(self.set_of_task[task])
+        place = self.code_of_label[number].get(text)
+        if place is None:
+            allowed = f"one of {_few(self.answer_sets[number])} (task {self.tasks[task]!r}), or nothing"
+            raise ConfigurationError(field=field, value=label, allowed=allowed)
+        return int(self.offset_of_task[task]) + place
+
+    def own_row(self, answers: Any, tasks: Sequence[int]) -> tuple[int, ...]:
+        """Return one worker's private row.
+
+        Args:
+            answers: a table of labels by task, or a text "task=label; task=label".
+            tasks: what the worker is asked, padded.
+
+        Raises:
+            ConfigurationError: a task is not known or named twice, or a label is not in its answer set.
+        """
+        pairs = (
+            list(cast("Mapping[Any, Any]", answers).items())
+            if isinstance(answers, Mapping)
+            else _pairs(answers, field="answers")
+        )
+        given: dict[int, int] = {}
+        for name, label in pairs:
+            task = self.find_task(name, field="answers")
+            if task in given:
+                raise ConfigurationError(field="answers", value=name, allowed="each task named once")
+            given[task] = self.find_answer(label, task, field="answers")
+        return tuple(given.get(task, NO_ANSWER) for task in tasks)
+
+    def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
+        """Raise ValueError unless each answer is one to the task at its place, and every other place is empty.
+
+        Args:
+            row: answers' codes, a private row or a report.
+            public: a public row: the worker's place, then its tasks.
+        """
+        if len(public) != len(row) + 1:
+            raise ValueError(f"expected {len(row)} tasks behind the worker's place, got {len(public) - 1}")
+        for answer, task in zip(row, public[1:], strict=True):
+            if not -1 <= task < len(self.tasks):
+                raise ValueError(f"there is no task {task}")
+            if answer == NO_ANSWER:
+                continue
+            if task == NO_TASK:
+                raise ValueError("there is an answer where no task was asked")
+            if not 0 <= answer - self.offset_of_task[task] < self.size_of_task[task]:
+                raise ValueError(f"an answer to task {self.tasks[task]!r} is outside its answer set")
+
+    def write_tasks(self, tasks: Sequence[int]) -> str:
+        """Return tasks as the text that `tasks_of` reads."""
+        return f"{SEPARATOR} ".join(self.tasks[task] for task in tasks if task != NO_TASK)
+
+
+def tasks_in(entries: Entries) -> tuple[list[str], int]:
+    """Return the names of all tasks in order of appearance, and the most that one worker has."""
+    if isinstance(entries, np.ndarray) and entries.ndim == 2:  # noqa: PLR2004  codes, whose names somebody else knows
+        return [], entries.shape[1]
+    lists = [_names(entry) for entry in entries]
+    return list(dict.fromkeys(name for names in lists for name in names)), max(map(len, lists), default=0)
+
+
+def tasks_of(entries: Entries, codes: Codes, *, width: int) -> IntArray:
+    """Return the tasks of each worker.
+
+    Args:
+        entries: a list of names or a text for each worker; or codes, int64, shape (n, width).
+        codes: of tasks.
+        width: the most that one worker may have.
+
+    Returns:
+        int64, shape (n, width), padded with `NO_TASK`.
+
+    Raises:
+        ConfigurationError: a task is not known or named twice, or there are too many.
+    """
+    if _are_codes(entries):
+        tasks = np.asarray(entries, dtype=np.int64)
+        if tasks.shape[1] != width or np.any(tasks < NO_TASK) or np.any(tasks >= len(codes.tasks)):
+            allowed = f"codes in [-1, {len(codes.tasks) - 1}], shape (n, {width})"
+            raise ConfigurationError(field="tasks", value=f"an array of shape {tasks.shape}", allowed=allowed)
+        in_order = np.sort(tasks, axis=1)
+        twice = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] != NO_TASK)
+        if np.any(twice):
+            row = int(np.nonzero(twice.any(axis=1))[0][0])
+            raise ConfigurationError(field=f"tasks in row {row + 1}", value="a task twice", allowed="distinct tasks")
+        return tasks
+    tasks = np.full((len(entries), width), NO_TASK, dtype=np.int64)
+    for row, entry in enumerate(entries, start=1):
+        field = f"tasks in row {row}"
+        found = [codes.find_task(name, field=field) for name in _names(entry)]
+        if len(found) > width:
+            raise ConfigurationError(field=field, value=f"{len(found)} tasks", allowed=f"at most {width} (max_answers)")
+        if len(set(found)) < len(found):
+            raise ConfigurationError(field=field, value=entry, allowed="distinct tasks")
+        tasks[row - 1, : len(found)] = found
+    return tasks
+
+
+def answers_of(entries: Entries, tasks: IntArray, codes: Codes) -> IntArray:
+    """Return the answers of each worker to its tasks.
+
+    Args:
+        entries: a list of labels or a text for each worker, in the order of its tasks; or codes, int64, the shape of
+            `tasks`, each the code that tells answer set and label.
+        tasks: from `tasks_of`.
+        codes: of labels.
+
+    Returns:
+        int64, the shape of `tasks`, padded with `NO_ANSWER`.
+
+    Raises:
+        ConfigurationError: a label is not in its answer set, or there are more answers than tasks.
+    """
+    if _are_codes(entries):
+        answers = np.asarray(entries, dtype=np.int64)
+        if answers.shape != tasks.shape:
+            allowed = f"an array of shape {tasks.shape}"
+            raise ConfigurationError(field="answers", value=f"an array of shape {answers.shape}", allowed=allowed)
+        places = answers - codes.offset_of_task[tasks]
+        is_answer = (tasks != NO_TASK) & (places >= 0) & (places < codes.size_of_task[tasks])
+        wrong = np.nonzero((~is_answer & (answers != NO_ANSWER)).any(axis=1))[0]
+        if wrong.size:
+            field = f"answers in row {int(wrong[0]) + 1}"
+            raise ConfigurationError(field=field, value="a code", allowed="one of the task's answer set, or -1")
+        return answers
+    answers = np.full(tasks.shape, NO_ANSWER, dtype=np.int64)
+    for row, entry in enumerate(entries, start=1):
+        field = f"answers in row {row}"
+        asked = [task for task in tasks[row - 1].tolist() if task != NO_TASK]
+        labels = _labels(entry)
+        if len(labels) > len(asked):
+            allowed = f"at most {len(asked)}, as many as tasks"
+            raise ConfigurationError(field=field, value=f"{len(labels)} answers", allowed=allowed)
+        found = [codes.find_answer(label, task, field=field) for label, task in zip(labels, asked, strict=False)]
+        answers[row - 1, : len(found)] = found
+    return answers
+
+
+def _are_codes(entries: Entries) -> bool:
+    return isinstance(entries, np.ndarray) and entries.ndim == 2 and np.issubdtype(entries.dtype, np.integer)  # noqa: PLR2004  a table
+
+
+def _names(entry: Any) -> list[str]:
+    """Return the names in an entry: a list of them, or a text with separators."""
+    parts: list[Any] = entry.split(SEPARATOR) if isinstance(entry, str) else list(entry)
+    return [name for part in parts if (name := str(part).strip())]
+
+
+def _labels(entry: Any) -> list[Any]:
+    """Return the labels in an entry, blank ones included, since their places count."""
+    if isinstance(entry, str):
+        return entry.split(SEPARATOR) if entry.strip() else []
+    return list(entry)
+
+
+def _pairs(text: Any, *, field: str) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for part in str(text).split(SEPARATOR):
+        if not part.strip():
+            continue
+        name, equals, label = part.rpartition("=")
+        if not equals:
+            raise ConfigurationError(field=field, value=part.strip(), allowed="of the form task=label; task=label")
+        pairs.append((name.strip(), label.strip()))
+    return pairs
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = 12
+    return f"{', '.join(names[:shown])}{', ...' if len(names) > shown else ''}"

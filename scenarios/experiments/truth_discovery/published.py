@@ -1,0 +1,105 @@
+"""The paper's numbers, each with its table.
+
+Source: Li et al. (2018), Section 7.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+__all__ = ["CLEAN_ACCURACIES", "EPSILONS", "METHODS", "RUNS", "TABLES", "TABLE_1", "Method", "Statistics"]
+
+RUNS: Final = 100
+"""Section 7.1.4: "the mean of 100 independent trials"."""
+EPSILONS: Final = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.01, 0.001, 0.0)
+
+
+class Method(msgspec.Struct, frozen=True):
+    """A column of Tables 2 and 3.
+
+    Args:
+        estimator: "majority" (MV) or "truth_discovery" (TD).
+        mechanism: "one_layer" or "two_layer".
+    """
+
+    estimator: str
+    mechanism: str
+
+    @property
+    def name(self) -> str:
+        """As the paper says it."""
+        aggregation = "MV" if self.estimator == "majority" else "TD"
+        return f"{aggregation} with {self.mechanism.removesuffix('_layer')}-layer"
+
+
+METHODS: Final = (
+    Method("majority", "one_layer"),
+    Method("truth_discovery", "one_layer"),
+    Method("majority", "two_layer"),
+    Method("truth_discovery", "two_layer"),
+)
+"""In the order of the columns."""
+
+
+class Statistics(msgspec.Struct, frozen=True, kw_only=True):
+    """A column of Table 1."""
+
+    tasks: int
+    workers: int
+    answers: int
+    gold: int
+
+
+TABLE_1: Final[Mapping[str, Statistics]] = {
+    "peer-grading": Statistics(tasks=26, workers=72, answers=360, gold=26),
+    "duchenne": Statistics(tasks=2134, workers=64, answers=17729, gold=159),
+}
+CLEAN_ACCURACIES: Final[Mapping[str, float]] = {"peer-grading": 0.73, "duchenne": 0.76}
+"""Section 7.2, without saying of which aggregation: "the accuracy of aggregated answers"."""
+
+_TABLE_2: Final = {
+    1.0: (0.1019, 0.0850, 0.0885, 0.0619),
+    0.9: (0.1135, 0.0954, 0.1112, 0.0800),
+    0.8: (0.1300, 0.1127, 0.1212, 0.0827),
+    0.7: (0.1404, 0.1135, 0.1265, 0.0923),
+    0.6: (0.1615, 0.1408, 0.1554, 0.1138),
+    0.5: (0.1669, 0.1546, 0.1631, 0.1262),
+    0.4: (0.1788, 0.1604, 0.1696, 0.1354),
+    0.3: (0.1842, 0.1658, 0.1785, 0.1415),
+    0.2: (0.2042, 0.1823, 0.1938, 0.1581),
+    0.1: (0.2269, 0.2088, 0.2165, 0.1723),
+    0.01: (0.2373, 0.2135, 0.2327, 0.1865),
+    0.001: (0.2485, 0.2196, 0.2377, 0.1958),
+    0.0: (0.2504, 0.2212, 0.2419, 0.1992),
+}
+_TABLE_3: Final = {
+    1.0: (0.1228, 0.0735, 0.1240, 0.0560),
+    0.9: (0.1296, 0.0870, 0.1337, 0.0629),
+    0.8: (0.1438, 0.1104, 0.1447, 0.0709),
+    0.7: (0.1459, 0.1157, 0.1564, 0.0821),
+    0.6: (0.1699, 0.1321, 0.1701, 0.0906),
+    0.5: (0.1784, 0.1562, 0.1738, 0.0962),
+    0.4: (0.1917, 0.1769, 0.1903, 0.1081),
+    0.3: (0.2126, 0.1930, 0.2133, 0.1271),
+    0.2: (0.2218, 0.2016, 0.2160, 0.1379),
+    0.1: (0.2335, 0.2086, 0.2248, 0.1511),
+    0.01: (0.2406, 0.2150, 0.2362, 0.1742),
+    0.001: (0.2414, 0.2178, 0.2426, 0.1774),
+    0.0: (0.2516, 0.2277, 0.2447, 0.1793),
+}
+
+
+def _by_method(table: Mapping[float, tuple[float, ...]]) -> dict[tuple[Method, float], float]:
+    return {
+        (method, epsilon): change
+        for epsilon, changes in table.items()
+        for method, change in zip(METHODS, changes, strict=True)
+    }
+
+
+TABLES: Final[Mapping[str, Mapping[tuple[Method, float], float]]] = {
+    "peer-grading": _by_method(_TABLE_2),
+    "duchenne": _by_method(_TABLE_3),
+}
+"""Error rate changes of Tables 2 and 3, by data set: for each method and ε."""

@@ -1,0 +1,34 @@
+"""Parties from elsewhere: what a data set, a file of answers or a generator hands over."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..protocol.phases import Entries
+
+__all__ = ["Loaded"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Loaded:
+    """Parties, in roster order.
+
+    Args:
+        names: theirs.
+        table: the protocol's columns.
+        lines: where each party stands in its file.
+        source: that file, for errors.
+        parameters: what their source says of the protocol's parameters, where the scenario does not.
+        is_generated: what is private in the table is made up.
+        is_public_record: everybody may know already what is private in the table.
+        gold: what is true, where somebody knows: a name's true value.
+    """
+
+    names: Sequence[str]
+    table: Mapping[str, Entries]
+    lines: Sequence[int]
+    source: str
+    parameters: Mapping[str, Any]
+    is_generated: bool = False
+    is_public_record: bool = False
+    gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])

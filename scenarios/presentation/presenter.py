@@ -1,0 +1,46 @@
+"""What a protocol's room says of its outcome: how a terminal, a table and a picture show it."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from rich.console import Console
+
+from .drawing import Picture
+
+__all__ = ["Known", "Presenter", "Rows"]
+
+OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
+
+Rows = list[dict[str, object]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """What may be shown beside an outcome.
+
+    Args:
+        truth: what the outcome estimates, by the name of the estimated; None where that may not be shown.
+        gold: what is true where somebody knows it, by the same names; None where nobody does.
+        table: the file that holds all of the outcome, for what a terminal leaves out.
+    """
+
+    truth: Mapping[str, Any] | None = None
+    gold: Mapping[str, str] | None = None
+    table: str = "estimates.csv"
+
+
+@dataclasses.dataclass(frozen=True)
+class Presenter(Generic[OutcomeT]):
+    """How one kind of outcome is shown.
+
+    Args:
+        show: prints it.
+        rows: returns the rows of its table, which have the same keys.
+        draw: returns its picture; None where it has none.
+    """
+
+    show: Callable[[Console, OutcomeT, Known], None]
+    rows: Callable[[OutcomeT, Known], Rows]
+    draw: Callable[[OutcomeT, Known], Picture | None]

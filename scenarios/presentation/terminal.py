@@ -1,0 +1,122 @@
+"""What all that a terminal shows is made of: consoles, tables, cells; plain text where nobody watches."""
+
+import itertools
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ...protocol.estimators import Estimate
+
+__all__ = ["Cell", "estimate_text", "make_console", "percent", "show_note", "show_table"]
+
+Cell: TypeAlias = str | Text
+
+_WIDTH_WHEN_PIPED = 110
+_PADDING = 2
+_SPACE_BETWEEN_COLUMNS = _PADDING + 1  # and the box's own, which is blank
+_LEAST_WIDTH = 8
+_LARGE = 100
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    """Return a console that takes no text for markup, and writes with a fixed width where its stream is no terminal.
+
+    Names of parties, candidates, tasks, files and phases are other people's: whatever they hold is shown as it is.
+    """
+    console = _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _WIDTH_WHEN_PIPED
+    return console
+
+
+class _Console(Console):
+    """A console whose reader may leave, as `head` does: what is under way goes on, unseen."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())  # which also takes what is left in the buffer
+        os.close(nowhere)
+
+
+def show_note(console: Console, text: str, *, style: str = "dim") -> None:
+    """Print what the reader of a table needs to know: a line below it."""
+    console.print(Text(f"  {text}", style=style))
+
+
+def show_table(
+    console: Console,
+    texts: Sequence[str],
+    numbers: Sequence[str] = (),
+    *,
+    rows: Sequence[Sequence[Cell]],
+    drop: Sequence[str] = (),
+) -> None:
+    """Print a table that never breaks a number, nor a word where there is any other way.
+
+    Args:
+        console: where to.
+        texts: the headers of the first columns, whose cells may go on over several lines.
+        numbers: the headers of the others.
+        rows: a cell for each header.
+        drop: headers of columns that a narrow console goes without, the first of them first.
+    """
+    columns = {
+        header: [_as_text(row[place]) for row in rows] for place, header in enumerate(itertools.chain(texts, numbers))
+    }
+    for dropped in drop:
+        if _spare(console, columns, texts) >= 0:
+            break
+        columns.pop(dropped, None)
+    spare = _spare(console, columns, texts)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False, padding=(0, _PADDING, 0, 0))
+    for header, cells in columns.items():
+        if header in texts:
+            least = _least_width(header, cells, may_wrap=True)
+            full = _least_width(header, cells, may_wrap=False)
+            width = max(min(full, least + spare), min(full, _LEAST_WIDTH))
+            spare -= width - least
+            table.add_column(header, overflow="fold", width=width)
+        else:
+            table.add_column(header, justify="right", no_wrap=True)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*row)
+    console.print(table)
+
+
+def estimate_text(estimate: Estimate, *, signed: bool = False) -> Text:
+    """Return an estimate with its standard error, where it has one, as tables write it."""
+    # As many decimals as the larger of value and error deserves: a tenth of a vote in a thousand says nothing.
+    decimals = 0 if max(abs(estimate.value), estimate.standard_error) >= _LARGE else 1
+    if not estimate.standard_error:
+        return Text(f"{estimate.value:,.6g}")
+    value = f"{estimate.value:{'+' if signed else ''},.{decimals}f}"
+    return Text(f"{value} ± {estimate.standard_error:,.{decimals}f}")
+
+
+def percent(probability: float) -> str:
+    """Return a probability as everything that shows one writes it."""
+    least = 0.0001
+    return "< 0.01 %" if probability < least else f"{100 * probability:.2f} %"
+
+
+def _spare(console: Console, columns: Mapping[str, Sequence[Text]], texts: Sequence[str]) -> int:
+    """Return how much of a line these columns leave at their narrowest; negative where they do not fit."""
+    least = (_least_width(header, cells, may_wrap=header in texts) for header, cells in columns.items())
+    return console.width - sum(least) - _SPACE_BETWEEN_COLUMNS * len(columns)
+
+
+def _least_width(header: str, cells: Iterable[Text], *, may_wrap: bool) -> int:
+    """Return the width of the longest word of a column that may wrap, or of the longest cell of another."""
+    texts = (header, *(cell.plain for cell in cells))
+    return max(cell_len(part) for text in texts for part in (text.split() or [""] if may_wrap else [text]))
+
+
+def _as_text(cell: Cell) -> Text:
+    return Text(cell) if isinstance(cell, str) else cell

@@ -1,0 +1,389 @@
+"""Answer perturbation: the formulas of Theorems 6.2 to 6.4, hand-worked draws, exact laws of rows, and what is refused.
+
+Laws are tested by chi-square on seeded draws; each has false alarm 1e-8 at most, and a wrong law is shown to fail.
+"""
+
+import decimal
+import itertools
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from psephos.protocol import SimulatedNoise
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.mechanisms import (
+    MAX_EPSILON,
+    MIN_FLIP_PROBABILITY,
+    NO_ANSWER,
+    Beta,
+    Discrete,
+    FreshTwoLayer,
+    HyperDistribution,
+    OneLayer,
+    PointMass,
+    RowMechanism,
+    TwoLayer,
+    Uniform,
+    block_offsets,
+    epsilon_of,
+    flip_probability_of,
+    loss_of_all_answers,
+)
+from psephos.protocol.privacy import (
+    LocalRandomizer,
+    NeighboringRelation,
+    NonPrivate,
+    NoRelease,
+    PureAccountant,
+    RandomizedResponse,
+    SelfComposed,
+)
+from psephos.protocol.randomness import philox_rows
+from scipy.special import chdtrc
+
+FALSE_ALARM = 1e-8
+NUM_ROWS = 40_000
+GREATEST_UNIFORM = 1 - 2.0**-53
+SIZES = (2, 4, 3)  # codes 0 1 | 2 3 4 5 | 6 7 8
+
+HYPERS: list[HyperDistribution] = [
+    PointMass(0.3),
+    Uniform(0.0, 0.8),
+    Uniform(0.4, 1.0),
+    Beta(2, 3),
+    Discrete((0.0, 0.9), (0.6, 0.4)),
+]
+MECHANISMS: list[RowMechanism] = [
+    OneLayer.of_epsilon(SIZES, 1.0),
+    OneLayer(SIZES, (0.1, 0.75, 0.0)),
+    *(kind(SIZES, hyper) for kind in (TwoLayer, FreshTwoLayer) for hyper in HYPERS),
+]
+ROW = (1, NO_ANSWER, 4, 8)
+
+mechanisms = pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+hypers = pytest.mark.parametrize("hyper", HYPERS, ids=repr)
+epsilons = st.floats(0.0, MAX_EPSILON)
+numbers_of_labels = st.integers(2, 40)
+
+
+def block_of(code: int) -> int:
+    return sum(code >= offset for offset in block_offsets(SIZES)[1:-1])
+
+
+def flips_of(mechanism: RowMechanism, code: int) -> tuple[HyperDistribution, bool]:
+    """Return the distribution of the answer's flip probability, and whether a row's answers share the draw."""
+    match mechanism:
+        case OneLayer(flip_probabilities=flips):
+            return PointMass(flips[block_of(code)]), False
+        case TwoLayer(hyper=hyper):
+            return hyper, True
+        case FreshTwoLayer(hyper=hyper):
+            return hyper, False
+        case _:
+            raise TypeError(mechanism)
+
+
+def law_of(mechanism: RowMechanism, row: Sequence[int]) -> Mapping[tuple[int, ...], float]:
+    """Return P[report | row] for each report: from the definition, with the moments of P."""
+    offsets = block_offsets(SIZES)
+    blocks = [
+        (NO_ANSWER,) if value == NO_ANSWER else range(offsets[block_of(value)], offsets[block_of(value) + 1])
+        for value in row
+    ]
+    law: dict[tuple[int, ...], float] = {}
+    for report in itertools.product(*blocks):
+        answered = [(true, told) for true, told in zip(row, report, strict=True) if true != NO_ANSWER]
+        lies = [SIZES[block_of(true)] - 1 for true, told in answered if true != told]
+        if flips_of(mechanism, 0)[1]:
+            chance = math.exp(flips_of(mechanism, 0)[0].log_moment(len(answered), len(lies)))
+        else:
+            means = [(flips_of(mechanism, true)[0].mean, true == told) for true, told in answered]
+            chance = math.prod(1 - mean if kept else mean for mean, kept in means)
+        law[report] = chance / math.prod(lies)
+    return law
+
+
+def tail(reports: Sequence[tuple[int, ...]], law: Mapping[tuple[int, ...], float]) -> float:
+    """Return the chi-square tail probability of the counts; 0 for a report that the law does not have."""
+    counts = Counter(reports)
+    possible = {report: chance * len(reports) for report, chance in law.items() if chance > 0}
+    if not counts.keys() <= possible.keys():
+        return 0.0
+    common = {report: expected for report, expected in possible.items() if expected >= 25}
+    rest = len(reports) - sum(common.values())
+    statistic = sum((counts[report] - expected) ** 2 / expected for report, expected in common.items())
+    degrees = len(common) - 1
+    if rest > 1:
+        observed = len(reports) - sum(counts[report] for report in common)
+        statistic += (observed - rest) ** 2 / rest
+        degrees += 1
+    return float(chdtrc(degrees, statistic)) if degrees else 1.0
+
+
+def draw(mechanism: RowMechanism, row: Sequence[int], number: int) -> list[tuple[int, ...]]:
+    uniforms = philox_rows(11, start=0, stop=number, slots=mechanism.slots_of(len(row)))
+    values = np.tile(np.array(row, dtype=np.int64), (number, 1))
+    return [tuple(report) for report in mechanism.randomize_rows(values, uniforms).tolist()]
+
+
+@mechanisms
+def test_rows_follow_the_exact_law(mechanism: RowMechanism) -> None:
+    law = law_of(mechanism, ROW)
+    assert math.fsum(law.values()) == pytest.approx(1, abs=1e-12)
+    assert tail(draw(mechanism, ROW, NUM_ROWS), law) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("hyper", HYPERS[1:], ids=repr)
+def test_the_battery_tells_shared_draws_from_fresh_ones(hyper: HyperDistribution) -> None:
+    shared, fresh = TwoLayer(SIZES, hyper), FreshTwoLayer(SIZES, hyper)
+    assert tail(draw(shared, ROW, NUM_ROWS), law_of(fresh, ROW)) < FALSE_ALARM
+    assert tail(draw(fresh, ROW, NUM_ROWS), law_of(shared, ROW)) < FALSE_ALARM
+
+
+@mechanisms
+def test_single_rows_are_rows_of_arrays_bit_for_bit(mechanism: RowMechanism) -> None:
+    rows = np.array([[0, 1, 2, NO_ANSWER, 5, 6], [8, 7, 3, 4, 1, 0]] * 200, dtype=np.int64)
+    uniforms = philox_rows(3, start=0, stop=400, slots=mechanism.slots_of(6))
+    together = mechanism.randomize_rows(rows, uniforms)
+    assert together.dtype == np.int64
+    alone = [mechanism.randomize_row(row, draws) for row, draws in zip(rows.tolist(), uniforms.tolist(), strict=True)]
+    assert alone == together.tolist()
+    assert all(type(report) is int for report in alone[0])
+
+
+@mechanisms
+def test_a_simulated_agent_draws_its_row_of_the_array(mechanism: RowMechanism) -> None:
+    noise = SimulatedNoise(7, session="s")
+    uniforms = noise.uniforms(protocol="p", phase="f", start=0, stop=50, slots=mechanism.slots_of(len(ROW)))
+    together = mechanism.randomize_rows(np.tile(np.array(ROW, dtype=np.int64), (50, 1)), uniforms)
+    alone = [noise.randomize(mechanism, ROW, protocol="p", phase="f", place=place) for place in range(50)]
+    assert alone == together.tolist()
+
+
+@mechanisms
+@pytest.mark.parametrize("uniform", [0.0, 2.0**-53, 0.25, 0.5, GREATEST_UNIFORM])
+def test_a_report_stays_in_its_block_and_no_answer_stays_none(mechanism: RowMechanism, uniform: float) -> None:
+    row = [*range(sum(SIZES)), NO_ANSWER]
+    reports = mechanism.randomize_row(row, [uniform] * mechanism.slots_of(len(row)))
+    assert reports[-1] == NO_ANSWER
+    assert [block_of(report) for report in reports[:-1]] == [block_of(value) for value in row[:-1]]
+    arrays = np.array([row], dtype=np.int64), np.full((1, mechanism.slots_of(len(row))), uniform)
+    assert mechanism.randomize_rows(*arrays).tolist() == [reports]
+
+
+def test_hand_worked_reports() -> None:
+    """At p = 3/4 of four labels: [0, 1/4), [1/4, 1/2), [1/2, 3/4) are the three lies in order, the rest keeps."""
+    mechanism = OneLayer((2, 4), (0.5, 0.75))
+    reports = [mechanism.randomize_one(3, (u,)) for u in (0.0, 0.24, 0.25, 0.49, 0.5, 0.74, 0.75, 0.99)]
+    assert reports == [2, 2, 4, 4, 5, 5, 3, 3]
+    assert [mechanism.randomize_one(0, (u,)) for u in (0.49, 0.5)] == [1, 0]
+
+
+def test_one_draw_serves_the_whole_row() -> None:
+    """The first uniform makes p = 1/2 or 0 for all; with p = 0 nothing is flipped, whatever comes."""
+    mechanism = TwoLayer((2,), Discrete((0.0, 0.5), (0.5, 0.5)))
+    assert mechanism.slots_of(3) == 4
+    assert mechanism.randomize_row([0, 1, 1], [0.25, 0.0, 0.0, 0.0]) == [0, 1, 1]
+    assert mechanism.randomize_row([0, 1, 1], [0.75, 0.0, 0.25, 0.5]) == [1, 0, 1]
+    fresh = FreshTwoLayer((2,), Discrete((0.0, 0.5), (0.5, 0.5)))
+    assert fresh.slots_of(3) == 6
+    assert fresh.randomize_row([0, 1, 1], [0.25, 0.0, 0.75, 0.25, 0.75, 0.5]) == [0, 0, 1]
+
+
+def test_no_rows_and_empty_rows() -> None:
+    for mechanism in MECHANISMS:
+        for shape in ((0, 3), (2, 0)):
+            uniforms = np.zeros((shape[0], mechanism.slots_of(shape[1])))
+            assert mechanism.randomize_rows(np.zeros(shape, dtype=np.int64), uniforms).shape == shape
+
+
+@hypers
+def test_a_fresh_draw_for_each_answer_is_one_layer_with_the_mean(hyper: HyperDistribution) -> None:
+    """Channel and loss; that rows have this law too is shown above. Where the mean is allowed for one layer."""
+    sizes = (4, 3) if hyper.mean > 0.5 else SIZES
+    if hyper.mean > 2 / 3:
+        sizes = (4,)
+    fresh, one = FreshTwoLayer(sizes, hyper), OneLayer.of_flip_probability(sizes, hyper.mean)
+    assert np.array(fresh.channel_matrix()) == pytest.approx(np.array(one.channel_matrix()), abs=1e-15)
+    assert fresh.epsilon == pytest.approx(one.epsilon, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [mechanism for mechanism in MECHANISMS if not isinstance(mechanism, TwoLayer)], ids=repr
+)
+def test_the_channel_is_block_diagonal_and_its_rows_are_laws(mechanism: OneLayer | FreshTwoLayer) -> None:
+    matrix = np.array(mechanism.channel_matrix())
+    assert matrix.shape == (1 + sum(SIZES), 1 + sum(SIZES))
+    assert matrix.sum(axis=1) == pytest.approx(1, abs=1e-15)
+    assert matrix[0].tolist() == [1.0] + [0.0] * sum(SIZES)
+    for value, report in itertools.product(range(sum(SIZES)), repeat=2):
+        law = law_of(mechanism, (value,))
+        assert matrix[value + 1, report + 1] == pytest.approx(law.get((report,), 0.0), abs=1e-15)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 5.0, MAX_EPSILON])
+def test_the_proven_loss_of_one_layer_is_that_of_its_channel(epsilon: float) -> None:
+    mechanism = OneLayer.of_epsilon(SIZES, epsilon)
+    matrix = np.array(mechanism.channel_matrix())
+    greatest = 0.0
+    for start, size in zip(block_offsets(SIZES)[:-1], SIZES, strict=True):
+        block = matrix[1 + start : 1 + start + size, 1 + start : 1 + start + size]
+        greatest = max(greatest, float(np.log(block.max(axis=0) / block.min(axis=0)).max()))
+    proven = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
+    assert greatest == pytest.approx(proven, abs=1e-12)
+    assert proven <= epsilon
+    assert proven == pytest.approx(epsilon, rel=1e-14)
+
+
+@pytest.mark.parametrize("hyper", [Uniform(0.0, 0.8), Beta(2, 3), Discrete((0.1, 0.6), (0.5, 0.5))], ids=repr)
+def test_the_proven_loss_of_two_layers_covers_every_row_and_report(hyper: HyperDistribution) -> None:
+    """All rows of three answers from every choice of blocks; the bound is that of the worst choice."""
+    mechanism = TwoLayer(SIZES, hyper)
+    event = mechanism.event_of(3)
+    proven = PureAccountant.epsilon_of(event, NeighboringRelation.REPLACE_ONE)
+    offsets = block_offsets(SIZES)
+    worst = 0.0
+    for blocks in itertools.combinations_with_replacement(range(3), 3):
+        rows = list(itertools.product(*[range(offsets[block], offsets[block + 1]) for block in blocks]))
+        laws = [law_of(mechanism, row) for row in rows]
+        loss = max(max(law[report] for law in laws) / min(law[report] for law in laws) for report in rows)
+        assert math.log(loss) <= loss_of_all_answers([SIZES[block] for block in blocks], hyper)
+        worst = max(worst, math.log(loss))
+    assert worst <= proven <= worst + 1e-8
+
+
+def test_hand_worked_flip_probabilities() -> None:
+    """e^ε = 3: 1/4 of two labels; e^ε = 2: 1/2 of three; ε = 0: any label alike."""
+    assert flip_probability_of(math.log(3), 2) == pytest.approx(1 / 4, rel=1e-14)
+    assert flip_probability_of(math.log(2), 3) == pytest.approx(1 / 2, rel=1e-14)
+    assert flip_probability_of(0.0, 2) == 1 / 2
+    assert flip_probability_of(0.0, 3) == 2 / 3
+    assert epsilon_of(0.25, 2) == pytest.approx(math.log(3), rel=1e-15)
+    assert epsilon_of(0.5, 3) == pytest.approx(math.log(2), rel=1e-15)
+    assert epsilon_of(0.0, 2) == math.inf
+
+
+@pytest.mark.parametrize("num_labels", range(2, 60))
+def test_a_loss_of_zero_is_exactly_zero(num_labels: int) -> None:
+    assert epsilon_of(flip_probability_of(0.0, num_labels), num_labels) == 0
+
+
+@hypothesis.given(epsilons, numbers_of_labels)
+def test_the_stated_loss_is_an_upper_bound_and_tight(epsilon: float, num_labels: int) -> None:
+    """In exact arithmetic, for the flip probability as its float holds it."""
+    flip = flip_probability_of(epsilon, num_labels)
+    ratio = (1 - Fraction(flip)) * (num_labels - 1) / Fraction(flip)
+    with decimal.localcontext() as context:
+        context.prec = 60
+        exact = (decimal.Decimal(ratio.numerator) / decimal.Decimal(ratio.denominator)).ln()
+    even = flip == (num_labels - 1) / num_labels  # the nearest float to it may be on either side
+    assert exact <= decimal.Decimal(epsilon) or even
+    assert float(exact) == pytest.approx(epsilon, rel=1e-14, abs=1e-14)
+    assert epsilon_of(flip, num_labels) <= epsilon
+
+
+@hypothesis.given(st.floats(0.001, 0.999), st.floats(0.0, 1.0), st.integers(2, 9))
+def test_theorem_6_4_the_claimed_loss_depends_on_the_mean_alone(mean: float, spread: float, num_labels: int) -> None:
+    """ln((2 − a − b)(s − 1)/(a + b)) of Theorem 6.3 is Theorem 6.2's at p = (a + b)/2."""
+    mean *= (num_labels - 1) / num_labels
+    reach = spread * min(mean, 1 - mean)
+    low, high = mean - reach, mean + reach
+    printed = math.log((2 - low - high) * (num_labels - 1) / (low + high))
+    assert epsilon_of(mean, num_labels) == pytest.approx(printed, rel=1e-9, abs=1e-12)
+
+
+def test_events_of_one_layer() -> None:
+    """One block: k-RR itself; several: the worst ε over the fewest labels covers all."""
+    one = OneLayer.of_flip_probability((3,), 0.5)
+    assert one.event == RandomizedResponse(epsilon=one.epsilon, num_choices=3)
+    assert one.epsilon == pytest.approx(math.log(2), rel=1e-15)
+    assert one.event_of(7) == SelfComposed(one.event, 7)
+    several = OneLayer((3, 2), (0.5, 0.25))
+    assert several.event == RandomizedResponse(epsilon=epsilon_of(0.25, 2), num_choices=2)
+    even = OneLayer.of_epsilon((2, 5), 0.0)
+    assert even.flip_probabilities == (1 / 2, 4 / 5)
+    assert PureAccountant.epsilon_of(even.event_of(9), NeighboringRelation.REPLACE_ONE) == 0
+    assert OneLayer((2, 3), (0.0, 0.5)).event == NonPrivate()
+
+
+def test_events_of_two_layers() -> None:
+    hyper = Uniform(0.0, 0.5)
+    two = TwoLayer((2, 3), hyper)
+    assert two.event_of(0) == NoRelease()
+    assert two.event_of(5) == LocalRandomizer(epsilon=loss_of_all_answers((3,) * 5, hyper))
+    assert TwoLayer((2,), Uniform(0.0, 0.0)).event_of(1) == NonPrivate()
+    fresh = FreshTwoLayer((2,), hyper)
+    assert fresh.event == RandomizedResponse(epsilon=epsilon_of(0.25, 2), num_choices=2)
+    assert FreshTwoLayer((2, 3), hyper).event == LocalRandomizer(epsilon=epsilon_of(0.25, 3))
+    assert FreshTwoLayer((2,), PointMass(0.75)).event == LocalRandomizer(epsilon=epsilon_of(0.25, 2))
+    assert FreshTwoLayer((2,), PointMass(0.0)).event == NonPrivate()
+
+
+@mechanisms
+def test_values_and_reports_have_one_range(mechanism: RowMechanism) -> None:
+    assert mechanism.value_range == mechanism.report_range == (NO_ANSWER, 8)
+    assert block_offsets(SIZES) == (0, 2, 6, 9)
+
+
+@mechanisms
+@pytest.mark.parametrize("value", [NO_ANSWER - 1, 9, 10**6])
+def test_a_value_out_of_range_is_refused(mechanism: RowMechanism, value: int) -> None:
+    with pytest.raises(ValueError, match=r"must be in \[-1, 8\]"):
+        mechanism.randomize_row([0, value], [0.5] * mechanism.slots_of(2))
+    with pytest.raises(ValueError, match=r"must be in \[-1, 8\]"):
+        mechanism.randomize_rows(np.array([[0, value]]), np.full((1, mechanism.slots_of(2)), 0.5))
+
+
+def test_a_wrong_shape_is_refused() -> None:
+    two = TwoLayer(SIZES, Uniform(0.0, 0.5))
+    for values, uniforms in (((2, 3), (2, 3)), ((2, 3), (1, 4)), ((3,), (3, 4))):
+        with pytest.raises(ValueError, match="shape"):
+            two.randomize_rows(np.zeros(values, dtype=np.int64), np.zeros(uniforms))
+    with pytest.raises(ValueError, match="shape"):
+        OneLayer.of_epsilon(SIZES, 1.0).randomize(np.zeros(2, dtype=np.int64), np.zeros((3, 1)))
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: OneLayer((), ()), "sizes"),
+        (lambda: OneLayer((2, 1), (0.1, 0.1)), "sizes"),
+        (lambda: OneLayer((2, 3), (0.1,)), "flip_probabilities"),
+        (lambda: OneLayer((2, 3), (0.6, 0.6)), "flip_probabilities"),
+        (lambda: OneLayer((2,), (-0.1,)), "flip_probabilities"),
+        (lambda: OneLayer((2,), (math.nan,)), "flip_probabilities"),
+        (lambda: OneLayer((2,), (MIN_FLIP_PROBABILITY / 2,)), "flip_probabilities"),
+        (lambda: OneLayer.of_flip_probability((2, 3), 0.6), "flip_probabilities"),
+        (lambda: OneLayer.of_epsilon((), 1.0), "sizes"),
+        (lambda: OneLayer.of_epsilon((2,), -0.1), "epsilon"),
+        (lambda: OneLayer.of_epsilon((2,), 30.1), "epsilon"),
+        (lambda: OneLayer.of_epsilon((2,), math.nan), "epsilon"),
+        (lambda: TwoLayer((), PointMass(0.2)), "sizes"),
+        (lambda: TwoLayer((1,), PointMass(0.2)), "sizes"),
+        (lambda: FreshTwoLayer((), PointMass(0.2)), "sizes"),
+        (lambda: flip_probability_of(1.0, 1), "num_labels"),
+        (lambda: epsilon_of(0.2, 1), "num_labels"),
+        (lambda: epsilon_of(0.7, 3), "flip_probability"),
+        (lambda: epsilon_of(-0.1, 3), "flip_probability"),
+    ],
+)
+def test_what_is_out_of_range_is_refused_by_field(make: object, field: str) -> None:
+    assert callable(make)
+    with pytest.raises(ConfigurationError) as caught:
+        make()
+    assert caught.value.field == field
+
+
+def test_a_flip_probability_beyond_the_even_one_is_told_its_limit() -> None:
+    with pytest.raises(ConfigurationError, match=r"flip_probability must be in \[0, 2/3\] for 3 labels, got 0\.7"):
+        epsilon_of(0.7, 3)
+
+
+def test_equal_mechanisms_are_equal_and_hashable() -> None:
+    assert len({TwoLayer((2,), Uniform(0.0, 0.5)), TwoLayer((2,), Uniform(0.0, 0.5))}) == 1
+    assert FreshTwoLayer((2,), PointMass(0.5)) == FreshTwoLayer((2,), PointMass(0.5))

@@ -1,0 +1,262 @@
+"""Hyper-distributions: their checks, their draws, and their moments against exact rational numbers."""
+
+import decimal
+import math
+from fractions import Fraction
+
+import hypothesis
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.mechanisms import Beta, Discrete, HyperDistribution, PointMass, Uniform, uniform_for
+from psephos.protocol.mechanisms.hyper import MAX_BETA_SLOTS
+from psephos.protocol.randomness import philox_rows
+from scipy import special
+
+GREATEST_UNIFORM = 1 - 2.0**-53
+
+ALL: list[HyperDistribution] = [
+    PointMass(0.0),
+    PointMass(0.3),
+    PointMass(1.0),
+    Uniform(0.0, 0.0),
+    Uniform(0.0, 0.4),
+    Uniform(0.0, 1.0),
+    Uniform(0.1, 0.3),
+    Uniform(0.9, 1.0),
+    Uniform(0.25, 0.25),
+    Beta(1, 1),
+    Beta(2, 5),
+    Beta(3, 1, 0.1, 0.6),
+    Beta(32, 33),
+    Discrete((0.2,), (1.0,)),
+    Discrete((0.1, 0.6, 0.3), (0.5, 0.25, 0.25)),
+    Discrete((0.0, 1.0), (0.3, 0.7)),
+]
+hypers = pytest.mark.parametrize("hyper", ALL, ids=repr)
+
+
+def exact_moment(hyper: HyperDistribution, num_answers: int, num_flips: int) -> Fraction:
+    """Return E[P^k (1 − P)^(m−k)], exactly: term by term, from the polynomial's coefficients."""
+    match hyper:
+        case PointMass(flip):
+            return Fraction(flip) ** num_flips * (1 - Fraction(flip)) ** (num_answers - num_flips)
+        case Discrete(flips, shares):
+            parts = [exact_moment(PointMass(flip), num_answers, num_flips) for flip in flips]
+            total = sum((part * Fraction(share) for part, share in zip(parts, shares, strict=True)), Fraction())
+            return total / sum(Fraction(share) for share in shares)
+        case Uniform(low, high):
+            alpha, beta = 1, 1
+        case Beta(alpha, beta, low, high):
+            pass
+    width = Fraction(high) - Fraction(low)
+    polynomial = [Fraction(1)]
+    factors = [(Fraction(low), width)] * num_flips + [(1 - Fraction(low), -width)] * (num_answers - num_flips)
+    for constant, slope in factors:
+        polynomial = [
+            constant * here + slope * before
+            for here, before in zip([*polynomial, Fraction(0)], [Fraction(0), *polynomial], strict=True)
+        ]
+    # E[t^j] of a beta distribution on [0, 1].
+    powers = [
+        math.prod((Fraction(alpha + i, alpha + beta + i) for i in range(j)), start=Fraction(1))
+        for j in range(len(polynomial))
+    ]
+    return sum((coefficient * power for coefficient, power in zip(polynomial, powers, strict=True)), Fraction())
+
+
+def exact_log(number: Fraction) -> float:
+    if number == 0:
+        return -math.inf
+    context = decimal.Context(prec=60)
+    return float(context.ln(decimal.Decimal(number.numerator)) - context.ln(decimal.Decimal(number.denominator)))
+
+
+@hypers
+@pytest.mark.parametrize("num_answers", [0, 1, 2, 5, 12])
+def test_moments_are_those_of_exact_integration(hyper: HyperDistribution, num_answers: int) -> None:
+    log_moments = hyper.log_moments(num_answers)
+    assert log_moments.shape == (num_answers + 1,)
+    for num_flips, log_moment in enumerate(log_moments.tolist()):
+        exact = exact_log(exact_moment(hyper, num_answers, num_flips))
+        assert log_moment == pytest.approx(exact, abs=1e-12)
+        assert hyper.log_moment(num_answers, num_flips) == pytest.approx(exact, abs=1e-12)
+
+
+@pytest.mark.parametrize("num_answers", [40, 3000])
+@pytest.mark.parametrize("hyper", [Uniform(0.0, 1.0), Beta(1, 1), Beta(5, 2), Beta(30, 35)], ids=repr)
+def test_moments_of_thousands_of_answers_are_beta_functions(hyper: Uniform | Beta, num_answers: int) -> None:
+    """On [0, 1]: L(k) = B(k + α, m − k + β)/B(α, β), a ratio of integers; they are as small as e^−2080."""
+    alpha, beta = (hyper.alpha, hyper.beta) if isinstance(hyper, Beta) else (1, 1)
+    log_moments = hyper.log_moments(num_answers)
+
+    def inverse_beta(a: int, b: int) -> int:
+        return b * math.comb(a + b - 1, b)
+
+    for num_flips in {0, 1, 2, num_answers // 7, num_answers // 2, num_answers - 1, num_answers}:
+        below = inverse_beta(num_flips + alpha, num_answers - num_flips + beta)
+        exact = exact_log(Fraction(inverse_beta(alpha, beta), below))
+        assert float(log_moments[num_flips]) == pytest.approx(exact, abs=1e-12)
+
+
+@pytest.mark.parametrize("num_answers", [60, 900])
+def test_moments_of_a_short_range_are_binomial_tails(num_answers: int) -> None:
+    """On [0, 1/4]: ∫ p^k (1 − p)^(m−k) dp = P[Bin(m + 1, 1/4) > k] / ((m + 1)·C(m, k))."""
+    log_moments = Uniform(0.0, 0.25).log_moments(num_answers)
+    for num_flips in (0, 1, num_answers // 4, num_answers // 2, num_answers - 1, num_answers):
+        tail = sum(
+            math.comb(num_answers + 1, j) * 3 ** (num_answers + 1 - j) for j in range(num_flips + 1, num_answers + 2)
+        )
+        below = 4**num_answers * (num_answers + 1) * math.comb(num_answers, num_flips)
+        assert float(log_moments[num_flips]) == pytest.approx(exact_log(Fraction(tail, below)), abs=1e-12)
+
+
+@pytest.mark.parametrize("hyper", [hyper for hyper in ALL if not hyper.is_certain], ids=repr)
+@pytest.mark.parametrize("num_answers", [1, 2, 9, 200])
+def test_steps_are_differences_of_moments_and_rise(hyper: HyperDistribution, num_answers: int) -> None:
+    """That they rise is the convexity on which the losses' searches stand."""
+    steps = [hyper.log_moment_step(num_answers, num_flips) for num_flips in range(num_answers)]
+    assert steps == pytest.approx(np.diff(hyper.log_moments(num_answers)).tolist(), abs=1e-10)
+    assert min(np.diff(steps), default=0.0) >= -1e-12
+
+
+def test_steps_keep_their_digits_where_moments_are_nearly_equal() -> None:
+    """For P = 1/2 ± h: ln(L(1)/L(0)) = ln((1/4 − h²)/(1/4 + h²)), about −8h²; here 8e-16, of moments near e^−1.4."""
+    reach = 2.0**-27
+    step = Discrete((0.5 - reach, 0.5 + reach), (0.5, 0.5)).log_moment_step(2, 0)
+    assert step == pytest.approx(-8 * reach**2, rel=1e-6)
+
+
+def test_a_step_between_two_impossible_reports_is_refused() -> None:
+    hyper = Discrete((0.0, 1.0), (0.5, 0.5))
+    assert hyper.log_moment_step(2, 0) == -math.inf
+    assert hyper.log_moment_step(2, 1) == math.inf
+    with pytest.raises(ValueError, match="are 0"):
+        hyper.log_moment_step(3, 1)
+
+
+def test_who_flips_all_or_nothing_is_certain() -> None:
+    certain = [hyper for hyper in ALL if hyper.is_certain]
+    assert certain == [PointMass(0.0), PointMass(1.0), Uniform(0.0, 0.0), Discrete((0.0, 1.0), (0.3, 0.7))]
+
+
+@hypers
+def test_the_mean_is_the_first_moment_and_lies_in_the_support(hyper: HyperDistribution) -> None:
+    assert hyper.exact_mean == exact_moment(hyper, 1, 1)
+    assert hyper.mean == float(hyper.exact_mean)
+    low, high = hyper.support
+    assert low <= hyper.mean <= high
+
+
+def test_hand_worked_means() -> None:
+    assert PointMass(0.3).mean == 0.3
+    assert Uniform(0.25, 0.5).mean == 0.375
+    assert Beta(1, 3, 0.5, 1.0).mean == 0.625
+    assert Discrete((0.0, 1.0), (0.25, 0.75)).mean == 0.75
+
+
+@hypers
+def test_arrays_single_draws_and_exact_draws_agree(hyper: HyperDistribution) -> None:
+    """Arrays and single draws bit for bit; exact ones up to rounding."""
+    uniforms = philox_rows(5, start=0, stop=300, slots=hyper.slots) if hyper.slots else np.empty((300, 0))
+    together = hyper.draw(uniforms)
+    assert together.shape == (300,)
+    assert together.dtype == np.float64
+    assert [hyper.draw_one(row) for row in uniforms.tolist()] == together.tolist()
+    exact = [float(hyper.draw_exact([Fraction(number) for number in row])) for row in uniforms.tolist()]
+    assert exact == pytest.approx(together.tolist(), rel=1e-15, abs=1e-15)
+
+
+@hypers
+@pytest.mark.parametrize("uniform", [0.0, 2.0**-53, 0.5, GREATEST_UNIFORM])
+def test_no_draw_leaves_the_support(hyper: HyperDistribution, uniform: float) -> None:
+    low, high = hyper.support
+    assert low <= hyper.draw_one([uniform] * hyper.slots) <= high
+    assert low <= float(hyper.draw(np.full((1, hyper.slots), uniform))[0]) <= high
+
+
+def test_hand_worked_draws() -> None:
+    """The middle of three uniforms; a quarter of a range; the point in whose share the uniform falls."""
+    assert Beta(2, 2).draw_one([0.75, 0.125, 0.5]) == 0.5
+    assert Beta(1, 3).draw_one([0.75, 0.125, 0.5]) == 0.125
+    assert Uniform(0.25, 0.75).draw_one([0.25]) == 0.375
+    points = Discrete((0.3, 0.1, 0.2), (0.25, 0.25, 0.5))
+    assert [points.draw_one([u]) for u in (0.0, 0.24, 0.25, 0.49, 0.5, 0.99)] == [0.3, 0.3, 0.1, 0.1, 0.2, 0.2]
+    assert points.draw(np.array([[0.24], [0.25], [0.5]])).tolist() == [0.3, 0.1, 0.2]
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1, 1), (2, 5), (4, 4), (30, 35)])
+def test_beta_draws_follow_the_beta_distribution(alpha: int, beta: int) -> None:
+    """Kolmogorov and Smirnov's distance of 20,000 seeded draws; false alarm below 1e-8 each (Massart's bound)."""
+    hyper = Beta(alpha, beta)
+    draws = np.sort(hyper.draw(philox_rows(alpha * 100 + beta, start=0, stop=20_000, slots=hyper.slots)))
+    law = special.betainc(alpha, beta, draws)
+    places = np.arange(20_001) / 20_000
+    distance = float(np.maximum(np.abs(law - places[1:]), np.abs(law - places[:-1])).max())
+    assert distance < math.sqrt(math.log(2 / 1e-8) / 40_000)
+    other = special.betainc(alpha + 1, beta, draws)
+    assert float(np.abs(other - places[1:]).max()) > math.sqrt(math.log(2 / 1e-8) / 40_000)
+
+
+def test_the_default_uniform_begins_at_zero_and_ends_at_one_at_most() -> None:
+    assert uniform_for(0.0) == Uniform(0.0, 0.0)
+    assert uniform_for(0.3) == Uniform(0.0, 0.6)
+    assert uniform_for(0.5) == Uniform(0.0, 1.0)
+    assert uniform_for(0.75) == Uniform(0.5, 1.0)
+    assert uniform_for(1.0) == Uniform(1.0, 1.0)
+    for mean in (-0.1, 1.1, math.nan):
+        with pytest.raises(ConfigurationError, match=r"^mean must be in \[0, 1\]"):
+            uniform_for(mean)
+
+
+@hypothesis.given(st.floats(0, 1))
+def test_the_default_uniform_has_the_mean_asked_for(mean: float) -> None:
+    assert uniform_for(mean).mean == pytest.approx(mean, rel=1e-15, abs=2e-16)
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: PointMass(-0.1), "probability"),
+        (lambda: PointMass(math.nan), "probability"),
+        (lambda: Uniform(-0.1, 0.5), "low"),
+        (lambda: Uniform(0.5, 1.1), "high"),
+        (lambda: Uniform(0.0, math.nan), "high"),
+        (lambda: Uniform(0.5, 0.4), "low"),
+        (lambda: Beta(0, 1), "alpha"),
+        (lambda: Beta(1, 0), "beta"),
+        (lambda: Beta(2.0, 1), "alpha"),  # pyright: ignore[reportArgumentType]  on purpose: no integer
+        (lambda: Beta(33, 33), "alpha"),
+        (lambda: Beta(2, 2, 0.6, 0.5), "low"),
+        (lambda: Discrete((), ()), "probabilities"),
+        (lambda: Discrete((0.2, 1.5), (0.5, 0.5)), "probabilities"),
+        (lambda: Discrete((0.2, 0.5), (1.0,)), "shares"),
+        (lambda: Discrete((0.2, 0.5), (0.5, 0.6)), "shares"),
+        (lambda: Discrete((0.2, 0.5), (1.0, 0.0)), "shares"),
+        (lambda: Discrete((0.2, 0.5), (math.nan, 0.5)), "shares"),
+    ],
+)
+def test_what_is_no_distribution_of_probabilities_is_refused_by_field(make: object, field: str) -> None:
+    assert callable(make)
+    with pytest.raises(ConfigurationError) as caught:
+        make()
+    assert caught.value.field == field
+
+
+def test_the_most_uniforms_are_the_bound() -> None:
+    assert Beta(32, 33).slots == MAX_BETA_SLOTS
+
+
+@hypers
+def test_they_travel_as_tagged_values(hyper: HyperDistribution) -> None:
+    written = msgspec.json.encode(hyper)
+    assert f'"type":"{type(hyper).__name__}"'.encode() in written
+    assert msgspec.json.decode(written, type=HyperDistribution) == hyper
+    assert hash(msgspec.json.decode(written, type=HyperDistribution)) == hash(hyper)
+
+
+def test_a_bad_one_does_not_arrive() -> None:
+    with pytest.raises(msgspec.ValidationError, match="low must be at most high"):
+        msgspec.json.decode(b'{"type":"Uniform","low":0.5,"high":0.25}', type=HyperDistribution)

@@ -1,0 +1,366 @@
+"""Losses of rows that share a flip probability: against all rows and reports, and against values worked by hand."""
+
+import decimal
+import itertools
+import math
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+from psephos.protocol.mechanisms import (
+    Beta,
+    Discrete,
+    HyperDistribution,
+    PointMass,
+    Uniform,
+    compare_hypers,
+    epsilon_of,
+    flip_probability_of,
+    hypers_of_mean,
+    loss_of_all_answers,
+    loss_of_flip_probability,
+    loss_of_longest_row,
+    loss_of_one_answer,
+    loss_of_one_answer_bound,
+    loss_of_some_answers,
+    uniform_for,
+    uniform_of_loss,
+)
+
+# So far may a loss be rounded up, and no further.
+SLACK = 1e-8
+
+HYPERS: list[HyperDistribution] = [
+    PointMass(0.3),
+    PointMass(0.8),
+    Uniform(0.0, 0.4),
+    Uniform(0.0, 1.0),
+    Uniform(0.2, 0.9),
+    Uniform(0.9, 1.0),
+    Uniform(0.4, 0.4),
+    Beta(2, 3),
+    Beta(1, 4, 0.1, 0.7),
+    Discrete((0.1, 0.6), (0.5, 0.5)),
+    Discrete((0.0, 0.6, 1.0), (0.5, 0.25, 0.25)),
+]
+ROWS = [(2,), (4,), (2, 2), (2, 2, 2, 2, 2), (3, 3, 3), (2, 4), (4, 3, 2), (3, 2, 3, 2), (4, 4, 2, 2), (2, 2, 3, 3)]
+
+hypers = pytest.mark.parametrize("hyper", HYPERS, ids=repr)
+rows = pytest.mark.parametrize("sizes", ROWS, ids=str)
+
+
+def brute_force(sizes: Sequence[int], hyper: HyperDistribution, num_changed: int) -> float:
+    """Return the greatest log ratio over all reports and all pairs of rows that differ in so many answers at most."""
+    moments = [math.exp(log_moment) for log_moment in hyper.log_moments(len(sizes)).tolist()]
+
+    def chance(report: tuple[int, ...], row: tuple[int, ...]) -> float:
+        lies = [size - 1 for told, true, size in zip(report, row, sizes, strict=True) if told != true]
+        return moments[len(lies)] / math.prod(lies)
+
+    everything = list(itertools.product(*[range(size) for size in sizes]))
+    pairs = [
+        (one, another)
+        for one, another in itertools.permutations(everything, 2)
+        if sum(a != b for a, b in zip(one, another, strict=True)) <= num_changed
+    ]
+    greatest = 1.0
+    for report in everything:
+        law = {row: chance(report, row) for row in everything}
+        greatest = max(greatest, *(law[one] / law[another] for one, another in pairs))
+    return math.log(greatest)
+
+
+@hypers
+@rows
+def test_losses_of_all_and_of_one_are_those_of_the_worst_rows_and_report(
+    sizes: tuple[int, ...], hyper: HyperDistribution
+) -> None:
+    for loss, exact in (
+        (loss_of_all_answers(sizes, hyper), brute_force(sizes, hyper, len(sizes))),
+        (loss_of_one_answer(sizes, hyper), brute_force(sizes, hyper, 1)),
+    ):
+        assert exact - 1e-12 <= loss <= exact + SLACK
+
+
+@hypers
+@pytest.mark.parametrize(("num_answers", "num_labels"), [(1, 3), (4, 2), (5, 2), (3, 4)])
+def test_losses_of_some_answers_are_those_of_the_worst_rows_and_report(
+    num_answers: int, num_labels: int, hyper: HyperDistribution
+) -> None:
+    def loss(num_changed: int) -> float:
+        return loss_of_some_answers(num_changed, num_answers=num_answers, num_labels=num_labels, hyper=hyper)
+
+    sizes = (num_labels,) * num_answers
+    assert loss(0) == 0
+    for num_changed in range(1, num_answers + 1):
+        exact = brute_force(sizes, hyper, num_changed)
+        assert exact - 1e-12 <= loss(num_changed) <= exact + SLACK
+    assert loss(1) == pytest.approx(loss_of_one_answer(sizes, hyper), abs=SLACK)
+    assert loss(num_answers) == pytest.approx(loss_of_all_answers(sizes, hyper), abs=SLACK)
+
+
+def test_the_order_of_the_answers_is_of_no_account() -> None:
+    hyper = Uniform(0.1, 0.6)
+    assert loss_of_all_answers((2, 4, 3, 2), hyper) == loss_of_all_answers((4, 2, 2, 3), hyper)
+    assert loss_of_one_answer((2, 4, 3, 2), hyper) == loss_of_one_answer((4, 2, 2, 3), hyper)
+
+
+def test_five_binary_answers_at_a_claimed_loss_of_one() -> None:
+    """With a = 0, b = 2p: J = 3.711 and R = 1.681; neither ε = 1 nor mε = 5."""
+    hyper = uniform_for(flip_probability_of(1.0, 2))
+    assert loss_of_all_answers((2,) * 5, hyper) == pytest.approx(3.711, abs=5e-4)
+    assert loss_of_one_answer((2,) * 5, hyper) == pytest.approx(1.681, abs=5e-4)
+
+
+@pytest.mark.parametrize("num_answers", [1, 2, 5, 8, 101, 1000])
+def test_a_claimed_loss_of_zero_is_far_from_it(num_answers: int) -> None:
+    """P uniform on [0, 1]: L(k) = 1/((m + 1)·C(m, k)), so J = ln C(m, ⌊m/2⌋) and R = ln m."""
+    hyper = uniform_for(flip_probability_of(0.0, 2))
+    assert epsilon_of(hyper.mean, 2) == 0
+    all_answers = loss_of_all_answers((2,) * num_answers, hyper)
+    assert all_answers == pytest.approx(math.log(math.comb(num_answers, num_answers // 2)), rel=1e-9, abs=1e-9)
+    assert loss_of_one_answer((2,) * num_answers, hyper) == pytest.approx(math.log(num_answers), rel=1e-9, abs=1e-9)
+
+
+@rows
+@pytest.mark.parametrize("hyper", [Uniform(0.0, 0.5), Beta(2, 6), Discrete((0.1, 0.4), (0.5, 0.5))], ids=repr)
+def test_one_answer_by_itself_costs_what_theorem_6_3_says(sizes: tuple[int, ...], hyper: HyperDistribution) -> None:
+    size = sizes[0]
+    claimed = epsilon_of(hyper.mean, size)
+    assert loss_of_all_answers((size,), hyper) == pytest.approx(claimed, rel=1e-14)
+    assert loss_of_one_answer((size,), hyper) == pytest.approx(claimed, rel=1e-14)
+
+
+def test_answers_of_a_point_mass_are_independent_and_their_losses_add() -> None:
+    """At p = 1/4: ln 3 for two labels, ln 6 for three."""
+    assert loss_of_all_answers((2, 3, 2), PointMass(0.25)) == pytest.approx(math.log(3 * 6 * 3), rel=1e-14)
+    assert loss_of_one_answer((2, 3, 2), PointMass(0.25)) == pytest.approx(math.log(6), rel=1e-14)
+    assert loss_of_all_answers((2,) * 2000, PointMass(0.5)) == 0
+
+
+def test_no_answers_cost_nothing() -> None:
+    hyper = Uniform(0.0, 0.5)
+    assert loss_of_all_answers((), hyper) == loss_of_one_answer((), hyper) == loss_of_longest_row(0, (2,), hyper) == 0
+    assert loss_of_some_answers(0, num_answers=0, num_labels=2, hyper=hyper) == 0
+
+
+@pytest.mark.parametrize(
+    "hyper", [PointMass(0.0), PointMass(1.0), Uniform(0.0, 0.0), Uniform(1.0, 1.0), Discrete((0.0, 1.0), (0.5, 0.5))]
+)
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 3, 4), (2,) * 50])
+def test_where_a_report_is_impossible_the_loss_is_infinite(sizes: tuple[int, ...], hyper: HyperDistribution) -> None:
+    assert loss_of_all_answers(sizes, hyper) == math.inf
+    assert loss_of_one_answer(sizes, hyper) == math.inf
+    assert loss_of_longest_row(len(sizes), sizes, hyper) == math.inf
+    assert loss_of_some_answers(1, num_answers=2, num_labels=2, hyper=hyper) == math.inf
+
+
+def test_one_answer_that_is_kept_or_flipped_for_certain() -> None:
+    assert loss_of_all_answers((2,), Uniform(0.0, 0.0)) == math.inf
+    assert loss_of_all_answers((2,), Discrete((0.0, 1.0), (0.75, 0.25))) == pytest.approx(math.log(3), rel=1e-14)
+
+
+@hypothesis.settings(deadline=None, derandomize=True, max_examples=60)
+@hypothesis.given(st.lists(st.integers(2, 6), min_size=0, max_size=30), st.integers(2, 6), st.sampled_from(HYPERS[2:]))
+def test_an_answer_more_never_costs_less(sizes: list[int], added: int, hyper: HyperDistribution) -> None:
+    """Dropping it again is post-processing. Up to the rounding of each."""
+    assert loss_of_all_answers([*sizes, added], hyper) >= loss_of_all_answers(sizes, hyper) - SLACK
+    assert loss_of_one_answer([*sizes, added], hyper) >= loss_of_one_answer(sizes, hyper) - SLACK
+
+
+@hypers
+@pytest.mark.parametrize("sizes", [(2,), (2, 3), (2, 5, 3)])
+@pytest.mark.parametrize("num_answers", [1, 2, 4, 5])
+def test_the_longest_row_covers_every_choice_of_sizes(
+    num_answers: int, sizes: tuple[int, ...], hyper: HyperDistribution
+) -> None:
+    """And is one of them, where all sizes are equal or keeping every answer is at least as likely as flipping all."""
+    bound = loss_of_longest_row(num_answers, sizes, hyper)
+    choices = itertools.combinations_with_replacement(sizes, num_answers)
+    worst = max(loss_of_all_answers(choice, hyper) for choice in choices)
+    assert bound >= worst - 1e-12
+    moments = hyper.log_moments(num_answers)
+    all_flipped = float(moments[-1]) - num_answers * math.log(min(sizes) - 1)
+    if len(set(sizes)) == 1 or float(moments[0]) >= all_flipped:
+        assert bound == pytest.approx(worst, abs=SLACK)
+
+
+@pytest.mark.parametrize("num_answers", [1, 10, 1000])
+@pytest.mark.parametrize("hyper", [Uniform(0.1, 0.4), Beta(2, 2, 0.1, 0.9), Discrete((0.2, 0.7), (0.1, 0.9))], ids=repr)
+@pytest.mark.parametrize("sizes", [(2,), (2, 5)])
+def test_inside_the_unit_interval_one_answer_is_bounded_for_every_number_of_answers(
+    sizes: tuple[int, ...], hyper: HyperDistribution, num_answers: int
+) -> None:
+    bound = loss_of_one_answer_bound(hyper.support, sizes)
+    assert loss_of_one_answer(sizes * num_answers, hyper) <= bound + SLACK
+    assert bound < 4
+
+
+def test_hand_worked_bounds_of_one_answer() -> None:
+    """[1/4, 1/2]: ln 3 for two labels, ln 12 for five; at 9/10, ln 9 for two."""
+    assert loss_of_one_answer_bound((0.25, 0.5), (2,)) == pytest.approx(math.log(3), rel=1e-14)
+    assert loss_of_one_answer_bound((0.25, 0.5), (2, 5)) == pytest.approx(math.log(12), rel=1e-14)
+    assert loss_of_one_answer_bound((0.5, 0.9), (2,)) == pytest.approx(math.log(9), rel=1e-14)
+    assert loss_of_one_answer_bound((0.0, 0.5), (2,)) == math.inf
+    assert loss_of_one_answer_bound((0.5, 1.0), (2,)) == math.inf
+
+
+@pytest.mark.parametrize("high", [0.1, 0.5, 0.9])
+def test_from_zero_on_one_answer_costs_ln_2_more_whenever_the_answers_double(high: float) -> None:
+    """With a = 0, R grows like ln m: no bound holds for every m."""
+    losses = [loss_of_one_answer((2,) * num_answers, Uniform(0.0, high)) for num_answers in (500, 1000, 2000)]
+    assert losses[1] - losses[0] == pytest.approx(math.log(2), abs=0.01)
+    assert losses[2] - losses[1] == pytest.approx(math.log(2), abs=0.005)
+
+
+@pytest.mark.parametrize("mean", [0.05, 0.27, 0.45])
+@pytest.mark.parametrize("num_answers", [2, 10, 200])
+def test_a_point_mass_costs_one_answer_least_and_all_answers_m_times_that(mean: float, num_answers: int) -> None:
+    """One answer cannot cost less than when the others are not known, and then the mean alone matters."""
+    compared = compare_hypers(hypers_of_mean(mean), num_answers=num_answers, num_labels=2)
+    assert compared[0].name == "point mass"
+    assert all(row.mean == pytest.approx(mean, rel=1e-12) for row in compared)
+    assert min(compared, key=lambda row: row.one_answer) is compared[0]
+    assert compared[0].one_answer == epsilon_of(mean, 2)
+    assert compared[0].all_answers == pytest.approx(num_answers * epsilon_of(mean, 2), rel=1e-14)
+
+
+def test_uniform_is_not_always_the_most_private_for_all_answers() -> None:
+    """Ten binary answers: at the mean .27 it beats the others here; at .45 it costs more than a point mass."""
+
+    def cheapest(mean: float) -> str:
+        return min(compare_hypers(hypers_of_mean(mean), num_answers=10, num_labels=2), key=lambda row: row[2]).name
+
+    assert cheapest(0.27) == "uniform"
+    assert cheapest(0.45) == "point mass"
+
+
+def test_the_hypers_of_a_mean_are_ordered_by_their_variances() -> None:
+    for mean in (0.2, 0.5, 0.7):
+        seconds = [math.exp(hyper.log_moment(2, 2)) for hyper in hypers_of_mean(mean).values()]
+        assert seconds == sorted(seconds)
+    assert hypers_of_mean(0.75)["uniform"] == uniform_for(0.75)
+
+
+def test_different_means_are_not_compared() -> None:
+    with pytest.raises(ValueError, match="means must be equal"):
+        compare_hypers({"a": PointMass(0.2), "b": PointMass(0.3)}, num_answers=2, num_labels=2)
+    assert compare_hypers({}, num_answers=2, num_labels=2) == ()
+
+
+@pytest.mark.parametrize("num_labels", [2, 4])
+@pytest.mark.parametrize("unit", ["all answers", "one answer"])
+@pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("loss", [6.0, 40.0, 300.0])
+def test_a_uniform_distribution_is_found_for_a_loss(loss: float, num_labels: int, unit: str, spread: float) -> None:
+    assert unit in {"all answers", "one answer"}
+    of_all = unit == "all answers"
+    hyper = uniform_of_loss(
+        loss,
+        num_answers=5,
+        num_labels=num_labels,
+        unit="all answers" if of_all else "one answer",
+        spread=spread,
+    )
+    proven = (loss_of_all_answers if of_all else loss_of_one_answer)((num_labels,) * 5, hyper)
+    assert proven <= loss
+    assert proven == pytest.approx(loss, rel=1e-6)
+    mean = hyper.mean
+    assert mean <= (num_labels - 1) / num_labels
+    assert hyper.high - hyper.low == pytest.approx(2 * spread * min(mean, 1 - mean), rel=1e-9, abs=1e-12)
+
+
+def test_a_loss_that_a_wide_range_cannot_reach_is_refused_with_the_least_one() -> None:
+    """Ten binary answers, P on [0, 1]: ln C(10, 5) = 5.529; a narrower range has less."""
+    with pytest.raises(ValueError, match=r"at least 5\.5294"):
+        uniform_of_loss(5.0, num_answers=10, num_labels=2)
+    hyper = uniform_of_loss(5.0, num_answers=10, num_labels=2, spread=0.2)
+    assert loss_of_all_answers((2,) * 10, hyper) == pytest.approx(5, rel=1e-6)
+
+
+@hypothesis.given(st.floats(1e-12, 1 - 1e-12), st.integers(2, 50))
+def test_the_loss_of_a_flip_probability_is_an_upper_bound_and_tight(flip: float, num_labels: int) -> None:
+    loss = loss_of_flip_probability(flip, num_labels)
+    ratio = (1 - Fraction(flip)) * (num_labels - 1) / Fraction(flip)
+    with decimal.localcontext() as context:
+        context.prec = 80
+        exact = abs((decimal.Decimal(ratio.numerator) / decimal.Decimal(ratio.denominator)).ln())
+    assert decimal.Decimal(loss) >= exact
+    assert loss == pytest.approx(float(exact), rel=1e-15)
+
+
+def test_hand_worked_losses_of_flip_probabilities() -> None:
+    assert loss_of_flip_probability(0.25, 2) == pytest.approx(math.log(3), rel=1e-15)
+    assert loss_of_flip_probability(0.75, 2) == pytest.approx(math.log(3), rel=1e-15)
+    assert loss_of_flip_probability(0.5, 3) == pytest.approx(math.log(2), rel=1e-15)
+    assert loss_of_flip_probability(0.5, 2) == 0
+    assert loss_of_flip_probability(Fraction(2, 3), 3) == 0
+    assert loss_of_flip_probability(0.0, 2) == loss_of_flip_probability(1.0, 2) == math.inf
+
+
+@pytest.mark.parametrize("num_answers", [20, 2000])
+def test_a_search_finds_the_extremes_of_all_moments(num_answers: int) -> None:
+    for hyper in HYPERS[2:6]:
+        for size in (2, 3):
+            law = [
+                log_moment - k * math.log(size - 1)
+                for k, log_moment in enumerate(hyper.log_moments(num_answers).tolist())
+            ]
+            loss = loss_of_all_answers((size,) * num_answers, hyper)
+            assert loss == pytest.approx(max(law) - min(law), rel=1e-9, abs=1e-9)
+            steps = [abs(one - another) for one, another in itertools.pairwise(law)]
+            loss = loss_of_one_answer((size,) * num_answers, hyper)
+            assert loss == pytest.approx(max(steps), rel=1e-8, abs=1e-8)
+
+
+def test_a_long_row_of_mixed_sizes_takes_no_table() -> None:
+    """1,700 answers of three sizes, against the formula over every k."""
+    sizes = [2] * 500 + [3] * 700 + [5] * 500
+    hyper = Uniform(0.0, 0.6)
+    log_moments = hyper.log_moments(len(sizes)).tolist()
+    rising = [0.0, *itertools.accumulate(math.log(size - 1) for size in sizes)]
+    falling = [0.0, *itertools.accumulate(math.log(size - 1) for size in reversed(sizes))]
+    exact = max(a - b for a, b in zip(log_moments, rising, strict=True)) - min(
+        a - b for a, b in zip(log_moments, falling, strict=True)
+    )
+    assert loss_of_all_answers(sizes, hyper) == pytest.approx(exact, rel=1e-9)
+
+
+def test_a_crowd_of_different_rows_takes_less_than_a_few_seconds() -> None:
+    """About a fifth of a second; the bound is for a busy machine, and a table for each row would pass it."""
+    start = time.perf_counter()
+    for num_answers in range(1, 2000, 3):
+        loss_of_all_answers((2,) * num_answers, Uniform(0.0, 0.37))
+    assert time.perf_counter() - start < 10
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda: loss_of_all_answers((2, 1), PointMass(0.2)),
+        lambda: loss_of_one_answer((1,), PointMass(0.2)),
+        lambda: loss_of_some_answers(1, num_answers=2, num_labels=1, hyper=PointMass(0.2)),
+        lambda: loss_of_some_answers(3, num_answers=2, num_labels=2, hyper=PointMass(0.2)),
+        lambda: loss_of_some_answers(-1, num_answers=2, num_labels=2, hyper=PointMass(0.2)),
+        lambda: loss_of_longest_row(-1, (2,), PointMass(0.2)),
+        lambda: loss_of_longest_row(1, (), PointMass(0.2)),
+        lambda: loss_of_longest_row(1, (2, 1), PointMass(0.2)),
+        lambda: loss_of_one_answer_bound((0.5, 0.4), (2,)),
+        lambda: loss_of_one_answer_bound((0.5, 0.6), ()),
+        lambda: loss_of_flip_probability(1.5, 2),
+        lambda: loss_of_flip_probability(0.5, 1),
+        lambda: hypers_of_mean(0.0),
+        lambda: hypers_of_mean(1.0),
+        lambda: uniform_of_loss(0.0, num_answers=2, num_labels=2),
+        lambda: uniform_of_loss(1.0, num_answers=0, num_labels=2),
+        lambda: uniform_of_loss(1.0, num_answers=2, num_labels=1),
+        lambda: uniform_of_loss(1.0, num_answers=2, num_labels=2, spread=1.5),
+    ],
+)
+def test_what_is_out_of_range_is_refused(bad: object) -> None:
+    assert callable(bad)
+    with pytest.raises(ValueError, match=r"must be|expected"):
+        bad()

@@ -1,0 +1,437 @@
+"""How answers are perturbed and what that costs: the losses of a worker, the worst case, and what "auto" takes."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from psephos.protocol.mechanisms import (
+    Beta,
+    Discrete,
+    FreshTwoLayer,
+    HyperDistribution,
+    OneLayer,
+    PointMass,
+    TwoLayer,
+    Uniform,
+    epsilon_of,
+    flip_probability_of,
+    loss_of_all_answers,
+    loss_of_one_answer,
+    uniform_for,
+)
+from psephos.protocol.privacy import NeighboringRelation, PureAccountant, TrustModel
+from psephos.protocol.truth_discovery import Noise, Parameters, TruthDiscovery, informativeness, known_noise, make_noise
+from strategies import CHECKED, crowds, truth_discoveries
+
+TWO = ("no", "yes")
+THREE = ("red", "green", "blue")
+OTHER_TWO = ("left", "right")
+
+
+def make(num_tasks: int = 5, *sets: tuple[str, ...], **given: Any) -> Parameters:
+    """Return parameters of so many tasks; sets take turns."""
+    sets = sets or (TWO,)
+    complete: dict[str, Any] = {
+        "tasks": tuple(f"t{task}" for task in range(num_tasks)),
+        "answer_sets": sets,
+        "answer_set_of_task": tuple(task % len(sets) for task in range(num_tasks)),
+        "max_answers": num_tasks,
+        **given,
+    }
+    return Parameters(**complete)
+
+
+def noise_of(num_tasks: int = 5, *sets: tuple[str, ...], **given: Any) -> Noise:
+    return make_noise(make(num_tasks, *sets, **given))
+
+
+# Mechanisms and prices
+
+
+def test_one_layer_has_the_same_loss_for_every_answer_set() -> None:
+    noise = noise_of(4, TWO, THREE, epsilon=1.5)
+    assert noise.mechanism == OneLayer.of_epsilon((2, 3), 1.5)
+    assert noise.flip_probabilities == (flip_probability_of(1.5, 2), flip_probability_of(1.5, 3))
+    assert (noise.name, noise.sizes, noise.epsilons, noise.hyper) == ("one_layer", (2, 3), (1.5, 1.5), None)
+
+
+def test_one_layer_with_a_flip_probability_loses_more_for_larger_sets() -> None:
+    noise = noise_of(4, TWO, THREE, flip_probability=0.25)
+    assert noise.mechanism == OneLayer((2, 3), (0.25, 0.25))
+    assert noise.epsilons == (pytest.approx(math.log(3)), pytest.approx(math.log(6)))
+
+
+@pytest.mark.parametrize("mechanism", ["two_layer", "fresh_two_layer"])
+def test_two_layers_draw_from_the_papers_uniform_distribution(mechanism: Any) -> None:
+    """For ε = ln 3 two labels are flipped with probability 1/4: b = 2p, a = 0."""
+    noise = noise_of(mechanism=mechanism, epsilon=math.log(3))
+    kind = TwoLayer if mechanism == "two_layer" else FreshTwoLayer
+    assert isinstance(noise.mechanism, kind)
+    assert noise.mechanism.hyper == uniform_for(flip_probability_of(math.log(3), 2))
+    assert noise.mechanism.hyper.support == (0.0, pytest.approx(0.5))
+    assert noise.flip_probabilities == (pytest.approx(0.25),)
+    assert noise.epsilons == (pytest.approx(math.log(3)),)
+    assert noise.hyper == (noise.mechanism.hyper if mechanism == "two_layer" else None)
+
+
+@pytest.mark.parametrize("mechanism", ["two_layer", "fresh_two_layer"])
+def test_the_largest_set_has_the_epsilon_that_is_asked_for_and_the_others_claim_less(mechanism: Any) -> None:
+    noise = noise_of(4, TWO, THREE, mechanism=mechanism, epsilon=2.0)
+    assert noise.epsilons[1] == pytest.approx(2.0)
+    assert noise.epsilons[0] == pytest.approx(2.0 - math.log(2))
+
+
+@pytest.mark.parametrize("mechanism", ["two_layer", "fresh_two_layer"])
+@pytest.mark.parametrize("hyper", [Uniform(0.1, 0.7), Beta(2, 3, 0.0, 0.9), Discrete((0.1, 0.4), (0.5, 0.5))], ids=repr)
+def test_a_hyper_distribution_may_be_given(mechanism: Any, hyper: HyperDistribution) -> None:
+    noise = noise_of(mechanism=mechanism, hyper=hyper)
+    assert isinstance(noise.mechanism, (TwoLayer, FreshTwoLayer))
+    assert noise.mechanism.hyper == hyper
+    assert noise.flip_probabilities == (hyper.mean,)
+    assert noise.epsilons == (epsilon_of(hyper.mean, 2),)
+
+
+@pytest.mark.parametrize("flip", [0.1, 0.5])
+def test_a_flip_probability_is_the_mean_of_what_is_drawn(flip: float) -> None:
+    assert noise_of(mechanism="two_layer", flip_probability=flip).hyper == uniform_for(flip)
+
+
+@pytest.mark.parametrize("mechanism", ["one_layer", "two_layer", "fresh_two_layer"])
+@pytest.mark.parametrize("num_answers", [1, 3])
+def test_a_proven_price_is_kept_and_nearly_used_up(mechanism: Any, num_answers: int) -> None:
+    for price in (1.2, 4.0, 9.0):
+        of_worker = TruthDiscovery(make(mechanism=mechanism, epsilon_worker=price, max_answers=num_answers)).losses[0]
+        assert price * 0.999 <= of_worker.proven <= price * (1 + 1e-12)
+        of_answer = TruthDiscovery(make(mechanism=mechanism, epsilon_answer=price, max_answers=num_answers)).losses[0]
+        assert of_answer.part is not None
+        assert price * 0.999 <= of_answer.part.proven <= price * (1 + 1e-12)
+
+
+# Losses of a worker
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_one_layer_costs_exactly_epsilon_an_answer(epsilon: float, count: int) -> None:
+    loss = noise_of(epsilon=epsilon).loss_of((count,))
+    assert loss.claimed == loss.proven == count * epsilon
+    assert loss.part is not None
+    assert loss.part.claimed == loss.part.proven == epsilon
+
+
+def test_one_layer_over_two_sets_costs_the_sum() -> None:
+    noise = noise_of(6, TWO, THREE, flip_probability=0.25)
+    loss = noise.loss_of((2, 3))
+    assert loss.proven == pytest.approx(2 * math.log(3) + 3 * math.log(6))
+    assert loss.claimed == pytest.approx(loss.proven)
+    assert loss.part is not None
+    assert loss.part.proven == pytest.approx(math.log(6))
+    only_two = noise.loss_of((2, 0))
+    assert only_two.part is not None
+    assert (only_two.proven, only_two.part.proven) == (pytest.approx(2 * math.log(3)), pytest.approx(math.log(3)))
+
+
+def test_two_layers_cost_what_reading_t3_has() -> None:
+    """Binary, a = 0, m = 5, ε = 1: J = 3.711 and R = 1.681, where the paper claims 1 an answer."""
+    loss = noise_of(mechanism="two_layer", epsilon=1.0).loss_of((5,))
+    assert loss.part is not None
+    assert (loss.proven, loss.part.proven) == (pytest.approx(3.711, abs=5e-4), pytest.approx(1.681, abs=5e-4))
+    assert (loss.claimed, loss.part.claimed) == (pytest.approx(5.0), pytest.approx(1.0))
+
+
+def test_two_layers_at_no_loss_claimed_lose_what_can_be_counted() -> None:
+    """At ε = 0, P ~ U(0, 1) and L(k) = 1/((m + 1) C(m, k)): J = ln C(m, ⌊m/2⌋), and R = ln m (reading T3)."""
+    loss = noise_of(mechanism="two_layer", epsilon=0.0).loss_of((5,))
+    assert loss.part is not None
+    assert (loss.proven, loss.part.proven) == (pytest.approx(math.log(10)), pytest.approx(math.log(5)))
+    assert loss.claimed == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("counts", [(1, 0), (0, 1), (2, 1), (3, 3)])
+def test_answers_that_share_a_flip_probability_cost_their_joint_law(counts: tuple[int, int]) -> None:
+    noise = noise_of(6, TWO, THREE, mechanism="two_layer", flip_probability=0.3)
+    assert noise.hyper is not None
+    sizes = [2] * counts[0] + [3] * counts[1]
+    loss = noise.loss_of(counts)
+    assert loss.proven == loss_of_all_answers(sizes, noise.hyper)
+    assert loss.part is not None
+    assert loss.part.proven == loss_of_one_answer(sizes, noise.hyper)
+    epsilons = [epsilon_of(0.3, size) for size in sizes]
+    assert loss.claimed == pytest.approx(sum(epsilons))
+    assert loss.part.claimed == pytest.approx(max(epsilons))
+
+
+def test_a_fresh_draw_for_each_answer_costs_what_one_layer_costs() -> None:
+    fresh, one = (
+        noise_of(4, TWO, THREE, mechanism=mechanism, flip_probability=0.2).loss_of((1, 2))
+        for mechanism in ("fresh_two_layer", "one_layer")
+    )
+    assert fresh.part is not None
+    assert one.part is not None
+    assert fresh.proven == pytest.approx(one.proven, rel=1e-12)
+    assert fresh.part.proven == pytest.approx(one.part.proven, rel=1e-12)
+
+
+@pytest.mark.parametrize("mechanism", ["one_layer", "two_layer", "fresh_two_layer"])
+def test_a_loss_says_of_whom_and_against_whom(mechanism: Any) -> None:
+    loss = noise_of(mechanism=mechanism).loss_of((3,))
+    assert loss.mechanism == mechanism
+    assert (loss.relation, loss.model) == (NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL)
+    assert loss.unit == "all answers of a worker"
+    assert loss.part is not None
+    assert loss.part.unit == "one answer"
+    assert PureAccountant.epsilon_of(loss.event, loss.relation) == loss.proven
+
+
+def test_the_paper_claims_too_little_for_two_layers_and_the_loss_says_both() -> None:
+    loss = noise_of(mechanism="two_layer", epsilon=0.3).loss_of((5,))
+    assert loss.proven > loss.claimed
+    assert loss.part is not None
+    assert loss.part.proven > loss.part.claimed
+
+
+# The phase: who pays what
+
+
+def row(*tasks: int, width: int) -> list[int]:
+    return [0, *tasks, *[-1] * (width - len(tasks))]
+
+
+@pytest.mark.parametrize("mechanism", ["one_layer", "two_layer", "fresh_two_layer"])
+def test_a_worker_pays_for_what_it_is_asked(mechanism: Any) -> None:
+    protocol = TruthDiscovery(make(6, TWO, THREE, OTHER_TWO, mechanism=mechanism, flip_probability=0.3, max_answers=4))
+    noise = protocol.noise
+    (phase,) = protocol.phases
+    for tasks, counts in [((0,), (1, 0, 0)), ((3, 1, 4), (1, 2, 0)), ((2, 5, 0, 3), (2, 0, 2))]:
+        public = row(*tasks, width=4)
+        assert phase.losses_of(public) == protocol.losses_of(public) == (noise.loss_of(counts),)
+    assert phase.losses_of(row(width=4)) == ()
+
+
+@CHECKED
+@given(st.data())
+def test_nobody_pays_more_than_the_phase_states(data: st.DataObject) -> None:
+    protocol = data.draw(truth_discoveries())
+    inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 6))))
+    (phase,) = protocol.phases
+    (worst,) = phase.losses
+    assert worst.part is not None
+    assert phase.event == worst.event
+    for public in inputs.public.tolist():
+        for loss in phase.losses_of(public):
+            assert loss.proven <= worst.proven * (1 + 1e-9)
+            assert loss.part is not None
+            assert loss.part.proven <= worst.part.proven * (1 + 1e-9)
+            assert loss.part.proven <= loss.proven * (1 + 1e-9)
+
+
+WORST_CASES: list[Parameters] = [
+    make(4, TWO, mechanism=mechanism, flip_probability=0.3, max_answers=most)
+    for mechanism in ("one_layer", "two_layer", "fresh_two_layer")
+    for most in (1, 3)
+] + [
+    make(5, TWO, THREE, mechanism=mechanism, flip_probability=0.3, max_answers=most)
+    for mechanism in ("one_layer", "two_layer", "fresh_two_layer")
+    for most in (1, 2, 4)
+]
+
+
+@pytest.mark.parametrize("parameters", WORST_CASES, ids=str)
+def test_the_stated_loss_is_that_of_the_worst_choice_of_so_many_tasks(parameters: Parameters) -> None:
+    """By trying all choices of `max_answers` tasks: no more is stated than somebody could pay."""
+    protocol = TruthDiscovery(parameters)
+    (worst,) = protocol.losses
+    choices = itertools.combinations(range(len(parameters.tasks)), parameters.max_answers)
+    losses = [loss for tasks in choices for loss in protocol.losses_of([0, *tasks])]
+    assert worst.proven == pytest.approx(max(loss.proven for loss in losses), rel=1e-9)
+    assert worst.part is not None
+    assert worst.part.proven == pytest.approx(max(loss.part.proven for loss in losses if loss.part), rel=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", ["one_layer", "auto"])
+def test_a_price_of_all_answers_is_the_price_that_is_stated_where_sets_differ(mechanism: Any) -> None:
+    """Two sets of three tasks each, and at most two answers of a worker: 6 is what it pays, not 12."""
+    (loss,) = TruthDiscovery(make(6, TWO, THREE, mechanism=mechanism, epsilon_worker=6.0, max_answers=2)).losses
+    assert loss.proven == pytest.approx(6.0)
+
+
+def test_groups_are_named_by_what_their_workers_give() -> None:
+    protocol = TruthDiscovery(make(6, TWO, THREE, epsilon=1.0, max_answers=3))
+    (phase,) = protocol.phases
+    public = np.array([row(0, width=3), row(2, 1, width=3), row(1, 4, width=3), row(width=3)], dtype=np.int64)
+    groups = phase.loss_groups(public)
+    assert sum(number for _, number, _ in groups) == 4
+    assert {(number, sum(loss.proven for loss in losses)) for _, number, losses in groups} == {
+        (1, 1.0),
+        (2, 2.0),
+        (1, 0),
+    }
+    names = {name: number for name, number, _ in groups}
+    assert len(names) == 3
+    assert all(name.startswith("who give ") for name in names)
+    same = np.array([row(0, 1, width=3), row(3, 2, width=3)], dtype=np.int64)
+    assert phase.loss_groups(same) == [("", 2, (protocol.noise.loss_of((1, 1)),))]
+
+
+def test_groups_of_two_sets_of_one_size_have_different_names() -> None:
+    (phase,) = TruthDiscovery(make(2, TWO, OTHER_TWO)).phases
+    groups = phase.loss_groups(np.array([row(0, width=2), row(1, width=2)], dtype=np.int64))
+    assert len({name for name, _, _ in groups}) == len(groups)
+    assert sum(number for _, number, _ in groups) == 2
+
+
+# "auto"
+
+
+@pytest.mark.parametrize("field", ["epsilon_answer", "epsilon_worker"])
+@pytest.mark.parametrize("price", [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
+@pytest.mark.parametrize("num_answers", [1, 2, 5])
+def test_auto_is_the_one_that_promises_more_at_one_price(field: str, price: float, num_answers: int) -> None:
+    asked: dict[str, Any] = {field: price, "max_answers": num_answers}
+    chosen = noise_of(mechanism="auto", **asked)
+    one = noise_of(mechanism="one_layer", **asked)
+    try:
+        two = noise_of(mechanism="two_layer", **asked)
+    except ValueError:
+        assert chosen == one
+        return
+    values = [informativeness(noise, num_answers=num_answers) for noise in (one, two)]
+    assert chosen == (two if values[1] > values[0] else one)
+
+
+def test_auto_takes_each_of_them_somewhere() -> None:
+    names = {noise_of(mechanism="auto", epsilon_worker=price).name for price in (1.0, 4.0, 8.0, 12.0, 16.0)}
+    assert names == {"one_layer", "two_layer"}
+
+
+def test_auto_is_one_layer_where_two_layers_cannot_be_priced() -> None:
+    assert noise_of(4, TWO, THREE, mechanism="auto", epsilon_worker=30.0).name == "one_layer"
+    assert noise_of(mechanism="auto", epsilon_worker=0.1).name == "one_layer"
+
+
+@pytest.mark.parametrize(("given", "price"), [({}, 1.0), ({"epsilon": 6.0}, 6.0)])
+def test_auto_takes_the_papers_epsilon_as_the_proven_price_of_one_answer(given: dict[str, Any], price: float) -> None:
+    assert noise_of(mechanism="auto", **given) == noise_of(mechanism="auto", epsilon_answer=price)
+
+
+# Informativeness
+
+
+def exact_moment(hyper: HyperDistribution, flips: int, keeps: int) -> Fraction:
+    """Return E[P^flips (1 − P)^keeps], exactly, by expanding the polynomial."""
+    if isinstance(hyper, Discrete):
+        shares = [Fraction(share) for share in hyper.shares]
+        pairs = zip(map(Fraction, hyper.probabilities), shares, strict=True)
+        return sum((share * p**flips * (1 - p) ** keeps for p, share in pairs), Fraction()) / sum(shares)
+    assert isinstance(hyper, Uniform)
+    low, high = Fraction(hyper.low), Fraction(hyper.high)
+    total = Fraction()
+    for power in range(keeps + 1):
+        degree = flips + power + 1
+        total += math.comb(keeps, power) * (-1) ** power * (high**degree - low**degree) / degree
+    return total / (high - low)
+
+
+def brute_informativeness(hyper: HyperDistribution, size: int, num_answers: int) -> float:
+    """Return the same by its definition: over every pattern of flips of a worker's other answers."""
+    total = Fraction()
+    for pattern in itertools.product((0, 1), repeat=num_answers - 1):
+        flips = sum(pattern)
+        keeps = len(pattern) - flips
+        chance = exact_moment(hyper, flips, keeps)
+        expected_flip = exact_moment(hyper, flips + 1, keeps) / chance
+        total += chance * (1 - expected_flip * Fraction(size, size - 1)) ** 2
+    return float(total)
+
+
+@pytest.mark.parametrize("num_answers", [1, 2, 3, 6])
+@pytest.mark.parametrize("labels", [TWO, THREE], ids=len)
+@pytest.mark.parametrize("hyper", [Uniform(0.0, 0.6), Uniform(0.25, 0.5), Discrete((0.1, 0.6), (0.5, 0.5))], ids=repr)
+def test_informativeness_is_its_definition(hyper: HyperDistribution, labels: tuple[str, ...], num_answers: int) -> None:
+    noise = noise_of(6, labels, mechanism="two_layer", hyper=hyper)
+    expected = brute_informativeness(hyper, len(labels), num_answers)
+    assert informativeness(noise, num_answers=num_answers) == pytest.approx(expected, rel=1e-9)
+
+
+def test_informativeness_of_one_layer_is_the_square_of_the_signal() -> None:
+    """(1 − 2p)² with p = 0.3; and 0 where a report tells nothing."""
+    one = noise_of(flip_probability=0.3)
+    shared = noise_of(mechanism="two_layer", hyper=PointMass(0.3))
+    for num_answers in (1, 4):
+        assert informativeness(one, num_answers=num_answers) == pytest.approx(0.16)
+        assert informativeness(shared, num_answers=num_answers) == pytest.approx(0.16)
+    assert informativeness(noise_of(epsilon=0.0), num_answers=3) == 0
+
+
+def test_the_smallest_set_counts() -> None:
+    """With p = 0.3 it is (1 − 0.6)² for two labels, whichever set comes first."""
+    for sets in ((TWO, THREE), (THREE, TWO)):
+        assert informativeness(noise_of(4, *sets, flip_probability=0.3), num_answers=2) == pytest.approx(0.16)
+
+
+def test_more_answers_tell_more_of_what_a_worker_drew() -> None:
+    """From (E g)² with one answer to E g² with many: for P ~ U(0, 1/2), g = 1 − 2P ~ U(0, 1), from 1/4 to 1/3."""
+    noise = noise_of(mechanism="two_layer", hyper=Uniform(0.0, 0.5))
+    values = [informativeness(noise, num_answers=number) for number in (1, 2, 5, 50, 500, 10_000)]
+    assert values == sorted(values)
+    assert values[0] == pytest.approx(1 / 4)
+    assert values[4] == values[5] == pytest.approx(1 / 3, abs=2e-3)
+
+
+# What estimators are told
+
+
+def flips_of(noise: Noise | None, sizes: Sequence[int]) -> dict[int, tuple[float, ...]]:
+    return dict(known_noise(noise, sizes).flips)
+
+
+def test_nothing_is_known_to_be_flipped_where_nothing_was_perturbed() -> None:
+    assert flips_of(None, (2, 3)) == {2: (0.0,), 3: (0.0,)}
+
+
+def test_independent_perturbations_are_known_by_their_means() -> None:
+    one = noise_of(6, TWO, THREE, OTHER_TWO, epsilon=1.5)
+    assert flips_of(one, one.sizes) == {2: (flip_probability_of(1.5, 2),), 3: (flip_probability_of(1.5, 3),)}
+    fresh = noise_of(4, TWO, THREE, mechanism="fresh_two_layer", hyper=Beta(1, 3, 0.0, 0.8))
+    assert flips_of(fresh, fresh.sizes) == {2: (pytest.approx(0.2),), 3: (pytest.approx(0.2),)}
+
+
+def test_a_shared_uniform_is_known_by_the_middles_of_its_parts() -> None:
+    shared = noise_of(4, TWO, THREE, mechanism="two_layer", hyper=Uniform(0.1, 0.4))
+    (values, others) = flips_of(shared, shared.sizes).values()
+    assert values == others == tuple(pytest.approx(0.1 + 0.02 * (part + 0.5)) for part in range(15))
+
+
+def test_a_shared_beta_is_known_by_the_middle_quantiles() -> None:
+    """Beta(1, 3) on [0, 0.8]: 1 − (1 − t)³ is the distribution function of t = p/0.8."""
+    shared = noise_of(mechanism="two_layer", hyper=Beta(1, 3, 0.0, 0.8))
+    (values,) = flips_of(shared, shared.sizes).values()
+    assert [1 - (1 - value / 0.8) ** 3 for value in values] == pytest.approx([(part + 0.5) / 15 for part in range(15)])
+
+
+@pytest.mark.parametrize(
+    ("hyper", "expected"),
+    [
+        (PointMass(0.3), (0.3,)),
+        (Discrete((0.45, 0.1), (0.2, 0.8)), (0.1,) * 12 + (0.45,) * 3),
+        (Discrete((0.1, 0.2, 0.3), (1 / 3, 1 / 3, 1 / 3)), (0.1,) * 5 + (0.2,) * 5 + (0.3,) * 5),
+        (Discrete((0.2,), (1.0,)), (0.2,) * 15),
+    ],
+    ids=repr,
+)
+def test_shared_points_are_known_by_their_shares(hyper: HyperDistribution, expected: tuple[float, ...]) -> None:
+    shared = noise_of(mechanism="two_layer", hyper=hyper)
+    assert flips_of(shared, shared.sizes) == {2: expected}
+
+
+@pytest.mark.parametrize("hyper", [Uniform(0.0, 0.7), Beta(3, 5), Discrete((0.05, 0.6), (0.6, 0.4))], ids=repr)
+def test_what_is_known_has_nearly_the_mean_of_what_is_drawn(hyper: HyperDistribution) -> None:
+    shared = noise_of(mechanism="two_layer", hyper=hyper)
+    (values,) = flips_of(shared, shared.sizes).values()
+    assert sum(values) / len(values) == pytest.approx(hyper.mean, abs=2e-3)

@@ -1,0 +1,226 @@
+"""The parameters of a session: every refusal with its field, every default, and what follows from them."""
+
+import math
+from typing import Any, cast
+
+import msgspec
+import pytest
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.mechanisms import MAX_EPSILON, Beta, Discrete, PointMass, Uniform
+from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
+from psephos.protocol.truth_discovery.parameters import MAX_LABELS, MAX_NAME_LENGTH
+
+
+def parameters(**given: Any) -> Parameters:
+    """Return parameters of two tasks with one set of two labels unless told otherwise, as a file of TOML gives them."""
+    complete = {"tasks": ["t1", "t2"], "answer_sets": [["no", "yes"]], "max_answers": 2, **given}
+    return msgspec.convert(complete, Parameters)
+
+
+def make(**given: Any) -> Parameters:
+    """Return the same from the constructor, whose errors are not wrapped."""
+    given = {"tasks": ["t1", "t2"], "answer_sets": [["no", "yes"]], "max_answers": 2, **given}
+    return Parameters(**{name: as_tuple(value) for name, value in given.items()})
+
+
+def as_tuple(value: Any) -> Any:
+    return tuple(as_tuple(part) for part in cast("list[Any]", value)) if isinstance(value, list) else value
+
+
+TWO_SETS: dict[str, Any] = {"answer_sets": [["no", "yes"], ["red", "green", "blue"]], "answer_set_of_task": [0, 1]}
+
+REFUSALS: list[tuple[str, str, dict[str, Any]]] = [
+    ("tasks", "at least one task", {"tasks": []}),
+    ("tasks", "distinct names", {"tasks": ["t1", "t2", "t1"]}),
+    ("tasks", "names of 1 to", {"tasks": ["t1", ""]}),
+    ("tasks", "blanks around", {"tasks": [" t1"]}),
+    ("tasks", "blanks around", {"tasks": ["t1 "]}),
+    ("tasks", "without ;", {"tasks": ["t1;t2"]}),
+    ("tasks", "names of 1 to", {"tasks": ["t" * (MAX_NAME_LENGTH + 1)]}),
+    ("answer_sets", "at least one", {"answer_sets": []}),
+    ("answer_sets[0]", "2 to", {"answer_sets": [[]]}),
+    ("answer_sets[0]", "2 to", {"answer_sets": [["yes"]]}),
+    ("answer_sets[1]", "2 to", {"answer_sets": [["no", "yes"], ["red"]]}),
+    ("answer_sets[0]", "2 to", {"answer_sets": [[str(label) for label in range(MAX_LABELS + 1)]]}),
+    ("answer_sets[0]", "distinct names", {"answer_sets": [["no", "yes", "no"]]}),
+    ("answer_sets[1]", "names of 1 to", {"answer_sets": [["no", "yes"], ["", "red"]]}),
+    ("answer_sets[0]", "without ; and =", {"answer_sets": [["a=b", "c"]]}),
+    ("answer_sets[0]", "without ; and =", {"answer_sets": [["a;b", "c"]]}),
+    ("answer_sets[0]", "blanks around", {"answer_sets": [["a", "b "]]}),
+    ("answer_sets", "distinct sets", {"answer_sets": [["no", "yes"], ["no", "yes"]]}),
+    ("answer_set_of_task", "one number for each of 2 tasks", {"answer_set_of_task": [0]}),
+    ("answer_set_of_task", "one number for each of 2 tasks", {"answer_set_of_task": [0, 0, 0]}),
+    ("answer_set_of_task", "in [0, 0]", {"answer_set_of_task": [0, 1]}),
+    ("answer_set_of_task", "in [0, 0]", {"answer_set_of_task": [0, -1]}),
+    ("max_answers", "in [1, 2]", {"max_answers": 0}),
+    ("max_answers", "in [1, 2]", {"max_answers": 3}),
+    ("max_iterations", "at least 1", {"max_iterations": 0}),
+    ("quality_clamp", "in (0, 0.5)", {"quality_clamp": 0.0}),
+    ("quality_clamp", "in (0, 0.5)", {"quality_clamp": 0.5}),
+    ("quality_clamp", "in (0, 0.5)", {"quality_clamp": math.nan}),
+    ("epsilon", "in [0,", {"epsilon": -0.1}),
+    ("epsilon", "in [0,", {"epsilon": math.nextafter(MAX_EPSILON, math.inf)}),
+    ("epsilon", "in [0,", {"epsilon": math.nan}),
+    ("epsilon", "in [0,", {"epsilon": math.inf}),
+    ("epsilon_answer", "in (0,", {"epsilon_answer": 0.0}),
+    ("epsilon_answer", "in (0,", {"epsilon_answer": math.nextafter(MAX_EPSILON, math.inf)}),
+    ("epsilon_answer", "in (0,", {"epsilon_answer": math.nan}),
+    ("epsilon_worker", "above 0", {"epsilon_worker": 0.0}),
+    ("epsilon_worker", "above 0", {"epsilon_worker": -1.0}),
+    ("epsilon_worker", "above 0", {"epsilon_worker": math.nan}),
+    ("epsilon and flip_probability", "one of them alone", {"epsilon": 1.0, "flip_probability": 0.3}),
+    ("epsilon and epsilon_worker", "one of them alone", {"epsilon": 1.0, "epsilon_worker": 2.0}),
+    ("epsilon_answer and epsilon_worker", "one of them alone", {"epsilon_answer": 1.0, "epsilon_worker": 2.0}),
+    (
+        "flip_probability and hyper",
+        "one of them alone",
+        {"flip_probability": 0.3, "hyper": Uniform(0.0, 0.6), "mechanism": "two_layer"},
+    ),
+    ("hyper", "left out: only the two-layer", {"hyper": Uniform(0.0, 0.6)}),
+    ("hyper", "left out: only the two-layer", {"hyper": Uniform(0.0, 0.6), "mechanism": "auto"}),
+]
+
+
+@pytest.mark.parametrize(("field", "allowed", "given"), REFUSALS, ids=str)
+def test_a_value_that_is_not_allowed_is_refused_by_field(field: str, allowed: str, given: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        make(**given)
+    assert caught.value.field == field
+    assert allowed in caught.value.allowed
+
+
+@pytest.mark.parametrize(
+    ("field", "make_hyper"),
+    [
+        ("low", lambda: Uniform(0.6, 0.2)),
+        ("low", lambda: Uniform(-0.1, 0.2)),
+        ("high", lambda: Uniform(0.2, 1.1)),
+        ("probability", lambda: PointMass(1.5)),
+        ("low", lambda: Beta(1, 1, 0.6, 0.2)),
+    ],
+)
+def test_a_range_outside_the_probabilities_or_turned_round_is_refused(field: str, make_hyper: Any) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        make_hyper()
+    assert caught.value.field == field
+
+
+# What only shows when the perturbation is made.
+UNREACHABLE: list[tuple[str, str, dict[str, Any]]] = [
+    ("flip_probability", "(0, 0.5]", {"flip_probability": 0.0}),
+    ("flip_probability", "(0, 0.5]", {"flip_probability": math.nextafter(0.5, 1)}),
+    ("flip_probability", "(0, 0.5]", {"flip_probability": -0.1}),
+    ("flip_probability", "(0, 0.5]", {"flip_probability": math.nan}),
+    ("flip_probability", "(0, 0.5]", {"flip_probability": 0.6, **TWO_SETS}),
+    ("flip_probability", "for sets of 3 labels", {"flip_probability": 0.7, "answer_sets": [["a", "b", "c"]]}),
+    ("flip_probability", "in (0, 0.5]", {"flip_probability": 0.6, "mechanism": "two_layer"}),
+    ("flip_probability", "in (0, 0.5]", {"flip_probability": 0.6, "mechanism": "fresh_two_layer"}),
+    ("flip_probability", "mechanisms are compared", {"flip_probability": 0.3, "mechanism": "auto"}),
+    ("hyper", "in (0, 0.5]", {"hyper": Uniform(0.4, 1.0), "mechanism": "two_layer"}),
+    ("hyper", "some", {"hyper": PointMass(0.0), "mechanism": "two_layer"}),
+    ("hyper", "some", {"hyper": PointMass(1.0), "mechanism": "two_layer"}),
+    ("hyper", "some", {"hyper": Discrete((0.0, 1.0), (0.6, 0.4)), "mechanism": "two_layer"}),
+    ("hyper", "some", {"hyper": Uniform(0.0, 0.0), "mechanism": "fresh_two_layer"}),
+    # Theorem 6.3's p for three labels at ε = 0.5 is 0.548, and sets of two labels would be turned round.
+    ("epsilon", "for sets of 2 labels", {"epsilon": 0.5, "mechanism": "two_layer", **TWO_SETS}),
+    ("epsilon", "for sets of 2 labels", {"epsilon": 0.5, "mechanism": "fresh_two_layer", **TWO_SETS}),
+    (
+        "epsilon_worker",
+        "left out where answer sets differ",
+        {"epsilon_worker": 9.0, "mechanism": "two_layer", **TWO_SETS},
+    ),
+    (
+        "epsilon_answer",
+        "left out where answer sets differ",
+        {"epsilon_answer": 9.0, "mechanism": "two_layer", **TWO_SETS},
+    ),
+    # At ε = 0 two layers of two answers lose J = R = ln 2 = 0.693 (reading T3).
+    ("epsilon_worker", "can reach", {"epsilon_worker": 0.69, "mechanism": "two_layer"}),
+    ("epsilon_answer", "can reach", {"epsilon_answer": 0.69, "mechanism": "two_layer"}),
+    ("epsilon_worker", "for each of 2 answers", {"epsilon_worker": 2 * MAX_EPSILON + 1}),
+    ("epsilon_worker", "for each of 2 answers", {"epsilon_worker": math.inf}),
+    ("epsilon_worker", "for each of 2 answers", {"epsilon_worker": math.inf, "mechanism": "auto"}),
+]
+
+
+@pytest.mark.parametrize(("field", "allowed", "given"), UNREACHABLE, ids=str)
+def test_a_perturbation_that_is_not_possible_is_refused_by_field(
+    field: str, allowed: str, given: dict[str, Any]
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        _ = TruthDiscovery(make(**given)).phases
+    assert caught.value.field == field
+    assert allowed in caught.value.allowed
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"flip_probability": 0.5},
+        {"flip_probability": 2.0**-44},
+        {"flip_probability": 2 / 3, "answer_sets": [["a", "b", "c"]]},
+        {"epsilon": 0.0},
+        {"epsilon": MAX_EPSILON},
+        {"epsilon": 0.0, **TWO_SETS},
+        {"epsilon_worker": 2 * MAX_EPSILON},
+        {"epsilon_answer": MAX_EPSILON},
+        {"epsilon": 0.0, "mechanism": "two_layer"},
+        {"epsilon_worker": 0.7, "mechanism": "two_layer"},
+        {"epsilon_answer": 0.7, "mechanism": "two_layer"},
+        {"hyper": Uniform(0.0, 1.0), "mechanism": "two_layer"},
+        {"hyper": PointMass(0.3), "mechanism": "two_layer"},
+        {"hyper": Discrete((0.0, 0.4), (0.5, 0.5)), "mechanism": "fresh_two_layer"},
+        {"max_answers": 1},
+        {"tasks": ["t" * MAX_NAME_LENGTH, "a = b"]},
+        {"answer_sets": [[str(label) for label in range(MAX_LABELS)]]},
+        {"quality_clamp": 0.01, "max_iterations": 1},
+    ],
+    ids=str,
+)
+def test_what_is_just_allowed_is_allowed(given: dict[str, Any]) -> None:
+    (phase,) = TruthDiscovery(make(**given)).phases
+    (loss,) = phase.losses
+    assert 0 <= loss.proven < math.inf
+
+
+def test_labels_of_one_set_may_be_labels_of_another() -> None:
+    assert make(answer_sets=[["no", "yes"], ["yes", "no"], ["no", "yes", "perhaps"]]).sizes == (2, 2, 3)
+
+
+def test_defaults() -> None:
+    defaults = parameters()
+    assert defaults == make()
+    assert defaults.mechanism == "one_layer"
+    assert defaults.estimator == "auto"
+    assert defaults.ties == "first"
+    assert defaults.set_of_task == (0, 0)
+    prices = (defaults.epsilon, defaults.flip_probability, defaults.hyper)
+    assert (*prices, defaults.epsilon_answer, defaults.epsilon_worker) == (None,) * 5
+    (loss,) = TruthDiscovery(defaults).losses
+    assert (loss.claimed, loss.proven) == (2.0, 2.0)  # ε = 1, twice
+
+
+def test_the_sizes_and_sets_of_tasks_are_those_given() -> None:
+    given = parameters(**TWO_SETS)
+    assert given.sizes == (2, 3)
+    assert given.set_of_task == (0, 1)
+
+
+def test_a_hyper_distribution_is_read_from_a_table_by_its_type() -> None:
+    given = parameters(mechanism="two_layer", hyper={"type": "Uniform", "low": 0.0, "high": 0.5})
+    assert given.hyper == Uniform(0.0, 0.5)
+    beta = parameters(mechanism="two_layer", hyper={"type": "Beta", "alpha": 2, "beta": 3, "low": 0.1, "high": 0.7})
+    assert beta.hyper == Beta(2, 3, 0.1, 0.7)
+
+
+@pytest.mark.parametrize(
+    "given", [{"mechanism": "three_layer"}, {"estimator": "guess"}, {"ties": "missing"}, {"epsilom": 1.0}, {"tasks": 3}]
+)
+def test_what_is_not_of_the_declared_type_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        parameters(**given)
+
+
+def test_parameters_survive_the_wire() -> None:
+    given = make(mechanism="two_layer", hyper=Beta(2, 3, 0.1, 0.7), estimator="one_coin", **TWO_SETS)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(given), type=Parameters) == given

@@ -1,0 +1,476 @@
+"""Truth discovery as a protocol: what it counts, what it releases to all and to each, and the truth beside it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from psephos.protocol import Inputs, SimulatedNoise, Tally, run_population
+from psephos.protocol.estimators import Estimate
+from psephos.protocol.estimators.truth_inference import (
+    Answers,
+    Inference,
+    dawid_skene,
+    debiased_majority,
+    majority_vote,
+    noise_aware_dawid_skene,
+    noise_aware_one_coin,
+    one_coin,
+    truth_discovery,
+)
+from psephos.protocol.mechanisms import OneLayer
+from psephos.protocol.population import draw_reports
+from psephos.protocol.truth_discovery import (
+    NO_TASK,
+    AnswersPhase,
+    Outcome,
+    OwnOutcome,
+    Parameters,
+    TruthDiscovery,
+    find_truths,
+    known_noise,
+)
+from strategies import CHECKED, crowds, seeds, told, truth_discoveries
+
+ESTIMATORS = ["majority", "truth_discovery", "one_coin", "dawid_skene", "noise_aware", "noise_aware_dawid_skene"]
+MECHANISMS = ["one_layer", "two_layer", "fresh_two_layer"]
+TWO = ("no", "yes")
+THREE = ("red", "green", "blue")
+GRID = 2.0**20
+Votes = Mapping[str, Sequence[str]]
+
+
+def make(num_tasks: int = 3, **given: Any) -> TruthDiscovery:
+    complete: dict[str, Any] = {
+        "tasks": tuple(f"t{task}" for task in range(num_tasks)),
+        "answer_sets": (TWO,),
+        "max_answers": num_tasks,
+        **given,
+    }
+    return TruthDiscovery(Parameters(**complete))
+
+
+def inputs_of(protocol: TruthDiscovery, answers: Sequence[Sequence[str]]) -> Inputs:
+    """Return rows of workers who are all asked everything."""
+    return protocol.encode({"tasks": [list(protocol.parameters.tasks)] * len(answers), "answers": answers})
+
+
+def clean_tally(protocol: TruthDiscovery, answers: Sequence[Sequence[str]]) -> Tally:
+    """Return the tally of reports that happen to be the answers."""
+    inputs = inputs_of(protocol, answers)
+    return protocol.phases[0].tally(inputs.private, earlier=(), public=inputs.public)
+
+
+def run(protocol: TruthDiscovery, inputs: Inputs, *, seed: int = 5) -> Any:
+    return run_population(protocol, inputs, noise=SimulatedNoise(seed, session="s"))
+
+
+def on_grid(number: float) -> float:
+    return round(number * GRID) / GRID
+
+
+def test_there_is_one_phase_over_all_answers() -> None:
+    protocol = make(4, max_answers=3, epsilon=1.0)
+    (phase,) = protocol.phases
+    assert isinstance(phase, AnswersPhase)
+    assert (phase.name, phase.columns, phase.num_values) == ("answers", slice(0, 3), 3)
+    assert phase.mechanism == OneLayer.of_epsilon((2,), 1.0)
+    assert protocol.name == "truth-discovery"
+    assert (protocol.client_role, protocol.server_role) == ("worker", "aggregator")
+    assert [(column.name, column.private) for column in protocol.columns()] == [("tasks", False), ("answers", True)]
+    assert phase.outcome(()) is None
+
+
+# Counting
+
+
+def test_labels_are_counted_by_task_and_kept_by_worker() -> None:
+    protocol = make(3, answer_sets=(TWO, THREE), answer_set_of_task=(0, 1, 1), max_answers=2)
+    inputs = protocol.encode(
+        {"tasks": ["t1;t0", "t2;t1", "t0;t2", ""], "answers": ["blue;yes", "red;blue", "yes;", ""]}
+    )
+    tally = protocol.phases[0].tally(inputs.private, earlier=(), public=inputs.public)
+    assert tally.num_reports == 4
+    assert tally.totals.tolist() == [[0, 2, 0], [0, 0, 2], [1, 0, 0]]
+    assert tally.rows.tolist() == [[0, 0, 1], [0, 1, 2], [1, 1, 2], [1, 2, 0], [2, 0, 1]]
+    answers = protocol.answers_in(tally)
+    assert (answers.num_tasks, answers.num_workers, answers.sizes.tolist()) == (3, 3, [2, 3, 3])
+    assert answers.workers.tolist() == [0, 0, 1, 1, 2]
+    assert answers.tasks.tolist() == [0, 1, 1, 2, 0]
+    assert answers.labels.tolist() == [1, 2, 2, 0, 1]
+
+
+def test_no_answers_are_counted_as_none() -> None:
+    protocol = make(2)
+    tally = clean_tally(protocol, [["", ""], ["", ""]])
+    assert (tally.num_reports, tally.totals.tolist(), tally.rows.shape) == (2, [[0, 0], [0, 0]], (0, 3))
+    assert len(protocol.answers_in(tally)) == 0
+
+
+@CHECKED
+@given(st.data())
+def test_the_tallies_of_any_partition_merge_into_that_of_all(data: st.DataObject) -> None:
+    protocol = data.draw(truth_discoveries())
+    inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 8))))
+    (phase,) = protocol.phases
+    noise = SimulatedNoise(data.draw(seeds()), session="s")
+    reports = draw_reports(phase, inputs.private, noise=noise, protocol=protocol.name, start=0)
+    whole = phase.tally(reports, earlier=(), public=inputs.public)
+    assert whole.rows.tolist() == sorted(whole.rows.tolist())
+    assert int(whole.totals.sum()) == len(whole.rows) == int((reports >= 0).sum())
+    for task, counts in enumerate(whole.totals.tolist()):
+        labels: list[int] = whole.rows[whole.rows[:, 1] == task, 2].tolist()
+        assert counts == [labels.count(label) for label in range(len(counts))]
+    shard_of = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(inputs), max_size=len(inputs))))
+    order = data.draw(st.permutations([0, 1, 2]))
+    parts = [phase.tally(reports[shard_of == at], earlier=(), public=inputs.public[shard_of == at]) for at in order]
+    assert parts[0].merge(parts[1]).merge(parts[2]) == whole
+    assert parts[0].merge(parts[1].merge(parts[2])) == whole
+
+
+# What is released
+
+
+VOTES = [["yes", "no", ""], ["yes", "yes", ""], ["no", "no", ""], ["yes", "no", ""]]
+
+
+def test_a_majority_by_hand() -> None:
+    """Reports: three of four yes, three of four no, none. ε = ln 3: p = 1/4, so that a count is (reports − 1)/(1/2).
+
+    A kept answer's variance is 3/16, another's too: the standard error is √(4·3/16)/(1/2) = √3.
+    """
+    protocol = make(estimator="majority", epsilon=math.log(3), max_answers=2)
+    tally = clean_tally(make(), VOTES)
+    outcome = protocol.outcome([tally])
+    assert outcome.tasks == ("t0", "t1", "t2")
+    assert outcome.truths == ("yes", "no", None)
+    assert outcome.confidences == (0.75, 0.75, None)
+    assert outcome.num_answers == (4, 4, 0)
+    assert outcome.num_workers == 4
+    assert (outcome.estimator, outcome.num_iterations, outcome.has_converged) == ("majority", 0, True)
+    assert (outcome.epsilon_answer, outcome.epsilon_worker) == (math.log(3), 2 * math.log(3))
+    assert outcome.supports[2] is None
+    for support in outcome.supports[:2]:
+        assert told(support).value == pytest.approx(4.0, abs=2 / GRID)
+        assert told(support).standard_error == pytest.approx(math.sqrt(3), abs=1 / GRID)
+
+
+def test_own_outcomes_by_hand() -> None:
+    """Right by the majority: p0 in both, p1 in one, p2 in one; p3 has no answer and is told nothing."""
+    protocol = make(estimator="majority")
+    own = protocol.own_outcomes([clean_tally(protocol, [["yes", "no"], ["yes", "yes"], ["no", "no"], ["", ""]])])
+    assert own == {
+        0: OwnOutcome(weight=1.0, quality=1.0, num_answers=2),
+        1: OwnOutcome(weight=1.0, quality=0.5, num_answers=2),
+        2: OwnOutcome(weight=1.0, quality=0.5, num_answers=2),
+    }
+
+
+def test_the_papers_weights_by_hand() -> None:
+    """p0 is right in all three tasks, p1 in two, p2 in one: log-odds of 0.95 (the clamp), 2/3 and 1/3."""
+    protocol = make(estimator="truth_discovery")
+    own = protocol.own_outcomes(
+        [clean_tally(protocol, [["yes", "yes", "yes"], ["yes", "yes", "no"], ["yes", "no", "no"]])]
+    )
+    # The majority is yes, yes, no: so it is p1 who is always right.
+    assert [own[place].weight for place in range(3)] == [
+        pytest.approx(weight, abs=1 / GRID) for weight in (math.log(2), math.log(19), math.log(2))
+    ]
+    assert [own[place].quality for place in range(3)] == [pytest.approx(q, abs=1 / GRID) for q in (2 / 3, 0.95, 2 / 3)]
+
+
+@pytest.mark.parametrize("ties", ["first", "last"])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_tie_is_broken_as_the_parameters_say(estimator: Any, ties: Any) -> None:
+    """One yes and one no, from workers of whom nothing else is known."""
+    protocol = make(1, estimator=estimator, ties=ties)
+    outcome = protocol.outcome([clean_tally(protocol, [["yes"], ["no"]])])
+    assert outcome.truths == ("no" if ties == "first" else "yes",)
+    # The paper's estimator starts from the majority, and then believes who was with it.
+    assert outcome.confidences == (0.5,) or estimator == "truth_discovery"
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_an_unanswered_task_has_no_truth_and_does_not_change_the_others(mechanism: Any, estimator: Any) -> None:
+    given: dict[str, Any] = {"mechanism": mechanism, "estimator": estimator, "max_answers": 2}
+    whole = make(3, **given)
+    fewer = make(2, **given)
+    outcome = whole.outcome([clean_tally(make(3), VOTES)])
+    others = fewer.outcome([clean_tally(make(2), [row[:2] for row in VOTES])])
+    assert (outcome.truths[2], outcome.confidences[2], outcome.supports[2], outcome.num_answers[2]) == (
+        None,
+        None,
+        None,
+        0,
+    )
+    assert outcome.truths[:2] == others.truths
+    assert outcome.confidences[:2] == others.confidences
+    assert outcome.supports[:2] == others.supports
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_session_without_any_answer_ends_without_truths(estimator: Any) -> None:
+    protocol = make(2, answer_sets=(TWO, THREE), answer_set_of_task=(0, 1), estimator=estimator, epsilon=2.0)
+    result = run(protocol, inputs_of(protocol, [["", ""], [""]]))
+    assert result.outcome.truths == result.outcome.confidences == result.outcome.supports == (None, None)
+    assert (result.outcome.num_answers, result.outcome.num_workers) == ((0, 0), 2)
+    assert result.own_outcomes == {}
+    assert protocol.truth(inputs_of(protocol, [["", ""]])) == {}
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_one_worker_is_believed(mechanism: Any, estimator: Any) -> None:
+    """An answer is flipped with probability 1e-9; two layers draw at most 2e-9."""
+    protocol = make(3, mechanism=mechanism, estimator=estimator, flip_probability=1e-9)
+    result = run(protocol, inputs_of(protocol, [["yes", "no", "yes"]]))
+    assert result.outcome.truths == ("yes", "no", "yes")
+    assert list(result.own_outcomes) == [0]
+    assert result.own_outcomes[0].num_answers == 3
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_one_class_alone_is_found(estimator: Any) -> None:
+    """Everybody answers yes to everything: nobody is right about any no."""
+    protocol = make(3, estimator=estimator)
+    outcome = protocol.outcome([clean_tally(protocol, [["yes"] * 3] * 5)])
+    assert outcome.truths == ("yes",) * 3
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_equal_workers_have_equal_weights(estimator: Any) -> None:
+    protocol = make(4, answer_sets=(THREE,), estimator=estimator)
+    own = protocol.own_outcomes([clean_tally(protocol, [["red", "green", "blue", "red"]] * 4)])
+    assert len(own) == 4
+    assert len(set(own.values())) == 1
+    assert all(math.isfinite(told_alone.weight) and 0 <= told_alone.quality <= 1 for told_alone in own.values())
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_answer_sets_of_different_sizes_keep_to_their_own_labels(mechanism: Any, estimator: Any) -> None:
+    protocol = make(
+        4,
+        answer_sets=(TWO, THREE, ("left", "right")),
+        answer_set_of_task=(0, 1, 2, 1),
+        mechanism=mechanism,
+        estimator=estimator,
+        flip_probability=0.45,
+    )
+    answers = [["yes", "blue", "left", "red"]] * 9
+    for seed in range(5):
+        result = run(protocol, inputs_of(protocol, answers), seed=seed)
+        sets = [protocol.parameters.answer_sets[number] for number in protocol.parameters.set_of_task]
+        assert all(truth in labels for truth, labels in zip(result.outcome.truths, sets, strict=True))
+
+
+@pytest.mark.parametrize("given", [{"epsilon": 0.0}, {"flip_probability": 0.5}])
+def test_where_reports_say_nothing_nobody_is_counted(given: dict[str, Any]) -> None:
+    protocol = make(2, estimator="majority", **given)
+    outcome = protocol.outcome([clean_tally(protocol, [["yes", "no"]])])
+    assert outcome.truths == ("yes", "no")
+    assert outcome.supports == (None, None)
+
+
+@CHECKED
+@given(st.data())
+def test_what_is_released_is_what_the_estimator_finds_on_a_grid(data: st.DataObject) -> None:
+    protocol = data.draw(truth_discoveries())
+    inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 8))))
+    result = run(protocol, inputs, seed=data.draw(seeds()))
+    outcome: Outcome = result.outcome
+    (tally,) = result.tallies
+    answers = protocol.answers_in(tally)
+    name, inference = find_truths(answers, parameters=protocol.parameters, noise=protocol.noise)
+    assert outcome.estimator == name
+    assert (outcome.num_iterations, outcome.has_converged) == (inference.num_iterations, inference.has_converged)
+    assert outcome.num_workers == len(inputs)
+    counts = debiased_majority(answers, known_noise(protocol.noise, protocol.codes.sizes))
+    for task, label in enumerate(inference.truths.tolist()):
+        labels = protocol.parameters.answer_sets[protocol.parameters.set_of_task[task]]
+        assert outcome.num_answers[task] == int((answers.tasks == task).sum())
+        if label < 0:
+            assert outcome.num_answers[task] == 0
+            assert (outcome.truths[task], outcome.confidences[task], outcome.supports[task]) == (None, None, None)
+        else:
+            assert outcome.truths[task] == labels[label]
+            assert outcome.confidences[task] == on_grid(inference.confidences[task])
+            assert outcome.supports[task] == Estimate(
+                on_grid(counts.counts[task, label]), on_grid(counts.standard_errors[task, label])
+            )
+    own: Mapping[int, OwnOutcome] = result.own_outcomes
+    assert set(own) == set(answers.workers.tolist())
+    for worker, of_worker in own.items():
+        assert of_worker.num_answers == int((answers.workers == worker).sum())
+        assert of_worker.weight == on_grid(inference.weights[worker])
+        assert of_worker.quality == on_grid(inference.qualities[worker])
+    assert protocol.own_outcomes([tally]) == own
+
+
+@CHECKED
+@given(st.data())
+def test_an_outcome_says_what_the_most_cost(data: st.DataObject) -> None:
+    protocol = data.draw(truth_discoveries())
+    inputs = data.draw(crowds(protocol, 2))
+    outcome: Outcome = run(protocol, inputs).outcome
+    (loss,) = protocol.losses
+    assert loss.part is not None
+    assert (outcome.epsilon_worker, outcome.epsilon_answer) == (loss.proven, loss.part.proven)
+
+
+def test_an_outcome_does_not_depend_on_what_was_found_before() -> None:
+    """Both parts of a release ask for the same inference, which is kept; another tally must not be told the last."""
+    protocol = make(estimator="truth_discovery")
+    first = clean_tally(protocol, [["yes", "yes", "no"]] * 3)
+    second = clean_tally(protocol, [["no", "no", "yes"]] * 2)
+    alone = [(make(estimator="truth_discovery").outcome([tally]), tally) for tally in (first, second)]
+    for outcome, tally in [*alone, *reversed(alone)]:
+        assert protocol.outcome([tally]) == outcome
+        assert len(protocol.own_outcomes([tally])) == outcome.num_workers
+
+
+@pytest.mark.parametrize(("most", "converged"), [(1, False), (50, True)])
+def test_an_estimator_that_is_stopped_says_so(most: int, *, converged: bool) -> None:
+    protocol = make(4, estimator="one_coin", max_iterations=most)
+    answers = [
+        ["yes", "no", "no", "yes"],
+        ["yes", "yes", "no", "no"],
+        ["no", "no", "no", "yes"],
+        ["yes", "no", "yes", "no"],
+    ]
+    outcome = protocol.outcome([clean_tally(protocol, answers)])
+    assert outcome.has_converged is converged
+    assert (outcome.num_iterations == most) is not converged
+
+
+# Which estimator
+
+
+def direct(name: str, answers: Answers, protocol: TruthDiscovery, *, clean: bool) -> Inference:
+    """Return what the estimator of this name finds, called by itself."""
+    known = known_noise(None if clean else protocol.noise, protocol.codes.sizes)
+    given: dict[str, Any] = {"ties": "last"}
+    rounds: dict[str, Any] = {**given, "max_iterations": 7}
+    match name:
+        case "majority":
+            return majority_vote(answers, **given)
+        case "truth_discovery":
+            return truth_discovery(answers, clamp=0.02, **rounds)
+        case "one_coin":
+            return one_coin(answers, **rounds)
+        case "dawid_skene":
+            return dawid_skene(answers, **rounds)
+        case "noise_aware":
+            return noise_aware_one_coin(answers, known, **rounds)
+        case _:
+            return noise_aware_dawid_skene(answers, known, **rounds)
+
+
+def crowd(protocol: TruthDiscovery, *, seed: int) -> Inputs:
+    """Return twelve workers who are right four times of five."""
+    generator = np.random.default_rng(seed)
+    sets = [protocol.parameters.answer_sets[number] for number in protocol.parameters.set_of_task]
+    answers = [
+        [labels[0 if generator.random() < 0.8 else int(generator.integers(len(labels)))] for labels in sets]
+        for _ in range(12)
+    ]
+    return inputs_of(protocol, answers)
+
+
+@pytest.mark.parametrize("clean", [False, True])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_each_name_is_its_estimator_with_the_parameters(name: Any, mechanism: Any, *, clean: bool) -> None:
+    protocol = make(
+        6,
+        answer_sets=(TWO, THREE),
+        answer_set_of_task=(0, 1) * 3,
+        mechanism=mechanism,
+        estimator=name,
+        flip_probability=0.2,
+        ties="last",
+        max_iterations=7,
+        quality_clamp=0.02,
+    )
+    (tally,) = run(protocol, crowd(protocol, seed=3)).tallies
+    answers = protocol.answers_in(tally)
+    noise = None if clean else protocol.noise
+    found_name, found = find_truths(answers, parameters=protocol.parameters, noise=noise)
+    expected = direct(name, answers, protocol, clean=clean)
+    assert found_name == name
+    for field in ("truths", "confidences", "qualities", "weights"):
+        np.testing.assert_array_equal(getattr(found, field), getattr(expected, field))
+    assert (found.num_iterations, found.has_converged) == (expected.num_iterations, expected.has_converged)
+
+
+def test_auto_knows_the_perturbation() -> None:
+    protocol, named = (make(estimator=estimator) for estimator in ("auto", "noise_aware"))
+    tally = clean_tally(protocol, VOTES)
+    assert protocol.outcome([tally]) == named.outcome([tally])
+    assert protocol.outcome([tally]).estimator == "noise_aware"
+
+
+# The truth
+
+
+@pytest.mark.parametrize("name", [*ESTIMATORS, "auto"])
+def test_the_truth_is_what_the_same_estimator_finds_in_clean_answers(name: Any) -> None:
+    protocol = make(5, answer_sets=(TWO, THREE), answer_set_of_task=(0, 1, 0, 1, 0), estimator=name, epsilon=1.0)
+    inputs = crowd(protocol, seed=8)
+    inputs.private[:, 4] = -1  # nobody answers the last task
+    tally = protocol.phases[0].tally(inputs.private, earlier=(), public=inputs.public)
+    _, clean = find_truths(protocol.answers_in(tally), parameters=protocol.parameters, noise=None)
+    sets = [protocol.parameters.answer_sets[number] for number in protocol.parameters.set_of_task]
+    labels: list[int] = clean.truths.tolist()
+    expected = {f"t{task}": sets[task][label] for task, label in enumerate(labels) if label >= 0}
+    assert protocol.truth(inputs) == expected
+    assert set(expected) == {"t0", "t1", "t2", "t3"}
+
+
+def test_the_truth_by_hand() -> None:
+    assert make(estimator="majority").truth(inputs_of(make(), VOTES)) == {"t0": "yes", "t1": "no"}
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_almost_no_noise_gives_the_truth(mechanism: Any, estimator: Any) -> None:
+    """An answer is flipped with probability 1e-9: 72 answers stay as they are but with probability 1e-7."""
+    protocol = make(
+        6,
+        answer_sets=(TWO, THREE),
+        answer_set_of_task=(0, 1) * 3,
+        mechanism=mechanism,
+        estimator=estimator,
+        flip_probability=1e-9,
+    )
+    inputs = crowd(protocol, seed=11)
+    outcome: Outcome = run(protocol, inputs).outcome
+    assert dict(zip(outcome.tasks, outcome.truths, strict=True)) == protocol.truth(inputs)
+
+
+def test_noise_is_what_changes_an_outcome() -> None:
+    """At ε = 0 a report says nothing of its answer: over twenty seeds the truths differ (with chance 2**-19 not)."""
+    protocol = make(1, epsilon=0.0, estimator="majority")
+    inputs = inputs_of(protocol, [["yes"]])
+    assert {run(protocol, inputs, seed=seed).outcome.truths for seed in range(20)} == {("no",), ("yes",)}
+
+
+def test_a_public_row_of_many_workers_holds_their_places() -> None:
+    protocol = make(2)
+    inputs = inputs_of(protocol, [["yes", "no"]] * 300)
+    assert inputs.public[:, 0].tolist() == list(range(300))
+    result = run(protocol, inputs)
+    assert sorted(result.own_outcomes) == list(range(300))
+    assert NO_TASK not in inputs.public
+
+
+def test_an_own_outcome_or_none_survives_the_wire() -> None:
+    own = OwnOutcome(weight=1.25, quality=0.75, num_answers=3)
+    decode = make().own_outcome_decoder.decode
+    assert decode(msgspec.msgpack.encode(own)) == own
+    assert decode(msgspec.msgpack.encode(None)) is None

@@ -1,0 +1,427 @@
+"""Names into codes and back: what tables may hold, and how each error names column, row and entry."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from psephos.protocol import SimulatedNoise
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.mechanisms import NO_ANSWER, block_offsets
+from psephos.protocol.population import draw_reports
+from psephos.protocol.truth_discovery import NO_TASK, Codes, Parameters, TruthDiscovery
+from psephos.protocol.truth_discovery.tables import answers_of, tasks_in, tasks_of
+from strategies import CHECKED, crowds, seeds, truth_discoveries
+
+# Codes: no 0, yes 1; red 2, green 3, blue 4.
+PARAMETERS = Parameters(
+    tasks=("bridge", "flag", "a = b", "door"),
+    answer_sets=(("no", "yes"), ("red", "green", "blue")),
+    answer_set_of_task=(0, 1, 0, 1),
+    max_answers=3,
+)
+PROTOCOL = TruthDiscovery(PARAMETERS)
+CODES = PROTOCOL.codes
+TASKS = np.array([[0, 1, NO_TASK], [3, 2, 0], [NO_TASK] * 3], dtype=np.int64)
+ANSWERS = np.array([[1, 4, NO_ANSWER], [2, NO_ANSWER, 0], [NO_ANSWER] * 3], dtype=np.int64)
+
+
+def test_codes_name_set_and_label() -> None:
+    assert CODES.sizes == (2, 3)
+    assert CODES.size_of_task.tolist() == [2, 3, 2, 3]
+    assert CODES.offset_of_task.tolist() == [0, 2, 0, 2]
+    codes = [CODES.find_answer(label, 1, field="f") for label in ("red", "green", "blue")]
+    assert codes == [2, 3, 4]
+    assert [CODES.find_task(name, field="f") for name in PARAMETERS.tasks] == [0, 1, 2, 3]
+
+
+def test_a_task_is_looked_up_in_its_own_set_where_two_sets_share_a_label() -> None:
+    codes = Codes(("t1", "t2"), (("no", "yes"), ("yes", "no")), np.array([0, 1], dtype=np.int64))
+    assert [codes.find_answer("yes", task, field="f") for task in (0, 1)] == [1, 2]
+
+
+WAYS_TO_WRITE: list[tuple[Any, Any]] = [
+    (["bridge; flag", "door;a = b ;bridge", ""], ["yes; blue", "red;;no", ""]),
+    (["bridge;flag;", "door; a = b; bridge", " "], ["yes;blue", "red; ; no", " "]),
+    (
+        [["bridge", "flag"], ["door", "a = b", "bridge"], []],
+        [["yes", "blue"], ["red", "", "no"], []],
+    ),
+    ([("bridge", "flag"), "door;a = b;bridge", []], [("yes", "blue"), ["red", None, "no"], []]),
+    (np.array(["bridge;flag", "door;a = b;bridge", ""]), np.array(["yes;blue", "red;;no", ""])),
+    (TASKS, ANSWERS),
+]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "answers"), WAYS_TO_WRITE, ids=["text", "blanks", "lists", "mixed", "array of text", "codes"]
+)
+def test_text_lists_and_codes_give_the_same_rows(tasks: Any, answers: Any) -> None:
+    inputs = PROTOCOL.encode({"tasks": tasks, "answers": answers})
+    assert inputs.private.tolist() == ANSWERS.tolist()
+    assert inputs.public.tolist() == [[0, 0, 1, NO_TASK], [1, 3, 2, 0], [2, NO_TASK, NO_TASK, NO_TASK]]
+    assert inputs.private.dtype == inputs.public.dtype == np.int64
+    assert PROTOCOL.encode_public({"tasks": tasks}, num_parties=3).tolist() == inputs.public.tolist()
+
+
+def test_fewer_answers_than_tasks_leave_the_last_ones_out() -> None:
+    assert PROTOCOL.encode({"tasks": ["bridge;flag;door"], "answers": ["yes"]}).private.tolist() == [[1, -1, -1]]
+    assert PROTOCOL.encode({"tasks": ["bridge;flag;door"], "answers": [[]]}).private.tolist() == [[-1, -1, -1]]
+
+
+def test_labels_that_are_numbers_may_be_given_as_numbers() -> None:
+    numbers = TruthDiscovery(Parameters(tasks=("7", "8"), answer_sets=(("1", "2"),), max_answers=2))
+    inputs = numbers.encode({"tasks": [[7, 8]], "answers": [[2, 1]]})
+    assert (inputs.private.tolist(), inputs.public.tolist()) == ([[1, 0]], [[0, 0, 1]])
+
+
+def test_an_empty_table_has_no_rows() -> None:
+    inputs = PROTOCOL.encode({"tasks": [], "answers": []})
+    assert (inputs.private.shape, inputs.public.shape) == ((0, 3), (0, 4))
+
+
+@pytest.mark.parametrize(
+    ("row", "entry", "value", "allowed"),
+    [
+        (1, "bridge;tunnel", "tunnel", "one of the tasks: bridge, flag, a = b, door"),
+        (2, ["Bridge"], "Bridge", "one of the tasks: bridge"),
+        (3, ["flag", 7], "7", "one of the tasks: bridge"),
+        (1, "bridge;flag;bridge", "bridge;flag;bridge", "distinct tasks"),
+        (2, ["door", "door"], ["door", "door"], "distinct tasks"),
+        (3, "bridge;flag;a = b;door", "4 tasks", "at most 3 (max_answers)"),
+    ],
+)
+def test_a_task_that_is_not_allowed_is_refused_by_column_and_row(
+    row: int, entry: object, value: object, allowed: str
+) -> None:
+    tasks: list[object] = ["bridge", "flag", "door"]
+    tasks[row - 1] = entry
+    for encode in (
+        lambda: PROTOCOL.encode({"tasks": tasks, "answers": ["", "", ""]}),
+        lambda: PROTOCOL.encode_public({"tasks": tasks}, num_parties=3),
+    ):
+        with pytest.raises(ConfigurationError) as caught:
+            encode()
+        assert caught.value.field == f"tasks in row {row}"
+        assert caught.value.value == value
+        assert allowed in caught.value.allowed
+
+
+@pytest.mark.parametrize(
+    ("row", "entry", "value", "allowed"),
+    [
+        (1, "maybe", "maybe", "one of no, yes (task 'bridge'), or nothing"),
+        (1, "red", "red", "one of no, yes (task 'bridge'), or nothing"),
+        (1, ["Yes"], "Yes", "one of no, yes (task 'bridge')"),
+        (2, "blue;yes", "yes", "one of red, green, blue (task 'door')"),
+        (2, ["blue", 1], 1, "one of red, green, blue (task 'door')"),
+        (3, "yes;no", "2 answers", "at most 1, as many as tasks"),
+        (4, "yes", "1 answers", "at most 0, as many as tasks"),
+    ],
+)
+def test_an_answer_that_is_not_allowed_is_refused_by_column_and_row(
+    row: int, entry: object, value: object, allowed: str
+) -> None:
+    answers: list[object] = ["yes", "red;red", "no", ""]
+    answers[row - 1] = entry
+    with pytest.raises(ConfigurationError) as caught:
+        PROTOCOL.encode({"tasks": ["bridge", "flag;door", "a = b", ""], "answers": answers})
+    assert caught.value.field == f"answers in row {row}"
+    assert caught.value.value == value
+    assert allowed in caught.value.allowed
+
+
+@pytest.mark.parametrize("entry", [None, 7, float("nan")])
+@pytest.mark.parametrize("column", ["tasks", "answers"])
+def test_an_entry_that_is_neither_text_nor_a_list_is_refused_by_column_and_row(column: str, entry: object) -> None:
+    """A file of numbers gives these, and an empty cell."""
+    table: dict[str, list[object]] = {"tasks": ["bridge", "flag"], "answers": ["yes", "red"]}
+    table[column][1] = entry
+    with pytest.raises(ConfigurationError) as caught:
+        PROTOCOL.encode(table)
+    assert caught.value.field == f"{column} in row 2"
+
+
+def test_an_error_shows_a_dozen_names_at_most() -> None:
+    names = tuple(f"t{number}" for number in range(20))
+    many = TruthDiscovery(Parameters(tasks=names, answer_sets=(("no", "yes"),), max_answers=1))
+    with pytest.raises(ConfigurationError, match=r"t10, t11, \.\.\., got 'x'"):
+        many.encode({"tasks": ["x"], "answers": [""]})
+
+
+@pytest.mark.parametrize(
+    ("tasks", "allowed"),
+    [
+        ([[0, 1]], "shape (n, 3)"),
+        ([[0, 1, 2, 3]], "shape (n, 3)"),
+        ([[0, 1, 4]], "codes in [-1, 3]"),
+        ([[0, -2, 1]], "codes in [-1, 3]"),
+    ],
+)
+def test_codes_of_tasks_out_of_range_are_refused(tasks: list[list[int]], allowed: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        tasks_of(np.array(tasks, dtype=np.int64), CODES, width=3)
+    assert caught.value.field == "tasks"
+    assert allowed in caught.value.allowed
+
+
+@pytest.mark.parametrize("twice", [[1, 1, -1], [2, 0, 2], [3, 3, 3]])
+def test_a_code_of_a_task_twice_is_refused_by_its_row(twice: list[int]) -> None:
+    tasks = np.array([[0, 1, 2], [NO_TASK] * 3, twice], dtype=np.int64)
+    with pytest.raises(ConfigurationError, match="distinct tasks") as caught:
+        tasks_of(tasks, CODES, width=3)
+    assert caught.value.field == "tasks in row 3"
+
+
+@pytest.mark.parametrize(
+    ("row", "codes"),
+    [
+        (1, [2, 4, -1]),  # red is no answer to the bridge
+        (1, [1, 1, -1]),  # yes is none to the flag
+        (1, [1, 5, -1]),
+        (1, [1, 4, 0]),  # where no task was asked
+        (1, [-2, 4, -1]),
+        (2, [1, -1, 0]),
+        (3, [-1, 0, -1]),
+    ],
+)
+def test_a_code_of_an_answer_outside_its_set_is_refused_by_its_row(row: int, codes: list[int]) -> None:
+    answers = ANSWERS.copy()
+    answers[row - 1] = codes
+    with pytest.raises(ConfigurationError, match="one of the task's answer set, or -1") as caught:
+        answers_of(answers, TASKS, CODES)
+    assert caught.value.field == f"answers in row {row}"
+
+
+def test_codes_of_answers_in_another_shape_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"an array of shape \(3, 3\)") as caught:
+        answers_of(ANSWERS[:, :2], TASKS, CODES)
+    assert caught.value.field == "answers"
+
+
+@pytest.mark.parametrize(
+    ("table", "field", "words"),
+    [
+        ({"tasks": ["bridge"]}, "answers", "no such column"),
+        ({"answers": ["yes"]}, "tasks", "no such column"),
+        ({}, "tasks", "no such column"),
+        ({"tasks": ["bridge"], "answers": ["yes"], "weight": [1]}, "weight", "the columns are tasks, answers"),
+        ({"tasks": ["bridge"], "answers": ["yes", "no"]}, "table", "columns of one length"),
+    ],
+)
+def test_missing_unknown_and_uneven_columns_are_refused(table: dict[str, list[Any]], field: str, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words) as caught:
+        PROTOCOL.encode(table)
+    assert caught.value.field == field
+
+
+def test_public_rows_of_another_number_of_parties_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="3 entries") as caught:
+        PROTOCOL.encode_public({"tasks": ["bridge", "flag"]}, num_parties=3)
+    assert caught.value.field == "tasks"
+    with pytest.raises(ConfigurationError, match="no such column"):
+        PROTOCOL.encode_public({}, num_parties=3)
+
+
+def test_tasks_and_the_most_that_one_worker_has_follow_from_the_public_column() -> None:
+    assert tasks_in(["b; a", "", ["c", "a", "d"], "a"]) == (["b", "a", "c", "d"], 3)
+    assert tasks_in([]) == ([], 0)
+    assert tasks_in(TASKS) == ([], 3)
+    table = {"tasks": ["b; a", "c"], "answers": ["", ""]}
+    assert TruthDiscovery.complete({}, table) == {"tasks": ["b", "a", "c"], "max_answers": 2}
+    assert TruthDiscovery.complete({"tasks": ["a"], "epsilon": 2.0}, table) == {
+        "tasks": ["a"],
+        "epsilon": 2.0,
+        "max_answers": 2,
+    }
+    given = {"tasks": ["a"], "max_answers": 1}
+    assert TruthDiscovery.complete(given, table) == given
+    assert TruthDiscovery.complete({}, {"answers": [""]}) == {}
+
+
+@CHECKED
+@given(st.data())
+def test_written_public_columns_are_read_again(data: st.DataObject) -> None:
+    protocol = data.draw(truth_discoveries())
+    inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 5))))
+    written = protocol.write_public(inputs.public)
+    again = protocol.encode_public(written, num_parties=len(inputs))
+    assert again.tolist() == inputs.public.tolist()
+
+
+# A worker's own row
+
+ASKED = (3, 2, 0)  # door, a = b, bridge
+
+
+@pytest.mark.parametrize(
+    ("answers", "row"),
+    [
+        ({"door": "green", "a = b": "yes", "bridge": "no"}, (3, 1, 0)),
+        ({"bridge": "no", "door": "green"}, (3, NO_ANSWER, 0)),
+        ({"bridge": None, "door": " ", "a = b": ""}, (NO_ANSWER,) * 3),
+        ({"flag": "red", "bridge": "yes"}, (NO_ANSWER, NO_ANSWER, 1)),  # the flag is not asked
+        ({}, (NO_ANSWER,) * 3),
+        ("", (NO_ANSWER,) * 3),
+        ("door=green; a = b=yes; bridge=no", (3, 1, 0)),
+        ("door = green;a = b = yes;;bridge= no;", (3, 1, 0)),
+        ("bridge=no; door=", (NO_ANSWER, NO_ANSWER, 0)),
+    ],
+    ids=str,
+)
+def test_an_own_row_is_in_the_order_of_what_is_asked(answers: object, row: tuple[int, ...]) -> None:
+    assert CODES.own_row(answers, ASKED) == row
+    assert PROTOCOL.encode_own({"answers": answers}, (7, *ASKED)) == row
+
+
+@pytest.mark.parametrize(
+    ("answers", "value", "allowed"),
+    [
+        ({"tunnel": "yes"}, "tunnel", "one of the tasks"),
+        ("tunnel=yes", "tunnel", "one of the tasks"),
+        ({"bridge": "red"}, "red", "one of no, yes (task 'bridge'), or nothing"),
+        ("bridge=no; bridge=yes", "bridge", "each task named once"),
+        ("bridge=no; bridge=", "bridge", "each task named once"),
+        ("flag=yes", "yes", "one of red, green, blue (task 'flag')"),  # not asked, but no label either
+        ("bridge", "bridge", "of the form task=label; task=label"),
+        ("bridge=no, door=red", "bridge=no, door", "one of the tasks"),
+    ],
+    ids=str,
+)
+def test_an_own_row_that_is_not_allowed_is_refused(answers: object, value: str, allowed: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        CODES.own_row(answers, ASKED)
+    assert caught.value.field == "answers"
+    assert caught.value.value == value
+    assert allowed in caught.value.allowed
+
+
+def test_an_own_row_needs_answers() -> None:
+    with pytest.raises(ConfigurationError, match="no such column") as caught:
+        PROTOCOL.encode_own({}, (7, *ASKED))
+    assert caught.value.field == "answers"
+
+
+@pytest.mark.parametrize(
+    "public",
+    [
+        (),
+        (7,),
+        (7, 0, 1),
+        (7, 0, 1, 2, 3),
+        (-1, 0, 1, 2),
+        (7, 0, 1, 0),
+        (7, 0, 4, NO_TASK),
+        (7, 0, -2, NO_TASK),
+    ],
+)
+def test_a_public_row_that_is_none_is_refused_before_it_is_read(public: tuple[int, ...]) -> None:
+    for read in (
+        lambda: PROTOCOL.check_public(public),
+        lambda: PROTOCOL.encode_own({"answers": "bridge=no"}, public),
+    ):
+        with pytest.raises(ConfigurationError, match=r"a place, and 3 distinct tasks of 4") as caught:
+            read()
+        assert caught.value.field == "the server's public row"
+
+
+@pytest.mark.parametrize("public", [(0, 0, 1, 2), (7, 3, NO_TASK, NO_TASK), (7, *[NO_TASK] * 3)])
+def test_a_public_row_of_a_place_and_distinct_tasks_passes(public: tuple[int, ...]) -> None:
+    PROTOCOL.check_public(public)
+
+
+@pytest.mark.parametrize("tasks", ["bridge;door;a = b", ["door", "bridge", "a = b"], "door; a = b; bridge"])
+def test_a_worker_may_say_what_it_is_asked_in_any_order(tasks: object) -> None:
+    assert PROTOCOL.encode_own({"tasks": tasks, "answers": "bridge=no"}, (7, *ASKED)) == (NO_ANSWER, NO_ANSWER, 0)
+
+
+@pytest.mark.parametrize("tasks", ["bridge;door", "bridge;door;flag", ""])
+def test_a_worker_who_is_asked_something_else_than_it_says_refuses(tasks: str) -> None:
+    with pytest.raises(ConfigurationError, match="what the server has: door; a = b; bridge") as caught:
+        PROTOCOL.encode_own({"tasks": tasks, "answers": "bridge=no"}, (7, *ASKED))
+    assert caught.value.field == "tasks"
+
+
+# Rows and reports against public rows
+
+PUBLIC = (5, 0, 1, NO_TASK)  # bridge and flag
+
+
+@pytest.mark.parametrize("row", [(0, 2, -1), (1, 4, -1), (-1, 3, -1), (-1, -1, -1)])
+def test_answers_to_what_is_asked_pass(row: Sequence[int]) -> None:
+    CODES.check_row(row, PUBLIC)
+    PROTOCOL.check_row(row, PUBLIC)
+    PROTOCOL.phases[0].check_report(row, PUBLIC)
+
+
+@pytest.mark.parametrize(
+    ("row", "public", "words"),
+    [
+        ((0, 2), PUBLIC, "expected 2 tasks behind the worker's place, got 3"),
+        ((0, 2, -1), (5, 0, 1), "expected 3 tasks behind the worker's place, got 2"),
+        ((0, 2, -1), (), "expected 3 tasks"),
+        ((0, -1, -1), (5, 0, 4, NO_TASK), "there is no task 4"),
+        ((0, -1, -1), (5, 0, -2, NO_TASK), "there is no task -2"),
+        ((0, 2, 0), PUBLIC, "there is an answer where no task was asked"),
+        ((2, 2, -1), PUBLIC, "an answer to task 'bridge' is outside its answer set"),
+        ((-2, 2, -1), PUBLIC, "an answer to task 'bridge' is outside its answer set"),
+        ((0, 1, -1), PUBLIC, "an answer to task 'flag' is outside its answer set"),
+        ((0, 5, -1), PUBLIC, "an answer to task 'flag' is outside its answer set"),
+    ],
+)
+def test_a_row_or_report_that_does_not_fit_its_public_row_is_refused(
+    row: Sequence[int], public: Sequence[int], words: str
+) -> None:
+    for check in (CODES.check_row, PROTOCOL.check_row, PROTOCOL.phases[0].check_report):
+        with pytest.raises(ValueError, match=words):
+            check(row, public)
+
+
+def test_a_refusal_says_nothing_of_the_answers() -> None:
+    """It goes to the server, before anything is perturbed."""
+    messages: set[str] = set()
+    for code in (2, 3, 4):
+        with pytest.raises(ValueError, match="outside") as caught:
+            PROTOCOL.check_row((code, -1, -1), PUBLIC)
+        messages.add(str(caught.value))
+    assert len(messages) == 1
+
+
+@CHECKED
+@given(st.data())
+def test_every_honest_report_passes_and_every_code_outside_its_block_does_not(data: st.DataObject) -> None:
+    protocol = data.draw(truth_discoveries())
+    inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 5))))
+    (phase,) = protocol.phases
+    noise = SimulatedNoise(data.draw(seeds()), session="s")
+    reports = draw_reports(phase, inputs.private, noise=noise, protocol=protocol.name, start=0)
+    offsets = block_offsets(protocol.codes.sizes)
+    rows: list[list[int]] = inputs.private.tolist()
+    drawn: list[list[int]] = reports.tolist()
+    public_rows: list[list[int]] = inputs.public.tolist()
+    for row, report, public in zip(rows, drawn, public_rows, strict=True):
+        protocol.check_row(row, public)
+        phase.check_report(report, public)
+        # It is public which places are answered.
+        assert [code == NO_ANSWER for code in report] == [code == NO_ANSWER for code in row]
+        place = data.draw(st.integers(0, len(row) - 1))
+        task = public[1 + place]
+        number = protocol.parameters.set_of_task[task]
+        block = range(0) if task == NO_TASK else range(offsets[number], offsets[number + 1])
+        for code in range(-3, offsets[-1] + 2):
+            forged = [*report[:place], code, *report[place + 1 :]]
+            if code == NO_ANSWER or code in block:
+                phase.check_report(forged, public)
+            else:
+                with pytest.raises(ValueError, match=r"outside its answer set|no task was asked"):
+                    phase.check_report(forged, public)
+
+
+def test_a_session_in_which_nobody_is_asked_anything_is_refused() -> None:
+    nobody = PROTOCOL.encode_public({"tasks": ["", []]}, num_parties=2)
+    with pytest.raises(ConfigurationError, match="at least one task for one worker") as caught:
+        PROTOCOL.check_roster(nobody)
+    assert caught.value.field == "tasks"
+    PROTOCOL.check_roster(PROTOCOL.encode_public({"tasks": ["", "door"]}, num_parties=2))

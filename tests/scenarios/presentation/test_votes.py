@@ -1,0 +1,181 @@
+"""Votes as readers see them: every number that they decide by, in a terminal, a table and a picture."""
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pages import ESTIMATE, Page, is_shown
+from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
+from psephos.protocol.dpwevote.parameters import VariantName
+from psephos.scenarios import simulate
+from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome
+from strategies import told
+
+PARTIES = {f"p{n}": (1 + n % 3, n % 2, int(n % 5 > 0)) for n in range(60)}
+TRUTH = {"rail": 60.0, "[fish]": 96.0, "total weight": 120.0, "quota": 60.0}
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+def vote(**options: Any) -> DPWeVote:
+    """Return a vote on two candidates."""
+    return DPWeVote(Parameters(candidates=("rail", "[fish]"), **options))
+
+
+def outcome(**options: Any) -> Outcome:
+    """Return what that vote released."""
+    return simulate(vote(**options), PARTIES, seed=8)
+
+
+def on(*candidates: str, variant: VariantName = "joint") -> Outcome:
+    """Return the outcome of a vote on these candidates."""
+    parties = {f"p{n}": (1 + n % 3, *(n % 2 for _ in candidates)) for n in range(30)}
+    return simulate(DPWeVote(Parameters(candidates=candidates, variant=variant)), parties, seed=2)
+
+
+def test_an_outcome_shows_decision_estimates_errors_and_risk() -> None:
+    page = Page()
+    released = outcome()
+    show_outcome(page.console, released, truth=None)
+    for candidate in released.candidates:
+        (line,) = [line for line in page.text.splitlines() if line.startswith(candidate.name)]
+        assert ("passes" if candidate.passed else "fails") in line
+        for estimate in (told(candidate.support), told(candidate.quota), candidate.margin):
+            assert any(is_shown(estimate, numbers) for numbers in ESTIMATE.findall(line)), line
+        assert f"{100 * candidate.error_probability:.2f} %" in line
+    assert "True margin" not in page.text
+    assert "Weight" in page.text
+    assert "possible" not in page.text
+
+
+def test_the_truth_stands_beside_the_estimates_where_it_may_be_shown() -> None:
+    page = Page()
+    show_outcome(page.console, outcome(), truth=TRUTH)
+    assert "True margin" in page.text
+    (line,) = [line for line in page.text.splitlines() if line.startswith("[fish]")]
+    assert line.split()[-1] == "+36"
+
+
+def test_what_is_biased_and_what_was_projected_is_said() -> None:
+    page = Page()
+    show_outcome(page.console, outcome(variant="printed", project_counts=True), truth=None)
+    assert "the printed margin is off by" in page.text
+    assert "(nearest possible " in page.text
+
+
+def test_weights_that_differ_inside_a_group_are_said_to() -> None:
+    page = Page()
+    show_outcome(page.console, outcome(groups=((1.0, 2.0), (3.0,))), truth=None)
+    assert re.search(r"move a margin by up to 15\b", page.text)
+
+
+def test_a_quota_without_an_error_has_none() -> None:
+    page = Page()
+    released = outcome(public_weights=True, quota=70.0)
+    show_outcome(page.console, released, truth=None)
+    assert all(" 70 " in line for line in page.text.splitlines() if line.startswith(("rail", "[fish]")))
+
+
+def test_large_numbers_have_no_decimals_and_small_risks_a_bound() -> None:
+    page = Page()
+    many = {f"p{n}": (3, 1, 1) for n in range(3000)}
+    show_outcome(page.console, simulate(vote(epsilon=8.0), many, seed=8), truth=None)
+    (line,) = [line for line in page.text.splitlines() if line.startswith("rail")]
+    assert "< 0.01 %" in line
+    assert "." not in line.replace("< 0.01 %", "")
+
+
+def test_long_names_give_way_to_the_numbers() -> None:
+    page = Page()
+    name = "a candidate whose name goes on " * 4
+    ballot = DPWeVote(Parameters(candidates=(name.strip(),)))
+    parties = {f"p{n}": (1 + n % 3, n % 2) for n in range(60)}
+    released = simulate(ballot, parties, seed=8)
+    show_outcome(page.console, released, truth=None)
+    (candidate,) = released.candidates
+    numbers = ESTIMATE.findall(page.text)
+    assert all(any(is_shown(each, pair) for pair in numbers) for each in (told(candidate.support), candidate.margin))
+    assert "…" not in page.text
+    assert page.text.count("goes on") == 4
+
+
+def test_a_vote_that_tells_the_margin_alone_has_no_column_for_support_and_quota() -> None:
+    page, released = Page(), outcome(variant="optimal")
+    show_outcome(page.console, released, truth=TRUTH)
+    header = next(line for line in page.text.splitlines() if line.startswith("Candidate"))
+    assert header.split() == ["Candidate", "Decision", "Margin", "P(wrong)", "True", "margin"]
+    margins = ESTIMATE.findall(page.text)
+    assert all(is_shown(candidate.margin, shown) for candidate, shown in zip(released.candidates, margins, strict=True))
+
+
+@pytest.mark.parametrize("width", [50, 60, 80])
+def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(width: int) -> None:
+    page = Page(width=width)
+    show_outcome(page.console, outcome(), truth=TRUTH)
+    assert {"Candidate", "Decision", "Margin"} <= set(page.text.split())
+    assert "True margin" not in page.text
+    assert "…" not in page.text
+    assert max(map(len, page.text.splitlines())) <= width
+
+
+def test_rows_hold_the_numbers_to_their_last_bit() -> None:
+    released = outcome()
+    rows = rows_of(released, truth=TRUTH)
+    assert [row["candidate"] for row in rows] == ["rail", "[fish]"]
+    for row, candidate in zip(rows, released.candidates, strict=True):
+        assert row["support"] == told(candidate.support).value
+        assert row["margin_standard_error"] == candidate.margin.standard_error
+        assert row["error_probability"] == candidate.error_probability
+        assert (row["true_support"], row["true_quota"]) == (TRUTH[candidate.name], 60.0)
+
+
+def test_without_a_truth_no_row_has_one() -> None:
+    assert not any("true" in column for row in rows_of(outcome(), truth=None) for column in row)
+
+
+def test_an_outcome_that_tells_the_margin_alone_has_no_column_for_the_rest() -> None:
+    rows = rows_of(outcome(variant="two_point"), truth=TRUTH)
+    assert not any(column.startswith(("support", "quota")) for row in rows for column in row)
+    assert [row["true_margin"] for row in rows] == [0.0, 36.0]
+    with_support = rows_of(outcome(variant="two_point", quota=60), truth=TRUTH)
+    assert [row["quota"] for row in with_support] == [60.0, 60.0]
+    assert all("support_standard_error" in row for row in with_support)
+
+
+def test_a_picture_is_an_svg_and_a_png(tmp_path: Path) -> None:
+    released = on("rail", "fish & <chips>")
+    paths = draw_outcome(released, title="A vote", truth=None, folder=tmp_path)
+    assert paths == [tmp_path / "estimates.svg", tmp_path / "estimates.png"]
+    assert paths[1].read_bytes().startswith(PNG_SIGNATURE)
+    text = html.unescape(paths[0].read_text(encoding="utf-8"))
+    for shown in ("A vote", "rail", "fish & <chips>", "estimate ± 2 standard errors", "quota"):
+        assert shown in text
+    verdicts = ["passes" if candidate.passed else "fails" for candidate in released.candidates]
+    assert all(f"{verdict}, P(wrong) " in text for verdict in verdicts)
+    assert "truth" not in text
+
+
+def test_the_truth_is_drawn_where_it_may_be_shown(tmp_path: Path) -> None:
+    truth = {"rail": 30.0, "total weight": 60.0, "quota": 30.0}
+    svg, _ = draw_outcome(on("rail"), title="A vote", truth=truth, folder=tmp_path)
+    assert "truth" in svg.read_text(encoding="utf-8")
+
+
+def test_where_the_margin_alone_is_told_it_is_drawn_beside_0(tmp_path: Path) -> None:
+    truth = {"rail": 40.0, "total weight": 60.0, "quota": 30.0}
+    released = on("rail", variant="two_point")
+    svg, _ = draw_outcome(released, title="A vote", truth=truth, folder=tmp_path)
+    text = svg.read_text(encoding="utf-8")
+    assert "margin: weight of the yes votes less the quota" in text
+    assert "truth" in text
+    svg, _ = draw_outcome(on("rail"), title="A vote", truth=truth, folder=tmp_path)
+    assert "less the quota" not in svg.read_text(encoding="utf-8")
+
+
+def test_of_many_candidates_the_first_are_drawn_and_the_title_says_so(tmp_path: Path) -> None:
+    svg, _ = draw_outcome(on(*(f"c{n}" for n in range(41))), title="A vote", truth=None, folder=tmp_path)
+    text = svg.read_text(encoding="utf-8")
+    assert ">A vote (the first 40 of 41)<" in text
+    assert ">c39<" in text
+    assert ">c40<" not in text
