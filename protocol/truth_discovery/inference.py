@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 from scipy import special
 
+from ..arrays import FloatArray
 from ..estimators.truth_inference import (
     Answers,
     Inference,
@@ -55,8 +56,6 @@ def find_truths(answers: Answers, *, parameters: Parameters, noise: Noise | None
         case "noise_aware_dawid_skene":
             known = known_noise(noise, parameters.sizes)
             return name, noise_aware_dawid_skene(answers, known, ties=ties, max_iterations=most)
-        case "auto":
-            raise AssertionError("auto was resolved above")
 
 
 def known_noise(noise: Noise | None, sizes: Sequence[int]) -> KnownNoise:
@@ -75,7 +74,8 @@ def known_noise(noise: Noise | None, sizes: Sequence[int]) -> KnownNoise:
 
 def _quantiles(hyper: HyperDistribution) -> tuple[float, ...]:
     """Return equally likely values, each the middle one of its part of the distribution."""
-    middles = (np.arange(_NUM_VALUES) + 0.5) / _NUM_VALUES
+    middles: FloatArray = (np.arange(_NUM_VALUES) + 0.5) / _NUM_VALUES
+    places: FloatArray
     match hyper:
         case PointMass(probability):
             return (probability,)
@@ -85,7 +85,7 @@ def _quantiles(hyper: HyperDistribution) -> tuple[float, ...]:
             places = special.betaincinv(alpha, beta, middles)
         case Discrete(probabilities, shares):
             order = np.argsort(probabilities)
-            ends = np.cumsum(np.array(shares)[order])
-            found = np.minimum(np.searchsorted(ends, middles * ends[-1]), len(ends) - 1)
+            ends: FloatArray = np.cumsum(np.array(shares)[order])
+            found = np.searchsorted(ends[:-1], middles * ends[-1])
             return tuple(np.array(probabilities)[order][found].tolist())
     return tuple((low + (high - low) * places).tolist())

@@ -6,6 +6,7 @@ mean the same for every mechanism. "auto" compares mechanisms at one proven pric
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -23,6 +24,7 @@ from ..mechanisms import (
     epsilon_of,
     flip_probability_of,
     loss_of_all_answers,
+    loss_of_longest_row,
     loss_of_one_answer,
     uniform_for,
     uniform_of_loss,
@@ -46,6 +48,8 @@ UNIT = "all answers of a worker"
 PART = "one answer"
 # More of a worker's other answers hardly tell more of what it drew.
 _MOST_ANSWERS = 500
+# Rows of answer sets that are tried one by one for the worst; a bound stands for more.
+_MOST_ROWS = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +74,12 @@ class Noise:
     epsilons: tuple[float, ...]
     hyper: HyperDistribution | None = None
 
+    @property
+    def least_signal(self) -> float:
+        """By how much an answer's own label is likelier a report than another one, in the worst answer set."""
+        pairs = zip(self.flip_probabilities, self.sizes, strict=True)
+        return min(1 - flip * size / (size - 1) for flip, size in pairs)
+
     def loss_of(self, counts: tuple[int, ...]) -> PrivacyLoss:
         """Return what a worker pays who gives so many answers from each answer set.
 
@@ -82,28 +92,75 @@ class Noise:
             each (`psephos.protocol.mechanisms.joint_law`). Claimed is the ε of Theorems 6.2 and 6.3 for one answer,
             and the sum of these for all.
         """
-        numbered = [(number, count) for number, count in enumerate(counts) if count]
-        claimed = sum(self.epsilons[number] * count for number, count in numbered)
-        claimed_part = part = max(self.epsilons[number] for number, _ in numbered)
         if self.hyper is None:
+            return self._state(counts)
+        sizes = [size for size, count in zip(self.sizes, counts, strict=True) for _ in range(count)]
+        return self._state(counts, loss_of_all_answers(sizes, self.hyper), loss_of_one_answer(sizes, self.hyper))
+
+    def loss_of_longest(self, num_answers: int, num_tasks: Sequence[int]) -> PrivacyLoss:
+        """Return the most that a worker pays who gives so many answers, from whichever sets they are.
+
+        Args:
+            num_answers: of the worker, at least 1.
+            num_tasks: how many tasks have each answer set; together at least as many.
+
+        Privacy:
+            As `loss_of`, whose losses never exceed this one: fewer answers never cost more.
+        """
+        counts = [0] * len(self.sizes)
+        left = num_answers
+        for number in sorted(range(len(counts)), key=lambda place: -self.epsilons[place]):
+            counts[number] = min(num_tasks[number], left)
+            left -= counts[number]
+        if self.hyper is None:
+            return self._state(counts)
+        rows = _rows_of(num_answers, self.sizes, num_tasks)
+        if rows is not None:
+            whole = max(loss_of_all_answers(row, self.hyper) for row in rows)
+            return self._state(counts, whole, max(loss_of_one_answer(row, self.hyper) for row in rows))
+        sizes = [size for size, number in zip(self.sizes, num_tasks, strict=True) if number]
+        # One answer loses most as the only one of the largest set, or of the smallest: see `joint_law`.
+        rows = [[max(sizes)] + [min(sizes)] * (num_answers - 1), [min(sizes)] + [max(sizes)] * (num_answers - 1)]
+        part = max(loss_of_one_answer(row, self.hyper) for row in rows)
+        return self._state(counts, loss_of_longest_row(num_answers, sizes, self.hyper), part)
+
+    def _state(self, counts: Sequence[int], all_answers: float | None = None, one_answer: float = 0.0) -> PrivacyLoss:
+        """Return the loss of so many answers from each set: of independent ones, or with J and R of others."""
+        numbered = [(number, count) for number, count in enumerate(counts) if count]
+        claimed_of_one = max(self.epsilons[number] for number, _ in numbered)
+        event: PrivacyEvent
+        if all_answers is None:
+            one_answer = claimed_of_one
             events = [
                 SelfComposed(RandomizedResponse(epsilon=self.epsilons[number], num_choices=self.sizes[number]), count)
                 for number, count in numbered
             ]
-            event: PrivacyEvent = events[0] if len(events) == 1 else Composed(tuple(events))
+            event = events[0] if len(events) == 1 else Composed(tuple(events))
         else:
-            sizes = [self.sizes[number] for number, count in numbered for _ in range(count)]
-            part = loss_of_one_answer(sizes, self.hyper)
-            event = LocalRandomizer(epsilon=loss_of_all_answers(sizes, self.hyper))
+            event = LocalRandomizer(epsilon=all_answers)
         return PrivacyLoss(
             mechanism=self.name,
             event=event,
             unit=UNIT,
             relation=NeighboringRelation.REPLACE_ONE,
             model=TrustModel.LOCAL,
-            claimed=claimed,
-            part=PartLoss(unit=PART, claimed=claimed_part, proven=part),
+            claimed=sum(self.epsilons[number] * count for number, count in numbered),
+            part=PartLoss(unit=PART, claimed=claimed_of_one, proven=one_answer),
         )
+
+
+def _rows_of(num_answers: int, sizes: Sequence[int], num_tasks: Sequence[int]) -> list[list[int]] | None:
+    """Return all rows of so many answers, each by the sizes of its sets; None where there are too many of them."""
+    available: dict[int, int] = {}
+    for size, number in zip(sizes, num_tasks, strict=True):
+        available[size] = available.get(size, 0) + number
+    rows: list[list[int]] = [[]]
+    for size, number in available.items():
+        longer = [row + [size] * count for row in rows for count in range(min(number, num_answers - len(row)) + 1)]
+        if len(longer) > _MOST_ROWS:
+            return None
+        rows = longer
+    return [row for row in rows if len(row) == num_answers]
 
 
 def make_noise(parameters: Parameters) -> Noise:

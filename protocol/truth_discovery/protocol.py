@@ -34,6 +34,8 @@ __all__ = ["AnswersPhase", "TruthDiscovery"]
 
 # Confidences and weights come out of iterations in floating point; what is released is rounded to a public grid.
 _GRID: Final = 2.0**20
+# Below, a report says nothing of its answer, and no count can be estimated.
+_LEAST_SIGNAL: Final = 1e-8
 
 
 class AnswersPhase(Phase):
@@ -48,14 +50,12 @@ class AnswersPhase(Phase):
     def __init__(self, parameters: Parameters, codes: Codes, noise: Noise) -> None:
         self._codes = codes
         self._loss_of_counts = functools.lru_cache(maxsize=1 << 12)(noise.loss_of)
-        # Nobody gives more answers from a set than it has tasks; and fewer answers never cost more.
-        of_set = np.bincount(codes.set_of_task, minlength=len(codes.sizes))
-        most: tuple[int, ...] = tuple(np.minimum(of_set, parameters.max_answers).tolist())
+        num_tasks: list[int] = np.bincount(codes.set_of_task, minlength=len(codes.sizes)).tolist()
         super().__init__(
             "answers",
             columns=range(parameters.max_answers),
             mechanism=noise.mechanism,
-            losses=[self._loss_of_counts(most)],
+            losses=[noise.loss_of_longest(parameters.max_answers, num_tasks)],
         )
 
     @property
@@ -307,11 +307,10 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
 
     def _supports(self, tally: Tally, inference: Inference) -> Iterator[Estimate | None]:
         """Yield for each task how many workers gave the label that was found, before the perturbation."""
-        try:
-            counts = debiased_majority(self.answers_in(tally), known_noise(self.noise, self.codes.sizes))
-        except ValueError:  # a report says nothing
+        if self.noise.least_signal < _LEAST_SIGNAL:
             yield from (None for _ in self.parameters.tasks)
             return
+        counts = debiased_majority(self.answers_in(tally), known_noise(self.noise, self.codes.sizes))
         places = np.arange(len(inference.truths)), np.maximum(inference.truths, 0)
         values, errors = _rounded(counts.counts[places]), _rounded(counts.standard_errors[places])
         for label, value, error in zip(inference.truths.tolist(), values, errors, strict=True):

@@ -140,7 +140,7 @@ def tasks_in(entries: Entries) -> tuple[list[str], int]:
     """Return the names of all tasks in order of appearance, and the most that one worker has."""
     if isinstance(entries, np.ndarray) and entries.ndim == 2:  # noqa: PLR2004  codes, whose names somebody else knows
         return [], entries.shape[1]
-    lists = [_names(entry) for entry in entries]
+    lists = [_names(entry, field=f"tasks in row {row}") for row, entry in enumerate(entries, start=1)]
     return list(dict.fromkeys(name for names in lists for name in names)), max(map(len, lists), default=0)
 
 
@@ -172,7 +172,7 @@ def tasks_of(entries: Entries, codes: Codes, *, width: int) -> IntArray:
     tasks = np.full((len(entries), width), NO_TASK, dtype=np.int64)
     for row, entry in enumerate(entries, start=1):
         field = f"tasks in row {row}"
-        found = [codes.find_task(name, field=field) for name in _names(entry)]
+        found = [codes.find_task(name, field=field) for name in _names(entry, field=field)]
         if len(found) > width:
             raise ConfigurationError(field=field, value=f"{len(found)} tasks", allowed=f"at most {width} (max_answers)")
         if len(set(found)) < len(found):
@@ -212,7 +212,7 @@ def answers_of(entries: Entries, tasks: IntArray, codes: Codes) -> IntArray:
     for row, entry in enumerate(entries, start=1):
         field = f"answers in row {row}"
         asked = [task for task in tasks[row - 1].tolist() if task != NO_TASK]
-        labels = _labels(entry)
+        labels = _labels(entry, field=field)
         if len(labels) > len(asked):
             allowed = f"at most {len(asked)}, as many as tasks"
             raise ConfigurationError(field=field, value=f"{len(labels)} answers", allowed=allowed)
@@ -225,17 +225,29 @@ def _are_codes(entries: Entries) -> bool:
     return isinstance(entries, np.ndarray) and entries.ndim == 2 and np.issubdtype(entries.dtype, np.integer)  # noqa: PLR2004  a table
 
 
-def _names(entry: Any) -> list[str]:
+def _names(entry: Any, *, field: str) -> list[str]:
     """Return the names in an entry: a list of them, or a text with separators."""
-    parts: list[Any] = entry.split(SEPARATOR) if isinstance(entry, str) else list(entry)
+    parts = entry.split(SEPARATOR) if isinstance(entry, str) else _items(entry, field=field)
     return [name for part in parts if (name := str(part).strip())]
 
 
-def _labels(entry: Any) -> list[Any]:
+def _labels(entry: Any, *, field: str) -> list[Any]:
     """Return the labels in an entry, blank ones included, since their places count."""
     if isinstance(entry, str):
         return entry.split(SEPARATOR) if entry.strip() else []
-    return list(entry)
+    return _items(entry, field=field)
+
+
+def _items(entry: Any, *, field: str) -> list[Any]:
+    """Return the entries of a list.
+
+    Raises:
+        ConfigurationError: it is none; an entry of private answers is not shown.
+    """
+    if not isinstance(entry, Sequence | np.ndarray):
+        allowed = f"a list, or a text with {SEPARATOR!r} between its parts"
+        raise ConfigurationError(field=field, value=f"of type {type(entry).__name__}", allowed=allowed)
+    return list(cast("Sequence[Any]", entry))
 
 
 def _pairs(text: Any, *, field: str) -> list[tuple[str, str]]:
