@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 
 import trio
 from psephos.transports import MemoryTransport
+from sessions import Transcript, record_transcript
 from table import Row, at_least
 from trials import interleave, timed
-from votes import Transcript, Vote, record_transcript
+from votes import Vote
 
 __all__ = ["measure", "run_raw"]
 
@@ -44,7 +45,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
 
 
 def run_raw(transcript: Transcript) -> None:
-    """Send a transcript's messages through trio's memory channels: two tasks a partner, and nothing else.
+    """Send a transcript's messages through trio's memory channels: two tasks a party, and nothing else.
 
     Sends never wait, and Python's cyclic collector is off: this is meant to be the least that it can take.
 
@@ -61,19 +62,20 @@ def run_raw(transcript: Transcript) -> None:
 
 
 async def _run_raw(transcript: Transcript) -> int:
-    num_partners = transcript.num_partners
+    num_parties = transcript.num_parties
     downs: list[trio.MemorySendChannel[bytes]] = []
     at_server = at_clients = 0
 
-    async def serve(inbound: trio.MemoryReceiveChannel[bytes], outbound: trio.MemorySendChannel[bytes]) -> None:
+    async def serve(
+        welcome: bytes, inbound: trio.MemoryReceiveChannel[bytes], outbound: trio.MemorySendChannel[bytes]
+    ) -> None:
         nonlocal at_server
         async for _ in inbound:
             at_server += 1
-            if at_server <= num_partners:
-                outbound.send_nowait(transcript.welcome)
-            if at_server % num_partners == 0:
-                payload = transcript.announcement(at_server)
-                for down in downs:
+            if at_server <= num_parties:
+                outbound.send_nowait(welcome)
+            if at_server % num_parties == 0:
+                for down, payload in zip(downs, transcript.announcements(at_server), strict=True):
                     down.send_nowait(payload)
 
     async def take_part(
@@ -93,10 +95,10 @@ async def _run_raw(transcript: Transcript) -> int:
         outbound.close()
 
     async with trio.open_nursery() as nursery:
-        for hello, reports in zip(transcript.hellos, transcript.reports, strict=True):
+        for hello, welcome, reports in zip(transcript.hellos, transcript.welcomes, transcript.reports, strict=True):
             up_in, up_out = trio.open_memory_channel[bytes](64)
             down_in, down_out = trio.open_memory_channel[bytes](64)
             downs.append(down_in)
-            nursery.start_soon(serve, up_out, down_in)
+            nursery.start_soon(serve, welcome, up_out, down_in)
             nursery.start_soon(take_part, hello, reports, up_in, down_out)
     return at_server + at_clients

@@ -16,7 +16,7 @@ __all__ = ["Rival", "RivalError", "open_rival"]
 
 _FOLDER: Final = pathlib.Path(__file__).parent
 _PYTHON: Final = _FOLDER.parent / ".rivals" / "bin" / "python"
-# An answer takes a few seconds at most, the first one included, for which a library is imported and compiled.
+# An answer of most takes a few seconds, the first one included, for which a library is imported and compiled.
 _MOST_SECONDS: Final = 60
 
 
@@ -32,15 +32,23 @@ class Rival:
         told: its standard input.
         answers: its standard output.
         errors: the file that takes its standard error.
+        most_seconds: how long it may let us wait for an answer.
     """
 
     def __init__(
-        self, process: subprocess.Popen[bytes], told: IO[bytes], answers: IO[bytes], errors: IO[bytes]
+        self,
+        process: subprocess.Popen[bytes],
+        told: IO[bytes],
+        answers: IO[bytes],
+        errors: IO[bytes],
+        *,
+        most_seconds: float,
     ) -> None:
         self._process = process
         self._told = told
         self._answers = answers
         self._errors = errors
+        self._most_seconds = most_seconds
 
     def tell(self, line: bytes) -> None:
         """Send a line, given without its end.
@@ -59,7 +67,7 @@ class Rival:
         Raises:
             RivalError: the process has ended.
         """
-        alarm = threading.Timer(_MOST_SECONDS, self._process.kill)
+        alarm = threading.Timer(self._most_seconds, self._process.kill)
         alarm.start()
         try:
             line = self._answers.readline()
@@ -76,17 +84,18 @@ class Rival:
         lines = self._errors.read().decode(errors="replace").split("\n")
         words = [line.strip() for line in lines if line.strip()]
         if status < 0:
-            return f"killed, or no answer in {_MOST_SECONDS} seconds"
+            return f"killed, or no answer in {self._most_seconds:g} seconds"
         return words[-1] if words else f"exit status {status}"
 
 
 @contextlib.contextmanager
-def open_rival(script: str, *arguments: str) -> Generator[Rival]:
+def open_rival(script: str, *arguments: str, most_seconds: float = _MOST_SECONDS) -> Generator[Rival]:
     """Run one of this folder's scripts by the rivals' interpreter, and kill it at the end.
 
     Args:
         script: the file's name.
         arguments: its arguments.
+        most_seconds: how long it may let us wait for an answer; then it is killed.
 
     Raises:
         RivalError: there is no such interpreter.
@@ -106,6 +115,6 @@ def open_rival(script: str, *arguments: str) -> Generator[Rival]:
         try:
             if process.stdin is None or process.stdout is None:
                 raise RivalError("there are no pipes to it")
-            yield Rival(process, process.stdin, process.stdout, errors)
+            yield Rival(process, process.stdin, process.stdout, errors, most_seconds=most_seconds)
         finally:
             process.kill()

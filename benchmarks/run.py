@@ -8,6 +8,8 @@ import itertools
 import pathlib
 import sys
 
+import crowd_scale
+import crowds
 import memory
 import multiparty
 import paper
@@ -33,10 +35,12 @@ def main() -> None:
     topics = itertools.chain(
         startup.measure(),
         scale.measure(quick=options.quick),
+        crowd_scale.measure(quick=options.quick),
         memory.measure(quick=options.quick),
         tcp.measure(quick=options.quick),
         randomizers.measure(quick=options.quick),
         multiparty.measure(quick=options.quick),
+        crowds.measure(quick=options.quick),
         paper.measure(quick=options.quick),
     )
     for row in topics:

@@ -18,9 +18,10 @@ from memory import run_raw
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from psephos.protocol.population import run_population
 from psephos.transports import MemoryTransport
+from sessions import record_transcript
 from table import Row, at_most
 from trials import timed
-from votes import Vote, record_transcript
+from votes import Vote
 
 __all__ = ["measure"]
 

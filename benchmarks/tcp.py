@@ -1,16 +1,19 @@
 """TCP on the loopback interface: one connection full of small payloads, and a whole session over many connections."""
 
+import functools
 import gc
 import resource
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Final
 
 import trio
+from crowd_sessions import ANSWERS_OF_EACH, CrowdSession
 from psephos.transports import TCPTransport
+from sessions import Session, Transcript, record_transcript
 from table import Row, at_least, at_most
 from trials import interleave, timed
-from votes import Transcript, Vote, record_transcript
+from votes import Vote
 
 __all__ = ["measure"]
 
@@ -23,12 +26,15 @@ _BATCH: Final = 256
 _LEAST_OF_CONNECTION: Final = 0.4
 _MOST_OF_SESSION: Final = 4.0
 _TRIALS: Final = 7
+# Its sessions take seconds.
+_TRIALS_OF_CROWD: Final = 3
 
 
 def measure(*, quick: bool) -> Iterator[Row]:
     """Yield payloads a second on one connection, and the time of a whole session over many."""
     yield _measure_connection(num_payloads=_BATCH * (100 if quick else 1_000))
-    yield _measure_session(200) if quick else _measure_session(1_000, most=_MOST_OF_SESSION)
+    yield from _measure_vote(200) if quick else _measure_vote(1_000, most=_MOST_OF_SESSION)
+    yield from _measure_crowd(200) if quick else _measure_crowd(1_000, most=_MOST_OF_SESSION)
 
 
 def _measure_connection(*, num_payloads: int) -> Row:
@@ -51,25 +57,48 @@ def _measure_connection(*, num_payloads: int) -> Row:
     )
 
 
-def _measure_session(num_partners: int, *, most: float | None = None) -> Row:
-    _reserve_descriptors(2 * num_partners + 64)
+def _measure_vote(num_partners: int, *, most: float | None = None) -> Iterator[Row]:
     vote = Vote(num_partners)
-    frames = record_transcript(vote).framed()
-    times = interleave(
-        {
-            "raw": lambda: timed(lambda: _run_raw_session(frames)),
-            "ours": lambda: timed(lambda: vote.run(TCPTransport())),
-        },
-        trials=_TRIALS,
-    )
-    ratio = times.ratio("ours", to="raw")
-    return Row(
-        f"session over TCP, {num_partners:,} partners in one process",
-        f"{times.median('ours'):.2f} s",
-        f"{times.median('raw'):.2f} s",
-        f"{ratio:.2f}",
-        *at_most(ratio, most),
-    )
+    ours = {"": (lambda: vote.run(TCPTransport()), most)}
+    what = f"session over TCP, {num_partners:,} partners in one process"
+    yield from _measure_session(what, vote, ours, trials=_TRIALS)
+
+
+def _measure_crowd(num_workers: int, *, most: float | None = None) -> Iterator[Row]:
+    session = CrowdSession(num_workers)
+    what = f"truth discovery over TCP, {num_workers:,} workers with {ANSWERS_OF_EACH} answers each in one process"
+    ours = {
+        ", events to a file": (lambda: session.run_with_events(TCPTransport()), None),
+        ", events off": (lambda: session.run(TCPTransport()), most),
+    }
+    yield from _measure_session(what, session, ours, trials=_TRIALS_OF_CROWD)
+
+
+def _measure_session(
+    what: str, session: Session, ours: Mapping[str, tuple[Callable[[], object], float | None]], *, trials: int
+) -> Iterator[Row]:
+    """Yield a row for each way to run the session, beside the raw exchange of its frames.
+
+    Args:
+        what: is measured.
+        session: whose frames.
+        ours: by what it adds to `what`, a way to run it and the most that it may take of the raw exchange.
+        trials: turns for each.
+    """
+    _reserve_descriptors(2 * len(session.names) + 64)
+    frames = record_transcript(session).framed()
+    contestants = {"raw": lambda: timed(lambda: _run_raw_session(frames))}
+    contestants |= {name: functools.partial(timed, run) for name, (run, _) in ours.items()}
+    times = interleave(contestants, trials=trials)
+    for name, (_, most) in ours.items():
+        ratio = times.ratio(name, to="raw")
+        yield Row(
+            f"{what}{name}",
+            f"{times.median(name):.2f} s",
+            f"{times.median('raw'):.2f} s",
+            f"{ratio:.2f}",
+            *at_most(ratio, most),
+        )
 
 
 async def _time_our_connection(batches: Sequence[Sequence[bytes]]) -> float:
@@ -134,7 +163,7 @@ def _split(data: bytes) -> tuple[list[bytes], bytes]:
 
 
 def _run_raw_session(frames: Transcript) -> None:
-    """Send a transcript's frames through bare TCP streams: two tasks a partner, and nothing else.
+    """Send a transcript's frames through bare TCP streams: two tasks a party, and nothing else.
 
     The cyclic collector is off: this is meant to be the least that it can take.
 
@@ -151,18 +180,18 @@ def _run_raw_session(frames: Transcript) -> None:
 
 
 async def _raw_session(frames: Transcript) -> int:
-    num_partners = frames.num_partners
+    num_parties = frames.num_parties
     accepted: list[trio.SocketStream] = []
     at_server = at_clients = 0
 
     async def accept(listener: trio.SocketListener, nursery: trio.Nursery) -> None:
         async with listener:
-            for _ in range(num_partners):
+            for _ in range(num_parties):
                 stream = await listener.accept()
+                nursery.start_soon(serve, stream, frames.welcomes[len(accepted)])
                 accepted.append(stream)
-                nursery.start_soon(serve, stream)
 
-    async def serve(stream: trio.SocketStream) -> None:
+    async def serve(stream: trio.SocketStream, welcome: bytes) -> None:
         nonlocal at_server
         rest = b""
         is_greeted = False
@@ -171,12 +200,11 @@ async def _raw_session(frames: Transcript) -> int:
                 payloads, rest = _split(rest + data)
                 for _ in payloads:
                     if not is_greeted:
-                        await stream.send_all(frames.welcome)
+                        await stream.send_all(welcome)
                         is_greeted = True
                     at_server += 1
-                    if at_server % num_partners == 0:
-                        frame = frames.announcement(at_server)
-                        for other in accepted:
+                    if at_server % num_parties == 0:
+                        for other, frame in zip(accepted, frames.announcements(at_server), strict=True):
                             await other.send_all(frame)
 
     async def take_part(stream: trio.SocketStream, hello: bytes, reports: Sequence[bytes]) -> None:

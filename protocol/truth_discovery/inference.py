@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from scipy import special
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..estimators.truth_inference import (
     Answers,
     Inference,
@@ -86,6 +86,6 @@ def _quantiles(hyper: HyperDistribution) -> tuple[float, ...]:
         case Discrete(probabilities, shares):
             order = np.argsort(probabilities)
             ends: FloatArray = np.cumsum(np.array(shares)[order])
-            found = np.searchsorted(ends[:-1], middles * ends[-1])
+            found: IntArray = np.searchsorted(ends[:-1], middles * float(ends[-1]))
             return tuple(np.array(probabilities)[order][found].tolist())
     return tuple((low + (high - low) * places).tolist())

@@ -57,7 +57,7 @@ def truth_discovery(trials: int, seed: int, data: str | None, out: Path | None, 
     """
     from ..datasets import DATA_VARIABLE
     from ..experiments.truth_discovery import check_options, reproduce_truth_discovery, show_reproduction
-    from ..report import make_console
+    from ..presentation import make_console
 
     check_options(trials=trials, seed=seed)
     folder = make_folder(out, "reproduce-truth-discovery")

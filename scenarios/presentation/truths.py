@@ -336,7 +336,10 @@ def _show_own(console: Console, own: OwnOutcome, _known: Known) -> None:
     ]
     show_table(console, ("Told to you alone",), ("Value",), rows=rows)
     show_note(console, "weight: how much each of your reports counted; one below 0 spoke against its label")
-    show_note(console, "quality: the estimated probability that one of your answers is right")
+    show_note(
+        console, "quality: the estimated probability that you are right: in an answer, by estimators that know the"
+    )
+    show_note(console, "perturbation, in a report, by the others")
 
 
 TRUTHS: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw)

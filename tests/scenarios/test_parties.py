@@ -151,3 +151,86 @@ def test_a_scenario_without_parties_is_refused(write: Write) -> None:
     with pytest.raises(ConfigurationError) as caught:
         resolve(load_scenario(str(write("b.toml", 'protocol = "dpwevote"\n'))))
     assert caught.value.field == "partners"
+
+
+# Workers of a crowd, of whom a file has a line for each answer.
+
+QUESTIONS = "[parameters]\nanswer_sets = [['no', 'yes']]\n"
+
+
+def crowd_of(write: Write, workers: str, more: str = "") -> Resolved:
+    """Resolve a scenario over these workers."""
+    text = f'protocol = "truth-discovery"\nworkers = {workers}\n{more}'
+    return resolve(load_scenario(str(write("crowd.toml", text))))
+
+
+def test_a_file_of_answers_has_a_line_for_each_of_them(write: Write) -> None:
+    write("mine.csv", "task,worker,label\nq2,bob,no\nq1,bob,yes\nq2,ann,yes\n")
+    resolved = crowd_of(write, "'mine.csv'")
+    assert list(resolved.names) == ["ann", "bob"]
+    assert resolved.inputs.public.tolist() == [[0, 1, -1], [1, 0, 1]]
+    assert resolved.inputs.private.tolist() == [[1, -1], [1, 0]]
+    assert (resolved.gold, resolved.may_show_truth) == ({}, False)
+    assert resolved.parameters_of_data >= {"tasks", "answer_sets", "max_answers"}
+
+
+@pytest.mark.parametrize(
+    "workers",
+    [
+        "[{ worker = 'ann', tasks = 'q1; q2', answers = 'yes; no' }, { worker = 'bob', tasks = 'q2', answers = '' }]",
+        "[{ worker = 'ann', tasks = ['q1', 'q2'], answers = ['yes', 'no'] },"
+        " { worker = 'bob', tasks = ['q2'], answers = [] }]",
+        "[{ answers = 'yes;no', worker = 'ann', tasks = 'q1;q2' }, { worker = 'bob', answers = '', tasks = 'q2' }]",
+    ],
+    ids=["texts", "lists", "another order"],
+)
+def test_workers_are_listed_with_tasks_and_answers(write: Write, workers: str) -> None:
+    resolved = crowd_of(write, workers, QUESTIONS)
+    assert list(resolved.names) == ["ann", "bob"]
+    assert resolved.protocol.parameters.tasks == ("q1", "q2")
+    assert resolved.protocol.parameters.max_answers == 2
+    assert resolved.inputs.public.tolist() == [[0, 0, 1], [1, 1, -1]]
+    assert resolved.inputs.private.tolist() == [[1, 0], [-1, -1]]
+    assert not resolved.may_show_truth
+
+
+def test_names_of_tasks_and_labels_may_be_of_any_script(write: Write) -> None:
+    workers = "[{ worker = 'Müller, Anna', tasks = 'ist 1 + 1, 3?', answers = 'no' }]"
+    resolved = crowd_of(write, workers, QUESTIONS)
+    assert resolved.protocol.parameters.tasks == ("ist 1 + 1, 3?",)
+    write("mine.csv", 'task,worker,label\n"東京, ja?",Λόγος,да\nq,Λόγος,нет\n')
+    resolved = crowd_of(write, "'mine.csv'")
+    assert (resolved.protocol.parameters.tasks, list(resolved.names)) == (("q", "東京, ja?"), ["Λόγος"])
+
+
+@pytest.mark.parametrize(
+    ("workers", "field", "allowed"),
+    [
+        ("[]", "workers", "at least one worker"),
+        ("''", "workers", "at least one worker"),
+        ("[{ worker = 'ann', tasks = 'q1', answers = 'maybe' }]", "answers (ann)", "one of no, yes"),
+        ("[{ worker = 'ann', tasks = 'q1; q1', answers = 'no; no' }]", "tasks (ann)", "distinct tasks"),
+        ("[{ worker = 'ann', tasks = 'q1', answers = 'no; no' }]", "answers (ann)", "at most 1"),
+        ("[{ worker = 'ann', tasks = '', answers = '' }]", "tasks", "at least one task"),
+        ("[{ worker = 'ann', tasks = 'q1' }]", "answers", "a column of the table"),
+        ("[{ worker = 'ann', answers = 'no' }]", None, ""),
+        ("[{ worker = 'ann', tasks = 'q1', answers = 'no', label = 'no' }]", "label", "left out"),
+        (
+            "[{ worker = 'ann', tasks = 'q1', answers = 'no' }, { worker = 'ann', tasks = 'q1', answers = 'no' }]",
+            "worker",
+            "named once",
+        ),
+        (
+            "[{ worker = 'ann', tasks = 'q1', answers = 'no' }, { worker = 'bob', answers = 'no' }]",
+            "workers[2]",
+            "tasks",
+        ),
+        ("[{ partner = 'ann', tasks = 'q1', answers = 'no' }]", "workers[1]", "worker and"),
+        ("3", "workers", ""),
+    ],
+)
+def test_a_fault_in_a_list_of_workers_is_named(write: Write, workers: str, field: str | None, allowed: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        crowd_of(write, workers, QUESTIONS)
+    assert field in {None, caught.value.field}
+    assert allowed in caught.value.allowed

@@ -181,7 +181,7 @@ def test_a_party_that_pays_less_than_others_is_shown_its_own_price() -> None:
     assert total[-2:] == ["2", "2"]
     page = Page()
     show_privacy(page.console, protocol, public=inputs.public[4].tolist())
-    assert [line for line in page.lines if line[:2] == ["in", "all"]][0][-3:] == ["0", "0", "0"]
+    assert next(line for line in page.lines if line[:2] == ["in", "all"])[-3:] == ["0", "0", "0"]
 
 
 def test_a_ledger_of_groups_has_a_line_a_mechanism_and_the_total_of_the_worst() -> None:
@@ -216,10 +216,11 @@ def test_tighter_composition_is_of_whoever_it_costs_most() -> None:
     (loss,) = vote(epsilon=2.0, public_weights=True).phases[0].losses[:1]
     small = RandomizedResponse(epsilon=0.01, num_choices=2)
     many = msgspec.structs.replace(loss, event=SelfComposed(small, 300), claimed=3.0, proven=3.0)
+    least = msgspec.structs.replace(loss, event=small, claimed=0.01, proven=0.01)
     few = msgspec.structs.replace(loss, event=RandomizedResponse(epsilon=2.9, num_choices=2), claimed=2.9, proven=2.9)
     ledger = [
         LedgerEntry.of(paid, person=person, session="s", phase="opinions")
-        for person, paid in (("many", many), ("few", few), ("also few", few))
+        for person, paid in (("many", many), ("few", few), ("also few", few), ("least", least))
     ]
     page = Page()
     show_ledger(page.console, ledger, party=None, delta=1e-6)

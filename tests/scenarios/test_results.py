@@ -1,54 +1,55 @@
-"""What is published of a run, to the last bit and with the truth only where it may be shown."""
+"""What is published of a run: what anybody may know, with the price of all answers and of one of them."""
 
 from typing import Any
 
-import msgspec
-from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
-from psephos.protocol.estimators import Estimate
-from psephos.scenarios import simulate
-from psephos.scenarios.results import rows_of
-from strategies import told
-
-PARTIES = {f"p{n}": (1 + n % 3, n % 2, int(n % 5 > 0)) for n in range(60)}
-TRUTH = {"rail": 60.0, "fish": 96.0, "total weight": 120.0, "quota": 60.0}
-
-
-def outcome(**options: Any) -> Outcome:
-    """Return what a vote on two candidates released."""
-    return simulate(DPWeVote(Parameters(candidates=("rail", "fish"), **options)), PARTIES, seed=8)
+import pytest
+from psephos.protocol import PhasedProtocol, SimulatedNoise, run_population
+from psephos.protocol.dpwevote import DPWeVote
+from psephos.protocol.dpwevote import Parameters as VoteParameters
+from psephos.protocol.phases import Inputs
+from psephos.protocol.roles import SessionKind
+from psephos.protocol.server_machine import SessionResult
+from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
+from psephos.scenarios.results import published
 
 
-def test_rows_hold_the_numbers_to_their_last_bit() -> None:
-    released = outcome()
-    rows = rows_of(released, truth=TRUTH)
-    assert [row["candidate"] for row in rows] == ["rail", "fish"]
-    for row, candidate in zip(rows, released.candidates, strict=True):
-        assert row["support"] == told(candidate.support).value
-        assert row["margin_standard_error"] == candidate.margin.standard_error
-        assert row["error_probability"] == candidate.error_probability
-        assert (row["true_support"], row["true_quota"]) == (TRUTH[candidate.name], 60.0)
+def content(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> dict[str, Any]:
+    """Return what is published of a session in which everybody took part."""
+    left = run_population(protocol, inputs, noise=SimulatedNoise(8, session="s"))
+    received = tuple(tally.num_reports for tally in left.tallies)
+    result = SessionResult(left.outcome, left.tallies, received)
+    return published(protocol, result, session="s", kind=SessionKind.SIMULATION, num_parties=len(inputs))
 
 
-def test_without_a_truth_no_row_has_one() -> None:
-    assert not any("true" in column for row in rows_of(outcome(), truth=None) for column in row)
+def test_a_vote_has_no_part_of_a_unit_to_price() -> None:
+    ballot = DPWeVote(VoteParameters(candidates=("rail", "fish")))
+    result = content(ballot, ballot.encode({"weight": [1, 2, 3], "rail": [0, 1, 1], "fish": [1, 0, 1]}))
+    assert result["privacy"] == {
+        "person": {"claimed": 1.5, "proven": 1.5},
+        "relation": ["replace-one"],
+        "model": ["local"],
+    }
+    assert result["received"] == {"weights": 3, "opinions": 3}
+    assert (result["session"], result["kind"], result["num_parties"]) == ("s", "simulation", 3)
 
 
-def test_an_outcome_that_tells_the_margin_alone_has_no_column_for_the_rest() -> None:
-    rows = rows_of(outcome(variant="two_point"), truth=TRUTH)
-    assert not any(column.startswith(("support", "quota")) for row in rows for column in row)
-    assert [row["true_margin"] for row in rows] == [0.0, 36.0]
-    with_support = rows_of(outcome(variant="two_point", quota=60), truth=TRUTH)
-    assert [row["quota"] for row in with_support] == [60.0, 60.0]
-    assert all("support_standard_error" in row for row in with_support)
-
-
-class Answer(msgspec.Struct):
-    """What some other protocol releases."""
-
-    mean: Estimate
-    name: str
-
-
-def test_another_protocols_outcome_has_a_column_for_each_field_and_its_error() -> None:
-    (row,) = rows_of(Answer(Estimate(1 / 3, 0.5), "plain"), truth=None)
-    assert row == {"mean": 1 / 3, "mean_standard_error": 0.5, "name": "plain"}
+def test_truth_discovery_publishes_what_one_answer_loses_beside_all_and_only_totals_of_its_tally() -> None:
+    """The joint loss of two answers that share a flip probability is less than twice that of one: see reading T3."""
+    crowd = TruthDiscovery(
+        Parameters(tasks=("q1", "q2"), answer_sets=(("no", "yes"),), max_answers=2, mechanism="two_layer")
+    )
+    inputs = crowd.encode({"tasks": [["q1", "q2"], ["q2"]], "answers": [["yes", "no"], ["no"]]})
+    result = content(crowd, inputs)
+    ((loss,),) = (phase.losses for phase in crowd.phases)
+    assert loss.part is not None
+    assert result["privacy"]["person"] == {"claimed": pytest.approx(2.0), "proven": loss.proven}
+    (part,) = result["privacy"]["part"]
+    assert part == {
+        "phase": "answers",
+        "unit": "one answer",
+        "claimed": loss.part.claimed,
+        "proven": loss.part.proven,
+    }
+    assert part["claimed"] < part["proven"] < loss.proven
+    (totals,) = result["tallies"]
+    assert [sum(of_task) for of_task in totals] == [1, 2]  # of each task by label: nobody's own reports

@@ -41,8 +41,8 @@ def _large_losses(reproduction: Reproduction) -> Finding:
         worse[price] = sum(gain.value < -TOLERANCE * gain.standard_error for gain in gains)
         mean = sum(gain.value for gain in gains) / max(len(gains), 1)
         parts.append(
-            f"{price:g} an answer: two layers better on {better[price]} of {len(gains)} crowds, worse on {worse[price]}, by "
-            f"{100 * mean:+.1f} points on average"
+            f"{price:g} an answer: two layers better on {better[price]} of {len(gains)} crowds, worse on "
+            f"{worse[price]}, by {100 * mean:+.1f} points on average"
         )
     low, high = prices[0], prices[-1]
     return Finding(
@@ -64,9 +64,9 @@ def _one_answer(reproduction: Reproduction) -> Finding:
         source="reading T4: a worker's other answers tell what it drew",
         holds=not better,
         numbers=(
-            f"In {len(found) - len(reached)} of {len(found)} cases two layers that begin at 0 cannot have the loss at all: they "
-            f"have at least about ln m. In the other {len(reached)} they are better in {len(better)}, by more than {TOLERANCE:g} "
-            "standard errors."
+            f"In {len(found) - len(reached)} of {len(found)} cases two layers that begin at 0 cannot have the loss "
+            f"at all: they have at least about ln m. In the other {len(reached)} they are better in {len(better)}, "
+            f"by more than {TOLERANCE:g} standard errors."
         ),
     )
 
@@ -78,7 +78,7 @@ def _estimator(reproduction: Reproduction, mechanism: str) -> Finding:
     back = [row for row, lead in leads if lead.value < -lead.standard_error]
     mean = sum(lead.value for _, lead in leads) / len(leads)
     return Finding(
-        claim=f"On the reports of {MECHANISM_NAMES[mechanism]}, auto finds more truths than the paper's truth discovery.",
+        claim=f"On the reports of {MECHANISM_NAMES[mechanism]}, auto finds more truths than the paper's weights.",
         source="reading T6",
         holds=mean > 0 and not back,
         numbers=(
@@ -116,8 +116,8 @@ def _auto_mechanism(reproduction: Reproduction) -> Finding:
         source='the mechanism "auto", which looks at no answer',
         holds=not wrong,
         numbers=(
-            f"Where both mechanisms can have the price, another choice would be better, by {TOLERANCE:g} standard errors of "
-            f"both, in {len(wrong)} of {cases} cases{': ' * bool(wrong)}{'; '.join(wrong)}."
+            f"Where both mechanisms can have the price, another choice would be better, by {TOLERANCE:g} standard "
+            f"errors of both, in {len(wrong)} of {cases} cases{': ' * bool(wrong)}{'; '.join(wrong)}."
         ),
     )
 
@@ -131,8 +131,8 @@ def _auto(choices: Sequence[ChoiceRow], words: str) -> Finding:
         source="one standard error, trial by trial",
         holds=not back and len(ahead) > _MOST * len(choices),
         numbers=(
-            f"It is ahead by more than a standard error in {len(ahead)} of {len(choices)} cases, and behind in {len(back)}"
-            f"{f' ({listed})' if listed else ''}."
+            f"It is ahead by more than a standard error in {len(ahead)} of {len(choices)} cases, and behind in "
+            f"{len(back)}{f' ({listed})' if listed else ''}."
         ),
     )
 
@@ -149,8 +149,8 @@ def _winners(reproduction: Reproduction) -> Finding:
         source="at equal proven loss of all answers, with the mechanism that suits each",
         holds=len(counts) > 1,
         numbers=(
-            f"The best is {', '.join(f'{ESTIMATOR_NAMES[name]} in {count}' for name, count in ordered)} of {len(found)} cases. "
-            f"Furthest ahead of truth discovery is {ESTIMATOR_NAMES[widest.best_estimator]} on {widest.crowd} at "
-            f"{widest.price:g} an answer: {percent(widest.best)} against {percent(widest.paper)}."
+            f"The best is {', '.join(f'{ESTIMATOR_NAMES[name]} in {count}' for name, count in ordered)} of "
+            f"{len(found)} cases. Furthest ahead of truth discovery is {ESTIMATOR_NAMES[widest.best_estimator]} on "
+            f"{widest.crowd} at {widest.price:g} an answer: {percent(widest.best)} against {percent(widest.paper)}."
         ),
     )

@@ -72,8 +72,8 @@ def _theorems(reproduction: Reproduction) -> Iterator[Finding]:
         source="Theorem 6.2",
         holds=max(gaps) < 1e-9,  # noqa: PLR2004  rounding
         numbers=(
-            f"The greatest log-ratio of its channel is that, for p = {flip:g} and {listed(map(str, sizes))} labels, up to "
-            f"{max(gaps):.0e}. All m answers of a worker cost m times as much, which the paper does not say."
+            f"The greatest log-ratio of its channel is that, for p = {flip:g} and {listed(map(str, sizes))} labels, "
+            f"up to {max(gaps):.0e}. All m answers of a worker cost m times as much, which the paper does not say."
         ),
     )
     at = next(row for row in reproduction.hypers if row.hyper == "uniform" and _is_everyday(row.epsilon))
@@ -89,11 +89,11 @@ def _theorems(reproduction: Reproduction) -> Iterator[Finding]:
     yield Finding(
         claim="The two-layer mechanism has the same ε, ln((2 − a − b)(s − 1)/(a + b)), whatever a worker answers.",
         source="Theorem 6.3, reading T3",
-        holds=all(row.one_answer <= at.epsilon + 1e-9 for row in rows),  # noqa: PLR2004  rounding
+        holds=all(row.one_answer <= at.epsilon + 1e-9 for row in rows),
         numbers=(
-            f"It has for a worker with a single answer. All answers share one flip probability, so that with a = 0, two "
-            f"labels and a claimed ε of {at.epsilon:.3g} the proven losses of m answers are {words} (in exact fractions J = "
-            f"{exact:.3f} for m = {m}). Neither ε nor m·ε is the loss."
+            "It has for a worker with a single answer. All answers share one flip probability, so that with a = 0, "
+            f"two labels and a claimed ε of {at.epsilon:.3g} the proven losses of m answers are {words} (in exact "
+            f"fractions J = {exact:.3f} for m = {m}). Neither ε nor m·ε is the loss."
         ),
     )
     none = [math.log(likelihood(0, m, low=0, high=1) / likelihood(m // 2, m, low=0, high=1)) for m in (5, 20)]
@@ -102,8 +102,8 @@ def _theorems(reproduction: Reproduction) -> Iterator[Finding]:
         source="Section 7.2, for the two-layer mechanism; readings T3 and T5",
         holds=claimed_epsilon_of_two_layers(0, 1) == max(none),
         numbers=(
-            f"With a = 0 and b = 1 five answers have J = {none[0]:.2f} = ln C(5, 2), and twenty J = {none[1]:.2f}: the "
-            "reports tell how alike the answers are, and not which is which."
+            f"With a = 0 and b = 1 five answers have J = {none[0]:.2f} = ln C(5, 2), and twenty J = {none[1]:.2f}: "
+            "the reports tell how alike the answers are, and not which is which."
         ),
     )
 
@@ -129,8 +129,8 @@ def _uniform_is_strongest(reproduction: Reproduction) -> Finding:
         source="Section 6.1.2, reading T9",
         holds=not stronger,
         numbers=(
-            f"For one answer all distributions of one mean are alike (within {alike:.0e}). In {len(cases)} cases of a "
-            "mean and a number of answers these have a smaller J or R than the uniform one from 0 on: "
+            f"For one answer all distributions of one mean are alike (within {alike:.0e}). In {len(cases)} cases of "
+            "a mean and a number of answers these have a smaller J or R than the uniform one from 0 on: "
             f"{', '.join(f'{name} in {count}' for name, count in counts.items()) or 'none'}."
         ),
     )
@@ -144,9 +144,9 @@ def _bound(reproduction: Reproduction) -> Finding:
         source="Equations (6) and (7), reading T8",
         holds=not below,
         numbers=(
-            f"{at.num_workers} workers of p = {at.quality:g} err in {at.exact:.4f}; the bound is {at.printed:.1e}. It is below the "
-            f"error in {len(below)} of {len(reproduction.bounds)} cases. Chernoff's bound, Π 2√(p(1 − p)), is "
-            f"{at.chernoff:.3f} there."
+            f"{at.num_workers} workers of p = {at.quality:g} err in {at.exact:.4f}; the bound is {at.printed:.1e}. "
+            f"It is below the error in {len(below)} of {len(reproduction.bounds)} cases. Chernoff's bound, Π 2√(p(1 "
+            f"− p)), is {at.chernoff:.3f} there."
         ),
     )
 
@@ -158,9 +158,9 @@ def _line() -> Finding:
         source="Section 6.2.2",
         holds=max(abs(line.greatest_ratio - 1), abs(1 - line.least_ratio)) <= _CLOSE,
         numbers=(
-            f"They differ by {line.greatest_gap:.3f} at most (p = {line.gap_at:.2f}), but near p = 0, of the important users "
-            f"for whom it is meant, 2p is {line.greatest_ratio:.2f} times as much, and the product over n users that to "
-            "the power n."
+            f"They differ by {line.greatest_gap:.3f} at most (p = {line.gap_at:.2f}), but near p = 0, of the "
+            f"important users for whom it is meant, 2p is {line.greatest_ratio:.2f} times as much, and the product "
+            "over n users that to the power n."
         ),
     )
 
@@ -169,13 +169,13 @@ def _changes() -> Iterator[Finding]:
     law = ProductOfUniforms(0.0, 0.9, 10)
     tail = long_tail(law)
     yield Finding(
-        claim="The error rate change Δ of two layers is small with high probability, so utility is better than with one.",
+        claim="Two layers have a better utility, as their change Δ is small with high probability.",
         source="Section 6.2.3, first claim on Figure 1",
         holds=tail.mean < tail.one_layer * (1 - 1e-9),
         numbers=(
-            f"For b = {law.high:g} and n = {law.num_workers}, Δ is below one layer's change in {100 * tail.chance_below_one_layer:.0f} % "
-            f"of all cases, but its mean is the same, {tail.mean:.2e} against {tail.one_layer:.2e}: "
-            f"{100 * tail.share_of_mean_above:.0f} % of it comes from the others."
+            f"For b = {law.high:g} and n = {law.num_workers}, Δ is below one layer's change in "
+            f"{100 * tail.chance_below_one_layer:.0f} % of all cases, but its mean is the same, {tail.mean:.2e} "
+            f"against {tail.one_layer:.2e}: {100 * tail.share_of_mean_above:.0f} % of it comes from the others."
         ),
     )
     smaller = domination_excess(ProductOfUniforms(0.0, 0.7, 4), ProductOfUniforms(0.0, 0.9, 4))
@@ -184,8 +184,8 @@ def _changes() -> Iterator[Finding]:
         source="Section 6.2.3, second claim on Figure 1",
         holds=smaller == 0,
         numbers=(
-            "For n = 4, b = 0.7 against 0.9, each P[Δ ≤ x] is at least as large. But one layer's change shrinks by the same "
-            "factor: this is the price of privacy and no difference between the mechanisms."
+            "For n = 4, b = 0.7 against 0.9, each P[Δ ≤ x] is at least as large. But one layer's change shrinks by "
+            "the same factor: this is the price of privacy and no difference between the mechanisms."
         ),
     )
     printed = domination_excess(ProductOfUniforms(0.0, 0.9, 8), ProductOfUniforms(0.0, 0.9, 4))
@@ -195,8 +195,8 @@ def _changes() -> Iterator[Finding]:
         source="Section 6.2.3, third claim on Figure 1, reading T8",
         holds=printed == 0 and derived == 0,
         numbers=(
-            f"For b = 0.9, from 4 to 8 users, it holds for the printed Π p^f; for Π 2p^f, which (10) leads to, P[Δ ≤ x] is "
-            f"smaller by up to {derived:.3f}."
+            "For b = 0.9, from 4 to 8 users, it holds for the printed Π p^f; for Π 2p^f, which (10) leads to, P[Δ ≤ "
+            f"x] is smaller by up to {derived:.3f}."
         ),
     )
 
@@ -231,8 +231,8 @@ def _clean_accuracy(reproduction: Reproduction) -> Iterator[Finding]:
             holds=all(round(share, 2) == known for share in (row.majority, row.truth_discovery)),
             numbers=(
                 f"Majority voting has {100 * row.majority:.1f} %, ties counting as class 0; truth discovery has "
-                f"{100 * row.truth_discovery:.1f} %, and starts from there. Always answering the more frequent class has "
-                f"{100 * row.largest_class:.1f} %."
+                f"{100 * row.truth_discovery:.1f} %, and starts from there. Always answering the more frequent class "
+                f"has {100 * row.largest_class:.1f} %."
             ),
         )
 
@@ -247,9 +247,9 @@ def _reproduces(cells: Sequence[PublishedCell], what: str) -> Finding:
         source="Table 3, readings T1 and T2",
         holds=not far and mean <= most_by_chance(len(cells)),
         numbers=(
-            f"{len(far)} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the greatest difference "
-            f"is {greatest.difference:+.1f} (ε = {greatest.epsilon:g}), the mean square {mean:.2f} where chance gives 1; "
-            f"the mean distance is {distance:.4f}."
+            f"{len(far)} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the greatest "
+            f"difference is {greatest.difference:+.1f} (ε = {greatest.epsilon:g}), the mean square {mean:.2f} where "
+            f"chance gives 1; the mean distance is {distance:.4f}."
         ),
     )
 
@@ -264,8 +264,8 @@ def _stand_in(cells: Sequence[PublishedCell]) -> Finding:
         holds=not far and mean <= most_by_chance(len(cells)),
         numbers=(
             f"{len(far)} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the mean square is "
-            f"{mean:.1f}, the mean distance {distance:.4f}. Other data would have other changes, so this tells nothing of "
-            "the paper."
+            f"{mean:.1f}, the mean distance {distance:.4f}. Other data would have other changes, so this tells "
+            "nothing of the paper."
         ),
     )
 
@@ -280,9 +280,9 @@ def _two_beats_one(cells: Sequence[PublishedCell], table: str) -> Finding:
         holds=min(leads) > -TOLERANCE and math.fsum(gains) > 0 and sum(gain > 0 for gain in gains) > len(gains) / 2,
         numbers=(
             f"It has in {sum(gain > 0 for gain in gains)} of {len(pairs)} rows, by {100 * min(gains):.1f} to "
-            f"{100 * max(gains):.1f} points ({min(leads):+.1f} to {max(leads):+.1f} joint standard errors). The proven loss of "
-            f"one answer is {pairs[0][0].epsilon_answer:.2f} there at ε = {pairs[0][0].epsilon:g}, and "
-            f"{pairs[0][1].epsilon_answer:.2f} with one layer."
+            f"{100 * max(gains):.1f} points ({min(leads):+.1f} to {max(leads):+.1f} joint standard errors). The "
+            f"proven loss of one answer is {pairs[0][0].epsilon_answer:.2f} there at ε = {pairs[0][0].epsilon:g}, "
+            f"and {pairs[0][1].epsilon_answer:.2f} with one layer."
         ),
     )
 
@@ -325,8 +325,9 @@ def _worse_start(cells: Sequence[PublishedCell]) -> Finding:
         source="Table 3, as it is read; reading T1",
         holds=len(ahead) > len(pairs) / 2,
         numbers=(
-            f"Its change is smaller in {smaller} of {len(pairs)} rows, but it starts from {100 * starts[0]:.1f} % errors where "
-            f"the majority has {100 * starts[1]:.1f} %: it has fewer errors by {TOLERANCE:g} standard errors in {len(ahead)}."
+            f"Its change is smaller in {smaller} of {len(pairs)} rows, but it starts from {100 * starts[0]:.1f} % "
+            f"errors where the majority has {100 * starts[1]:.1f} %: it has fewer errors by {TOLERANCE:g} standard "
+            f"errors in {len(ahead)}."
         ),
     )
 
@@ -375,7 +376,7 @@ def _equal_privacy(reproduction: Reproduction) -> Finding:
         source="abstract and Section 6.3, at equal proven loss of all answers; reading T4",
         holds=not worse and bool(better),
         numbers=(
-            f"With truth discovery it is better in {len(better)} of {len(gains)} cases and worse in {len(worse)}, by more than "
-            f"{TOLERANCE:g} standard errors."
+            f"With truth discovery it is better in {len(better)} of {len(gains)} cases and worse in {len(worse)}, by "
+            f"more than {TOLERANCE:g} standard errors."
         ),
     )

@@ -11,8 +11,8 @@ from .tables import sheets_of
 __all__ = ["READINGS", "missing_in_words", "summary_in_markdown"]
 
 READINGS = (
-    "T1 to T9 are readings: the questions that the paper leaves open or has wrong, each with the answer taken here, as "
-    "the manual's page on truth discovery lists them by number."
+    "T1 to T9 are readings: the questions that the paper leaves open or has wrong, each with the answer taken here, "
+    "as the manual's page on truth discovery lists them by number."
 )
 """What the numbers of readings mean."""
 
@@ -44,9 +44,9 @@ def summary_in_markdown(reproduction: Reproduction, *, pictures: bool = True, pr
             f"`psephos reproduce truth-discovery` runs Tables 2 and 3 and Figures 1 to 4 again, "
             f"{reproduction.trials:,} trials a cell (seed {reproduction.seed}), and what the paper does not show: "
             "absolute errors, proven losses, the mechanisms at equal proven loss, and better estimators "
-            f"({reproduction.comparison_trials:,} trials a cell). Every number and every verdict here comes from that "
-            "run; ± is one standard error. The peer grading data are not published: Table 2 and Figure 3 are of a "
-            "made-up stand-in of the same size, and say nothing of the paper's own data."
+            f"({reproduction.comparison_trials:,} trials a cell). Every number and every verdict here comes from "
+            "that run; ± is one standard error. The peer grading data are not published: Table 2 and Figure 3 are of "
+            "a made-up stand-in of the same size, and say nothing of the paper's own data."
         ),
         READINGS,
         *missing_in_words(reproduction),

@@ -28,6 +28,15 @@ UNIT_NAMES: Final = {
     "one answer": "one answer of that worker, the others known, proven",
 }
 """What has a price."""
+_HEADERS: Final = {
+    "majority": "MV",
+    "truth_discovery": "TD",
+    "one_coin": "1C",
+    "dawid_skene": "DS",
+    "noise_aware": "NA",
+    "noise_aware_dawid_skene": "NADS",
+}
+_LAYERS: Final = {"one_layer": "one", "two_layer": "two"}
 _TITLES: Final = {"table_2": "Table 2, peer grading (a made-up stand-in)", "table_3": "Table 3, Duchenne smiles"}
 
 
@@ -46,7 +55,9 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
         yield _mechanisms(choices, reproduction.comparisons, f"One layer or two, at one price: {words}")
     yield _estimators(reproduction, "one_layer")
     yield _estimators(reproduction, "two_layer")
-    yield _choices(reproduction.choices)
+    for unit, words in UNIT_NAMES.items():
+        choices = [choice for choice in reproduction.choices if choice.unit == unit]
+        yield _choices(choices, f"Who wins at one price: {words}")
     yield from _hypers(reproduction)
     yield _bounds(reproduction)
 
@@ -61,7 +72,6 @@ def _crowds(reproduction: Reproduction) -> Sheet:
             f"{row.gold:,}",
             f"{row.labels}",
             f"{row.most_answers:,}",
-            f"{row.median_answers:g}",
             f"{100 * row.largest_class:.1f}",
             f"{100 * row.majority:.1f}",
             f"{100 * row.truth_discovery:.1f}",
@@ -69,15 +79,16 @@ def _crowds(reproduction: Reproduction) -> Sheet:
         ]
         for row in reproduction.crowds
     ]
-    headers = "crowd tasks workers answers gold labels most median constant MV TD auto".split()
+    headers = ["crowd", "tasks", "workers", "answers", "gold", "labels", "most", "const", "MV", "TD", "auto"]
     return Sheet(
         title="The crowds, and the accuracy of what is found in their clean answers, in percent",
         headers=headers,
         rows=rows,
         note=(
-            "gold: tasks with a known truth and an answer; most, median: answers of a worker; constant: always the most "
-            "frequent truth; MV: majority voting; TD: the paper's truth discovery; auto: our choice. peer-grading is a "
-            "made-up stand-in of the size that Table 1 gives: the paper's own data are not published."
+            "gold: tasks with a known truth and an answer; most: answers of one worker; const: always the "
+            "most frequent truth; MV: majority voting; TD: the paper's truth discovery; auto: our choice. "
+            "peer-grading is a made-up stand-in of the size that Table 1 gives: the paper's own data are not "
+            "published."
         ),
         num_labels=1,
     )
@@ -97,8 +108,8 @@ def _published(cells: Sequence[PublishedCell], title: str) -> Sheet:
             row += [_percent(cell.change), f"{100 * cell.published.value:.2f}", f"{cell.difference:+.1f}"]
         rows.append(row)
     note = (
-        "ours ± the standard error; diff: ours less the paper's, in joint standard errors, the paper's means being taken "
-        "as of 100 trials that spread as ours do"
+        "ours ± the standard error; diff: ours less the paper's, in joint standard errors, the paper's means being "
+        "taken as of 100 trials that spread as ours do"
     )
     return Sheet(title=title, headers=headers, rows=rows, note=note)
 
@@ -114,10 +125,11 @@ def _absolute(cells: Sequence[PublishedCell], title: str) -> Sheet:
             cell = by_place["majority", mechanism, epsilon]
             row += [f"{cell.epsilon_answer:.3g}", f"{cell.epsilon_worker:,.4g}"]
         rows.append(row)
-    headers = ["ε", *(name for _, _, name in methods), "R one", "J one", "R two", "J two"]
+    headers = ["ε", *(_short(name) for _, _, name in methods), "R one", "J one", "R two", "J two"]
     note = (
-        "the paper has the changes alone, each against the method's own clean error; R, J: what is proven for one answer "
-        "and for all answers of the worker with most answers, with one layer and with two; the paper says ε for both"
+        "the paper has the changes alone, each against the method's own clean error; R, J: what is proven for one "
+        "answer and for all answers of the worker with most answers, with one layer and with two; the paper says ε "
+        "for both"
     )
     return Sheet(title=title, headers=headers, rows=rows, note=note)
 
@@ -136,59 +148,61 @@ def _mechanisms(choices: Sequence[ChoiceRow], comparisons: Iterable[ComparisonRo
                 flips.append("–" if found is None else f"{found.flip_probability:.3f}")
         gain = choice.two_layer_gain
         row += flips[:2]
-        row.append("–" if gain is None else f"{100 * gain.value:+.1f} ± {100 * gain.standard_error:.1f}")
+        row.append("–" if gain is None else _signed(gain))
         rows.append(row)
-    headers = ["crowd", "price", "TD one", "TD two", "auto one", "auto two", "flips one", "flips two", "gain"]
+    headers = ["crowd", "price", "TD one", "TD two", "auto one", "auto two", "p one", "p two", "gain"]
     note = (
-        "accuracy in percent; flips: the probability that an answer is reported as another label, on average; gain: TD "
-        "with two layers less TD with one; –: two layers that begin at 0 cannot have this price"
+        "accuracy in percent; flips: the probability that an answer is reported as another label, on average; gain: "
+        "TD with two layers less TD with one; –: two layers that begin at 0 cannot have this price"
     )
     return Sheet(title=title, headers=headers, rows=rows, note=note, num_labels=1)
 
 
 def _estimators(reproduction: Reproduction, mechanism: str) -> Sheet:
     found = [r for r in reproduction.comparisons if r.unit == "claimed" and r.mechanism == mechanism]
-    names = [name for name in ESTIMATOR_NAMES if name != "truth_discovery"]
     by_place: Mapping[tuple[str, float, str], ComparisonRow] = {(r.crowd, r.price, r.estimator): r for r in found}
+    names = [name for name in ESTIMATOR_NAMES if name not in {"truth_discovery", "auto"}]
     rows: list[list[str]] = []
     for crowd, price in dict.fromkeys((r.crowd, r.price) for r in found):
+        leads = [by_place[crowd, price, name].lead for name in names]
+        auto = by_place[crowd, price, "auto"].lead
         row = [crowd, f"{price:g}", _percent(by_place[crowd, price, "truth_discovery"].accuracy)]
-        for name in names:
-            lead = by_place[crowd, price, name].lead
-            assert lead is not None  # noqa: S101  truth discovery alone has none
-            row.append(f"{100 * lead.value:+.1f} ± {100 * lead.standard_error:.1f}")
-        rows.append(row)
+        row += ["" if lead is None else f"{100 * lead.value:+.1f}" for lead in leads]
+        rows.append([*row, "" if auto is None else _signed(auto)])
     return Sheet(
         title=f"What else finds truths, {MECHANISM_NAMES[mechanism]}, at equal claimed ε",
-        headers=["crowd", "ε", "truth discovery", *(ESTIMATOR_NAMES[name] for name in names)],
+        headers=["crowd", "ε", "TD", *(_HEADERS[name] for name in names), "auto"],
         rows=rows,
-        note="truth discovery: accuracy in percent; others: points more or less, on the same reports, trial by trial",
+        note=(
+            "TD: accuracy in percent; others: points more or less, on the same reports. MV: majority voting, 1C: one "
+            "coin, DS: Dawid-Skene, NA and NADS: the two that know the perturbation. comparisons.csv has each lead's "
+            "error."
+        ),
         num_labels=1,
     )
 
 
-def _choices(choices: Sequence[ChoiceRow]) -> Sheet:
+def _choices(choices: Sequence[ChoiceRow], title: str) -> Sheet:
     rows = [
         [
             choice.crowd,
-            choice.unit,
             f"{choice.price:g}",
-            f"{ESTIMATOR_NAMES[choice.best_estimator]}, {MECHANISM_NAMES[choice.best_mechanism]}",
+            f"{_HEADERS[choice.best_estimator]} on {_LAYERS[choice.best_mechanism]}",
             _percent(choice.best),
-            MECHANISM_NAMES[choice.paper_mechanism],
-            _percent(choice.paper),
-            MECHANISM_NAMES[choice.auto_mechanism],
-            _percent(choice.auto),
-            f"{100 * choice.auto_lead.value:+.1f} ± {100 * choice.auto_lead.standard_error:.1f}",
+            _LAYERS[choice.paper_mechanism],
+            f"{100 * choice.paper.value:.1f}",
+            _LAYERS[choice.auto_mechanism],
+            f"{100 * choice.auto.value:.1f}",
+            _signed(choice.auto_lead),
         ]
         for choice in choices
     ]
-    headers = ["crowd", "equal", "price", "best", "", "TD takes", "", "auto takes", "", "lead"]
     note = (
         "accuracy in percent; at equal claimed ε the mechanism is the paper's, two layers; at equal proven loss TD has "
         "the mechanism that is better for it, which a user would have to know; lead: auto less TD, trial by trial"
     )
-    return Sheet(title="Who wins at one price", headers=headers, rows=rows, note=note, num_labels=2)
+    headers = ["crowd", "price", "best", "", "TD on", "TD", "auto on", "auto", "lead"]
+    return Sheet(title=title, headers=headers, rows=rows, note=note, num_labels=1)
 
 
 def _hypers(reproduction: Reproduction) -> Iterator[Sheet]:
@@ -205,7 +219,7 @@ def _hypers(reproduction: Reproduction) -> Iterator[Sheet]:
             rows.append(row)
         headers = ["hyper-distribution", *(f"{what} m = {number}" for number in numbers for what in ("J", "R"))]
         yield Sheet(
-            title=f"Hyper-distributions of mean {found[0].mean:.3f}, claimed ε = {epsilon:.3g}, two labels (reading T9)",
+            title=f"Hyper-distributions of mean {found[0].mean:.3f}, claimed ε = {epsilon:.3g}, two labels",
             headers=headers,
             rows=rows,
             note="what is proven for a worker with m answers: J for all of them, R for one, the others known",
@@ -228,3 +242,11 @@ def _bounds(reproduction: Reproduction) -> Sheet:
 
 def _percent(measurement: Measurement) -> str:
     return f"{100 * measurement.value:.1f} ± {100 * measurement.standard_error:.1f}"
+
+
+def _signed(measurement: Measurement) -> str:
+    return f"{100 * measurement.value:+.1f} ± {100 * measurement.standard_error:.1f}"
+
+
+def _short(method: str) -> str:
+    return method.replace(" with ", " ").removesuffix("-layer")

@@ -140,8 +140,10 @@ def run_trials(
     for start in range(0, trials, _TRIALS_AT_A_TIME):
         stop = min(start + _TRIALS_AT_A_TIME, trials)
         labels = draw_labels(layout, noise, source, start=start, stop=stop)
-        for parameters, accuracies in zip(estimators, found, strict=True):
-            accuracies.append(_accuracies(layout, labels, parameters, noise))
+        known: dict[tuple[int, str, int], IntArray] = {}
+        # "auto" is first, since it tells which of the others it is: that one need not run again.
+        for place in sorted(range(len(estimators)), key=lambda place: estimators[place].estimator != "auto"):
+            found[place].append(_accuracies(layout, labels, estimators[place], noise, known))
     return [np.concatenate(accuracies) for accuracies in found]
 
 
@@ -151,15 +153,27 @@ def clean_accuracy(layout: Layout, parameters: Parameters) -> float:
     return float(_share_right(layout, inference.truths[None, :])[0])
 
 
-def _accuracies(layout: Layout, labels: IntArray, parameters: Parameters, noise: Noise) -> FloatArray:
+def _accuracies(
+    layout: Layout,
+    labels: IntArray,
+    parameters: Parameters,
+    noise: Noise,
+    known: dict[tuple[int, str, int], IntArray],
+) -> FloatArray:
+    """Return an estimator's accuracy in each trial; `known` has truths by trial, estimator, rounds."""
     answers = layout.crowd.answers
-    at_a_time = len(labels) if parameters.estimator in _SEPARABLE else 1
-    parts: list[FloatArray] = []
-    for start in range(0, len(labels), at_a_time):
-        of_trials = labels[start : start + at_a_time]
-        _, inference = find_truths(_side_by_side(answers, of_trials), parameters=parameters, noise=noise)
-        parts.append(_share_right(layout, inference.truths.reshape(len(of_trials), -1)))
-    return np.concatenate(parts)
+    if parameters.estimator in _SEPARABLE:
+        _, inference = find_truths(_side_by_side(answers, labels), parameters=parameters, noise=noise)
+        return _share_right(layout, inference.truths.reshape(len(labels), -1))
+    truths: list[IntArray] = []
+    for trial, of_trial in enumerate(labels):
+        place = trial, parameters.estimator, parameters.max_iterations
+        if place not in known:
+            reports = dataclasses.replace(answers, labels=of_trial)
+            name, inference = find_truths(reports, parameters=parameters, noise=noise)
+            known[place] = known[trial, name, parameters.max_iterations] = inference.truths
+        truths.append(known[place])
+    return _share_right(layout, np.stack(truths))
 
 
 def _side_by_side(answers: Answers, labels: IntArray) -> Answers:

@@ -236,9 +236,9 @@ WORST_CASES: list[Parameters] = [
     for mechanism in ("one_layer", "two_layer", "fresh_two_layer")
     for most in (1, 3)
 ] + [
-    make(5, TWO, THREE, mechanism=mechanism, flip_probability=0.3, max_answers=most)
-    for mechanism in ("one_layer", "two_layer", "fresh_two_layer")
-    for most in (1, 2, 4)
+    make(num_tasks, TWO, THREE, OTHER_TWO, mechanism=mechanism, flip_probability=0.3, max_answers=most)
+    for mechanism, num_tasks in (("one_layer", 7), ("two_layer", 9), ("two_layer", 5), ("fresh_two_layer", 7))
+    for most in (1, 2, 3, 4)
 ]
 
 

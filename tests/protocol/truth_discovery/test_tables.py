@@ -142,6 +142,7 @@ def test_an_entry_that_is_neither_text_nor_a_list_is_refused_by_column_and_row(c
     with pytest.raises(ConfigurationError) as caught:
         PROTOCOL.encode(table)
     assert caught.value.field == f"{column} in row 2"
+    assert caught.value.value == f"of type {type(entry).__name__}"  # an answer is private, and not shown
 
 
 def test_an_error_shows_a_dozen_names_at_most() -> None:

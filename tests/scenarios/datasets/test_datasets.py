@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
+from psephos.scenarios.crowds.published import CROWDS
 from psephos.scenarios.datasets import DATA_SETS
 
 Psephos = Callable[..., Any]

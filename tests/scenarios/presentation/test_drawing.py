@@ -35,28 +35,6 @@ def test_a_name_is_drawn_as_it_is_written(tmp_path: Path, name: str) -> None:
     assert f">On {name}<" in text
 
 
-@pytest.mark.parametrize("name", ["from $5 to $6", "$x", "$a$ $\\bad$", "a_b^c", "50 % \\alpha"])
-def test_a_name_is_drawn_as_it_is_written(tmp_path: Path, name: str) -> None:
-    svg, _ = draw_outcome(outcome(name), title=f"On {name}", truth=None, folder=tmp_path)
-    text = html.unescape(svg.read_text(encoding="utf-8"))
-    assert f">{name}<" in text
-    assert f">On {name}<" in text
-
-
-@pytest.mark.parametrize("name", ["Ελληνικά", "日本", "🗳"])
-def test_a_name_in_any_script_is_drawn_without_a_warning(tmp_path: Path, name: str) -> None:
-    svg, _ = draw_outcome(outcome(name), title=name, truth=None, folder=tmp_path)
-    assert name in svg.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", ["from $5 to $6", "$x", "$a$ $\\bad$", "a_b^c", "50 % \\alpha"])
-def test_a_name_is_drawn_as_it_is_written(tmp_path: Path, name: str) -> None:
-    svg, _ = draw_outcome(outcome(name), title=f"On {name}", truth=None, folder=tmp_path)
-    text = html.unescape(svg.read_text(encoding="utf-8"))
-    assert f">{name}<" in text
-    assert f">On {name}<" in text
-
-
 @pytest.mark.parametrize("name", ["Ελληνικά", "日本", "🗳"])
 def test_a_name_in_any_script_is_drawn_without_a_warning(tmp_path: Path, name: str) -> None:
     svg, _ = draw_outcome(outcome(name), title=name, truth=None, folder=tmp_path)
@@ -70,40 +48,6 @@ def test_a_long_name_and_a_long_title_go_on_in_the_next_line(tmp_path: Path, nam
     svg, _ = draw_outcome(outcome(name.strip()), title=name, truth=None, folder=tmp_path)
     drawn = re.sub(r"<[^>]*>|\s", "", html.unescape(svg.read_text(encoding="utf-8")))
     assert re.sub(r"\s", "", name) in drawn
-
-
-@pytest.mark.parametrize("name", ["from $5 to $6", "$x", "$a$ $\\bad$", "a_b^c", "50 % \\alpha"])
-def test_a_name_is_drawn_as_it_is_written(tmp_path: Path, name: str) -> None:
-    svg, _ = draw_outcome(outcome(name), title=f"On {name}", truth=None, folder=tmp_path)
-    text = html.unescape(svg.read_text(encoding="utf-8"))
-    assert f">{name}<" in text
-    assert f">On {name}<" in text
-
-
-@pytest.mark.parametrize("name", ["Ελληνικά", "日本", "🗳"])
-def test_a_name_in_any_script_is_drawn_without_a_warning(tmp_path: Path, name: str) -> None:
-    svg, _ = draw_outcome(outcome(name), title=name, truth=None, folder=tmp_path)
-    assert name in svg.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    "name", ["a long name of somebody else's " * 4, "x" * 128, "日" * 128], ids=["words", "x", "日"]
-)
-def test_a_long_name_and_a_long_title_go_on_in_the_next_line(tmp_path: Path, name: str) -> None:
-    svg, _ = draw_outcome(outcome(name.strip()), title=name, truth=None, folder=tmp_path)
-    drawn = re.sub(r"<[^>]*>|\s", "", html.unescape(svg.read_text(encoding="utf-8")))
-    assert re.sub(r"\s", "", name) in drawn
-
-
-class Answer(msgspec.Struct):
-    """What some other protocol releases."""
-
-    mean: float
-
-
-def test_an_outcome_without_a_picture_of_its_own_leaves_none(tmp_path: Path) -> None:
-    assert draw_outcome(Answer(1.0), title="A survey", truth=None, folder=tmp_path) == []
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_matplotlib_there_is_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,283 @@
+"""Truths as readers see them: what was found, how sure it is, and how much of it is right where somebody knows."""
+
+import html
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from pages import Page
+from psephos.protocol.estimators import Estimate
+from psephos.protocol.truth_discovery import Outcome, OwnOutcome
+from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, show_own_outcome
+from rich.console import Console
+
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+def found(truths: Sequence[str | None], **options: Any) -> Outcome:
+    """Return an outcome with these labels for tasks t0, t1, ..., each of whom 18 answered if there is one."""
+    fields: dict[str, Any] = {
+        "tasks": tuple(f"t{n}" for n in range(len(truths))),
+        "truths": tuple(truths),
+        "confidences": tuple(None if label is None else 0.75 for label in truths),
+        "supports": tuple(None if label is None else Estimate(12.3, 2.1) for label in truths),
+        "num_answers": tuple(0 if label is None else 18 for label in truths),
+        "num_workers": 20,
+        "estimator": "noise_aware",
+        "num_iterations": 7,
+        "has_converged": True,
+        "epsilon_answer": 1.0,
+        "epsilon_worker": 5.0,
+    }
+    return Outcome(**{**fields, **options})
+
+
+PETS = found(["cat", "dog", "cat", None, "[bird]"])
+CLEAN = {"t0": "cat", "t1": "cat", "t2": "cat", "t4": "[bird]"}
+GOLD = {"t0": "cat", "t1": "cat", "t2": "dog", "t3": "cat"}
+
+
+def shown(outcome: Outcome, *, width: int = 120, **options: Any) -> Page:
+    """Return the page of an outcome."""
+    page = Page(width=width)
+    options = {"truth": None, **options}
+    show_outcome(page.console, outcome, **options)
+    return page
+
+
+def line_of(page: Page, task: str) -> list[str]:
+    """Return the words of one task's line."""
+    (line,) = [line for line in page.lines if line[:1] == [task]]
+    return line
+
+
+def test_a_task_shows_label_confidence_and_support_with_its_error() -> None:
+    page = shown(PETS)
+    assert page.lines[0] == ["Task", "Truth", "found", "Confidence", "Support"]
+    assert line_of(page, "t0") == ["t0", "cat", "75.0", "%", "12.3", "±", "2.1", "of", "18"]
+    assert line_of(page, "t3") == ["t3", "none"]
+    assert line_of(page, "t4")[1] == "[bird]"
+
+
+def test_a_label_stands_beside_those_of_the_clean_answers_and_of_who_knows() -> None:
+    page = shown(PETS, truth=CLEAN, gold=GOLD)
+    assert line_of(page, "t0")[1:5] == ["cat", "cat", "cat", "right"]
+    assert line_of(page, "t1")[1:5] == ["dog", "cat", "cat", "wrong"]
+    assert line_of(page, "t2")[1:5] == ["cat", "cat", "dog", "wrong"]
+    assert line_of(page, "t3") == ["t3", "none", "cat"]  # no answer is neither right nor wrong
+    assert line_of(page, "t4")[1:4] == ["[bird]", "[bird]", "75.0"]
+
+
+def test_where_nobody_knows_a_shown_task_there_is_no_column_for_it() -> None:
+    truths = ["cat"] * 40
+    page = shown(found(truths), gold={"t39": "cat"})
+    assert "Verdict" not in page.text
+    assert "1 of 1 task with a known truth is right (1.00)" in page.text
+
+
+def test_wrong_labels_are_red_and_right_ones_green() -> None:
+    console = Console(file=io.StringIO(), width=120, highlight=False, force_terminal=True, color_system="standard")
+    show_outcome(console, PETS, truth=CLEAN, gold=GOLD)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert text.count("\x1b[1;32mright") == 1
+    assert text.count("\x1b[1;31mwrong") == 2
+    assert text.count("\x1b[33mcat") == 1  # t1: the clean answers say something else
+
+
+def test_labels_are_counted_and_compared_with_who_knows_and_with_the_clean_answers() -> None:
+    """Of t0, t1, t2 one is right: 1/3 ± √(1/3 · 2/3 / 3) = 0.33 ± 0.27; of t0, t1, t2, t4 three are the clean ones."""
+    text = shown(PETS, truth=CLEAN, gold=GOLD).text
+    assert "4 of 5 tasks have an answer: cat for 2 (50 %), dog for 1 (25 %), [bird] for 1 (25 %)" in text
+    assert "from 72 answers of 20 workers, by noise_aware, which converged after 7 iterations" in text
+    assert "1 of 3 tasks with a known truth is right (0.33 ± 0.27); from the clean answers 2 (0.67)" in text
+    assert "3 of 4 tasks have the label that the same estimator finds in the clean answers (0.75 ± 0.22)" in text
+
+
+def test_nothing_is_compared_where_nobody_knows() -> None:
+    text = shown(PETS).text
+    assert "known truth" not in text
+    assert "clean answers" not in text
+    assert "of a share" not in text
+    nobody_answered = found([None, None], num_iterations=0)
+    text = shown(nobody_answered, truth={}, gold={"t0": "cat"}).text
+    assert "0 of 2 tasks have an answer\n" in text
+    assert "known truth" not in text
+    assert "support:" not in text
+
+
+def test_without_all_clean_labels_there_is_no_accuracy_of_theirs() -> None:
+    text = shown(PETS, truth={"t0": "cat"}, gold=GOLD).text
+    assert "1 of 3 tasks with a known truth is right (0.33 ± 0.27)\n" in text
+    assert "1 of 1 task has the label that the same estimator finds in the clean answers (1.00)" in text
+
+
+def test_of_many_tasks_the_first_are_shown_and_where_the_others_are() -> None:
+    page = shown(found(["cat"] * 30))
+    assert line_of(page, "t29")
+    assert "more task" not in page.text
+    page = shown(found(["cat"] * 31), table="outcome.json")
+    assert not [line for line in page.lines if line[:1] == ["t30"]]
+    assert "… and 1 more task in outcome.json" in page.text
+    assert "… and 2,104 more tasks in estimates.csv" in shown(found(["cat"] * 2134)).text
+
+
+def test_of_many_labels_the_most_frequent_are_counted() -> None:
+    labels = [*"aabbccddeeff", *"ghi"]
+    text = shown(found(labels), width=200).text
+    assert "f for 2 (13 %), 3 more labels\n" in text
+    assert "g for" not in text
+
+
+def test_what_has_not_converged_is_said_to() -> None:
+    text = shown(found(["cat"], has_converged=False, num_iterations=50)).text
+    assert "noise_aware had not converged after 50 iterations" in text
+    assert "which converged" not in text
+    assert "converge" not in shown(found(["cat"], estimator="majority", num_iterations=0)).text
+
+
+@pytest.mark.parametrize(
+    ("estimator", "meaning"),
+    [
+        ("majority", "share of the reports"),
+        ("truth_discovery", "share of the weighted reports"),
+        ("dawid_skene", "posterior probability"),
+    ],
+)
+def test_what_a_confidence_means_depends_on_the_estimator(estimator: str, meaning: str) -> None:
+    assert f"confidence: the label's {meaning}" in shown(found(["cat"], estimator=estimator)).text
+
+
+@pytest.mark.parametrize(
+    ("confidence", "text"), [(0.51, "51.0 %"), (0.9994, "99.9 %"), (0.9999, "> 99.9 %"), (1.0, "100.0 %")]
+)
+def test_a_confidence_that_is_not_certain_is_never_shown_as_if_it_were(confidence: float, text: str) -> None:
+    assert f" {text} " in shown(found(["cat"], confidences=(confidence,))).text
+
+
+def test_where_reports_say_nothing_there_is_no_support_but_the_number_of_answers() -> None:
+    page = shown(found(["cat"], supports=(None,)))
+    assert line_of(page, "t0")[-2:] == ["of", "18"]
+    assert "before the perturbation" not in page.text
+
+
+@pytest.mark.parametrize("width", [50, 60, 80])
+def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(width: int) -> None:
+    tasks = ("is the [first] smile genuine", "the second", "t2", "t3", "t4")
+    outcome = msgspec.structs.replace(PETS, tasks=tasks)
+    page = shown(outcome, width=width, truth={"t4": "[bird]"}, gold={"the second": "cat"})
+    assert {"Task", "found", "Verdict", "wrong", "genuine", "[first]"} <= set(page.text.split())
+    assert max(map(len, page.text.splitlines())) <= width
+
+
+def test_a_worker_is_told_its_own_weight_and_quality() -> None:
+    page = Page()
+    show_own_outcome(page.console, OwnOutcome(weight=-0.432, quality=0.73, num_answers=1018))
+    assert ["weight", "-0.43"] in page.lines
+    assert ["quality", "73.0", "%"] in page.lines
+    assert ["answers", "that", "counted", "1,018"] in page.lines
+
+
+def test_rows_hold_the_numbers_to_their_last_bit() -> None:
+    outcome = found(["cat", None], confidences=(1 / 3, None), supports=(Estimate(1 / 7, 1 / 9), None))
+    assert rows_of(outcome, truth=None) == [
+        {
+            "task": "t0",
+            "truth": "cat",
+            "confidence": 1 / 3,
+            "support": 1 / 7,
+            "support_standard_error": 1 / 9,
+            "num_answers": 18,
+        },
+        {
+            "task": "t1",
+            "truth": None,
+            "confidence": None,
+            "support": None,
+            "support_standard_error": None,
+            "num_answers": 0,
+        },
+    ]
+
+
+def test_rows_have_the_clean_label_and_the_true_one_where_they_may_be_shown() -> None:
+    rows = rows_of(PETS, truth=CLEAN, gold=GOLD)
+    assert [row["clean_truth"] for row in rows] == ["cat", "cat", "cat", None, "[bird]"]
+    assert [row["gold"] for row in rows] == ["cat", "cat", "dog", "cat", None]
+    assert all(row.keys() == rows[0].keys() for row in rows)
+    assert "gold" not in rows_of(PETS, truth=CLEAN)[0]
+    assert "clean_truth" not in rows_of(PETS, truth=None, gold=GOLD)[0]
+
+
+def drawn(outcome: Outcome, folder: Path, **options: Any) -> str:
+    """Return the text of an outcome's picture, after a look at the other file."""
+    svg, png = draw_outcome(outcome, title="Pets", truth=None, folder=folder, **options)
+    assert png.read_bytes().startswith(PNG_SIGNATURE)
+    return html.unescape(svg.read_text(encoding="utf-8"))
+
+
+def test_a_few_tasks_are_drawn_each_with_its_label(tmp_path: Path) -> None:
+    text = drawn(PETS, tmp_path, gold=GOLD)
+    for said in (">Pets<", ">t4<", ">cat, 75.0 %<", ">[bird], 75.0 %<", ">no answer<", ">true: cat<", ">true: dog<"):
+        assert said in text
+    for kind in ("right", "wrong", "truth not known"):
+        assert f">{kind} ± 2 standard errors<" in text
+    assert "shares that are possible" in text
+
+
+def test_where_nobody_knows_nothing_is_drawn_as_right_or_wrong(tmp_path: Path) -> None:
+    text = drawn(PETS, tmp_path)
+    assert ">estimate ± 2 standard errors<" in text
+    assert "right" not in text
+    assert "wrong" not in text
+    assert "true:" not in text
+
+
+def test_without_any_support_the_labels_are_drawn_alone(tmp_path: Path) -> None:
+    text = drawn(found(["cat", None], supports=(None, None)), tmp_path)
+    assert ">cat, 75.0 %<" in text
+    assert "standard errors" not in text
+
+
+def test_of_many_tasks_the_confidences_are_drawn(tmp_path: Path) -> None:
+    truths: list[str | None] = ["cat"] * 40 + [None]
+    outcome = found(truths, confidences=(*(0.6 + n / 100 for n in range(40)), None))
+    gold = {f"t{n}": "cat" if n > 2 else "dog" for n in range(10)}
+    text = drawn(outcome, tmp_path, gold=gold)
+    for said in ("40 tasks with an answer", "10 tasks with an answer and a known truth", "right (7)", "wrong (3)"):
+        assert f">{said}<" in text
+    assert ">confidence: the label's posterior probability" in text
+    assert ">60 %<" in text  # the least confidence begins the axis
+    assert ">50 %<" not in text
+    assert "posterior" not in drawn(found(["cat"] * 40), tmp_path)
+
+
+def test_where_all_truths_are_known_or_none_there_is_one_panel(tmp_path: Path) -> None:
+    outcome = found(["cat"] * 41, estimator="majority")
+    text = drawn(outcome, tmp_path, gold={f"t{n}": "cat" for n in range(41)})
+    assert ">41 tasks with an answer and a known truth<" in text
+    assert ">41 tasks with an answer<" not in text
+    text = drawn(outcome, tmp_path)
+    assert ">41 tasks with an answer<" in text
+    assert "known truth" not in text
+    assert "share of the reports" in text
+
+
+@pytest.mark.parametrize("confidence", [1.0, 0.05, 0.0])
+def test_confidences_at_a_limit_are_drawn(tmp_path: Path, confidence: float) -> None:
+    assert "41 tasks" in drawn(found(["cat"] * 41, confidences=(confidence,) * 41), tmp_path)
+
+
+def test_tasks_that_nobody_answered_leave_an_empty_picture(tmp_path: Path) -> None:
+    assert ">0 tasks with an answer<" in drawn(found([None] * 41), tmp_path)
+
+
+def test_a_task_or_a_label_of_any_name_is_drawn_as_it_is_written(tmp_path: Path) -> None:
+    outcome = msgspec.structs.replace(found(["from $5 to $6"]), tasks=("$a$ <b>",))
+    text = drawn(outcome, tmp_path, gold={"$a$ <b>": "日本"})
+    assert ">$a$ <b><" in text
+    assert ">from $5 to $6, 75.0 %<" in text
+    assert ">true: 日本<" in text
