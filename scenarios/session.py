@@ -252,7 +252,7 @@ def run_arrays(
     entries.extend(
         LedgerEntry.of(
             loss,
-            person=f"each of {count} {protocol.client_role}s{group and ' '}{group}",
+            person=f"each of {count} {protocol.client_role}{'s' if count > 1 else ''}{group and ' '}{group}",
             session=session,
             phase=phase.name,
             num_persons=count,

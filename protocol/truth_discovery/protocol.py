@@ -79,7 +79,7 @@ class AnswersPhase(Phase):
         kinds, numbers = np.unique(counts, axis=0, return_counts=True)
         groups: list[tuple[str, int, tuple[PrivacyLoss, ...]]] = []
         for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
-            name = "" if len(kinds) == 1 else f"who give {self._describe(kind)}"
+            name = "" if len(kinds) == 1 else f"with {self._describe(kind)}"
             groups.append((name, number, self._losses_of_counts(tuple(kind))))
         return groups
 
@@ -104,7 +104,7 @@ class AnswersPhase(Phase):
 
     def _describe(self, counts: Sequence[int]) -> str:
         if len(counts) == 1:
-            return f"{counts[0]} answers"
+            return f"{counts[0]} answer{'s' if counts[0] != 1 else ''}"
         named = [f"{count} from set {number}" for number, count in enumerate(counts, start=1) if count]
         return f"answers: {', '.join(named)}" if named else "no answer"
 

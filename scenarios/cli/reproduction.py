@@ -59,12 +59,13 @@ def truth_discovery(trials: int, seed: int, data: str | None, out: Path | None, 
     from ..experiments.truth_discovery import check_options, reproduce_truth_discovery, show_reproduction
     from ..presentation import make_console
 
-    check_options(trials=trials, seed=seed)
+    data = os.environ.get(DATA_VARIABLE, "") if data is None else data
+    check_options(trials=trials, seed=seed, data=data)
     folder = make_folder(out, "reproduce-truth-discovery")
     console, errors = make_console(), make_console(stderr=True)
     reproduction = reproduce_truth_discovery(
         folder,
-        data=os.environ.get(DATA_VARIABLE, "") if data is None else data,
+        data=data,
         trials=trials,
         seed=seed,
         pictures=pictures,

@@ -21,7 +21,7 @@ from .crowd import Crowd
 from .files import answers_of, readable, truths_of
 from .matlab import Matrix, read_matrix
 
-__all__ = ["CROWDS", "PassMark", "PublishedCrowd", "Repeated", "load_crowd"]
+__all__ = ["CROWDS", "PassMark", "PublishedCrowd", "Repeated", "Unchanged", "load_crowd"]
 
 _MAX_SCORE: Final = 25
 _BINARY: Final = ("0", "1")

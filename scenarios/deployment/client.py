@@ -261,23 +261,22 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> dict[st
     if not all(header) or len(set(header)) < len(header) or not header:
         allowed = "a header of distinct, non-empty names"
         raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
+    has_answers = {"task", "label"} <= set(header) and bool(rows)
+    if not has_answers and len(rows) != 1:
+        allowed = f"a header and one line, that of {party!r}"
+        raise ConfigurationError(field=field, value=f"{path} with {len(rows)} lines below its header", allowed=allowed)
+    lines: list[tuple[int, dict[str, str]]] = []
     for line, row in rows:
         if len(row) != len(header):
             allowed = f"{len(header)} entries: {', '.join(header)}"
             raise ConfigurationError(field=f"{path.name} line {line}", value=f"{len(row)} entries", allowed=allowed)
-    lines = [(line, {name: entry.strip() for name, entry in zip(header, row, strict=True)}) for line, row in rows]
-    for line, entries in lines:
+        entries = {name: entry.strip() for name, entry in zip(header, row, strict=True)}
         for role in roles:
-            if (name := entries.pop(role, party)) != party:
-                field = f"{role} ({path.name} line {line})"
-                raise ConfigurationError(field=field, value=name, allowed=f"{party!r}")
-    if {"task", "label"} <= set(header) and lines:
-        return {"answers": _answers_in(lines, path)}
-    if len(rows) != 1:
-        allowed = f"a header and one line, that of {party!r}"
-        raise ConfigurationError(field=field, value=f"{path} with {len(rows)} lines below its header", allowed=allowed)
-    ((_, entries),) = lines
-    return entries
+            name = entries.pop(role, party)
+            if name != party:
+                raise ConfigurationError(field=f"{role} ({path.name} line {line})", value=name, allowed=f"{party!r}")
+        lines.append((line, entries))
+    return {"answers": _answers_in(lines, path)} if has_answers else lines[0][1]
 
 
 def _answers_in(lines: Sequence[tuple[int, Mapping[str, str]]], path: Path) -> dict[str, str]:

@@ -196,7 +196,7 @@ def test_a_ledger_of_groups_has_a_line_a_mechanism_and_the_total_of_the_worst() 
 
 def test_the_ledger_of_one_group_is_that_groups() -> None:
     page = Page()
-    show_ledger(page.console, of_arrays(*crowd("one_layer")), party="each of 3 workers who give 2 answers", delta=None)
+    show_ledger(page.console, of_arrays(*crowd("one_layer")), party="each of 3 workers with 2 answers", delta=None)
     assert "each of 3 at most: ε proven = 2\n" in page.text
     assert " to " not in page.text.partition("each of 3")[0]
 

@@ -258,11 +258,25 @@ def test_what_is_set_of_tasks_and_labels_is_refused_or_keeps_every_answer_as_it_
     assert all(outcome[task] == (None, 0) for task in outcome if task not in CLEAN)
 
 
+def test_answer_sets_in_another_order_than_the_files_are_refused_or_keep_every_answer_as_it_was(
+    psephos: Psephos, write: Write
+) -> None:
+    write("a.csv", "task,worker,label,answer_set\nq1,ann,yes,yes|no\nq1,bob,yes,yes|no\nq2,bob,off,on|off\n")
+    words = ("--set", "epsilon=30", "--no-pictures", "--json")
+    for number, sets in enumerate(("[['on', 'off'], ['yes', 'no']]", "[['yes', 'no'], ['on', 'off']]")):
+        setting = f"answer_sets={sets}"
+        ended = psephos("run", "crowd", "--set", "workers=a.csv", "--set", setting, *words, "--out", f"out-{number}")
+        if ended.status == 2:
+            assert "answer_sets" in ended.err
+        else:
+            assert found(ended.out) == {"q1": ("yes", 2), "q2": ("off", 1)}
+
+
 def test_an_answer_set_that_is_given_is_the_one_that_answers_are_held_to(write: Write) -> None:
     source = f"workers={write('a.csv', ANSWERS)}"
     wider = resolve(load_scenario("crowd", [source, "answer_sets=[['yes', 'unsure', 'no']]"]))
     assert wider.protocol.parameters.answer_sets == (("yes", "unsure", "no"),)
-    assert wider.protocol.truth(wider.inputs)["q2"] == "no"
+    assert (wider.protocol.truth(wider.inputs) or {})["q2"] == "no"
     error = refusal("crowd", source, "answer_sets=[['yes', 'unsure']]")
     assert (error.field, error.value) == ("label (a.csv line 3)", "no")
 
@@ -411,7 +425,7 @@ def test_arrays_charge_in_groups_what_agents_are_charged_one_by_one(tmp_path: Pa
     assert lines == {"memory": 9, "tcp": 9, "array": len(charged["array"])}
     assert len(charged["array"]) > 1
     grouped = [entry.person for entry in read_ledger(tmp_path / "array")]
-    assert all(person.startswith("each of ") and "workers who give" in person for person in grouped)
+    assert all(person.startswith("each of ") and " with " in person for person in grouped)
     assert len(set(grouped)) == len(grouped)
     for entry in read_ledger(tmp_path / "memory"):
         assert (entry.unit, entry.phase, entry.num_persons) == ("all answers of a worker", "answers", 1)

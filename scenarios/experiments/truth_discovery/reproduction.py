@@ -21,6 +21,7 @@ import importlib.metadata
 import math
 import platform
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -74,13 +75,15 @@ _BOUND_WORKERS: Final = (1, 3, 11, 51)
 _BOUND_QUALITIES: Final = (0.25, 0.4)
 
 
-def check_options(*, trials: int, seed: int) -> None:
-    """Raise ConfigurationError unless a reproduction can have so many trials, and this seed."""
+def check_options(*, trials: int, seed: int, data: str = "") -> None:
+    """Raise ConfigurationError unless a reproduction can have so many trials, this seed and this folder of data."""
     if not LEAST_TRIALS <= trials <= _MOST_TRIALS:
         allowed = f"from {LEAST_TRIALS} to {_MOST_TRIALS:,}"
         raise ConfigurationError(field="--trials", value=trials, allowed=allowed)
     if seed < 0:
         raise ConfigurationError(field="--seed", value=seed, allowed="an integer >= 0")
+    if data and not Path(data).is_dir():
+        raise ConfigurationError(field="data", value=data, allowed="a folder of data sets")
 
 
 def reproduce_truth_discovery(
@@ -106,7 +109,7 @@ def reproduce_truth_discovery(
         ConfigurationError: there are too few or too many trials, the seed is negative, or a data set is not what it
             should be; nothing has been written.
     """
-    check_options(trials=trials, seed=seed)
+    check_options(trials=trials, seed=seed, data=data)
     tell = on_progress or _say_nothing
     workloads = load_workloads(data)
     cells = Cells(workloads, seed=seed)

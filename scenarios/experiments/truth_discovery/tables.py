@@ -140,17 +140,14 @@ def _mechanisms(choices: Sequence[ChoiceRow], comparisons: Iterable[ComparisonRo
     for choice in choices:
         place = choice.crowd, choice.unit, choice.price
         row = [choice.crowd, f"{choice.price:g}"]
-        flips: list[str] = []
         for estimator in ("truth_discovery", "auto"):
             for mechanism in MECHANISM_NAMES:
                 found = by_place.get((*place, mechanism, estimator))
                 row.append("–" if found is None else _percent(found.accuracy))
-                flips.append("–" if found is None else f"{found.flip_probability:.3f}")
         gain = choice.two_layer_gain
-        row += flips[:2]
         row.append("–" if gain is None else _signed(gain))
         rows.append(row)
-    headers = ["crowd", "price", "TD one", "TD two", "auto one", "auto two", "p one", "p two", "gain"]
+    headers = ["crowd", "price", "TD one", "TD two", "auto one", "auto two", "gain"]
     note = (
         "accuracy in percent; flips: the probability that an answer is reported as another label, on average; gain: "
         "TD with two layers less TD with one; –: two layers that begin at 0 cannot have this price"

@@ -7,7 +7,6 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from ....protocol.errors import ConfigurationError
 from ...crowds.published import CROWDS, load_crowd
 from ...crowds.synthetic import PEER_GRADING_STAND_IN, make_peer_grading
 from .rows import CrowdRow
@@ -51,14 +50,12 @@ def load_workloads(folder: str) -> Workloads:
         folder: of all data sets; empty where nobody has named it.
 
     Raises:
-        ConfigurationError: the folder is not there, or has a data set that is not what it should be.
+        ConfigurationError: a data set is not what it should be.
     """
     layouts = {PEER_GRADING: Layout.of(make_peer_grading(PEER_GRADING_STAND_IN))}
     if not folder:
         return Workloads(layouts, dict.fromkeys(COMPARED, "no folder of data sets was named"))
     path = Path(folder)
-    if not path.is_dir():
-        raise ConfigurationError(field="data", value=folder, allowed="a folder of data sets")
     missing: dict[str, str] = {}
     for name in COMPARED:
         if (path / name).is_dir():

@@ -274,7 +274,7 @@ def test_groups_are_named_by_what_their_workers_give() -> None:
     }
     names = {name: number for name, number, _ in groups}
     assert len(names) == 3
-    assert all(name.startswith("who give ") for name in names)
+    assert all(name.startswith("with ") for name in names)
     same = np.array([row(0, 1, width=3), row(3, 2, width=3)], dtype=np.int64)
     assert phase.loss_groups(same) == [("", 2, (protocol.noise.loss_of((1, 1)),))]
 

@@ -474,3 +474,18 @@ def test_an_own_outcome_or_none_survives_the_wire() -> None:
     decode = make().own_outcome_decoder.decode
     assert decode(msgspec.msgpack.encode(own)) == own
     assert decode(msgspec.msgpack.encode(None)) is None
+
+
+def test_the_truth_knows_that_clean_answers_are_not_perturbed() -> None:
+    """At ε = 0.3 the two differ for these answers: an estimator that expects flips trusts agreement less."""
+    protocol = make(5, estimator="noise_aware", epsilon=0.3)
+    answers = [
+        ["yes", "yes", "yes", "no", "yes"],
+        ["yes", "yes", "", "no", "no"],
+        ["", "no", "no", "yes", "no"],
+        ["", "yes", "yes", "", "no"],
+        ["no", "yes", "", "no", "yes"],
+        ["no", "", "yes", "yes", "yes"],
+    ]
+    as_if_perturbed = protocol.outcome([clean_tally(protocol, answers)]).truths
+    assert tuple(protocol.truth(inputs_of(protocol, answers)).values()) != as_if_perturbed

@@ -182,10 +182,10 @@ def test_a_code_of_a_task_twice_is_refused_by_its_row(twice: list[int]) -> None:
         (1, [2, 4, -1]),  # red is no answer to the bridge
         (1, [1, 1, -1]),  # yes is none to the flag
         (1, [1, 5, -1]),
-        (1, [1, 4, 0]),  # where no task was asked
+        (1, [1, 4, 3]),  # where no task was asked
         (1, [-2, 4, -1]),
         (2, [1, -1, 0]),
-        (3, [-1, 0, -1]),
+        (3, [-1, 2, -1]),
     ],
 )
 def test_a_code_of_an_answer_outside_its_set_is_refused_by_its_row(row: int, codes: list[int]) -> None:

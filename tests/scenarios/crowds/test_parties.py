@@ -38,9 +38,8 @@ def answers_in(loaded: Loaded) -> dict[str, dict[str, str]]:
         for task, code in zip(inputs.public[place, 1:].tolist(), inputs.private[place].tolist(), strict=True):
             assert (task == NO_TASK) == (code == NO_ANSWER)
             if task != NO_TASK:
-                number = protocol.parameters.set_of_task[task]
-                label = protocol.parameters.answer_sets[number][code - int(protocol.codes.offset_of_task[task])]
-                own[protocol.parameters.tasks[task]] = label
+                labels = protocol.codes.answer_sets[int(protocol.codes.set_of_task[task])]
+                own[protocol.codes.tasks[task]] = labels[code - int(protocol.codes.offset_of_task[task])]
         found[name] = own
     return found
 
@@ -105,16 +104,18 @@ def test_a_worker_without_an_answer_is_asked_nothing() -> None:
 @pytest.mark.parametrize("classes", [2, 5])
 def test_the_rows_hold_every_answer_of_the_crowd(classes: int) -> None:
     crowd = make_crowd(SyntheticCrowd(tasks=40, workers=13, answers_per_task=4, classes=classes, seed=3))
+    (labels,) = crowd.answer_sets
     expected: dict[str, dict[str, str]] = {name: {} for name in crowd.workers}
     codes = crowd.answers
-    for task, worker, label in zip(codes.tasks.tolist(), codes.workers.tolist(), codes.labels.tolist(), strict=True):
-        expected[crowd.workers[worker]][crowd.tasks[task]] = crowd.answer_sets[0][label]
+    for row in range(len(codes)):
+        own = expected[crowd.workers[int(codes.workers[row])]]
+        own[crowd.tasks[int(codes.tasks[row])]] = labels[int(codes.labels[row])]
     loaded = as_parties(crowd)
     assert answers_in(loaded) == expected
     counts = [len(own) for own in expected.values()]
     assert sum(counts) == 160
     assert loaded.parameters["max_answers"] == max(counts) == np.asarray(loaded.table["tasks"]).shape[1]
-    truth = [crowd.answer_sets[0][code] for code in crowd.truth.tolist()]
+    truth = [labels[int(code)] for code in crowd.truth]
     assert loaded.gold == dict(zip(crowd.tasks, truth, strict=True))
 
 
@@ -132,7 +133,7 @@ def test_the_session_finds_in_the_rows_what_stands_in_the_crowd() -> None:
 @pytest.mark.parametrize(
     "flags", [{}, {"is_generated": True}, {"is_public_record": True}], ids=["real", "made up", "public"]
 )
-def test_what_is_said_of_the_people_is_handed_on(write: Write, flags: dict[str, bool]) -> None:
+def test_what_is_said_of_the_people_is_handed_on(write: Write, flags: dict[str, Any]) -> None:
     loaded = as_parties(read_crowd(write("a.csv", ANSWERS)), **flags)
     assert loaded.is_generated == flags.get("is_generated", False)
     assert loaded.is_public_record == flags.get("is_public_record", False)
@@ -214,7 +215,7 @@ def test_a_wrong_option_of_a_file_is_named(write: Write, options: dict[str, Any]
 
 
 def test_made_up_workers_are_those_of_the_generator() -> None:
-    table = {"tasks": 8, "workers": 4, "answers_per_task": 2, "seed": 9}
+    table: dict[str, Any] = {"tasks": 8, "workers": 4, "answers_per_task": 2, "seed": 9}
     loaded = load_workers(table, parameters={})
     crowd: Crowd = make_crowd(SyntheticCrowd(**table))
     assert answers_in(loaded) == answers_in(as_parties(crowd))

@@ -133,9 +133,12 @@ def read_json(path: Path) -> Any:
 def test_workers_who_join_one_by_one_find_what_one_process_finds(quiz: str, tmp_path: Path) -> None:
     record = run_session(resolve(load_scenario(quiz)), seed=SEED)
     told: dict[str, Agreement] = {}
-    options = {party: {"on_agreed": lambda each, party=party: told.update({party: each})} for party in TASKS}
+
+    def tell(agreement: Agreement) -> None:
+        told[agreement.terms.party] = agreement
+
     with serving(quiz) as session:
-        heard = all_join(session, tmp_path, **options)
+        heard = all_join(session, tmp_path, **{party: {"on_agreed": tell} for party in TASKS})
         result = session.result()
     assert [each.outcome for each in heard.values()] == [record.outcome] * 4 == [result.outcome] * 4
     assert [tally.totals.tolist() for tally in result.tallies] == [tally.totals.tolist() for tally in record.tallies]
@@ -442,3 +445,64 @@ def test_without_an_invitation_the_usual_budget_is_kept_by_whom_it_would_not_do(
         generous = {"budget": 12.0}
         heard = all_join(session, tmp_path, ann=generous, dee=generous)
         assert heard["bob"].outcome == session.result().outcome
+
+
+# A server whose scenario has its workers in a file.
+
+CROWD = (
+    "task,worker,label\nq1,ann,yes\nq2,ann,no\nq3,ann,yes\nq1,bob,yes\nq2,cid,no\nq3,cid,no\n"
+    "q1,dee,no\nq2,dee,no\nq3,dee,yes\n"
+)
+SETS = "task,worker,label,answer_set\n10,ann,yes,yes|no\n9,ann,red,red|green|blue\n10,bob,no,yes|no\n"
+
+
+@pytest.mark.parametrize("is_drawn", ["a roster", "the file"])
+def test_a_server_takes_from_a_file_who_answers_what(write: Write, tmp_path: Path, is_drawn: str) -> None:
+    write_quiz(tmp_path)
+    source = f"workers={write('answers.csv', CROWD)}"
+    roster = None
+    if is_drawn == "a roster":
+        rows = ["ann,q1; q2; q3", "bob,q1", "cid,q2; q3", "dee,q1; q2; q3"]
+        roster = write("roster.csv", "worker,tasks\n" + "".join(f"{row}\n" for row in rows))
+    record = run_session(resolve(load_scenario("crowd", [source])), seed=SEED)
+    with serving("crowd", source, roster=roster) as session:
+        assert session.side.protocol.parameters.answer_sets == (("no", "yes"),)
+        heard = all_join(session, tmp_path)
+        assert session.result().outcome == record.outcome
+    assert {PLACES[party]: each.own for party, each in heard.items()} == record.own_outcomes
+
+
+@pytest.mark.parametrize("content", [CROWD, SETS], ids=["one answer set", "several"])
+def test_a_roster_says_again_who_is_asked_what(psephos: Psephos, write: Write, content: str) -> None:
+    write("answers.csv", content)
+    assert psephos("roster", "crowd", "--set", "workers=answers.csv", "--out", "drawn").status == 0
+    scenario = load_scenario("crowd", ["workers=answers.csv"])
+    own, drawn = resolve_server(scenario), resolve_server(scenario, roster=Path("drawn/roster.csv"))
+    assert drawn.protocol.parameters == own.protocol.parameters
+    assert drawn.roster.names == own.roster.names
+    assert drawn.roster.public.tolist() == own.roster.public.tolist()
+    invitations = [read_json(path) for path in sorted(Path("drawn/invitations").iterdir())]
+    assert [invitation["public"] for invitation in invitations] == own.roster.public.tolist()
+    for path in Path("drawn").rglob("*.csv"):
+        assert "label" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "allowed"),
+    [
+        ("worker,tasks\nann,q1; q9\n", "tasks (roster.csv line 2)", "one of the tasks: q1, q2, q3"),
+        ("worker,tasks\nann,q1\nbob,q1; q2; q1\n", "tasks (roster.csv line 3)", ""),
+        ("worker,tasks\nann,\nbob,\n", "tasks", "at least one task"),
+        ("worker\nann\n", None, "a column of the table"),
+        ("worker,task\nann,q1\n", None, ""),
+        ("worker,tasks,answers\nann,q1,yes\n", "answers (roster.csv line 1)", "left out"),
+        ("worker,tasks\nann,q1\nann,q2\n", "worker (roster.csv line 3)", "also in line 2"),
+    ],
+)
+def test_a_fault_in_a_roster_of_workers_is_named_with_its_line(
+    quiz: str, write: Write, content: str, field: str | None, allowed: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        resolve_server(load_scenario(quiz, ["tasks=['q1', 'q2', 'q3']"]), roster=write("roster.csv", content))
+    assert field in {None, caught.value.field}
+    assert allowed in caught.value.allowed

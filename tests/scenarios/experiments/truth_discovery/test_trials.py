@@ -51,7 +51,7 @@ def layout(request: pytest.FixtureRequest) -> Layout:
 @pytest.mark.parametrize("estimator", ["majority", "truth_discovery", "noise_aware"])
 @pytest.mark.parametrize("mechanism", ["one_layer", "two_layer", "fresh_two_layer"])
 def test_trials_are_sessions_of_the_protocol(layout: Layout, mechanism: str, estimator: str) -> None:
-    """The protocol by arrays, a session a trial, finds the same truths, so that the accuracies are equal bit for bit."""
+    """The protocol by arrays, a session a trial, finds the same truths, so the accuracies are equal bit for bit."""
     changes = {"mechanism": mechanism, "epsilon": 0.7, "estimator": estimator}
     parameters = msgspec.structs.replace(layout.parameters, **changes)
     protocol = TruthDiscovery(parameters)

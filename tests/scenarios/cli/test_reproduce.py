@@ -1,0 +1,85 @@
+"""`psephos reproduce`: options reach the experiments, and what is wrong is said before anything is written."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psephos.scenarios.crowds.synthetic import PeerGrading
+from psephos.scenarios.experiments import truth_discovery
+from psephos.scenarios.experiments.truth_discovery import reproduction, workloads
+
+Psephos = Callable[..., Any]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the experiments were asked for; they are not made."""
+    options: dict[str, Any] = {}
+
+    def reproduce(folder: object, **given: Any) -> None:
+        del folder
+        given.pop("on_progress")
+        options.update(given)
+
+    def show(*_: object) -> None:
+        pass
+
+    monkeypatch.setattr(truth_discovery, "reproduce_truth_discovery", reproduce)
+    monkeypatch.setattr(truth_discovery, "show_reproduction", show)
+    return options
+
+
+def test_the_paper_s_numbers_are_the_default(
+    psephos: Psephos, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PSEPHOS_DATA", raising=False)
+    ended = psephos("reproduce", "truth-discovery")
+    assert (ended.status, ended.err) == (0, "")
+    assert "Everything is in runs/reproduce-truth-discovery-" in ended.out.replace("\\", "/")
+    assert asked == {"data": "", "trials": 100, "seed": 1, "pictures": True}
+
+
+def test_the_folder_of_data_sets_is_named_or_the_variable_s(
+    psephos: Psephos, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PSEPHOS_DATA", "variable")
+    for words, folder in (((), "variable"), (("--data", "option"), "option"), (("--data", ""), "")):
+        psephos("reproduce", "truth-discovery", "--trials", 20, "--seed", 7, "--no-pictures", *words)
+        assert asked == {"data": folder, "trials": 20, "seed": 7, "pictures": False}
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("--trials", 9), "--trials must be from 10 to 100,000, got 9"),
+        (("--seed", -1), "--seed must be an integer >= 0, got -1"),
+        (("--data", "nowhere"), "data must be a folder of data sets, got 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_is_written(
+    psephos: Psephos, words: tuple[object, ...], error: str
+) -> None:
+    ended = psephos("reproduce", "truth-discovery", "--out", "out", *words)
+    assert ended.status == 2
+    assert error in ended.err
+    assert not Path("out").exists()
+
+
+def test_without_data_sets_the_rest_is_made_and_says_why(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PSEPHOS_DATA", raising=False)
+    monkeypatch.setattr(
+        workloads, "PEER_GRADING_STAND_IN", PeerGrading(groups=4, students=4, grades=2, quality=(0.8, 0))
+    )
+    monkeypatch.setattr(reproduction, "_PRICES", dict.fromkeys(("claimed", "all answers", "one answer"), (1.0, 2.0)))
+    ended = psephos("reproduce", "truth-discovery", "--trials", 10, "--no-pictures", "--out", "out")
+    assert ended.status == 0
+    assert "Table 2: 52 cells" in ended.err
+    for shown in (
+        "Table 2, peer grading (a made-up stand-in)",
+        "no folder of data sets was named",
+        "Everything is in out",
+    ):
+        assert shown in ended.out
+    assert "Table 3, Duchenne" not in ended.out
+    assert {path.suffix for path in Path("out").iterdir()} == {".csv", ".json", ".md"}
