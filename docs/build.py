@@ -1,9 +1,11 @@
 """Builds the manual: what is generated first, then the pages. Run by `make docs`.
 
 Generated and tracked: `states.md`, drawn from the machines' tables, the picture that the README shows, and
-`dpwevote-reproduced.md` with its pictures, from a run of `psephos reproduce dpwevote`.
+`dpwevote-reproduced.md` and `truth-discovery-reproduced.md` with their pictures, from runs of `psephos reproduce`. The
+last needs a folder of data sets (PSEPHOS_DATA); without one its page stays as it is.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -12,8 +14,10 @@ from pathlib import Path
 
 from psephos.protocol import Side
 from psephos.protocol.states import mermaid
-from psephos.scenarios.experiments.dpwevote import reproduce_dpwevote
-from psephos.scenarios.experiments.dpwevote.summary import summary_in_markdown
+from psephos.scenarios.datasets import DATA_VARIABLE
+from psephos.scenarios.experiments import dpwevote, truth_discovery
+from psephos.scenarios.experiments.dpwevote.summary import summary_in_markdown as page_on_dpwevote
+from psephos.scenarios.experiments.truth_discovery.summary import summary_in_markdown as page_on_truth_discovery
 from psephos.scenarios.folder import RunFolder
 
 DOCS = Path(__file__).parent
@@ -39,15 +43,31 @@ def draw_picture() -> None:
         shutil.copy(out / "estimates.png", DOCS / "eu-council.png")
 
 
-def reproduce() -> None:
+def reproduce_dpwevote() -> None:
     """Run DPWeVote's paper again, and keep the summary as a page with its pictures."""
     with tempfile.TemporaryDirectory() as folder:
         out = RunFolder(Path(folder) / "run")
-        reproduction = reproduce_dpwevote(out, on_progress=print)
-        for picture in out.path.glob("*.png"):
-            shutil.copy(picture, DOCS / f"dpwevote-{picture.name}")
-    page = summary_in_markdown(reproduction, prefix="dpwevote-")
-    (DOCS / "dpwevote-reproduced.md").write_text(page, encoding="utf-8")
+        reproduction = dpwevote.reproduce_dpwevote(out, on_progress=print)
+        keep(out, page_on_dpwevote(reproduction, prefix="dpwevote-"), prefix="dpwevote-")
+
+
+def reproduce_truth_discovery() -> None:
+    """Run the truth discovery paper again, and keep the summary as a page with its pictures, where there are data."""
+    data = os.environ.get(DATA_VARIABLE, "")
+    if not data:
+        print(f"truth-discovery-reproduced.md stays as it is: {DATA_VARIABLE} names no folder of data sets")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        out = RunFolder(Path(folder) / "run")
+        reproduction = truth_discovery.reproduce_truth_discovery(out, data=data, on_progress=print)
+        keep(out, page_on_truth_discovery(reproduction, prefix="truth-discovery-"), prefix="truth-discovery-")
+
+
+def keep(out: RunFolder, page: str, *, prefix: str) -> None:
+    """Keep a reproduction's page and pictures."""
+    for picture in out.path.glob("*.png"):
+        shutil.copy(picture, DOCS / f"{prefix}{picture.name}")
+    (DOCS / f"{prefix}reproduced.md").write_text(page, encoding="utf-8")
 
 
 def build_pages() -> int:
@@ -59,7 +79,8 @@ def build_pages() -> int:
 if __name__ == "__main__":
     write_states()
     draw_picture()
-    reproduce()
+    reproduce_dpwevote()
+    reproduce_truth_discovery()
     status = build_pages()
     print(f"the manual is in {(DOCS / '_build' / 'html' / 'index.html').relative_to(Path.cwd())}")
     sys.exit(status)
