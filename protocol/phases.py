@@ -216,6 +216,8 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     """What the release tells each client alone; None where it tells everybody the same."""
     parameters_of_table: ClassVar[frozenset[str]] = frozenset()
     """Parameters that describe a table's columns: another table brings its own (see `complete`)."""
+    alternatives: ClassVar[tuple[frozenset[str], ...]] = ()
+    """Sets of parameters of which one is given: who sets another one means that in place of it."""
     parameters_of_public_columns: ClassVar[frozenset[str]] = frozenset()
     """Those of them that follow from the public columns alone."""
 

@@ -136,6 +136,7 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
                 for name, value in cast("Tables", parameters).items()
                 if name not in protocol.parameters_of_table
             }
+    _drop_alternatives(tables, protocol, {key.removeprefix("parameters.") for key in chosen})
     if chosen.get("noise") == "secure":
         tables.pop("seed", None)  # the scenario's own; one that is set beside it is refused
     of_protocol = protocol.parameters_type.__struct_fields__
@@ -145,6 +146,15 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
         set_value(tables, f"{known}{dot}{rest}", value, own=own - {"parties"}, parameters=of_protocol, parties=word)
     tables["parties"] = tables.pop(word, {})
     return convert(tables, Scenario, "")
+
+
+def _drop_alternatives(tables: Tables, protocol: type[PhasedProtocol[Any, Any]], chosen: Collection[str]) -> None:
+    """Drop the scenario's own parameters in place of which others are chosen."""
+    parameters = tables.get("parameters")
+    if not isinstance(parameters, dict):
+        return
+    dropped = {name for group in protocol.alternatives if group & set(chosen) for name in group - set(chosen)}
+    tables["parameters"] = {name: value for name, value in cast("Tables", parameters).items() if name not in dropped}
 
 
 def _protocol_of(tables: Tables, chosen: Tables) -> type[PhasedProtocol[Any, Any]]:

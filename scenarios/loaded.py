@@ -21,6 +21,7 @@ class Loaded:
         parameters: what their source says of the protocol's parameters, where the scenario does not.
         is_generated: what is private in the table is made up.
         is_public_record: everybody may know already what is private in the table.
+        fixed: which of the parameters cannot be set otherwise, since the codes in the table mean nothing else.
         gold: what is true, where somebody knows: a name's true value.
     """
 
@@ -31,4 +32,5 @@ class Loaded:
     parameters: Mapping[str, Any]
     is_generated: bool = False
     is_public_record: bool = False
+    fixed: frozenset[str] = frozenset()
     gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])

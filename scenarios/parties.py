@@ -38,6 +38,7 @@ class PartiesTable:
         is_of_data_set: whether a data set holds them.
         is_public_record: whether everybody may know their values already.
         parameters: what a data set says of the protocol's parameters, where the scenario does not.
+        fixed: which of these cannot be set otherwise.
         gold: what is true, where somebody knows: a name's true value.
     """
 
@@ -49,7 +50,20 @@ class PartiesTable:
     is_of_data_set: bool = False
     is_public_record: bool = False
     parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    fixed: frozenset[str] = frozenset()
     gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+
+    def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a scenario's parameters with what the source of the parties says of the others.
+
+        Raises:
+            ConfigurationError: one is given otherwise that follows from the parties.
+        """
+        for name in self.fixed & given.keys():
+            if given[name] != self.parameters[name]:
+                allowed = f"left out: it follows from the {self.source or 'made-up'} answers"
+                raise ConfigurationError(field=name, value=given[name], allowed=allowed)
+        return {**self.parameters, **given}
 
     @contextlib.contextmanager
     def naming_lines(self) -> Generator[None]:
@@ -100,7 +114,7 @@ def read_parties(
         case Mapping() if "data" in parties:
             loaded = load_data_set(parties, folder=data, parameters=parameters, protocol=protocol)
             return _from_loaded(loaded, role, is_of_data_set=True)
-        case str() | Mapping() if issubclass(protocol, TruthDiscovery):
+        case str() | Mapping() if issubclass(protocol, TruthDiscovery) and not _is_table(parties, role):
             return _from_loaded(load_workers(parties, parameters=parameters), role)
         case str():
             return read_parties_file(Path(parties), role)
@@ -109,6 +123,18 @@ def read_parties(
             return PartiesTable([f"{role}-{number}" for number in range(1, count + 1)], table, is_generated=True)
         case _:
             return _from_rows(parties, role)
+
+
+def _is_table(parties: str | Mapping[str, Any], role: str) -> bool:
+    """Return whether parties are a file with a line for each of them, not one for each answer."""
+    if not isinstance(parties, str):
+        return False
+    try:
+        with Path(parties).open(encoding="utf-8-sig", newline="") as file:
+            header = [name.strip() for name in next(csv.reader(file), list[str]())]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return False  # whoever reads it says why
+    return {role, "tasks"} <= set(header)
 
 
 def _from_loaded(loaded: Loaded, role: str, *, is_of_data_set: bool = False) -> PartiesTable:
@@ -121,6 +147,7 @@ def _from_loaded(loaded: Loaded, role: str, *, is_of_data_set: bool = False) -> 
         is_of_data_set=is_of_data_set,
         is_public_record=loaded.is_public_record,
         parameters=loaded.parameters,
+        fixed=loaded.fixed,
         gold=loaded.gold,
     )
 

@@ -35,7 +35,7 @@ class Resolved(msgspec.Struct, kw_only=True):
             that are public record.
         record: whether seed, private inputs and views are kept as well.
         parameters_of_data: the parameters that the scenario leaves to its data set, which says them again in a rerun.
-        gold: what is true, where somebody knows: a name's true value. Shown where the truth may be.
+        gold: what is true, where somebody knows: a name's true value. It is no party's, and may always be shown.
     """
 
     scenario: Scenario
@@ -66,7 +66,8 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
     if parties.is_of_data_set:
         scenario = msgspec.structs.replace(scenario, data=folder)
     with blaming(kind):
-        given = kind.complete({**parties.parameters, **scenario.parameters}, parties.table)
+        with parties.naming_lines():
+            given = kind.complete(parties.complete(scenario.parameters), parties.table)
         protocol = kind(convert(given, kind.parameters_type, "parameters"))
         with parties.naming_lines():
             inputs = protocol.encode(parties.table)

@@ -39,7 +39,7 @@ class Finished(msgspec.Struct, kw_only=True):
         record: what the session left.
         result: the content of `result.json`.
         truth: what the outcome estimates, where that may be shown.
-        gold: what is true by somebody who knows, where that may be shown.
+        gold: what is true by somebody who knows; None where nobody does.
         seconds: the session's own time.
     """
 
@@ -148,7 +148,7 @@ def run_in_folder(
         folder.write_ledger(entries)
         folder.write_json("run.json", {**_how_it_ran(resolved, seconds=seconds), **ending})
     truth = protocol.truth(resolved.inputs) if resolved.may_show_truth else None
-    gold = resolved.gold if resolved.may_show_truth and resolved.gold else None
+    gold = resolved.gold or None
     result = result_of(resolved, record, truth=truth)
     folder.write_json("result.json", result)
     folder.write_table("estimates.csv", rows_of(record.outcome, truth=truth, gold=gold))

@@ -19,6 +19,7 @@ from .noise import Noise, informativeness, make_noise
 from .outcome import Outcome, OwnOutcome
 from .parameters import Parameters
 from .protocol import AnswersPhase, TruthDiscovery
+from .reference import reference_run
 from .tables import NO_TASK, Codes
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "informativeness",
     "known_noise",
     "make_noise",
+    "reference_run",
 ]

@@ -105,7 +105,8 @@ class Noise:
             num_tasks: how many tasks have each answer set; together at least as many.
 
         Privacy:
-            As `loss_of`, whose losses never exceed this one: fewer answers never cost more.
+            As `loss_of`, whose losses never exceed this one: fewer answers never cost more. It is the greatest of them,
+            but for very many rows of answer sets of different sizes, where it is a bound that may be above all.
         """
         counts = [0] * len(self.sizes)
         left = num_answers
@@ -267,9 +268,11 @@ def _make_hyper(parameters: Parameters) -> HyperDistribution:
                 raise ConfigurationError(field=field, value=loss, allowed=allowed)
             try:
                 return uniform_of_loss(loss, num_answers=parameters.max_answers, num_labels=sizes[0], unit=unit)
-            except ValueError as error:
-                allowed = f"what a uniform distribution of flip probabilities can reach ({error})"
-                raise ConfigurationError(field=field, value=loss, allowed=allowed) from None
+            except ValueError:
+                widest, rows = uniform_for((sizes[0] - 1) / sizes[0]), [sizes[0]] * parameters.max_answers
+                least = loss_of_all_answers(rows, widest) if unit == "all answers" else loss_of_one_answer(rows, widest)
+                allowed = f"at least {least:.6g}, the least that workers with flip probabilities of their own can pay"
+                raise ConfigurationError(field=field, value=loss, allowed=f"{allowed} (one_layer can)") from None
     # What the paper claims is greatest for the largest set; the others claim less.
     return uniform_for(flip_probability_of(_epsilon_of_answers(parameters), max(sizes)))
 

@@ -14,9 +14,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         tasks: their names.
         truths: for each task a label's name; None where nobody answered.
         confidences: for each task what the estimator says for that label: the share of votes, of weighted votes, or
-            the posterior probability; a multiple of 2**−20. None where nobody answered.
+            the posterior probability; a multiple of 2**−20. It is as good as the estimator's model: the paper's truth
+            discovery, for one, is nearly sure of a tie that it has once broken. None where nobody answered.
         supports: for each task how many workers gave that label before the perturbation, estimated without bias; None
-            where nobody answered, or where reports say nothing.
+            where nobody answered; all of them None where the reports of some answer set say nothing.
+        support_errors: the standard errors of these, over the perturbation's draws.
         num_answers: how many answers each task has.
         num_workers: how many reported.
         estimator: which one found the truths.
@@ -29,7 +31,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[str, ...]
     truths: tuple[str | None, ...]
     confidences: tuple[float | None, ...]
-    supports: tuple[Estimate | None, ...]
+    supports: tuple[float | None, ...]
+    support_errors: tuple[float | None, ...]
     num_answers: tuple[int, ...]
     num_workers: int
     estimator: str
@@ -37,6 +40,14 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     has_converged: bool
     epsilon_answer: float
     epsilon_worker: float
+
+    @property
+    def support_estimates(self) -> tuple[Estimate | None, ...]:
+        """The supports with their errors."""
+        return tuple(
+            None if value is None or error is None else Estimate(value, error)
+            for value, error in zip(self.supports, self.support_errors, strict=True)
+        )
 
 
 class OwnOutcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ import msgspec
 from ..errors import ConfigurationError
 from ..mechanisms import MAX_EPSILON, HyperDistribution
 
-__all__ = ["SEPARATOR", "EstimatorName", "MechanismName", "Parameters"]
+__all__ = ["PRICES", "SEPARATOR", "EstimatorName", "MechanismName", "Parameters"]
 
 MechanismName: TypeAlias = Literal["one_layer", "two_layer", "fresh_two_layer", "auto"]
 EstimatorName: TypeAlias = Literal[
@@ -16,6 +16,9 @@ EstimatorName: TypeAlias = Literal[
 
 SEPARATOR: Final = ";"
 """Between the names of a list that is written as one text."""
+
+PRICES: Final = frozenset({"epsilon", "flip_probability", "hyper", "epsilon_answer", "epsilon_worker"})
+"""The parameters that say how much is perturbed, one of them."""
 
 MAX_NAME_LENGTH: Final = 256
 MAX_LABELS: Final = 1_000
@@ -34,7 +37,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         answer_set_of_task: which of them each task has; by default the first.
         max_answers: the most tasks that one worker is asked.
         mechanism: how answers are perturbed (see the package). "auto" takes the one that promises more at one price.
-        epsilon: the paper's ε of one answer, as Theorems 6.2 and 6.3 state it; in nats, ≥ 0.
+        epsilon: the paper's ε of one answer, as Theorems 6.2 and 6.3 state it; in nats, ≥ 0. To "auto" it is a price of
+            one answer that is proven, `epsilon_answer`.
         flip_probability: the paper's p^f, the same for every answer set; at most (s − 1)/s for each set of s labels.
         hyper: what each worker draws its own p^f from; of two layers only.
         epsilon_answer: the proven loss of one answer of a worker who gives `max_answers`, the others being known; in
@@ -117,8 +121,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def _check_noise(self) -> None:
         given = {
             name: value
-            for name in ("epsilon", "flip_probability", "hyper", "epsilon_answer", "epsilon_worker")
-            if (value := getattr(self, name)) is not None
+            for name in self.__struct_fields__
+            if name in PRICES and (value := getattr(self, name)) is not None
         }
         if len(given) > 1:
             raise ConfigurationError(field=" and ".join(given), value="given", allowed="given one of them alone")

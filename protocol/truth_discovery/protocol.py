@@ -27,7 +27,7 @@ from ..tally import Tally
 from .inference import find_truths, known_noise
 from .noise import Noise, make_noise
 from .outcome import Outcome, OwnOutcome
-from .parameters import Parameters
+from .parameters import PRICES, Parameters
 from .tables import NO_TASK, Codes, answers_of, tasks_in, tasks_of
 
 __all__ = ["AnswersPhase", "TruthDiscovery"]
@@ -134,6 +134,7 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
     parameters_of_table: ClassVar[frozenset[str]] = frozenset(
         {"tasks", "answer_sets", "answer_set_of_task", "max_answers"}
     )
+    alternatives: ClassVar[tuple[frozenset[str], ...]] = (PRICES,)
     parameters_of_public_columns: ClassVar[frozenset[str]] = frozenset({"tasks", "answer_set_of_task", "max_answers"})
 
     def __init__(self, parameters: Parameters) -> None:
@@ -144,11 +145,14 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Fill in the tasks and the most that a worker is asked, from the public column."""
         parameters = dict(given)
-        if "tasks" in table and not {"tasks", "max_answers"} <= parameters.keys():
-            names, most = tasks_in(table["tasks"])
-            parameters.setdefault("tasks", names)
-            parameters.setdefault("max_answers", most)
-        return parameters
+        if {"tasks", "max_answers"} <= parameters.keys():
+            return parameters
+        if "tasks" not in table:
+            raise ConfigurationError(field="tasks", value="no such column", allowed="a column of the table")
+        names, most = tasks_in(table["tasks"])
+        if not most:
+            raise ConfigurationError(field="tasks", value="none", allowed="at least one task for one worker")
+        return {"tasks": names, "max_answers": most, **parameters}
 
     @functools.cached_property
     def codes(self) -> Codes:
@@ -250,13 +254,15 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
         """Return the truths."""
         (tally,) = tallies
         name, inference = self._find_truths(tally)
+        supports = list(self._supports(tally, inference))
         (loss,) = self.losses
         assert loss.part is not None  # noqa: S101  `Noise.loss_of` states it
         return Outcome(
             tasks=self.parameters.tasks,
             truths=tuple(self._names_of(inference)),
             confidences=tuple(None if math.isnan(share) else share for share in _rounded(inference.confidences)),
-            supports=tuple(self._supports(tally, inference)),
+            supports=tuple(None if support is None else support.value for support in supports),
+            support_errors=tuple(None if support is None else support.standard_error for support in supports),
             num_answers=tuple(tally.totals.sum(axis=1).tolist()),
             num_workers=tally.num_reports,
             estimator=name,

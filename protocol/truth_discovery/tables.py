@@ -140,7 +140,7 @@ def tasks_in(entries: Entries) -> tuple[list[str], int]:
     """Return the names of all tasks in order of appearance, and the most that one worker has."""
     if isinstance(entries, np.ndarray) and entries.ndim == 2:  # noqa: PLR2004  codes, whose names somebody else knows
         return [], entries.shape[1]
-    lists = [_names(entry, field=f"tasks in row {row}") for row, entry in enumerate(entries, start=1)]
+    lists = [_distinct(entry, field=f"tasks in row {row}") for row, entry in enumerate(entries, start=1)]
     return list(dict.fromkeys(name for names in lists for name in names)), max(map(len, lists), default=0)
 
 
@@ -172,11 +172,9 @@ def tasks_of(entries: Entries, codes: Codes, *, width: int) -> IntArray:
     tasks = np.full((len(entries), width), NO_TASK, dtype=np.int64)
     for row, entry in enumerate(entries, start=1):
         field = f"tasks in row {row}"
-        found = [codes.find_task(name, field=field) for name in _names(entry, field=field)]
+        found = [codes.find_task(name, field=field) for name in _distinct(entry, field=field)]
         if len(found) > width:
             raise ConfigurationError(field=field, value=f"{len(found)} tasks", allowed=f"at most {width} (max_answers)")
-        if len(set(found)) < len(found):
-            raise ConfigurationError(field=field, value=entry, allowed="distinct tasks")
         tasks[row - 1, : len(found)] = found
     return tasks
 
@@ -225,10 +223,17 @@ def _are_codes(entries: Entries) -> bool:
     return isinstance(entries, np.ndarray) and entries.ndim == 2 and np.issubdtype(entries.dtype, np.integer)  # noqa: PLR2004  a table
 
 
-def _names(entry: Any, *, field: str) -> list[str]:
-    """Return the names in an entry: a list of them, or a text with separators."""
+def _distinct(entry: Any, *, field: str) -> list[str]:
+    """Return the names in an entry: a list of them, or a text with separators.
+
+    Raises:
+        ConfigurationError: it is neither, or names a task twice.
+    """
     parts = entry.split(SEPARATOR) if isinstance(entry, str) else _items(entry, field=field)
-    return [name for part in parts if (name := str(part).strip())]
+    names = [name for part in parts if (name := str(part).strip())]
+    if len(set(names)) < len(names):
+        raise ConfigurationError(field=field, value=entry, allowed="distinct tasks")
+    return names
 
 
 def _labels(entry: Any, *, field: str) -> list[Any]:

@@ -1,6 +1,7 @@
 """Crowds as the parties of a truth discovery session."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,6 +37,9 @@ class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     repeats: Literal["error", "first", "last"] = "error"
 
 
+_OPTIONS = frozenset((*CrowdFile.__struct_fields__, *SyntheticCrowd.__struct_fields__, *PeerGrading.__struct_fields__))
+
+
 def load_workers(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> Loaded:
     """Return the workers of a CSV file of answers, or of a synthetic crowd.
 
@@ -48,12 +52,38 @@ def load_workers(parties: str | Mapping[str, Any], *, parameters: Mapping[str, A
         ConfigurationError: the file cannot be read or is not what it should be, or an option is not allowed.
     """
     options = {"answers": parties} if isinstance(parties, str) else dict(parties)
+    with _naming(_FIELD if isinstance(parties, str) else ""):
+        return _load(options, parameters=parameters)
+
+
+@contextlib.contextmanager
+def _naming(whole: str) -> Generator[None]:
+    """Let errors about a crowd name it as scenarios do.
+
+    Args:
+        whole: what its file is called where nothing else is said of the crowd.
+
+    Raises:
+        ConfigurationError: as the code inside.
+    """
+    try:
+        yield
+    except ConfigurationError as error:
+        if error.field in _OPTIONS:
+            field = whole or f"{_FIELD}.{error.field}"
+            raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
+        raise
+
+
+def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> Loaded:
     if "stand_in" in options:
         name: str = convert(options.pop("stand_in"), str, f"{_FIELD}.stand_in")
         if name != _PEER_GRADING:
             raise ConfigurationError(field=f"{_FIELD}.stand_in", value=name, allowed=repr(_PEER_GRADING))
         usual: dict[str, Any] = msgspec.to_builtins(PEER_GRADING_STAND_IN)
         return as_parties(make_peer_grading(convert({**usual, **options}, PeerGrading, _FIELD)), is_generated=True)
+    if "answers" not in options and (beside := sorted({"truth", "repeats"} & options.keys())):
+        raise ConfigurationError(field="answers", value="left out", allowed=f"given beside {beside[0]}")
     if "answers" not in options:
         synthetic: SyntheticCrowd = convert(options, SyntheticCrowd, _FIELD)
         return as_parties(make_crowd(synthetic), is_generated=True)
@@ -91,9 +121,8 @@ def as_parties(crowd: Crowd, *, source: str = "", is_generated: bool = False, is
         "tasks": list(crowd.tasks),
         "answer_sets": [list(labels) for labels in crowd.answer_sets],
         "max_answers": shape[1],
+        "answer_set_of_task": crowd.answer_set_of_task.tolist() if len(sizes) > 1 else [],
     }
-    if len(sizes) > 1:
-        parameters["answer_set_of_task"] = crowd.answer_set_of_task.tolist()
     gold = {
         crowd.tasks[task]: crowd.answer_sets[int(crowd.answer_set_of_task[task])][int(crowd.truth[task])]
         for task in np.flatnonzero(crowd.truth >= 0).tolist()
@@ -106,5 +135,6 @@ def as_parties(crowd: Crowd, *, source: str = "", is_generated: bool = False, is
         parameters=parameters,
         is_generated=is_generated,
         is_public_record=is_public_record,
+        fixed=frozenset(parameters),
         gold=gold,
     )

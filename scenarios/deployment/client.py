@@ -234,8 +234,8 @@ def _as_invitation(terms: Terms, party: str) -> Invitation:
 def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> dict[str, Any]:
     """Return one party's entries by column, from a CSV with a header and that party's line.
 
-    A file with the columns `task` and `label` has a line for each of the party's answers; its entry is `answers`, a table
-    of labels by task.
+    A file with the columns `task` and `label` has a line for each of the party's answers; its entry is `answers`, a
+    table of labels by task.
 
     Args:
         path: the file.
@@ -261,7 +261,13 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> dict[st
     if not all(header) or len(set(header)) < len(header) or not header:
         allowed = "a header of distinct, non-empty names"
         raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
-    has_answers = {"task", "label"} <= set(header) and bool(rows)
+    has_answers = {"task", "label"} <= set(header)
+    if has_answers and not rows:
+        allowed = f"a header and a line for each answer of {party!r}"
+        raise ConfigurationError(field=field, value=f"{path} without a line below its header", allowed=allowed)
+    if not has_answers and "task" in header:
+        allowed = "a header with the columns 'task' and 'label'"
+        raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
     if not has_answers and len(rows) != 1:
         allowed = f"a header and one line, that of {party!r}"
         raise ConfigurationError(field=field, value=f"{path} with {len(rows)} lines below its header", allowed=allowed)

@@ -73,7 +73,8 @@ def resolve_server(scenario: Scenario, *, roster: Path | None = None) -> ServerS
     digests = table.pop(TOKEN_COLUMN, None)
     with blaming(kind):
         described = parties if roster is None else _described_by(scenario, kind, parties)
-        given = kind.complete({**described.parameters, **scenario.parameters}, {**described.table, **table})
+        with parties.naming_lines():
+            given = kind.complete(described.complete(scenario.parameters), {**described.table, **table})
         protocol = kind(convert(given, kind.parameters_type, "parameters"))
         public = [column.name for column in protocol.columns() if not column.private]
         private = [column.name for column in protocol.columns() if column.private]

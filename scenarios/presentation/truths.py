@@ -76,7 +76,7 @@ class _Task:
 
 def _tasks(outcome: Outcome, known: Known) -> list[_Task]:
     truth, gold = known.truth or {}, known.gold or {}
-    columns = (outcome.tasks, outcome.truths, outcome.confidences, outcome.supports, outcome.num_answers)
+    columns = (outcome.tasks, outcome.truths, outcome.confidences, outcome.support_estimates, outcome.num_answers)
     return [_Task(*entries, truth.get(entries[0]), gold.get(entries[0])) for entries in zip(*columns, strict=True)]
 
 

@@ -454,8 +454,9 @@ def test_without_record_no_file_tells_who_answered_what_or_what_anybody_was_told
 ) -> None:
     """Real workers. Their labels are everybody's to know and their names too, but not one beside the other.
 
-    A worker's weight is a number with 20 binary places, so that another number equals it by chance for about one file
-    in a million.
+    Weights, qualities and what is released are numbers with 20 binary places, so that one of 16 numbers equals one of
+    18 others by chance in about 3 of 10,000 runs with secure noise, and two of them do in one of 10 million: whoever
+    wrote them down would write down all.
     """
     labels = ("gemsbok", "okapi", "quagga")
     workers = [f"person-{letter}" for letter in "abcdefgh"]
@@ -475,11 +476,11 @@ def test_without_record_no_file_tells_who_answered_what_or_what_anybody_was_told
     assert len(owns) == 8
     own_numbers = {repr(number) for own in owns for number in (own.weight, own.quality)}
     telling = {number for number in own_numbers if len(number) >= 8}
-    assert telling
+    assert len(telling) > 2
     rows_of_codes = {json.dumps(row, separators=(",", ":")) for row in resolved.inputs.private.tolist()}
     for path in (tmp_path / "out").rglob("*"):
         text = path.read_text(encoding="utf-8")
-        assert not [number for number in telling if number in text], path
+        assert sum(number in text for number in telling) < 2, path
         for written in ('"weight"', '"quality"', "private", '"seed"', "918273645", "views", '"rows"', '"truth"'):
             assert written not in text or (written, path.name) == ('"truth"', "scenario.json"), (path, written)
         squeezed = "".join(text.split())

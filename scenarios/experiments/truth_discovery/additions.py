@@ -30,26 +30,30 @@ def _findings(reproduction: Reproduction) -> Iterator[Finding]:
 
 
 def _large_losses(reproduction: Reproduction) -> Finding:
-    found = [c for c in reproduction.choices if c.unit == "all answers"]
-    prices = sorted({c.price for c in found})
+    found = [choice for choice in reproduction.choices if choice.unit == "all answers"]
+    prices = sorted({choice.price for choice in found})
     parts: list[str] = []
-    better: dict[float, int] = {}
-    worse: dict[float, int] = {}
+    balances: list[int] = []
     for price in prices:
-        gains = [c.two_layer_gain for c in found if c.price == price and c.two_layer_gain is not None]
-        better[price] = sum(gain.value > TOLERANCE * gain.standard_error for gain in gains)
-        worse[price] = sum(gain.value < -TOLERANCE * gain.standard_error for gain in gains)
-        mean = sum(gain.value for gain in gains) / max(len(gains), 1)
+        gains = [choice.two_layer_gain for choice in found if choice.price == price]
+        reached = [gain for gain in gains if gain is not None]
+        better = sum(gain.value > TOLERANCE * gain.standard_error for gain in reached)
+        worse = sum(gain.value < -TOLERANCE * gain.standard_error for gain in reached)
+        beyond = len(gains) - len(reached)
+        balances.append(better - worse - beyond)
+        mean = 100 * sum(gain.value for gain in reached) / max(len(reached), 1)
         parts.append(
-            f"{price:g} an answer: two layers better on {better[price]} of {len(gains)} crowds, worse on "
-            f"{worse[price]}, by {100 * mean:+.1f} points on average"
+            f"at {price:g} an answer they are better on {better} of {len(gains)} crowds, worse on {worse}, by "
+            f"{mean:+.1f} points on average, and cannot have the loss on {beyond}"
         )
-    low, high = prices[0], prices[-1]
     return Finding(
-        claim="At equal proven loss of all answers, two layers win where the loss is large and lose where it is small.",
+        claim=(
+            "At equal proven loss of all answers, two layers win where the loss is large; where it is small they lose, "
+            "or cannot have it."
+        ),
         source="reading T4, with the paper's truth discovery",
-        holds=better[high] > worse[high] and worse[low] > better[low],
-        numbers=f"{'; '.join(parts)}.",
+        holds=balances[0] < 0 < balances[-1],
+        numbers=f"By more than {TOLERANCE:g} standard errors: {'; '.join(parts)}.",
     )
 
 

@@ -57,10 +57,10 @@ def pictures_of(reproduction: Reproduction) -> dict[str, tuple[str, tuple[float,
             (1, 2),
             _figure_2,
         ),
-        "figure-3": (f"Figure 3 again, on a made-up stand-in ({trials})", (7.5, 4.6), (1, 1), _figure_3),
+        "figure-3": (f"Figure 3 again, on a made-up stand-in ({trials})", (9.5, 4.8), (1, 1), _figure_3),
     }
     if reproduction.table_3:
-        pictures["figure-4"] = (f"Figure 4 again ({trials})", (7.5, 4.6), (1, 1), _figure_4)
+        pictures["figure-4"] = (f"Figure 4 again ({trials})", (9.5, 4.8), (1, 1), _figure_4)
     height = 1.6 + 0.36 * len(reproduction.crowds)
     pictures["equal-loss"] = (
         f"Accuracy of truth discovery: two layers less one layer ({compared})",

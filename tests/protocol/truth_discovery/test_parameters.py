@@ -135,8 +135,8 @@ UNREACHABLE: list[tuple[str, str, dict[str, Any]]] = [
         {"epsilon_answer": 9.0, "mechanism": "two_layer", **TWO_SETS},
     ),
     # At ε = 0 two layers of two answers lose J = R = ln 2 = 0.693 (reading T3).
-    ("epsilon_worker", "can reach", {"epsilon_worker": 0.69, "mechanism": "two_layer"}),
-    ("epsilon_answer", "can reach", {"epsilon_answer": 0.69, "mechanism": "two_layer"}),
+    ("epsilon_worker", "at least", {"epsilon_worker": 0.69, "mechanism": "two_layer"}),
+    ("epsilon_answer", "at least", {"epsilon_answer": 0.69, "mechanism": "two_layer"}),
     ("epsilon_worker", "for each of 2 answers", {"epsilon_worker": 2 * MAX_EPSILON + 1}),
     ("epsilon_worker", "for each of 2 answers", {"epsilon_worker": math.inf}),
     ("epsilon_worker", "for each of 2 answers", {"epsilon_worker": math.inf, "mechanism": "auto"}),

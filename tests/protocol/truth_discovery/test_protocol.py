@@ -153,8 +153,8 @@ def test_a_majority_by_hand() -> None:
     assert outcome.num_workers == 4
     assert (outcome.estimator, outcome.num_iterations, outcome.has_converged) == ("majority", 0, True)
     assert (outcome.epsilon_answer, outcome.epsilon_worker) == (math.log(3), 2 * math.log(3))
-    assert outcome.supports[2] is None
-    for support in outcome.supports[:2]:
+    assert outcome.support_estimates[2] is None
+    for support in outcome.support_estimates[:2]:
         assert told(support).value == pytest.approx(4.0, abs=2 / GRID)
         assert told(support).standard_error == pytest.approx(math.sqrt(3), abs=1 / GRID)
 
@@ -202,7 +202,7 @@ def test_an_unanswered_task_has_no_truth_and_does_not_change_the_others(mechanis
     fewer = make(2, **given)
     outcome = whole.outcome([clean_tally(make(3), VOTES)])
     others = fewer.outcome([clean_tally(make(2), [row[:2] for row in VOTES])])
-    assert (outcome.truths[2], outcome.confidences[2], outcome.supports[2], outcome.num_answers[2]) == (
+    assert (outcome.truths[2], outcome.confidences[2], outcome.support_estimates[2], outcome.num_answers[2]) == (
         None,
         None,
         None,
@@ -210,14 +210,14 @@ def test_an_unanswered_task_has_no_truth_and_does_not_change_the_others(mechanis
     )
     assert outcome.truths[:2] == others.truths
     assert outcome.confidences[:2] == others.confidences
-    assert outcome.supports[:2] == others.supports
+    assert outcome.support_estimates[:2] == others.support_estimates
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_session_without_any_answer_ends_without_truths(estimator: Any) -> None:
     protocol = make(2, answer_sets=(TWO, THREE), answer_set_of_task=(0, 1), estimator=estimator, epsilon=2.0)
     result = run(protocol, inputs_of(protocol, [["", ""], [""]]))
-    assert result.outcome.truths == result.outcome.confidences == result.outcome.supports == (None, None)
+    assert result.outcome.truths == result.outcome.confidences == result.outcome.support_estimates == (None, None)
     assert (result.outcome.num_answers, result.outcome.num_workers) == ((0, 0), 2)
     assert result.own_outcomes == {}
     assert protocol.truth(inputs_of(protocol, [["", ""]])) == {}
@@ -274,7 +274,7 @@ def test_where_reports_say_nothing_nobody_is_counted(given: dict[str, Any]) -> N
     protocol = make(2, estimator="majority", **given)
     outcome = protocol.outcome([clean_tally(protocol, [["yes", "no"]])])
     assert outcome.truths == ("yes", "no")
-    assert outcome.supports == (None, None)
+    assert outcome.support_estimates == (None, None)
 
 
 @CHECKED
@@ -296,11 +296,11 @@ def test_what_is_released_is_what_the_estimator_finds_on_a_grid(data: st.DataObj
         assert outcome.num_answers[task] == int((answers.tasks == task).sum())
         if label < 0:
             assert outcome.num_answers[task] == 0
-            assert (outcome.truths[task], outcome.confidences[task], outcome.supports[task]) == (None, None, None)
+            assert (outcome.truths[task], outcome.confidences[task], outcome.support_estimates[task]) == (None, None, None)
         else:
             assert outcome.truths[task] == labels[label]
             assert outcome.confidences[task] == on_grid(inference.confidences[task])
-            assert outcome.supports[task] == Estimate(
+            assert outcome.support_estimates[task] == Estimate(
                 on_grid(counts.counts[task, label]), on_grid(counts.standard_errors[task, label])
             )
     own: Mapping[int, OwnOutcome] = result.own_outcomes

@@ -44,6 +44,8 @@ def test_the_folder_of_data_sets_is_named_or_the_variable_s(
     psephos: Psephos, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PSEPHOS_DATA", "variable")
+    for name in ("variable", "option"):
+        Path(name).mkdir()
     for words, folder in (((), "variable"), (("--data", "option"), "option"), (("--data", ""), "")):
         psephos("reproduce", "truth-discovery", "--trials", 20, "--seed", 7, "--no-pictures", *words)
         assert asked == {"data": folder, "trials": 20, "seed": 7, "pictures": False}

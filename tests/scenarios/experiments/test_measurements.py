@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from psephos.scenarios.experiments import Measurement, deviation, mean_of, share_of
-from psephos.scenarios.experiments.measurements import normal_probability
+from psephos.scenarios.experiments.measurements import mean_square, most_by_chance, normal_probability, percent
 
 
 def test_a_share_has_a_binomial_error() -> None:
@@ -28,3 +28,13 @@ def test_the_normal_law_is_the_normal_law() -> None:
     assert normal_probability(0) == 0.5
     assert normal_probability(1.959963984540054) == pytest.approx(0.975, abs=1e-12)
     assert normal_probability(-3) == pytest.approx(0.0013498980316301, rel=1e-12)
+
+
+def test_squares_are_judged_by_what_chance_gives() -> None:
+    """Of 50 standard normal numbers the mean square has the standard deviation √(2/50) = 0.2."""
+    assert mean_square([3.0, -1.0]) == 5
+    assert most_by_chance(50) == pytest.approx(1 + 4 * 0.2)
+
+
+def test_shares_are_in_percent() -> None:
+    assert percent(Measurement(0.1234, 0.0056)) == "12.3 ± 0.6 %"

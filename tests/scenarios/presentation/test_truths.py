@@ -23,7 +23,8 @@ def found(truths: Sequence[str | None], **options: Any) -> Outcome:
         "tasks": tuple(f"t{n}" for n in range(len(truths))),
         "truths": tuple(truths),
         "confidences": tuple(None if label is None else 0.75 for label in truths),
-        "supports": tuple(None if label is None else Estimate(12.3, 2.1) for label in truths),
+        "supports": tuple(None if label is None else 12.3 for label in truths),
+        "support_errors": tuple(None if label is None else 2.1 for label in truths),
         "num_answers": tuple(0 if label is None else 18 for label in truths),
         "num_workers": 20,
         "estimator": "noise_aware",
@@ -159,7 +160,7 @@ def test_a_confidence_that_is_not_certain_is_never_shown_as_if_it_were(confidenc
 
 
 def test_where_reports_say_nothing_there_is_no_support_but_the_number_of_answers() -> None:
-    page = shown(found(["cat"], supports=(None,)))
+    page = shown(found(["cat"], supports=(None,), support_errors=(None,)))
     assert line_of(page, "t0")[-2:] == ["of", "18"]
     assert "before the perturbation" not in page.text
 
@@ -182,7 +183,7 @@ def test_a_worker_is_told_its_own_weight_and_quality() -> None:
 
 
 def test_rows_hold_the_numbers_to_their_last_bit() -> None:
-    outcome = found(["cat", None], confidences=(1 / 3, None), supports=(Estimate(1 / 7, 1 / 9), None))
+    outcome = found(["cat", None], confidences=(1 / 3, None), supports=(1 / 7, None), support_errors=(1 / 9, None))
     assert rows_of(outcome, truth=None) == [
         {
             "task": "t0",
@@ -237,7 +238,7 @@ def test_where_nobody_knows_nothing_is_drawn_as_right_or_wrong(tmp_path: Path) -
 
 
 def test_without_any_support_the_labels_are_drawn_alone(tmp_path: Path) -> None:
-    text = drawn(found(["cat", None], supports=(None, None)), tmp_path)
+    text = drawn(found(["cat", None], supports=(None, None), support_errors=(None, None)), tmp_path)
     assert ">cat, 75.0 %<" in text
     assert "standard errors" not in text
 

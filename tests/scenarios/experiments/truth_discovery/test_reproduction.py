@@ -238,7 +238,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="data must be a folder of data sets"):
-        reproduce_truth_discovery(RunFolder(tmp_path / "run"), data=str(tmp_path / "nowhere"))
+        reproduce_truth_discovery(RunFolder(tmp_path), data=str(tmp_path / "nowhere"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -416,16 +416,19 @@ FLIPS: Sequence[tuple[str, str, Callable[[Any], dict[str, Any]], Callable[[Any],
         method_changes({(TD, "one_layer"): 0.3}),
     ),
     (
-        "At ε = 0 the accuracy",
+        "At ε = 0 nothing",
         "table_3",
         lambda _: {"error_rate": Measurement(0.5, 0.01)},
         lambda _: {"error_rate": Measurement(0.4, 0.01)},
     ),
-    (
-        "A worker's estimated weight falls",
-        "weights",
-        lambda row: {"clean": 1.0, "reported": 1.0 - row.flip_probability},
-        lambda row: {"clean": 1.0, "reported": 1.0 + row.flip_probability},
+    *(
+        (
+            f"On {crowd}, a worker's estimated weight",
+            "weights",
+            lambda row: {"clean": 1.0, "reported": 1.0 - row.flip_probability},
+            lambda row: {"clean": 1.0, "reported": 1.0 + row.flip_probability},
+        )
+        for crowd in ("peer-grading", "duchenne")
     ),
     (
         "At the same privacy the two-layer mechanism",
