@@ -182,7 +182,7 @@ class PointMass(_Hyper, frozen=True):
     probability: float
 
     def __post_init__(self) -> None:
-        _check_probability("probability", self.probability)
+        _check_probability("hyper.probability", self.probability)
 
     @property
     def slots(self) -> int:
@@ -292,12 +292,12 @@ class Beta(_Hyper, frozen=True):
     high: float = 1.0
 
     def __post_init__(self) -> None:
-        for field, value in (("alpha", self.alpha), ("beta", self.beta)):
+        for field, value in (("hyper.alpha", self.alpha), ("hyper.beta", self.beta)):
             if type(value) is not int or value < 1:
                 raise ConfigurationError(field=field, value=value, allowed="an integer >= 1")
         if self.alpha + self.beta - 1 > MAX_BETA_SLOTS:
             allowed = f"at most {MAX_BETA_SLOTS + 1} together with beta"
-            raise ConfigurationError(field="alpha", value=(self.alpha, self.beta), allowed=allowed)
+            raise ConfigurationError(field="hyper.alpha", value=(self.alpha, self.beta), allowed=allowed)
         _check_range(self.low, self.high)
 
     @property
@@ -350,15 +350,15 @@ class Discrete(_Hyper, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.probabilities:
-            raise ConfigurationError(field="probabilities", value=(), allowed="at least one")
+            raise ConfigurationError(field="hyper.probabilities", value=(), allowed="at least one")
         for probability in self.probabilities:
-            _check_probability("probabilities", probability)
+            _check_probability("hyper.probabilities", probability)
         if len(self.shares) != len(self.probabilities):
             allowed = f"as many as probabilities ({len(self.probabilities)})"
-            raise ConfigurationError(field="shares", value=self.shares, allowed=allowed)
+            raise ConfigurationError(field="hyper.shares", value=self.shares, allowed=allowed)
         if not all(share >= _MIN_SHARE for share in self.shares) or abs(math.fsum(self.shares) - 1) > _SHARES_TOLERANCE:
             raise ConfigurationError(
-                field="shares", value=self.shares, allowed=f"at least {_MIN_SHARE:g}, with the sum 1"
+                field="hyper.shares", value=self.shares, allowed=f"at least {_MIN_SHARE:g}, with the sum 1"
             )
 
     @property
@@ -429,10 +429,10 @@ def _check_probability(field: str, value: float) -> None:
 
 
 def _check_range(low: float, high: float) -> None:
-    _check_probability("low", low)
-    _check_probability("high", high)
+    _check_probability("hyper.low", low)
+    _check_probability("hyper.high", high)
     if low > high:
-        raise ConfigurationError(field="low", value=low, allowed=f"at most high = {high}")
+        raise ConfigurationError(field="hyper.low", value=low, allowed=f"at most high = {high}")
 
 
 def _scale(places: FloatArray, low: float, high: float) -> FloatArray:

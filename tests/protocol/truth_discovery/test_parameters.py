@@ -92,11 +92,11 @@ def test_a_value_that_is_not_allowed_is_refused_by_field(field: str, allowed: st
 @pytest.mark.parametrize(
     ("field", "make_hyper"),
     [
-        ("low", lambda: Uniform(0.6, 0.2)),
-        ("low", lambda: Uniform(-0.1, 0.2)),
-        ("high", lambda: Uniform(0.2, 1.1)),
-        ("probability", lambda: PointMass(1.5)),
-        ("low", lambda: Beta(1, 1, 0.6, 0.2)),
+        ("hyper.low", lambda: Uniform(0.6, 0.2)),
+        ("hyper.low", lambda: Uniform(-0.1, 0.2)),
+        ("hyper.high", lambda: Uniform(0.2, 1.1)),
+        ("hyper.probability", lambda: PointMass(1.5)),
+        ("hyper.low", lambda: Beta(1, 1, 0.6, 0.2)),
     ],
 )
 def test_a_range_outside_the_probabilities_or_turned_round_is_refused(field: str, make_hyper: Any) -> None:

@@ -295,7 +295,7 @@ def test_a_workers_file_is_read_in_every_usual_form(quiz: str, write: Write, tmp
         ("worker,answers\nbob,q1=yes\n", "worker (ann.csv line 2)", "bob", "'ann'"),
         ("task,label\nq1,yes\nq2\n", "ann.csv line 3", "1 entries", "2 entries: task, label"),
         ("answers\nq1=yes\nq2=no\n", "--input", None, "a header and one line, that of 'ann'"),
-        ("task,label\n", "--input", None, "a header and one line"),
+        ("task,label\n", "--input", None, "a header and a line for each answer"),
         ("", "ann.csv line 1", [], "a header"),
         (b"task,label\nq1,m\xfc\n", "--input", None, "a readable CSV file"),
     ],
@@ -492,7 +492,7 @@ def test_a_roster_says_again_who_is_asked_what(psephos: Psephos, write: Write, c
     [
         ("worker,tasks\nann,q1; q9\n", "tasks (roster.csv line 2)", "one of the tasks: q1, q2, q3"),
         ("worker,tasks\nann,q1\nbob,q1; q2; q1\n", "tasks (roster.csv line 3)", ""),
-        ("worker,tasks\nann,\nbob,\n", "tasks", "at least one task"),
+        ("worker,tasks\nann,\nbob,\n", "tasks (roster.csv line 1)", "at least one task"),
         ("worker\nann\n", None, "a column of the table"),
         ("worker,task\nann,q1\n", None, ""),
         ("worker,tasks,answers\nann,q1,yes\n", "answers (roster.csv line 1)", "left out"),
