@@ -67,6 +67,8 @@ def _allowed(problem: str, kind: type[Any], place: str) -> str:
         return f"with the required key {missing[1]!r}"
     if problem.startswith("Invalid enum value") and (choices := _choices(kind, place)):
         return f"one of {', '.join(choices)}"
+    if problem.startswith("Invalid value") and place.endswith(".type") and (tags := _tags(kind, place[:-5])):
+        return f"one of {', '.join(tags)}"
     return f"another value ({problem.replace('`', '')})"
 
 
@@ -74,3 +76,10 @@ def _choices(kind: type[Any], name: str) -> list[str]:
     """Return what a struct's field of literals allows; nothing for a field of another type."""
     types = {field.name: field.type for field in msgspec.structs.fields(kind)}
     return [str(choice) for choice in typing.get_args(types.get(name))]
+
+
+def _tags(kind: type[Any], name: str) -> list[str]:
+    """Return the types that a struct's field of tagged structs may have; nothing for a field of another type."""
+    types = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    members = typing.get_args(types.get(name))
+    return [str(member.__struct_config__.tag) for member in members if hasattr(member, "__struct_config__")]
