@@ -96,9 +96,14 @@ def check_psephos(words: list[str], folder: Path) -> None:
         return
     table = folder / "mine.csv"
     table.write_text("partner,weight,mine\nalice,1,1\nbob,2,0\n", encoding="utf-8")
+    answers, truth = folder / "answers.csv", folder / "truth.csv"
+    answers.write_text("task,worker,label\nq1,ann,yes\nq1,bob,no\n", encoding="utf-8")
+    truth.write_text("task,truth\nq1,yes\n", encoding="utf-8")
     # A reader's own file is theirs to have; here any will do.
     given: tuple[str, ...] = context.params["settings"]
     settings = [re.sub(r"^(partners|parties)=.*\.csv$", rf"\1={table}", one) for one in given]
+    settings = [re.sub(r"^(workers|workers\.answers)=answers\.csv$", rf"\1={answers}", one) for one in settings]
+    settings = [re.sub(r"^workers\.truth=truth\.csv$", f"workers.truth={truth}", one) for one in settings]
     transport: str | None = context.params["transport"]
     chosen = [f"transport={transport}"] if transport else []
     scenario = load_scenario(context.params["scenario"], [*chosen, *settings])

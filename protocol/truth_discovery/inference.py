@@ -11,6 +11,7 @@ from ..estimators.truth_inference import (
     Answers,
     Inference,
     KnownNoise,
+    cautious_truth_discovery,
     dawid_skene,
     majority_vote,
     noise_aware_dawid_skene,
@@ -26,7 +27,7 @@ __all__ = ["find_truths", "known_noise"]
 
 # Equally likely values that stand for a hyper-distribution; more of them change no truth.
 _NUM_VALUES: Final = 15
-_AUTO: Final[EstimatorName] = "noise_aware"
+_AUTO: Final[EstimatorName] = "cautious"
 
 
 def find_truths(answers: Answers, *, parameters: Parameters, noise: Noise | None) -> tuple[EstimatorName, Inference]:
@@ -56,6 +57,9 @@ def find_truths(answers: Answers, *, parameters: Parameters, noise: Noise | None
         case "noise_aware_dawid_skene":
             known = known_noise(noise, parameters.sizes)
             return name, noise_aware_dawid_skene(answers, known, ties=ties, max_iterations=most)
+        case "cautious":
+            known, clamp = known_noise(noise, parameters.sizes), parameters.quality_clamp
+            return name, cautious_truth_discovery(answers, known, clamp=clamp, ties=ties, max_iterations=most)
 
 
 def known_noise(noise: Noise | None, sizes: Sequence[int]) -> KnownNoise:

@@ -11,7 +11,14 @@ __all__ = ["PRICES", "SEPARATOR", "EstimatorName", "MechanismName", "Parameters"
 
 MechanismName: TypeAlias = Literal["one_layer", "two_layer", "fresh_two_layer", "auto"]
 EstimatorName: TypeAlias = Literal[
-    "majority", "truth_discovery", "one_coin", "dawid_skene", "noise_aware", "noise_aware_dawid_skene", "auto"
+    "majority",
+    "truth_discovery",
+    "one_coin",
+    "dawid_skene",
+    "noise_aware",
+    "noise_aware_dawid_skene",
+    "cautious",
+    "auto",
 ]
 
 SEPARATOR: Final = ";"

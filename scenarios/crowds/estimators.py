@@ -21,6 +21,7 @@ from ...protocol.estimators.truth_inference import Answers, Confusions, Debiased
 from .frames import FrameAnswers, Repeats, encode_frame
 
 __all__ = [
+    "CautiousTruthDiscovery",
     "DawidSkene",
     "DebiasedMajority",
     "MajorityVote",
@@ -381,6 +382,62 @@ class NoiseAwareOneCoin(_Iterative[Inference]):
             competence_prior=self.competence_prior,
             least_competence=self.least_competence,
             class_prior=self.class_prior,
+            max_iterations=self.n_iter,
+            tolerance=self.tol,
+            ties=self.ties,
+        )
+
+
+class CautiousTruthDiscovery(_Estimator[Inference]):
+    """The paper's truths, but where two estimators that know the perturbation agree on another one.
+
+    Args:
+        n_iter: of each of the two.
+        tol: of each of the two.
+        flip_probability: see `NoiseAwareOneCoin`.
+        epsilon: see `NoiseAwareOneCoin`.
+        bounds: see `NoiseAwareOneCoin`.
+        least_odds: see `cautious_truth_discovery`.
+        clamp: see `TruthDiscovery`.
+        labels: see `NoiseAwareOneCoin`.
+        repeats: see `DawidSkene`.
+        ties: see `DawidSkene`.
+
+    Attributes:
+        skills_: the probability of a right answer, before the perturbation.
+
+    Raises:
+        ValueError: the perturbation is not given, or twice.
+    """
+
+    def __init__(
+        self,
+        n_iter: int = 100,
+        tol: float = 1e-6,
+        *,
+        flip_probability: float | None = None,
+        epsilon: float | None = None,
+        bounds: tuple[float, float] | None = None,
+        least_odds: float = 2.0,
+        clamp: float = 0.05,
+        labels: Sequence[Hashable] | None = None,
+        repeats: Repeats = "error",
+        ties: Ties = "first",
+    ) -> None:
+        super().__init__(labels=labels, repeats=repeats, ties=ties)
+        self.n_iter, self.tol = n_iter, tol
+        self.noise = _Noise(flip_probability, epsilon, bounds)
+        self.least_odds, self.clamp = least_odds, clamp
+
+    def _check(self, frame: FrameAnswers) -> None:
+        _check_labels(self.labels, frame)
+
+    def _infer(self, answers: Answers) -> Inference:
+        return truth_inference.cautious_truth_discovery(
+            answers,
+            self.noise.of(answers),
+            least_odds=self.least_odds,
+            clamp=self.clamp,
             max_iterations=self.n_iter,
             tolerance=self.tol,
             ties=self.ties,

@@ -1,6 +1,7 @@
 """Truth inference: the true label of each task from the answers of a crowd, on arrays."""
 
 from .answers import Answers
+from .cautious import cautious_truth_discovery
 from .coins import one_coin
 from .confusions import Confusions, dawid_skene
 from .debiased import DebiasedCounts, debiased_majority
@@ -20,6 +21,7 @@ __all__ = [
     "KnownNoise",
     "Normalization",
     "Ties",
+    "cautious_truth_discovery",
     "dawid_skene",
     "debiased_majority",
     "majority_vote",
