@@ -14,6 +14,7 @@ from psephos.protocol.estimators import Estimate
 from psephos.protocol.estimators.truth_inference import (
     Answers,
     Inference,
+    cautious_truth_discovery,
     dawid_skene,
     debiased_majority,
     majority_vote,
@@ -36,7 +37,15 @@ from psephos.protocol.truth_discovery import (
 )
 from strategies import CHECKED, crowds, seeds, told, truth_discoveries
 
-ESTIMATORS = ["majority", "truth_discovery", "one_coin", "dawid_skene", "noise_aware", "noise_aware_dawid_skene"]
+ESTIMATORS = [
+    "majority",
+    "truth_discovery",
+    "one_coin",
+    "dawid_skene",
+    "noise_aware",
+    "noise_aware_dawid_skene",
+    "cautious",
+]
 MECHANISMS = ["one_layer", "two_layer", "fresh_two_layer"]
 TWO = ("no", "yes")
 THREE = ("red", "green", "blue")
@@ -296,7 +305,11 @@ def test_what_is_released_is_what_the_estimator_finds_on_a_grid(data: st.DataObj
         assert outcome.num_answers[task] == int((answers.tasks == task).sum())
         if label < 0:
             assert outcome.num_answers[task] == 0
-            assert (outcome.truths[task], outcome.confidences[task], outcome.support_estimates[task]) == (None, None, None)
+            assert (outcome.truths[task], outcome.confidences[task], outcome.support_estimates[task]) == (
+                None,
+                None,
+                None,
+            )
         else:
             assert outcome.truths[task] == labels[label]
             assert outcome.confidences[task] == on_grid(inference.confidences[task])
@@ -367,8 +380,10 @@ def direct(name: str, answers: Answers, protocol: TruthDiscovery, *, clean: bool
             return dawid_skene(answers, **rounds)
         case "noise_aware":
             return noise_aware_one_coin(answers, known, **rounds)
-        case _:
+        case "noise_aware_dawid_skene":
             return noise_aware_dawid_skene(answers, known, **rounds)
+        case _:
+            return cautious_truth_discovery(answers, known, clamp=0.02, **rounds)
 
 
 def crowd(protocol: TruthDiscovery, *, seed: int) -> Inputs:
@@ -409,10 +424,10 @@ def test_each_name_is_its_estimator_with_the_parameters(name: Any, mechanism: An
 
 
 def test_auto_knows_the_perturbation() -> None:
-    protocol, named = (make(estimator=estimator) for estimator in ("auto", "noise_aware"))
+    protocol, named = (make(estimator=estimator) for estimator in ("auto", "cautious"))
     tally = clean_tally(protocol, VOTES)
     assert protocol.outcome([tally]) == named.outcome([tally])
-    assert protocol.outcome([tally]).estimator == "noise_aware"
+    assert protocol.outcome([tally]).estimator == "cautious"
 
 
 # The truth

@@ -10,6 +10,7 @@ import pytest
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.estimators.truth_inference import Answers, KnownNoise, noise_aware_one_coin
 from psephos.scenarios.crowds.estimators import (
+    CautiousTruthDiscovery,
     DawidSkene,
     DebiasedMajority,
     MajorityVote,
@@ -34,9 +35,10 @@ ALL: list[Any] = [
     DawidSkene(),
     NoiseAwareOneCoin(epsilon=2.0),
     NoiseAwareDawidSkene(flip_probability=0.1),
+    CautiousTruthDiscovery(epsilon=2.0),
     DebiasedMajority(epsilon=1.0),
 ]
-KNOWING = [NoiseAwareOneCoin, NoiseAwareDawidSkene, DebiasedMajority]
+KNOWING = [NoiseAwareOneCoin, NoiseAwareDawidSkene, CautiousTruthDiscovery, DebiasedMajority]
 
 
 def codes_of(frame: pd.DataFrame) -> tuple[IntArray, IntArray, IntArray]:
@@ -128,7 +130,7 @@ def test_bounds_are_those_of_a_worker_s_own_draw() -> None:
 @every_estimator
 def test_a_frame_of_one_label(estimator: Any) -> None:
     only = FRAME[FRAME.label == "dog"]
-    if isinstance(estimator, (NoiseAwareOneCoin, NoiseAwareDawidSkene, DebiasedMajority)):
+    if isinstance(estimator, tuple(KNOWING)):
         with pytest.raises(ValueError, match=r"labels= must name the answer set: only 'dog' occurs"):
             estimator.fit(only)
     else:

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 from pages import Page
-from psephos.protocol.estimators import Estimate
 from psephos.protocol.truth_discovery import Outcome, OwnOutcome
 from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, show_own_outcome
 from rich.console import Console

@@ -1,0 +1,118 @@
+"""The paper's truths, but where two models that know the perturbation agree on another one."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from psephos.protocol.estimators.truth_inference import (
+    Answers,
+    KnownNoise,
+    cautious_truth_discovery,
+    noise_aware_dawid_skene,
+    noise_aware_one_coin,
+    truth_discovery,
+)
+
+
+def perturbed(seed: int, *, tasks: int = 120, workers: int = 25, size: int = 2, flip: float = 0.35) -> Answers:
+    """Workers of quality 0.5 to 0.9, each answering half of the tasks, whose answers were perturbed."""
+    draws = np.random.Generator(np.random.Philox(seed))
+    truths = draws.integers(0, size, tasks)
+    task, worker = np.nonzero(draws.random((tasks, workers)) < 0.5)
+    wrong = draws.random(len(task)) > np.linspace(0.5, 0.9, workers)[worker]
+    labels = np.where(wrong, (truths[task] + draws.integers(1, size, len(task))) % size, truths[task])
+    flipped = draws.random(len(task)) < flip
+    labels = np.where(flipped, (labels + draws.integers(1, size, len(task))) % size, labels)
+    return Answers(task, worker, labels, tasks, workers, np.full(tasks, size))
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_label_is_given_up_exactly_where_both_agree_on_a_likelier_one(size: int) -> None:
+    noise = KnownNoise.fixed({size: 0.35})
+    num_given_up = num_kept = 0
+    for seed in range(6):
+        answers = perturbed(seed, size=size)
+        paper, coin = truth_discovery(answers), noise_aware_one_coin(answers, noise)
+        full = noise_aware_dawid_skene(answers, noise)
+        found = cautious_truth_discovery(answers, noise, least_odds=2.0)
+        mean = (coin.probabilities + full.probabilities) / 2
+        for task in range(answers.num_tasks):
+            theirs, first, second = (int(each.truths[task]) for each in (paper, coin, full))
+            gives_up = first == second != theirs and mean[task, first] >= 2.0 * mean[task, theirs]
+            assert found.truths[task] == (first if gives_up else theirs)
+            num_given_up += gives_up
+            num_kept += not gives_up and first != theirs
+        assert np.array_equal(found.probabilities, mean)
+        assert np.array_equal(found.confidences, mean[np.arange(answers.num_tasks), found.truths])
+        assert np.array_equal(found.weights, coin.weights)
+        assert np.array_equal(found.qualities, coin.qualities)
+    assert num_given_up
+    assert num_kept
+
+
+def test_odds_without_end_keep_the_papers_truths() -> None:
+    answers, noise = perturbed(1), KnownNoise.fixed({2: 0.35})
+    assert np.array_equal(
+        cautious_truth_discovery(answers, noise, least_odds=1e300).truths, truth_discovery(answers).truths
+    )
+
+
+def test_where_reports_say_nothing_the_papers_truths_stay() -> None:
+    answers = perturbed(2, flip=0.5)
+    found = cautious_truth_discovery(answers, KnownNoise.fixed({2: 0.5}))
+    assert np.array_equal(found.truths, truth_discovery(answers).truths)
+
+
+def test_what_the_paper_is_asked_is_passed_on() -> None:
+    answers, noise = perturbed(3), KnownNoise.fixed({2: 0.35})
+    one = cautious_truth_discovery(answers, noise, clamp=0.4, max_rounds=1, least_odds=1e300)
+    assert np.array_equal(one.truths, truth_discovery(answers, clamp=0.4, max_iterations=1).truths)
+
+
+def test_a_single_worker_is_believed() -> None:
+    labels = np.array([0, 1, 1])
+    answers = Answers(np.arange(3), np.zeros(3, dtype=np.int64), labels, 3, 1, np.full(3, 2))
+    assert np.array_equal(cautious_truth_discovery(answers, KnownNoise.fixed({2: 0.2})).truths, labels)
+
+
+def test_the_silent_and_the_unanswered_are_missing() -> None:
+    zero = np.zeros(1, dtype=np.int64)
+    found = cautious_truth_discovery(Answers(zero, zero, zero, 2, 2, np.full(2, 2)), KnownNoise.fixed({2: 0.2}))
+    assert found.truths.tolist() == [0, -1]
+    assert np.isnan(found.confidences).tolist() == np.isnan(found.weights).tolist() == [False, True]
+    nobody = Answers(zero[:0], zero[:0], zero[:0], 2, 0, np.full(2, 2))
+    assert cautious_truth_discovery(nobody, KnownNoise.fixed({2: 0.2})).truths.tolist() == [-1, -1]
+
+
+def test_the_order_of_answers_changes_no_bit() -> None:
+    answers = perturbed(5)
+    order = np.random.Generator(np.random.Philox(6)).permutation(len(answers))
+    shuffled = Answers(
+        answers.tasks[order],
+        answers.workers[order],
+        answers.labels[order],
+        answers.num_tasks,
+        answers.num_workers,
+        answers.sizes,
+    )
+    first, second = (cautious_truth_discovery(each, KnownNoise.fixed({2: 0.35})) for each in (answers, shuffled))
+    for field in ("truths", "confidences", "weights", "qualities"):
+        np.testing.assert_array_equal(getattr(first, field), getattr(second, field))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"least_odds": 0.9}, "least_odds"),
+        ({"least_odds": np.inf}, "least_odds"),
+        ({"least_odds": np.nan}, "least_odds"),
+        ({"clamp": 0.5}, "clamp"),
+        ({"max_rounds": 0}, "max_iterations"),
+        ({"max_iterations": 0}, "max_iterations"),
+        ({"tolerance": -1.0}, "tolerance"),
+        ({"ties": "random"}, "ties"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(arguments: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        cautious_truth_discovery(perturbed(4, tasks=5), KnownNoise.fixed({2: 0.2}), **arguments)
