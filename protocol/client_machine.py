@@ -62,7 +62,8 @@ class ClientMachine:
         session: the session's name.
         noise: where its reports' randomness comes from; its kind is the session's kind.
         ledger: where its losses are charged.
-        public: its public row; without one, what the server says is taken where it fits the private row.
+        public: its public row; without one, what the server says is taken where it fits the private row, which is right
+            where a private row means the same whatever the public one is.
         server: what to call the server in effects and errors.
         token: the party's own, for a roster that has tokens.
         view: records what the party sees; simulations only.
@@ -223,8 +224,12 @@ class ClientMachine:
         try:
             self._protocol.check_public(self._public)
             self._protocol.check_row(self._row, self._public)
-        except ValueError as error:
-            reason = f"{self._server}'s public row does not fit {self._party}'s own: {error}"
+        except ConfigurationError as error:
+            reason = f"{self._server}'s public row for {self._party} is none: {error}"
+            return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
+        except ValueError:
+            # Why not is the party's own business: which places of its private row are filled.
+            reason = f"{self._server}'s public row does not fit {self._party}'s own values"
             return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
         try:
             self._reservation = self._ledger.reserve(self._protocol.losses_of(self._public))

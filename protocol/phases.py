@@ -361,7 +361,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             public: its public row, as the server has it.
 
         Raises:
-            ValueError: they do not fit; the message goes to the server, and says nothing of the private row.
+            ValueError: they do not fit; the server learns that, and not the message.
         """
         del row, public
 
@@ -381,6 +381,17 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
 
         A pure function of integers: everybody who holds the tallies computes the same bits.
         """
+
+    def largest_outcome(self, num_parties: int) -> OutcomeT | None:
+        """Return an outcome that takes as many bytes as any; None where that is never near a message's limit.
+
+        A server refuses to begin a session whose release would not fit into a message.
+
+        Args:
+            num_parties: how many are on the roster.
+        """
+        del num_parties
+        return None
 
     def own_outcomes(self, tallies: Sequence[Tally]) -> Mapping[int, msgspec.Struct]:
         """Run by the server: what the release tells single clients, by their places; nothing unless overridden.

@@ -49,7 +49,7 @@ from .states import CONVERSATION, SESSION, Move, SessionMove, SessionState, Stat
 from .tally import Tally
 from .views import Happening, View
 
-__all__ = ["ServerMachine", "SessionResult"]
+__all__ = ["ServerMachine", "SessionResult", "check_sizes"]
 
 _TABLE = CONVERSATION[Side.SERVER]
 _UNDER_WAY: Final = (SessionState.GATHERING, SessionState.COLLECTING)
@@ -87,6 +87,25 @@ class _Row:
         self.is_lost = False
 
 
+def check_sizes(protocol: PhasedProtocol[Any, Any], public: IntArray, *, terms: Terms | None = None) -> None:
+    """Make sure, before anybody comes, that what a session sends fits into messages.
+
+    Args:
+        protocol: with its parameters.
+        public: the parties' public rows, shape (n, public columns).
+        terms: what parties are told that ask for them.
+
+    Raises:
+        ValueError: the parameters with a public row, or the release, would not fit.
+    """
+    widest: tuple[int, ...] = tuple(public[_bytes_of(public).sum(axis=1).argmax()].tolist())
+    encode(Welcome(PROTOCOL_VERSION, protocol.encoded_parameters, widest))
+    if terms is not None:
+        encode(msgspec.structs.replace(terms, public=widest))
+    if (largest := protocol.largest_outcome(len(public))) is not None:
+        encode(Release(msgspec.Raw(msgspec.msgpack.encode(largest))))
+
+
 class ServerMachine:
     """The server's side of one session.
 
@@ -101,7 +120,7 @@ class ServerMachine:
 
     Raises:
         ConfigurationError: a rule names no phase, or asks for more parties than the roster has.
-        ValueError: the parameters do not fit into a message.
+        ValueError: the parameters, or a release, would not fit into a message.
     """
 
     def __init__(
@@ -143,9 +162,7 @@ class ServerMachine:
         self._welcome = Welcome(PROTOCOL_VERSION, parameters)
         self._terms = Terms(PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, len(roster) - 1)
         self._has_public = bool(roster.public.shape[1])
-        widest = tuple(roster.public[_bytes_of(roster.public).sum(axis=1).argmax()].tolist())
-        for message in (self._welcome, self._terms):  # what does not fit into a message is refused before anybody comes
-            encode(msgspec.structs.replace(message, public=widest))
+        check_sizes(protocol, roster.public, terms=self._terms)
 
     @property
     def state(self) -> SessionState:

@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from ..protocol.arrays import IntArray
 from ..protocol.errors import ConfigurationError
 from ..protocol.phases import Inputs, PhasedProtocol
 from ..protocol.rules import JOIN, PhaseRules
+from ..protocol.server_machine import check_sizes
 from .config import Scenario
 from .conversion import convert
 from .datasets import DATA_VARIABLE
@@ -18,7 +20,7 @@ from .parties import read_parties
 from .plugins import ARRAY, check_transport, find_protocol
 from .session import check_descriptors
 
-__all__ = ["Resolved", "blaming", "data_folder", "make_rules", "resolve"]
+__all__ = ["Resolved", "blaming", "data_folder", "make_rules", "refuse_large", "resolve"]
 
 
 class Resolved(msgspec.Struct, kw_only=True):
@@ -74,6 +76,8 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         protocol.check_roster(inputs.public)
         protocol.check_inputs(inputs)  # which makes the phases
     _check_path(scenario, num_parties=len(parties.names), record=record)
+    if scenario.transport != ARRAY:
+        refuse_large(protocol, inputs.public)
     _check_budget(scenario, protocol, inputs)
     rules, default_rules = make_rules(scenario, protocol, num_parties=len(parties.names))
     return Resolved(
@@ -129,6 +133,20 @@ def blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
         allowed = f"what protocol {kind.name!r} can take"
         value = f"{type(error).__name__}: {error}"
         raise ConfigurationError(field="parameters and entries", value=value, allowed=allowed) from error
+
+
+def refuse_large(protocol: PhasedProtocol[Any, Any], public: IntArray) -> None:
+    """Raise ConfigurationError if a session of agents would have a message above the limit.
+
+    Args:
+        protocol: with its parameters.
+        public: the parties' public rows.
+    """
+    try:
+        check_sizes(protocol, public)
+    except ValueError as error:
+        allowed = f"small enough for messages: {error}. By arrays there are none (transport = 'array')"
+        raise ConfigurationError(field="the session of agents", value=protocol.name, allowed=allowed) from None
 
 
 def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:

@@ -203,19 +203,18 @@ def truth_discoveries(draw: st.DrawFn) -> TruthDiscovery:
             price = {"epsilon": 2.0}
         elif is_mixed and "flip_probability" not in price:
             price = {"epsilon": draw(st.sampled_from([1.2, 3.0]))}  # below ln 3 sets of two would be turned round
-    return TruthDiscovery(
-        TruthDiscoveryParameters(
-            tasks=tuple(f"task {number}" for number in range(num_tasks)),
-            answer_sets=tuple(distinct),
-            answer_set_of_task=tuple(draw(st.integers(0, len(distinct) - 1)) for _ in range(num_tasks)),
-            max_answers=draw(st.integers(1, num_tasks)),
-            mechanism=mechanism,
-            estimator=draw(st.sampled_from(_ESTIMATORS)),
-            ties=draw(st.sampled_from(["first", "last"])),
-            max_iterations=draw(st.sampled_from([1, 2, 50])),
-            **price,
-        )
-    )
+    given: dict[str, Any] = {
+        "tasks": tuple(f"task {number}" for number in range(num_tasks)),
+        "answer_sets": tuple(distinct),
+        "answer_set_of_task": tuple(draw(st.integers(0, len(distinct) - 1)) for _ in range(num_tasks)),
+        "max_answers": draw(st.integers(1, num_tasks)),
+        "mechanism": mechanism,
+        "estimator": draw(st.sampled_from(_ESTIMATORS)),
+        "ties": draw(st.sampled_from(["first", "last"])),
+        "max_iterations": draw(st.sampled_from([1, 2, 50])),
+        **price,
+    }
+    return TruthDiscovery(TruthDiscoveryParameters(**given))
 
 
 @st.composite

@@ -41,12 +41,7 @@ def reference_run(vote: DPWeVote, inputs: Inputs, *, noise: SimulatedNoise) -> O
             uniforms = noise.uniforms(
                 protocol=vote.name, phase=phase.name, start=place, stop=place + 1, slots=len(values)
             )[0]
-            reports.append(
-                [
-                    phase.mechanism.randomize_one(value, (uniform,))
-                    for value, uniform in zip(values, uniforms.tolist(), strict=True)
-                ]
-            )
+            reports.append(phase.mechanism.randomize_row(values, uniforms.tolist()))
         # The cloud server counts (the same figures, the server's side).
         if phase.name.startswith("weights"):
             reported_group = [report[0] for report in reports]

@@ -316,8 +316,8 @@ class FreshTwoLayer(FiniteMechanism):
         ConfigurationError: a parameter is out of range.
 
     Privacy:
-        ε-LDP, replace-one, unit: one answer, with ε = |ln((1 − p)(s − 1)/p)| for the mean p and the worst s: losses of
-        a worker's answers add. That an answer was given, and its answer set, are public. With simulated noise there
+        ε-LDP, replace-one, unit: one answer, with ε = abs(ln((1 − p)(s − 1)/p)) for the mean p and the worst s: losses
+        of a worker's answers add. That an answer was given, and its answer set, are public. With simulated noise there
         is none, since the seed is known.
 
     Source:

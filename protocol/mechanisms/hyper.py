@@ -11,6 +11,7 @@ readings T2, T3 and T9.
 
 import abc
 import functools
+import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -40,6 +41,8 @@ MAX_BETA_SLOTS: Final = 64
 
 # Rarer points would be too rare for uniforms of 53 bits to tell apart.
 _MIN_SHARE: Final = 1e-9
+_MAX_POINTS: Final = 1_000
+_NEARLY_EQUAL: Final = 0.4
 # How far the shares of a `Discrete` may be from summing to 1: more would be a slip of the pen, not of rounding.
 _SHARES_TOLERANCE: Final = 1e-9
 # Newton's steps double the digits each time: the first guess is right to 4 %, the fifth step changes the last bits.
@@ -160,13 +163,14 @@ class _Hyper(msgspec.Struct, frozen=True, tag=True):
         greatest = float(terms.max())
         if greatest == -math.inf:
             raise ValueError(f"E[P^{num_flips} (1 - P)^{num_answers - num_flips}] and the next moment are 0")
+        both = np.stack([terms + _log(flips), terms + _log(keeps)])
+        above, below = _log_sums(both).tolist()
+        if not abs(above - below) < _NEARLY_EQUAL:
+            return above - below
+        # Nearly equal sums share their greatest terms: the difference of the sums keeps its digits, that of their
+        # logarithms would not.
         common = special.expm1(terms - greatest) + 1.0
-        above, below = float(np.sum(common * flips)), float(np.sum(common * keeps))
-        if not (above and below):
-            return math.inf if above else -math.inf
-        # ln(above/below), by whichever form loses no digits.
-        difference = float(np.sum(common * (flips - keeps))) / below
-        return float(special.log1p(difference)) if abs(difference) < 0.5 else float(special.xlogy(1.0, above / below))  # noqa: PLR2004  either would do there
+        return float(special.log1p(float(np.sum(common * (flips - keeps))) / float(np.sum(common * keeps))))
 
 
 class PointMass(_Hyper, frozen=True):
@@ -338,7 +342,7 @@ class Discrete(_Hyper, frozen=True):
     """One of a few flip probabilities.
 
     Args:
-        probabilities: at least one, each in [0, 1].
+        probabilities: 1 to 1,000, each in [0, 1].
         shares: how often each comes, at least 1e-9; they sum to 1 up to rounding, and are divided by their sum.
 
     Raises:
@@ -349,8 +353,9 @@ class Discrete(_Hyper, frozen=True):
     shares: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not self.probabilities:
-            raise ConfigurationError(field="hyper.probabilities", value=(), allowed="at least one")
+        if not 0 < len(self.probabilities) <= _MAX_POINTS:
+            value = f"{len(self.probabilities)} of them"
+            raise ConfigurationError(field="hyper.probabilities", value=value, allowed=f"1 to {_MAX_POINTS}")
         for probability in self.probabilities:
             _check_probability("hyper.probabilities", probability)
         if len(self.shares) != len(self.probabilities):
@@ -447,9 +452,8 @@ def _scale_exactly(place: Fraction, low: float, high: float) -> Fraction:
 @functools.lru_cache(maxsize=256)
 def _bounds(shares: tuple[float, ...]) -> tuple[Fraction, ...]:
     """Return where the share of each but the last ends."""
-    exact = [Fraction(share) for share in shares]
-    total = sum(exact)
-    return tuple(sum(exact[: stop + 1], Fraction()) / total for stop in range(len(exact) - 1))
+    ends = list(itertools.accumulate(Fraction(share) for share in shares))
+    return tuple(end / ends[-1] for end in ends[:-1])
 
 
 def _log_sums(terms: FloatArray) -> FloatArray:

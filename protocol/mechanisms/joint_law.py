@@ -7,7 +7,7 @@ row's. So, with λ_q = ln(s_q − 1), for worst-case rows and reports:
 - all answers may differ between neighbors:
   J = max_k [ln L(k) − the k smallest λ] − min_k [ln L(k) − the k largest λ];
 - one answer may differ, the rest known: it joins D, leaves D, or moves between two wrong labels, which changes
-  nothing. R = max_{k, q} |ln L(k) − ln L(k + 1) + λ_q|;
+  nothing. R = max_{k, q} abs(ln L(k) − ln L(k + 1) + λ_q);
 - t answers of one size s may differ: max over |k − k'| ≤ t of |g(k) − g(k')|, with g(k) = ln L(k) − k ln(s − 1).
 
 ln L is convex in k (Hölder), so that each extreme is at an end, at a border between sizes, or found by bisection: a few
@@ -57,6 +57,8 @@ _ERROR_PER_ANSWER: Final = 2.0**-44
 _DIGITS: Final = 40
 # Equal means, up to the rounding of a range's ends.
 _MEAN_TOLERANCE: Final = 1e-9
+# Means that are searched for are rounded up to so many of their binary digits.
+_MEAN_GRID: Final = 2.0**40
 
 _Counts: TypeAlias = tuple[tuple[int, int], ...]
 """Sizes of answer sets in ascending order, each with how many answers have it."""
@@ -79,7 +81,7 @@ class HyperLosses(NamedTuple):
 
 
 def loss_of_flip_probability(flip_probability: float | Fraction, num_labels: int) -> float:
-    """Return |ln((1 − p)(s − 1)/p)|: the loss of one answer that is perturbed with probability p by itself.
+    """Return abs(ln((1 − p)(s − 1)/p)): the loss of one answer that is perturbed with probability p by itself.
 
     Args:
         flip_probability: p, in [0, 1]; taken as the exact number that it holds.
@@ -188,8 +190,8 @@ def loss_of_some_answers(num_changed: int, *, num_answers: int, num_labels: int,
 def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDistribution) -> float:
     """Return an upper bound on J for every row of so many answers, whichever of these sizes each has.
 
-    A pair of reports' events D and D' differs by ln L(|D|) − ln L(|D'|) + λ(D' without D) − λ(D without D'). The bound
-    lets D have the smallest λ alone and D' the largest. It is attained when all sizes are equal; or when a row with no
+    A pair of reports' events D and D' of sizes k and k' differs by
+    ln L(k) − ln L(k') + λ(D' without D) − λ(D without D'). The bound lets D have the smallest λ alone and D' the largest. It is attained when all sizes are equal; or when a row with no
     flips is at least as likely as one with all, since then D is empty and all answers may have the largest size.
 
     Args:
@@ -223,7 +225,7 @@ def loss_of_one_answer_bound(support: tuple[float, float], sizes: Sequence[int])
     """Return a bound on R for every hyper-distribution on a range, however many answers a row has.
 
     Given the other answers' reports, P has some distribution on the same range, and the answer's flip probability is
-    its mean: in the range too. So R ≤ max(|ln((1 − a)(s − 1)/a)|, |ln((1 − b)(s − 1)/b)|).
+    its mean: in the range too. So R is at most abs(ln((1 − x)(s − 1)/x)) for x = a or x = b.
 
     Args:
         support: (a, b), with 0 ≤ a ≤ b ≤ 1.
@@ -343,7 +345,10 @@ def uniform_of_loss(
             above = middle
         else:
             below = middle
-    return uniform(above)
+    # On a grid, so that a processor's last bit in the search does not show; a greater mean has a smaller loss.
+    digits, exponent = math.frexp(above)
+    snapped = math.ldexp(math.ceil(digits * _MEAN_GRID) / _MEAN_GRID, exponent)
+    return uniform(min(snapped, (num_labels - 1) / num_labels))
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -427,6 +432,8 @@ def _log_lies(num_labels: int) -> float:
 
 def _round_up(loss: float, num_answers: int) -> float:
     """Return an upper bound on a loss that was worked out in floats, on a grid."""
+    if loss == math.inf:
+        return loss
     padded = loss + _GRID * max(1.0, loss) + num_answers * _ERROR_PER_ANSWER
     grid = _GRID * power_of_two_below(max(1.0, padded))
     return math.ceil(padded / grid) * grid

@@ -8,8 +8,8 @@ Mechanisms: `one_layer` has one flip probability for all; `two_layer` lets each 
 answers; `fresh_two_layer` draws one for each answer, which is the law of one layer; `auto` is the one that promises
 more at one proven price. Estimators: `majority`, `truth_discovery` (the paper's), `one_coin`, `dawid_skene`; two that
 know the perturbation, `noise_aware` and `noise_aware_dawid_skene`; and `cautious`, which is `auto`: the paper's truths,
-but where these two agree on another one. What the paper leaves open or has wrong, and the reading taken, is in
-`docs/truth-discovery.md`.
+unless these two together find another label twice as likely. What the paper leaves open or has wrong, and the reading
+taken, is in `docs/truth-discovery.md`.
 
 Source: Li, Miao, Su, Gao, Li, Ding, Qin and Ren, An Efficient Two-Layer Mechanism for Privacy-Preserving Truth
 Discovery, KDD 2018.

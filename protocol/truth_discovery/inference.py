@@ -25,7 +25,8 @@ from .parameters import EstimatorName, Parameters
 
 __all__ = ["find_truths", "known_noise"]
 
-# Equally likely values that stand for a hyper-distribution; more of them change no truth.
+# Equally likely values that stand for a hyper-distribution; points of a discrete one with a share below half of such a
+# part are left out.
 _NUM_VALUES: Final = 15
 _AUTO: Final[EstimatorName] = "cautious"
 

@@ -6,8 +6,11 @@ mean the same for every mechanism. "auto" compares mechanisms at one proven pric
 """
 
 import dataclasses
+import math
+from collections import Counter
 from collections.abc import Sequence
-from typing import Literal
+from fractions import Fraction
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
@@ -24,6 +27,7 @@ from ..mechanisms import (
     epsilon_of,
     flip_probability_of,
     loss_of_all_answers,
+    loss_of_flip_probability,
     loss_of_longest_row,
     loss_of_one_answer,
     uniform_for,
@@ -50,6 +54,9 @@ PART = "one answer"
 _MOST_ANSWERS = 500
 # Rows of answer sets that are tried one by one for the worst; a bound stands for more.
 _MOST_ROWS = 500
+_GRID: Final = 2.0**30
+# (s − 1)/s, at which nothing is lost, is not always a float.
+_ROUNDING: Final = 1e-12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +86,24 @@ class Noise:
         """By how much an answer's own label is likelier a report than another one, in the worst answer set."""
         pairs = zip(self.flip_probabilities, self.sizes, strict=True)
         return min(1 - flip * size / (size - 1) for flip, size in pairs)
+
+    def __post_init__(self) -> None:
+        if self.hyper is not None:
+            return
+        for epsilon, flip, size in zip(self.epsilons, self._exact_flips(), self.sizes, strict=True):
+            least = loss_of_flip_probability(flip, size)
+            if not epsilon >= least - _ROUNDING:
+                raise ConfigurationError(field="epsilons", value=epsilon, allowed=f"at least what is drawn: {least:g}")
+
+    def _exact_flips(self) -> Sequence[float | Fraction]:
+        """Return the flip probabilities that the mechanism itself draws by, for answers that share none."""
+        match self.mechanism:
+            case OneLayer():
+                return self.mechanism.flip_probabilities
+            case FreshTwoLayer():
+                return [self.mechanism.hyper.exact_mean] * len(self.sizes)
+            case _:
+                raise ConfigurationError(field="mechanism", value=self.name, allowed="with its own hyper-distribution")
 
     def loss_of(self, counts: tuple[int, ...]) -> PrivacyLoss:
         """Return what a worker pays who gives so many answers from each answer set.
@@ -117,12 +142,13 @@ class Noise:
             return self._state(counts)
         rows = _rows_of(num_answers, self.sizes, num_tasks)
         if rows is not None:
-            whole = max(loss_of_all_answers(row, self.hyper) for row in rows)
-            return self._state(counts, whole, max(loss_of_one_answer(row, self.hyper) for row in rows))
+            lists = [list(row.elements()) for row in rows]
+            whole = max(loss_of_all_answers(row, self.hyper) for row in lists)
+            return self._state(counts, whole, max(loss_of_one_answer(row, self.hyper) for row in lists))
         sizes = [size for size, number in zip(self.sizes, num_tasks, strict=True) if number]
         # One answer loses most as the only one of the largest set, or of the smallest: see `joint_law`.
-        rows = [[max(sizes)] + [min(sizes)] * (num_answers - 1), [min(sizes)] + [max(sizes)] * (num_answers - 1)]
-        part = max(loss_of_one_answer(row, self.hyper) for row in rows)
+        lists = [[max(sizes)] + [min(sizes)] * (num_answers - 1), [min(sizes)] + [max(sizes)] * (num_answers - 1)]
+        part = max(loss_of_one_answer(row, self.hyper) for row in lists)
         return self._state(counts, loss_of_longest_row(num_answers, sizes, self.hyper), part)
 
     def _state(self, counts: Sequence[int], all_answers: float | None = None, one_answer: float = 0.0) -> PrivacyLoss:
@@ -150,18 +176,22 @@ class Noise:
         )
 
 
-def _rows_of(num_answers: int, sizes: Sequence[int], num_tasks: Sequence[int]) -> list[list[int]] | None:
-    """Return all rows of so many answers, each by the sizes of its sets; None where there are too many of them."""
-    available: dict[int, int] = {}
+def _rows_of(num_answers: int, sizes: Sequence[int], num_tasks: Sequence[int]) -> list[Counter[int]] | None:
+    """Return all rows of so many answers, each as how many have which size; None where there are too many of them."""
+    available: Counter[int] = Counter()
     for size, number in zip(sizes, num_tasks, strict=True):
-        available[size] = available.get(size, 0) + number
-    rows: list[list[int]] = [[]]
-    for size, number in available.items():
-        longer = [row + [size] * count for row in rows for count in range(min(number, num_answers - len(row)) + 1)]
-        if len(longer) > _MOST_ROWS:
+        available[size] += number
+    *others, last = [size for size, number in available.items() if number]
+    rows: list[Counter[int]] = [Counter()]
+    for size in others:
+        if len(rows) * (min(available[size], num_answers) + 1) > _MOST_ROWS:
             return None
-        rows = longer
-    return [row for row in rows if len(row) == num_answers]
+        most = [min(available[size], num_answers - row.total()) for row in rows]
+        rows = [
+            row + Counter({size: count}) for row, limit in zip(rows, most, strict=True) for count in range(limit + 1)
+        ]
+    rows = [row + Counter({last: num_answers - row.total()}) for row in rows]
+    return [row for row in rows if row.total() == num_answers and row[last] <= available[last]]
 
 
 def make_noise(parameters: Parameters) -> Noise:
@@ -173,6 +203,9 @@ def make_noise(parameters: Parameters) -> Noise:
     """
     if parameters.mechanism != "auto":
         return _make(parameters)
+    if parameters.epsilon == 0:
+        allowed = "above 0, where mechanisms are compared at one price"
+        raise ConfigurationError(field="epsilon", value=0.0, allowed=allowed)
     if parameters.flip_probability is not None:
         allowed = "epsilon, epsilon_answer or epsilon_worker, at which mechanisms are compared"
         raise ConfigurationError(field="flip_probability", value=parameters.flip_probability, allowed=allowed)
@@ -203,19 +236,21 @@ def informativeness(noise: Noise, *, num_answers: int) -> float:
         num_answers: m ≥ 1.
 
     Returns:
-        A number in [0, 1]: 0 where reports tell nothing, 1 where nothing is perturbed.
+        A number in [0, 1]: 0 where reports tell nothing, 1 where nothing is perturbed. It is on a grid, so that what is
+        chosen by it does not hang on a processor's last bit.
     """
     number = int(np.argmin(noise.sizes))
     size = noise.sizes[number]
     scale = size / (size - 1)
     if noise.hyper is None:
-        return (1 - noise.flip_probabilities[number] * scale) ** 2
+        return math.floor((1 - noise.flip_probabilities[number] * scale) ** 2 * _GRID + 0.5) / _GRID
     others = min(num_answers, _MOST_ANSWERS) - 1
     flips = np.arange(others + 1)
     log_chances = noise.hyper.log_moments(others)
     log_ways = special.gammaln(others + 1) - special.gammaln(flips + 1) - special.gammaln(others - flips + 1)
     expected_flip = np.exp(noise.hyper.log_moments(others + 1)[1:] - log_chances)
-    return float(np.sum(np.exp(log_ways + log_chances) * (1 - expected_flip * scale) ** 2))
+    expected = float(np.sum(np.exp(log_ways + log_chances) * (1 - expected_flip * scale) ** 2))
+    return math.floor(expected * _GRID + 0.5) / _GRID
 
 
 def _make(parameters: Parameters) -> Noise:
@@ -223,7 +258,7 @@ def _make(parameters: Parameters) -> Noise:
     if parameters.mechanism == "one_layer":
         return _make_one_layer(parameters)
     hyper = parameters.hyper or _make_hyper(parameters)
-    if not hyper.mean > 0 or hyper.is_certain:
+    if not hyper.mean > 0 or (parameters.mechanism == "two_layer" and hyper.is_certain):
         allowed = "one that flips some answers and keeps some: else a worker's answers are all told"
         raise ConfigurationError(field="hyper", value=hyper, allowed=allowed)
     sizes = parameters.sizes
@@ -234,7 +269,7 @@ def _make(parameters: Parameters) -> Noise:
         mechanism=TwoLayer(sizes, hyper) if is_shared else FreshTwoLayer(sizes, hyper),
         sizes=sizes,
         flip_probabilities=(hyper.mean,) * len(sizes),
-        epsilons=tuple(epsilon_of(hyper.mean, size) for size in sizes),
+        epsilons=tuple(loss_of_flip_probability(hyper.exact_mean, size) for size in sizes),
         hyper=hyper if is_shared else None,
     )
 
@@ -271,7 +306,9 @@ def _make_hyper(parameters: Parameters) -> HyperDistribution:
             except ValueError:
                 widest, rows = uniform_for((sizes[0] - 1) / sizes[0]), [sizes[0]] * parameters.max_answers
                 least = loss_of_all_answers(rows, widest) if unit == "all answers" else loss_of_one_answer(rows, widest)
-                allowed = f"at least {least:.6g}, the least that workers with flip probabilities of their own can pay"
+                allowed = (
+                    f"at least about {least:.6g}, the least that workers with flip probabilities of their own can pay"
+                )
                 raise ConfigurationError(field=field, value=loss, allowed=f"{allowed} (one_layer can)") from None
     # What the paper claims is greatest for the largest set; the others claim less.
     return uniform_for(flip_probability_of(_epsilon_of_answers(parameters), max(sizes)))

@@ -24,7 +24,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         estimator: which one found the truths.
         num_iterations: that it took; 0 where it does not iterate.
         has_converged: whether it stopped because nothing changed any more.
-        epsilon_answer: the proven loss of one answer, the worker's others being known, for who gave most answers.
+        epsilon_answer: the proven loss of one answer, the worker's others being known, of who gives `max_answers`.
         epsilon_worker: the proven loss of all answers of such a worker.
     """
 

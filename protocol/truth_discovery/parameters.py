@@ -110,9 +110,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             field = f"answer_sets[{number}]"
             if not 2 <= len(labels) <= MAX_LABELS:  # noqa: PLR2004  one label is no question
                 allowed = f"2 to {MAX_LABELS} labels"
-                raise ConfigurationError(field=field, value=list(labels), allowed=allowed)
+                raise ConfigurationError(field=field, value=f"{len(labels)} labels", allowed=allowed)
             _check_names(labels, field, forbidden=f"{SEPARATOR}=")
-        if len(set(self.answer_sets)) < len(self.answer_sets):
+        if len(set(map(tuple, self.answer_sets))) < len(self.answer_sets):
             raise ConfigurationError(field="answer_sets", value=list(self.answer_sets), allowed="distinct sets")
         if not self.answer_set_of_task:
             return
@@ -141,8 +141,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.epsilon_answer is not None and not 0 < self.epsilon_answer <= MAX_EPSILON:
             allowed = f"in (0, {MAX_EPSILON:g}]"
             raise ConfigurationError(field="epsilon_answer", value=self.epsilon_answer, allowed=allowed)
-        if self.epsilon_worker is not None and not self.epsilon_worker > 0:
-            raise ConfigurationError(field="epsilon_worker", value=self.epsilon_worker, allowed="above 0")
+        most = MAX_EPSILON * self.max_answers
+        if self.epsilon_worker is not None and not 0 < self.epsilon_worker <= most:
+            allowed = f"above 0 and at most {most:g}, {MAX_EPSILON:g} for each of {self.max_answers} answers"
+            raise ConfigurationError(field="epsilon_worker", value=self.epsilon_worker, allowed=allowed)
 
 
 def _check_names(names: tuple[str, ...], field: str, *, forbidden: str) -> None:

@@ -19,21 +19,22 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..estimators import Estimate
-from ..estimators.truth_inference import Answers, Inference, debiased_majority
+from ..estimators.truth_inference import Answers, Inference, KnownNoise, debiased_majority
 from ..mechanisms import NO_ANSWER
 from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
 from ..privacy import PrivacyEvent, PrivacyLoss
 from ..tally import Tally
-from .inference import find_truths, known_noise
+from .inference import find_truths
 from .noise import Noise, make_noise
 from .outcome import Outcome, OwnOutcome
-from .parameters import PRICES, Parameters
+from .parameters import PRICES, EstimatorName, Parameters
 from .tables import NO_TASK, Codes, answers_of, tasks_in, tasks_of
 
 __all__ = ["AnswersPhase", "TruthDiscovery"]
 
 # Confidences and weights come out of iterations in floating point; what is released is rounded to a public grid.
 _GRID: Final = 2.0**20
+_LONGEST_NAME: Final[EstimatorName] = "noise_aware_dawid_skene"
 # Below, a report says nothing of its answer, and no count can be estimated.
 _LEAST_SIGNAL: Final = 1e-8
 
@@ -272,6 +273,27 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
             epsilon_worker=loss.proven,
         )
 
+    def largest_outcome(self, num_parties: int) -> Outcome:
+        """Return an outcome of the longest labels. See `PhasedProtocol.largest_outcome`."""
+        parameters = self.parameters
+        longest = [max(labels, key=_num_bytes) for labels in parameters.answer_sets]
+        numbers: tuple[float, ...] = (0.1,) * len(parameters.tasks)
+        sets: list[int] = self.codes.set_of_task.tolist()
+        return Outcome(
+            tasks=parameters.tasks,
+            truths=tuple(longest[number] for number in sets),
+            confidences=numbers,
+            supports=numbers,
+            support_errors=numbers,
+            num_answers=(num_parties,) * len(parameters.tasks),
+            num_workers=num_parties,
+            estimator=_LONGEST_NAME,
+            num_iterations=1 << 40,
+            has_converged=False,
+            epsilon_answer=0.1,
+            epsilon_worker=0.1,
+        )
+
     def own_outcomes(self, tallies: Sequence[Tally]) -> dict[int, OwnOutcome]:
         """Return to each worker with an answer its weight and quality. See `PhasedProtocol.own_outcomes`."""
         (tally,) = tallies
@@ -316,7 +338,9 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
         if self.noise.least_signal < _LEAST_SIGNAL:
             yield from (None for _ in self.parameters.tasks)
             return
-        counts = debiased_majority(self.answers_in(tally), known_noise(self.noise, self.codes.sizes))
+        # Without bias by the mean flip probability, exactly, whatever a worker's own is.
+        means = dict(zip(self.noise.sizes, self.noise.flip_probabilities, strict=True))
+        counts = debiased_majority(self.answers_in(tally), KnownNoise.fixed(means))
         places = np.arange(len(inference.truths)), np.maximum(inference.truths, 0)
         values, errors = _rounded(counts.counts[places]), _rounded(counts.standard_errors[places])
         for label, value, error in zip(inference.truths.tolist(), values, errors, strict=True):
@@ -328,6 +352,10 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
             found = find_truths(self.answers_in(tally), parameters=self.parameters, noise=self.noise)
             self._last = tally, found
         return self._last[1]
+
+
+def _num_bytes(label: str) -> int:
+    return len(label.encode())
 
 
 def _numbered(tasks: IntArray) -> IntArray:

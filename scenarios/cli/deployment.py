@@ -142,7 +142,7 @@ def serve(
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A CSV with a header and one line: the party's own.",
+    help="A CSV with a header and one line, the party's own; or of a worker, task,label and a line for each answer.",
 )
 @click.option(
     "--invitation",

@@ -389,7 +389,7 @@ class NoiseAwareOneCoin(_Iterative[Inference]):
 
 
 class CautiousTruthDiscovery(_Estimator[Inference]):
-    """The paper's truths, but where two estimators that know the perturbation agree on another one.
+    """The paper's truths, unless two estimators that know the perturbation find another label likely enough.
 
     Args:
         n_iter: of each of the two.

@@ -170,5 +170,6 @@ def _rows_that_count(
 
 def _rows(data: pd.DataFrame, places: IntArray) -> str:
     """Return the rows' names in the frame's index, the first of them."""
-    named = ", ".join(repr(data.index[int(place)]) for place in places[:_MAX_NAMED])
+    names = dict.fromkeys(str(data.index[int(place)]) for place in places)  # an index may name several rows alike
+    named = ", ".join(list(names)[:_MAX_NAMED])
     return f"rows {named}" + (", …" if len(places) > _MAX_NAMED else "")

@@ -27,7 +27,7 @@ from ..folder import RunFolder, open_event_log
 from ..parties import PartiesTable, read_parties, read_parties_file
 from ..plugins import find_protocol, find_server_role
 from ..presentation import draw_outcome, rows_of
-from ..resolution import blaming, data_folder, make_rules
+from ..resolution import blaming, data_folder, make_rules, refuse_large
 from ..results import published
 from ..run import describe_failure
 from .common import naming_address
@@ -83,6 +83,7 @@ def resolve_server(scenario: Scenario, *, roster: Path | None = None) -> ServerS
         with parties.naming_lines():
             public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
         protocol.check_roster(public_rows)
+        refuse_large(protocol, public_rows)
     rules, default_rules = make_rules(scenario, protocol, num_parties=len(parties.names))
     if digests is not None:
         _check_digests([str(digest) for digest in digests], parties)

@@ -40,8 +40,9 @@ def tallies_of_trials(
     tallies: list[list[Tally]] = [[] for _ in range(trials)]
     for phase in vote.phases:
         number = present if phase.name.startswith("opinions") and present is not None else num_partners
-        values = inputs.private[:, phase.columns].reshape(-1)
-        reports = phase.mechanism.randomize(values, generator.random((len(values), 1))).reshape(trials, num_partners, 1)
+        values = inputs.private[:, phase.columns].reshape(-1, 1)
+        drawn_now = phase.mechanism.randomize_rows(values, generator.random((len(values), 1)))
+        reports = drawn_now.reshape(trials, num_partners, 1)
         for trial in range(trials):
             before = [drawn[trial, :number] for drawn in earlier]
             tallies[trial].append(phase.tally(reports[trial, :number], earlier=before, public=public[trial, :number]))

@@ -28,8 +28,8 @@ def draw(vote: DPWeVote, weights: IntArray, opinions: IntArray, generator: np.ra
     inputs = vote.encode({"weight": weights.reshape(-1), "a": opinions.reshape(-1)})
     reports: list[IntArray] = []
     for phase in vote.phases:
-        values = inputs.private[:, phase.columns].reshape(-1)
-        drawn = phase.mechanism.randomize(values, generator.random((len(values), 1)))
+        values = inputs.private[:, phase.columns].reshape(-1, 1)
+        drawn = phase.mechanism.randomize_rows(values, generator.random((len(values), 1)))
         reports.append(drawn.reshape(*weights.shape))
     return reports
 

@@ -1,14 +1,15 @@
-"""The paper's truths, but where two models that know the perturbation agree on another one.
+"""The paper's truths, but where models that know the perturbation think another label likely enough.
 
 Whoever knows the perturbation finds more truths than the paper's weights do on most crowds, and fewer on some: each
-model is wrong about some crowd. Where two of them, which err on different crowds, find the same other label and think
-it at least so many times likelier, the paper's label is given up; everywhere else it stays.
+model is wrong about some crowd. So the posterior distributions of two of them, which err on different crowds, are
+averaged, and the paper's label is given a head start: it is kept unless another one is at least so many times likelier.
 """
 
 import numpy as np
 
 from .answers import Answers
-from .inference import Inference, Ties
+from .elementwise import snap_probabilities
+from .inference import Inference, Ties, choose_labels
 from .noise import KnownNoise
 from .noise_aware import noise_aware_dawid_skene, noise_aware_one_coin
 from .votes import truth_discovery
@@ -27,14 +28,14 @@ def cautious_truth_discovery(
     tolerance: float = 1e-6,
     ties: Ties = "first",
 ) -> Inference:
-    """Return the truths of `truth_discovery`, but for the tasks on which both noise-aware estimators differ from it.
+    """Return the truths of `truth_discovery`, but where the noise-aware estimators think another label likely enough.
 
     Args:
         answers: perturbed; any number, none included: then every truth is missing.
         noise: the perturbation, for each size of answer set.
-        least_odds: how many times likelier another label has to be than the paper's, on average over the two posterior
-            distributions, to take its place; at least 1. It was chosen on published crowds at ε from .5 to 2, so that
-            on none of them the result is worse than the paper's beyond chance.
+        least_odds: how many times likelier another label has to be than the paper's, in the average of the two
+            posterior distributions, to take its place; at least 1. The default was chosen on published crowds at ε from
+            .5 to 2.
         clamp: of the paper's truth discovery.
         max_rounds: of the paper's truth discovery.
         max_iterations: of each noise-aware estimator.
@@ -42,8 +43,8 @@ def cautious_truth_discovery(
         ties: see `majority_vote`.
 
     Returns:
-        Probabilities are the mean of the two noise-aware estimators', and confidences those of the labels that were
-        chosen; weights and qualities are those of `noise_aware_one_coin`.
+        Probabilities are the average of the two noise-aware estimators', the paper's label being `least_odds` times as
+        likely beforehand; weights and qualities are those of `noise_aware_one_coin`.
 
     Raises:
         ValueError: an argument is out of range, or a size of answer set has no flip probability.
@@ -54,18 +55,19 @@ def cautious_truth_discovery(
     coin = noise_aware_one_coin(answers, noise, max_iterations=max_iterations, tolerance=tolerance, ties=ties)
     full = noise_aware_dawid_skene(answers, noise, max_iterations=max_iterations, tolerance=tolerance, ties=ties)
     probabilities = (coin.probabilities + full.probabilities) / 2
-    rows = np.flatnonzero((paper.truths >= 0) & (coin.truths == full.truths) & (coin.truths != paper.truths))
-    theirs, ours = paper.truths[rows], coin.truths[rows]
-    given_up = rows[probabilities[rows, ours] >= least_odds * probabilities[rows, theirs]]
+    tasks = np.flatnonzero(paper.truths >= 0)
+    probabilities[tasks, paper.truths[tasks]] *= least_odds
+    probabilities = snap_probabilities(probabilities / probabilities.sum(axis=1, keepdims=True))
     truths = paper.truths.copy()
-    truths[given_up] = coin.truths[given_up]
-    confidences = probabilities[np.arange(len(truths)), np.maximum(truths, 0)]
+    best = probabilities[tasks].max(axis=1)
+    loses = best > probabilities[tasks, paper.truths[tasks]]
+    truths[tasks[loses]] = choose_labels(probabilities[tasks[loses]].T, ties=ties)
     return Inference(
         truths=truths,
-        confidences=np.where(truths >= 0, confidences, probabilities.max(axis=1, initial=-np.inf)),
+        confidences=probabilities.max(axis=1, initial=-np.inf),
         probabilities=probabilities,
         qualities=coin.qualities,
         weights=coin.weights,
-        num_iterations=max(paper.num_iterations, coin.num_iterations, full.num_iterations),
-        has_converged=paper.has_converged and coin.has_converged and full.has_converged,
+        num_iterations=max(coin.num_iterations, full.num_iterations),
+        has_converged=coin.has_converged and full.has_converged,
     )

@@ -260,3 +260,35 @@ def test_they_travel_as_tagged_values(hyper: HyperDistribution) -> None:
 def test_a_bad_one_does_not_arrive() -> None:
     with pytest.raises(msgspec.ValidationError, match="low must be at most high"):
         msgspec.json.decode(b'{"type":"Uniform","low":0.5,"high":0.25}', type=HyperDistribution)
+
+
+@pytest.mark.parametrize(
+    "hyper",
+    [
+        Discrete((0.0, 0.4), (0.9, 0.1)),
+        Discrete((0.0, 0.26), (0.9, 0.1)),
+        Discrete((0.0, 0.5), (0.5, 0.5)),
+        Discrete((0.3, 1.0), (0.5, 0.5)),
+        Discrete((0.0, 0.3, 1.0), (0.4, 0.2, 0.4)),
+        Discrete((1e-9, 0.4), (0.9, 0.1)),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("num_answers", [1, 2, 20, 55, 118, 200])
+def test_steps_are_right_where_most_workers_keep_or_flip_everything(hyper: Discrete, num_answers: int) -> None:
+    """The dominant term of a moment is then one to which the next moment adds nothing at all."""
+
+    def moment(flips: int) -> Fraction:
+        pairs = zip(map(Fraction, hyper.probabilities), map(Fraction, hyper.shares), strict=True)
+        return sum((share * p**flips * (1 - p) ** (num_answers - flips) for p, share in pairs), Fraction())
+
+    for flips in range(num_answers):
+        lower, upper = moment(flips), moment(flips + 1)
+        if not lower and not upper:
+            continue
+        step = hyper.log_moment_step(num_answers, flips)
+        if not lower or not upper:
+            assert step == (math.inf if upper else -math.inf)
+            continue
+        ratio = decimal.Decimal((upper / lower).numerator) / decimal.Decimal((upper / lower).denominator)
+        assert step == pytest.approx(float(ratio.ln()), rel=1e-11, abs=1e-11)

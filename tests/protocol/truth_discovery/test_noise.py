@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import (
     Beta,
     Discrete,
@@ -94,7 +95,7 @@ def test_a_hyper_distribution_may_be_given(mechanism: Any, hyper: HyperDistribut
     assert isinstance(noise.mechanism, (TwoLayer, FreshTwoLayer))
     assert noise.mechanism.hyper == hyper
     assert noise.flip_probabilities == (hyper.mean,)
-    assert noise.epsilons == (epsilon_of(hyper.mean, 2),)
+    assert noise.epsilons == (pytest.approx(epsilon_of(hyper.mean, 2), rel=1e-14),)
 
 
 @pytest.mark.parametrize("flip", [0.1, 0.5])
@@ -356,7 +357,7 @@ def brute_informativeness(hyper: HyperDistribution, size: int, num_answers: int)
 def test_informativeness_is_its_definition(hyper: HyperDistribution, labels: tuple[str, ...], num_answers: int) -> None:
     noise = noise_of(6, labels, mechanism="two_layer", hyper=hyper)
     expected = brute_informativeness(hyper, len(labels), num_answers)
-    assert informativeness(noise, num_answers=num_answers) == pytest.approx(expected, rel=1e-9)
+    assert informativeness(noise, num_answers=num_answers) == pytest.approx(expected, abs=2.0**-30)
 
 
 def test_informativeness_of_one_layer_is_the_square_of_the_signal() -> None:
@@ -435,3 +436,53 @@ def test_what_is_known_has_nearly_the_mean_of_what_is_drawn(hyper: HyperDistribu
     shared = noise_of(mechanism="two_layer", hyper=hyper)
     (values,) = flips_of(shared, shared.sizes).values()
     assert sum(values) / len(values) == pytest.approx(hyper.mean, abs=2e-3)
+
+
+def test_a_noise_that_states_less_than_its_mechanism_draws_is_refused() -> None:
+    mechanism = OneLayer.of_epsilon((2,), 3.0)
+    with pytest.raises(ConfigurationError, match="at least what is drawn: 3"):
+        Noise("one_layer", mechanism, (2,), mechanism.flip_probabilities, (0.01,))
+    fresh = FreshTwoLayer((2,), Uniform(0.0, 0.4))
+    with pytest.raises(ConfigurationError, match="at least what is drawn"):
+        Noise("fresh_two_layer", fresh, (2,), (0.2,), (1.0,))
+    with pytest.raises(ConfigurationError, match="with its own hyper-distribution"):
+        Noise("two_layer", TwoLayer((2,), Uniform(0.0, 0.4)), (2,), (0.2,), (1.4,))
+
+
+def test_a_worker_with_one_answer_has_one_layer_by_auto() -> None:
+    """One flip probability for a single answer is a fresh one: both mechanisms have one law, and the first is taken."""
+    for place in range(1, 200):
+        parameters = make(1, TWO, mechanism="auto", epsilon_answer=place / 40, max_answers=1)
+        assert make_noise(parameters).name == "one_layer"
+
+
+def test_all_rows_are_tried_by_their_numbers_and_a_bound_stands_for_too_many() -> None:
+    hyper = Uniform(0.0, 0.6)
+    few = Noise("two_layer", TwoLayer((2,), hyper), (2,), (0.3,), (0.9,), hyper)
+    assert few.loss_of_longest(12_000, [12_000]).proven == few.loss_of((12_000,)).proven
+    sizes = (2, 3, 4, 5, 6)
+    many = Noise("two_layer", TwoLayer(sizes, hyper), sizes, (0.3,) * 5, (0.9, 1.6, 2.0, 2.3, 2.5), hyper)
+    stated = many.loss_of_longest(30, [30] * 5)
+    assert stated.part is not None
+    generator = np.random.default_rng(3)
+    for _ in range(20):
+        counts = np.bincount(generator.integers(0, 5, 30), minlength=5).tolist()
+        loss = many.loss_of(tuple(counts))
+        assert loss.proven <= stated.proven
+        assert loss.part is not None
+        assert loss.part.proven <= stated.part.proven
+
+
+def test_auto_needs_a_price_and_a_price_is_finite() -> None:
+    with pytest.raises(ConfigurationError, match="epsilon must be above 0"):
+        make_noise(make(2, TWO, mechanism="auto", epsilon=0.0))
+    with pytest.raises(ConfigurationError, match="epsilon_worker must be in"):
+        make(2, TWO, mechanism="two_layer", epsilon_worker=math.inf)
+
+
+def test_fresh_draws_may_be_certain_and_shared_ones_may_not() -> None:
+    certain = Discrete((0.0, 1.0), (0.7, 0.3))
+    fresh = make_noise(make(2, TWO, mechanism="fresh_two_layer", hyper=certain))
+    assert fresh.epsilons[0] == pytest.approx(math.log(0.7 / 0.3))
+    with pytest.raises(ConfigurationError, match="are all told"):
+        make_noise(make(2, TWO, mechanism="two_layer", hyper=certain))

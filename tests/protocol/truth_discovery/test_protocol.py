@@ -23,8 +23,11 @@ from psephos.protocol.estimators.truth_inference import (
     one_coin,
     truth_discovery,
 )
-from psephos.protocol.mechanisms import OneLayer
+from psephos.protocol.mechanisms import Discrete, OneLayer
 from psephos.protocol.population import draw_reports
+from psephos.protocol.roles import SessionKind
+from psephos.protocol.roster import Roster
+from psephos.protocol.server_machine import ServerMachine
 from psephos.protocol.truth_discovery import (
     NO_TASK,
     AnswersPhase,
@@ -504,3 +507,34 @@ def test_the_truth_knows_that_clean_answers_are_not_perturbed() -> None:
     ]
     as_if_perturbed = protocol.outcome([clean_tally(protocol, answers)]).truths
     assert tuple(protocol.truth(inputs_of(protocol, answers)).values()) != as_if_perturbed
+
+
+def test_supports_are_unbiased_by_the_mean_of_any_hyper_distribution() -> None:
+    """20,000 workers who all say the same: the estimate is within 5 standard errors; false alarm below 1e-6."""
+    protocol = make(
+        1, mechanism="two_layer", hyper=Discrete((0.1, 0.4), (0.5, 0.5)), max_answers=1, estimator="majority"
+    )
+    (result,) = (run(protocol, inputs_of(protocol, [["no"]] * 20_000)),)
+    (support,) = result.outcome.support_estimates
+    assert support is not None
+    assert abs(support.value - 20_000) < 5 * support.standard_error
+
+
+def test_a_release_that_would_not_fit_is_refused_before_anybody_comes() -> None:
+    protocol = TruthDiscovery(
+        Parameters(
+            tasks=tuple(f"task {number}" for number in range(30_000)), answer_sets=(("no", "yes"),), max_answers=1
+        )
+    )
+    roster = Roster(("ann",), np.array([[0, 0]], dtype=np.int64))
+    with pytest.raises(ValueError, match="Release"):
+        ServerMachine(protocol, roster=roster, session="s", kind=SessionKind.SIMULATION)
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), ("nein", "überhaupt nicht 🙂")])
+def test_no_outcome_is_larger_than_the_largest(labels: tuple[str, str]) -> None:
+    protocol = TruthDiscovery(Parameters(tasks=("t0", "t1", "t2"), answer_sets=(labels,), max_answers=3))
+    largest = msgspec.msgpack.encode(protocol.largest_outcome(12))
+    for seed in range(3):
+        outcome = run(protocol, crowd(protocol, seed=seed)).outcome
+        assert len(msgspec.msgpack.encode(outcome)) <= len(largest)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
-from psephos.scenarios.datasets import Loaded, load_data_set
+from psephos.scenarios.datasets import load_data_set
+from psephos.scenarios.loaded import Loaded
 
 Put = Callable[[str, str | bytes], Path]
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
-from psephos.scenarios.datasets import Loaded, load_data_set
+from psephos.scenarios.datasets import load_data_set
 from psephos.scenarios.datasets.weighted_votes import TREATIES
 from psephos.scenarios.generators import generate
+from psephos.scenarios.loaded import Loaded
 
 Put = Callable[[str, str | bytes], Path]
 
