@@ -191,9 +191,9 @@ def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDist
     """Return an upper bound on J for every row of so many answers, whichever of these sizes each has.
 
     A pair of reports' events D and D' of sizes k and k' differs by
-    ln L(k) − ln L(k') + λ(D' without D) − λ(D without D'). The bound lets D have the smallest λ alone and D' the largest.
-    It is attained when all sizes are equal; or when a row with no flips is at least as likely as one with all, since
-    then D is empty and all answers may have the largest size.
+    ln L(k) − ln L(k') + λ(D' without D) − λ(D without D'). The bound lets D have the smallest λ alone and D' the
+    largest. It is attained when all sizes are equal; or when a row with no flips is at least as likely as one with all,
+    since then D is empty and all answers may have the largest size.
 
     Args:
         num_answers: m ≥ 0.
