@@ -44,6 +44,7 @@ _BIN: Final = 0.05
 _CONFIDENCES: Final = {
     "majority": "the label's share of the reports",
     "truth_discovery": "the label's share of the weighted reports",
+    "cautious": "the label's posterior probability; another may be likelier, but not twice as likely",
 }
 _POSTERIOR: Final = "the label's posterior probability, if the estimator's model holds"
 # By shape too, for readers who do not tell these colors apart.

@@ -43,8 +43,9 @@ def cautious_truth_discovery(
         ties: see `majority_vote`.
 
     Returns:
-        Probabilities are the average of the two noise-aware estimators', the paper's label being `least_odds` times as
-        likely beforehand; weights and qualities are those of `noise_aware_one_coin`.
+        Probabilities are the average of the two noise-aware estimators', and confidences those of the labels that were
+        chosen: less than another label's where the paper's stands nevertheless. Weights and qualities are those of
+        `noise_aware_one_coin`.
 
     Raises:
         ValueError: an argument is out of range, or a size of answer set has no flip probability.
@@ -54,17 +55,17 @@ def cautious_truth_discovery(
     paper = truth_discovery(answers, max_iterations=max_rounds, clamp=clamp, ties=ties)
     coin = noise_aware_one_coin(answers, noise, max_iterations=max_iterations, tolerance=tolerance, ties=ties)
     full = noise_aware_dawid_skene(answers, noise, max_iterations=max_iterations, tolerance=tolerance, ties=ties)
-    probabilities = (coin.probabilities + full.probabilities) / 2
+    probabilities = snap_probabilities((coin.probabilities + full.probabilities) / 2)
     tasks = np.flatnonzero(paper.truths >= 0)
-    probabilities[tasks, paper.truths[tasks]] *= least_odds
-    probabilities = snap_probabilities(probabilities / probabilities.sum(axis=1, keepdims=True))
+    favored = probabilities[tasks]
+    favored[np.arange(len(tasks)), paper.truths[tasks]] *= least_odds
+    loses = favored.max(axis=1, initial=0.0) > favored[np.arange(len(tasks)), paper.truths[tasks]]
     truths = paper.truths.copy()
-    best = probabilities[tasks].max(axis=1)
-    loses = best > probabilities[tasks, paper.truths[tasks]]
-    truths[tasks[loses]] = choose_labels(probabilities[tasks[loses]].T, ties=ties)
+    truths[tasks[loses]] = choose_labels(favored[loses].T, ties=ties)
+    confidences = probabilities[np.arange(len(truths)), np.maximum(truths, 0)]
     return Inference(
         truths=truths,
-        confidences=probabilities.max(axis=1, initial=-np.inf),
+        confidences=np.where(truths >= 0, confidences, probabilities.max(axis=1, initial=-np.inf)),
         probabilities=probabilities,
         qualities=coin.qualities,
         weights=coin.weights,

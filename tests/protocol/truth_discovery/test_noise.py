@@ -476,7 +476,7 @@ def test_all_rows_are_tried_by_their_numbers_and_a_bound_stands_for_too_many() -
 def test_auto_needs_a_price_and_a_price_is_finite() -> None:
     with pytest.raises(ConfigurationError, match="epsilon must be above 0"):
         make_noise(make(2, TWO, mechanism="auto", epsilon=0.0))
-    with pytest.raises(ConfigurationError, match="epsilon_worker must be in"):
+    with pytest.raises(ConfigurationError, match="epsilon_worker must be above 0 and at most 60"):
         make(2, TWO, mechanism="two_layer", epsilon_worker=math.inf)
 
 

@@ -84,7 +84,7 @@ def test_the_first_or_the_last_answer_counts(repeats: Any, label: int) -> None:
 def test_missing_values_are_named_by_row(column: str) -> None:
     frame = FRAME.astype(object)
     frame.loc["y", column] = None
-    with pytest.raises(ValueError, match=f"column {column} has 1 missing values, in rows 'y'"):
+    with pytest.raises(ValueError, match=f"column {column} has 1 missing values, in rows y"):
         encode_frame(frame)
 
 
