@@ -110,11 +110,16 @@ def _factorize(data: pd.DataFrame, column: str) -> "tuple[IntArray, pd.Index[Any
     Raises:
         ValueError: a value is missing.
     """
-    codes, names = pd.factorize(data[column])
+    entries = data[column]
+    dtype: Any = entries.dtype
+    # Python's own strings are looked up faster as the objects that they are.
+    is_python = isinstance(dtype, pd.StringDtype) and dtype.storage == "python"
+    codes, names = pd.factorize(entries.to_numpy(dtype=object) if is_python else entries)
     if len(codes) and int(codes.min()) < 0:
         rows = np.flatnonzero(codes < 0)
         raise ValueError(f"column {column} has {len(rows)} missing values, in {_rows(data, rows)}")
-    return codes.astype(np.int64, copy=False), pd.Index(names, name=column)
+    index = pd.Index(names, name=column, dtype=dtype) if is_python else pd.Index(names, name=column)
+    return codes.astype(np.int64, copy=False), index
 
 
 def _order_labels(
