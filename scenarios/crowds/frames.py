@@ -113,7 +113,7 @@ def _factorize(data: pd.DataFrame, column: str) -> "tuple[IntArray, pd.Index[Any
     entries = data[column]
     dtype: Any = entries.dtype
     # Python's own strings are looked up faster as the objects that they are.
-    is_python = isinstance(dtype, pd.StringDtype) and dtype.storage == "python"
+    is_python = getattr(dtype, "storage", "") == "python"
     codes, names = pd.factorize(entries.to_numpy(dtype=object) if is_python else entries)
     if len(codes) and int(codes.min()) < 0:
         rows = np.flatnonzero(codes < 0)
