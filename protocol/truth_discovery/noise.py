@@ -1,8 +1,8 @@
 """How answers are perturbed, and what that costs: the mechanism of a session and the losses of a worker.
 
-The price of a session can be given in three ways. `epsilon` and `flip_probability` are the paper's, whose claim
-(Theorems 6.2 and 6.3) holds for one answer by itself; `epsilon_answer` and `epsilon_worker` are proven losses, which
-mean the same for every mechanism. "auto" compares mechanisms at one proven price.
+The price of a session is given by one of five parameters. `epsilon`, `flip_probability` and `hyper` are the paper's,
+whose claim (Theorems 6.2 and 6.3) holds for one answer by itself; `epsilon_answer` and `epsilon_worker` are proven
+losses, which mean the same for every mechanism. "auto" compares mechanisms at one proven price.
 """
 
 import dataclasses
@@ -18,7 +18,6 @@ from scipy import special
 
 from ..errors import ConfigurationError
 from ..mechanisms import (
-    MAX_EPSILON,
     FreshTwoLayer,
     HyperDistribution,
     OneLayer,
@@ -48,12 +47,13 @@ from .parameters import DEFAULT_EPSILON, Parameters
 
 __all__ = ["Noise", "informativeness", "make_noise"]
 
-UNIT = "all answers of a worker"
-PART = "one answer"
+_UNIT: Final = "all answers of a worker"
+_PART: Final = "one answer"
 # More of a worker's other answers hardly tell more of what it drew.
-_MOST_ANSWERS = 500
+_MOST_ANSWERS: Final = 500
 # Rows of answer sets that are tried one by one for the worst; a bound stands for more.
-_MOST_ROWS = 500
+_MOST_ROWS: Final = 500
+# What mechanisms are compared by is rounded to it.
 _GRID: Final = 2.0**30
 # (s − 1)/s, at which nothing is lost, is not always a float.
 _ROUNDING: Final = 1e-12
@@ -168,11 +168,11 @@ class Noise:
         return PrivacyLoss(
             mechanism=self.name,
             event=event,
-            unit=UNIT,
+            unit=_UNIT,
             relation=NeighboringRelation.REPLACE_ONE,
             model=TrustModel.LOCAL,
             claimed=sum(self.epsilons[number] * count for number, count in numbered),
-            part=PartLoss(unit=PART, claimed=claimed_of_one, proven=one_answer),
+            part=PartLoss(unit=_PART, claimed=claimed_of_one, proven=one_answer),
         )
 
 
@@ -243,14 +243,17 @@ def informativeness(noise: Noise, *, num_answers: int) -> float:
     size = noise.sizes[number]
     scale = size / (size - 1)
     if noise.hyper is None:
-        return math.floor((1 - noise.flip_probabilities[number] * scale) ** 2 * _GRID + 0.5) / _GRID
+        return _snapped((1 - noise.flip_probabilities[number] * scale) ** 2)
     others = min(num_answers, _MOST_ANSWERS) - 1
     flips = np.arange(others + 1)
     log_chances = noise.hyper.log_moments(others)
     log_ways = special.gammaln(others + 1) - special.gammaln(flips + 1) - special.gammaln(others - flips + 1)
     expected_flip = np.exp(noise.hyper.log_moments(others + 1)[1:] - log_chances)
-    expected = float(np.sum(np.exp(log_ways + log_chances) * (1 - expected_flip * scale) ** 2))
-    return math.floor(expected * _GRID + 0.5) / _GRID
+    return _snapped(float(np.sum(np.exp(log_ways + log_chances) * (1 - expected_flip * scale) ** 2)))
+
+
+def _snapped(number: float) -> float:
+    return math.floor(number * _GRID + 0.5) / _GRID
 
 
 def _make(parameters: Parameters) -> Noise:
@@ -317,11 +320,7 @@ def _make_hyper(parameters: Parameters) -> HyperDistribution:
 def _epsilon_of_answers(parameters: Parameters) -> float:
     """Return ε of one answer that is perturbed by itself."""
     if parameters.epsilon_worker is not None:
-        epsilon = parameters.epsilon_worker / parameters.max_answers
-        if epsilon > MAX_EPSILON:
-            allowed = f"at most {MAX_EPSILON:g} for each of {parameters.max_answers} answers"
-            raise ConfigurationError(field="epsilon_worker", value=parameters.epsilon_worker, allowed=allowed)
-        return epsilon
+        return parameters.epsilon_worker / parameters.max_answers
     if parameters.epsilon_answer is not None:
         return parameters.epsilon_answer
     return DEFAULT_EPSILON if parameters.epsilon is None else parameters.epsilon

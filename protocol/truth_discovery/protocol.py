@@ -18,7 +18,6 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
-from ..estimators import Estimate
 from ..estimators.truth_inference import Answers, Inference, KnownNoise, debiased_majority
 from ..mechanisms import NO_ANSWER
 from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
@@ -118,9 +117,9 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
 
     Privacy:
         For a worker with m answers: one-layer and fresh two-layer mε-LDP, ε for each answer; two-layer J-LDP for all
-        answers, R-LDP for one of them where the others are known (`psephos.protocol.mechanisms.joint_law`), which is
-        more than the paper's ε in both cases. Replace-one; against all others colluding. Which tasks a worker is asked
-        and which of them it skips is public.
+        answers, R-LDP for one of them where the others are known (`psephos.protocol.mechanisms.joint_law`): neither is
+        the paper's ε. Replace-one; against all others colluding. Which tasks a worker is asked, and which of them it
+        skips, is public.
 
     Source:
         Li et al. (2018), Algorithms 1 and 2; readings T1 to T9.
@@ -255,15 +254,15 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
         """Return the truths."""
         (tally,) = tallies
         name, inference = self._find_truths(tally)
-        supports = list(self._supports(tally, inference))
+        supports, errors = self._supports(tally, inference)
         (loss,) = self.losses
         assert loss.part is not None  # noqa: S101  `Noise.loss_of` states it
         return Outcome(
             tasks=self.parameters.tasks,
             truths=tuple(self._names_of(inference)),
             confidences=tuple(None if math.isnan(share) else share for share in _rounded(inference.confidences)),
-            supports=tuple(None if support is None else support.value for support in supports),
-            support_errors=tuple(None if support is None else support.standard_error for support in supports),
+            supports=supports,
+            support_errors=errors,
             num_answers=tuple(tally.totals.sum(axis=1).tolist()),
             num_workers=tally.num_reports,
             estimator=name,
@@ -333,18 +332,23 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
         for number, label in zip(self.codes.set_of_task.tolist(), inference.truths.tolist(), strict=True):
             yield None if label < 0 else sets[number][label]
 
-    def _supports(self, tally: Tally, inference: Inference) -> Iterator[Estimate | None]:
-        """Yield for each task how many workers gave the label that was found, before the perturbation."""
+    def _supports(
+        self, tally: Tally, inference: Inference
+    ) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
+        """Return how many workers gave each label that was found, before the perturbation, and the errors."""
         if self.noise.least_signal < _LEAST_SIGNAL:
-            yield from (None for _ in self.parameters.tasks)
-            return
+            nothing = (None,) * len(self.parameters.tasks)
+            return nothing, nothing
         # Without bias by the mean flip probability, exactly, whatever a worker's own is.
         means = dict(zip(self.noise.sizes, self.noise.flip_probabilities, strict=True))
         counts = debiased_majority(self.answers_in(tally), KnownNoise.fixed(means))
         places = np.arange(len(inference.truths)), np.maximum(inference.truths, 0)
-        values, errors = _rounded(counts.counts[places]), _rounded(counts.standard_errors[places])
-        for label, value, error in zip(inference.truths.tolist(), values, errors, strict=True):
-            yield None if label < 0 else Estimate(value, error)
+        is_found: list[bool] = (inference.truths >= 0).tolist()
+        values, errors = (
+            tuple(number if found else None for number, found in zip(_rounded(column[places]), is_found, strict=True))
+            for column in (counts.counts, counts.standard_errors)
+        )
+        return values, errors
 
     def _find_truths(self, tally: Tally) -> tuple[str, Inference]:
         """Return the estimator's name and what it finds; both parts of a release ask for the same."""

@@ -62,6 +62,12 @@ class Codes:
         """For each answer set, the place of each label by name."""
         return tuple({name: place for place, name in enumerate(labels)} for labels in self.answer_sets)
 
+    @functools.cached_property
+    def _range_of_task(self) -> list[range]:
+        """The codes of each task's answers, for one row at a time."""
+        starts: list[int] = self.offset_of_task.tolist()
+        return [range(start, start + size) for start, size in zip(starts, self.size_of_task.tolist(), strict=True)]
+
     def find_task(self, name: object, *, field: str) -> int:
         """Return the code of a task.
 
@@ -121,14 +127,15 @@ class Codes:
         """
         if len(public) != len(row) + 1:
             raise ValueError(f"expected {len(row)} tasks behind the worker's place, got {len(public) - 1}")
+        ranges = self._range_of_task
         for answer, task in zip(row, public[1:], strict=True):
-            if not -1 <= task < len(self.tasks):
+            if not -1 <= task < len(ranges):
                 raise ValueError(f"there is no task {task}")
             if answer == NO_ANSWER:
                 continue
             if task == NO_TASK:
                 raise ValueError("there is an answer where no task was asked")
-            if not 0 <= answer - self.offset_of_task[task] < self.size_of_task[task]:
+            if answer not in ranges[task]:
                 raise ValueError(f"an answer to task {self.tasks[task]!r} is outside its answer set")
 
     def write_tasks(self, tasks: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ Not imported by the package: pandas is slow to start, and only those who have a 
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Generic, Self, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Self, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -569,10 +569,11 @@ def _as_answers(data: Any, num_labels: int | None) -> Answers:
     """
     if isinstance(data, Answers):
         return data
-    if not isinstance(data, tuple) or len(data) != 3:  # noqa: PLR2004  # pyright: ignore[reportUnknownArgumentType]
-        kind = type(data).__name__  # pyright: ignore[reportUnknownArgumentType]
+    kind = type(data).__name__
+    parts = cast("tuple[Any, ...]", data) if isinstance(data, tuple) else ()
+    if len(parts) != 3:  # noqa: PLR2004  tasks, workers, labels
         raise TypeError(f"expected a pandas.DataFrame, Answers, or a tuple (tasks, workers, labels), got {kind}")
-    arrays: list[Any] = [np.asarray(part) for part in data]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    arrays: list[Any] = [np.asarray(part) for part in parts]
     for name, codes in zip(("tasks", "workers", "labels"), arrays, strict=True):
         if not codes.size:
             raise ValueError(f"{name} is empty")

@@ -6,18 +6,16 @@
 Other columns are ignored, but for `answer_set`, which says for each row which answer set its task has.
 """
 
-import contextlib
-import zlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from ...protocol.errors import ConfigurationError
+from ..reading import readable
 from .assembly import AnswerSets, Repeats, Rows, assemble
 from .crowd import Crowd
 from .tables import read_table
 
-__all__ = ["answers_of", "read_crowd", "readable", "truths_of"]
+__all__ = ["answers_of", "read_crowd", "truths_of"]
 
 _TASK: Final[Sequence[str]] = ("task", "item")  # some published files say item
 _ANSWERS: Final[Mapping[str, Sequence[str]]] = {"task": _TASK, "worker": ("worker",), "label": ("label",)}
@@ -83,23 +81,3 @@ def truths_of(path: Path) -> Rows:
     """
     table = read_table(path, _TRUTHS, _OPTIONAL)
     return Rows(table.columns["task"], table.columns["truth"], table.where, answer_sets=table.columns.get("answer_set"))
-
-
-@contextlib.contextmanager
-def readable(path: Path, *, field: str, value: Path | None = None, what: str = "a readable file") -> Generator[None]:
-    """Turn what the system says of a file into what is wrong with a setting.
-
-    Args:
-        path: the file.
-        field: the setting.
-        value: its value; by default the file.
-        what: the setting should be.
-
-    Raises:
-        ConfigurationError: in place of it.
-    """
-    try:
-        yield
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        reason = (isinstance(error, OSError) and error.strerror) or error
-        raise ConfigurationError(field=field, value=str(value or path), allowed=f"{what} ({reason})") from None

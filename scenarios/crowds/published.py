@@ -7,7 +7,6 @@ one takes its place in `CROWDS`.
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,10 +14,11 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError
 from ..conversion import convert
+from ..reading import readable_in_data_folder
 from ..settings import did_you_mean
 from .assembly import Column, Repeats, Rows, assemble
 from .crowd import Crowd
-from .files import answers_of, readable, truths_of
+from .files import answers_of, truths_of
 from .matlab import Matrix, read_matrix
 
 __all__ = ["CROWDS", "PassMark", "PublishedCrowd", "Repeated", "Unchanged", "load_crowd"]
@@ -98,9 +98,9 @@ def load_crowd(name: str, folder: Path, **options: object) -> Crowd:
 def _load_uniform(options: Repeated, folder: Path) -> Crowd:
     """Return a crowd of `label.csv` and `truth.csv`."""
     answers, truths = folder / "label.csv", folder / "truth.csv"
-    with _in_folder(answers):
+    with readable_in_data_folder(answers):
         answer_rows = answers_of(answers)
-    with _in_folder(truths):
+    with readable_in_data_folder(truths):
         truth_rows = truths_of(truths)
     return assemble(answer_rows, truths=truth_rows, repeats=options.repeats)
 
@@ -187,19 +187,13 @@ def _truth_rows(truths: Sequence[tuple[str, Sequence[str]]]) -> Rows:
     )
 
 
-def _in_folder(path: Path) -> AbstractContextManager[None]:
-    """Name a file that cannot be read as a fault of the folder of data sets."""
-    what = f"a folder with a readable file {path.parent.name}/{path.name}"
-    return readable(path, field="data", value=path.parent.parent, what=what)
-
-
 def _text_rows(path: Path, pattern: str, allowed: str) -> list[tuple[str, tuple[str, ...]]]:
     """Return the lines of a text file: where each stands, and the pattern's groups.
 
     Raises:
         ConfigurationError: the file cannot be read, is empty, or has a line of another form.
     """
-    with _in_folder(path):
+    with readable_in_data_folder(path):
         text = path.read_text(encoding="utf-8")
     form = re.compile(pattern, re.ASCII)
     rows: list[tuple[str, tuple[str, ...]]] = []
@@ -218,7 +212,7 @@ def _flat_maps(path: Path, *names: str) -> list[dict[str, str]]:
     Raises:
         ConfigurationError: the file cannot be read, or lacks a map.
     """
-    with _in_folder(path):
+    with readable_in_data_folder(path):
         text = " ".join(path.read_text(encoding="utf-8").split())
     maps: list[dict[str, str]] = []
     for name in names:
@@ -237,7 +231,7 @@ def _matrix(path: Path, name: str, *, columns: int) -> Matrix:
     Raises:
         ConfigurationError: the file cannot be read, or holds something else.
     """
-    with _in_folder(path):
+    with readable_in_data_folder(path):
         content = path.read_bytes()
     try:
         rows = read_matrix(content, name)

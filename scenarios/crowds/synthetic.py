@@ -65,7 +65,7 @@ class SyntheticCrowd(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     def __post_init__(self) -> None:
         _check("tasks", self.tasks, is_allowed=0 < self.tasks <= _MAX_ANSWERS, allowed=f"in [1, {_MAX_ANSWERS}]")
         _check("workers", self.workers, is_allowed=0 < self.workers <= _MAX_ANSWERS, allowed=f"in [1, {_MAX_ANSWERS}]")
-        _check("classes", self.classes, is_allowed=1 < self.classes <= 1000, allowed="in [2, 1000]")  # noqa: PLR2004
+        _check("classes", self.classes, is_allowed=1 < self.classes <= 1000, allowed="in [2, 1000]")  # noqa: PLR2004  a choice
         _check("seed", self.seed, is_allowed=self.seed >= 0, allowed="at least 0")
         self._check_density()
         _check_quality(self.quality)

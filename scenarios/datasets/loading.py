@@ -3,13 +3,11 @@
 A file is read as it was published, and refused, with its line, where it is not what it should be.
 """
 
-import contextlib
 import csv
 import dataclasses
 import gzip
 import operator
-import zlib
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,6 +16,7 @@ import msgspec
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ..loaded import Loaded
+from ..reading import readable_in_data_folder
 
 __all__ = ["DataSet", "Loaded", "read_rows"]
 
@@ -51,7 +50,7 @@ def read_rows(path: Path, *columns: str) -> Iterator[tuple[int, tuple[str, ...]]
         ConfigurationError: the file cannot be read, lacks a column, or has a line that is no row of it.
     """
     line = 1  # where a row begins, which may go on over the lines that follow
-    with _naming_faults(path), _open(path) as file:
+    with readable_in_data_folder(path), _open(path) as file:
         reader = csv.reader(file, strict=True)
         try:
             header = [name.strip() for name in next(reader, list[str]())]
@@ -77,18 +76,3 @@ def _open(path: Path) -> IO[str]:
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")
-
-
-@contextlib.contextmanager
-def _naming_faults(path: Path) -> Generator[None]:
-    """Turn what the system says of a file into what a folder of data sets must hold.
-
-    Raises:
-        ConfigurationError: in place of it.
-    """
-    try:
-        yield
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        reason = (isinstance(error, OSError) and error.strerror) or error
-        allowed = f"a folder with a readable file {path.parent.name}/{path.name} ({reason})"
-        raise ConfigurationError(field="data", value=str(path.parent.parent), allowed=allowed) from None

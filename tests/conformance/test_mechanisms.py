@@ -267,7 +267,7 @@ def test_a_row_with_too_few_or_too_many_uniforms_is_refused(case: Case) -> None:
     for number in (mechanism.slots, 3 * mechanism.slots):
         with pytest.raises(ValueError):  # noqa: PT011  the words are each mechanism's own
             mechanism.randomize_rows(values, np.zeros((1, number)))
-        with pytest.raises(ValueError):  # noqa: PT011
+        with pytest.raises(ValueError):  # noqa: PT011  each mechanism has words of its own
             mechanism.randomize_row([case.value, case.value], [0.0] * number)
 
 

@@ -26,7 +26,7 @@ from ....protocol.elementary import square
 from ....protocol.errors import ConfigurationError
 from ...folder import RunFolder
 from ..measurements import Measurement, deviation, share_of
-from ..sheets import flatten
+from ..reproductions import write_reproduction
 from .additions import own_findings
 from .cells import Cells, make_vote, normal_accuracy
 from .claims import findings_on_paper
@@ -51,6 +51,7 @@ __all__ = ["LEAST_TRIALS", "Reproduction", "check_options", "published_tables", 
 LEAST_TRIALS = 100
 """Fewer have standard errors that say nothing themselves."""
 _MOST_TRIALS = 1_000_000
+_KEPT = ("trials", "seed", "versions", "paper_findings", "own_findings")
 
 _ALGORITHMS = {"laplace": "Baseline", "printed": "DPWeVote"}
 _FIGURE_EPSILONS = (*EPSILONS, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
@@ -140,7 +141,7 @@ def reproduce_dpwevote(
     reproduction = msgspec.structs.replace(
         reproduction, paper_findings=findings_on_paper(reproduction), own_findings=own_findings(reproduction)
     )
-    _write(folder, reproduction)
+    write_reproduction(folder, reproduction, kept=_KEPT, page=summary_in_markdown(reproduction))
     if pictures:
         tell("pictures")
         draw_pictures(reproduction, folder.path)
@@ -149,15 +150,6 @@ def reproduce_dpwevote(
 
 def _say_nothing(line: str) -> None:
     del line
-
-
-def _write(folder: RunFolder, reproduction: Reproduction) -> None:
-    tables = {name: [flatten(row) for row in rows] for name, rows in reproduction.tables.items()}
-    for name, rows in tables.items():
-        folder.write_table(f"{name}.csv", rows)
-    kept = ("trials", "seed", "versions", "paper_findings", "own_findings")
-    folder.write_json("reproduction.json", {**{name: getattr(reproduction, name) for name in kept}, "tables": tables})
-    (folder.path / "summary.md").write_text(summary_in_markdown(reproduction), encoding="utf-8")
 
 
 def published_tables(cells: Cells, trials: int) -> tuple[tuple[PublishedCell, ...], tuple[PublishedCell, ...]]:

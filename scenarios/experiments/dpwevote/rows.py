@@ -1,11 +1,9 @@
 """What a reproduction consists of: typed rows, from which files, pictures and sentences are made."""
 
-from collections.abc import Mapping
-
 import msgspec
 
-from ..findings import Finding
 from ..measurements import Measurement
+from ..reproductions import PaperReproduction
 
 __all__ = ["Cell", "Cost", "MechanismRow", "PowerPoint", "PublishedCell", "Reproduction"]
 
@@ -145,13 +143,10 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
     partners_until_worse: float | None
 
 
-class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
+class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     """All numbers of one reproduction, and what follows from them.
 
     Args:
-        trials: of each cell.
-        seed: of everything drawn.
-        versions: of what computed it.
         table_3: accuracy, as published.
         table_4: MSE_q, as published.
         figure_4: four measures over ε, on uniform votes.
@@ -159,13 +154,8 @@ class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
         power: the chance to pass over the true margin.
         mechanisms: better ones at the same ε.
         costs: what k candidates get for one price.
-        paper_findings: what the paper says, and whether it holds.
-        own_findings: what we add to it.
     """
 
-    trials: int
-    seed: int
-    versions: Mapping[str, str]
     table_3: tuple[PublishedCell, ...]
     table_4: tuple[PublishedCell, ...]
     figure_4: tuple[Cell, ...]
@@ -173,13 +163,6 @@ class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
     power: tuple[PowerPoint, ...]
     mechanisms: tuple[MechanismRow, ...]
     costs: tuple[Cost, ...]
-    paper_findings: tuple[Finding, ...] = ()
-    own_findings: tuple[Finding, ...] = ()
-
-    @property
-    def findings(self) -> dict[str, tuple[Finding, ...]]:
-        """All findings, by their heading."""
-        return {"What the paper says": self.paper_findings, "What we add": self.own_findings}
 
     @property
     def tables(self) -> dict[str, tuple[msgspec.Struct, ...]]:

@@ -1,10 +1,8 @@
 """What a terminal shows of a reproduction."""
 
 from rich.console import Console
-from rich.text import Text
 
-from ..findings import show_findings
-from ..sheets import show_sheet
+from ..reproductions import show_sheets_and_findings
 from .rows import Reproduction
 from .summary import READINGS
 from .tables import sheets_of
@@ -19,11 +17,5 @@ def show_reproduction(console: Console, reproduction: Reproduction) -> None:
         console: where to.
         reproduction: what was measured.
     """
-    for sheet in sheets_of(reproduction):
-        show_sheet(console, sheet)
-    for heading, findings in reproduction.findings.items():
-        show_findings(console, heading, findings)
-    console.print()
     note = f"{reproduction.trials:,} trials a cell, seed {reproduction.seed}; ± is one standard error"
-    console.print(Text(note, style="dim"))
-    console.print(Text(READINGS, style="dim"))
+    show_sheets_and_findings(console, reproduction, sheets=sheets_of(reproduction), notes=(note, READINGS))

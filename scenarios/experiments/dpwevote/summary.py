@@ -1,7 +1,6 @@
 """The page that a reproduction leaves: what holds and what does not, the pictures, all tables."""
 
-from ..findings import count_in_words, findings_in_markdown
-from ..sheets import markdown_of
+from ..reproductions import page_of
 from .rows import Reproduction
 from .tables import sheets_of
 
@@ -22,7 +21,7 @@ def summary_in_markdown(reproduction: Reproduction, *, pictures: bool = True, pr
         pictures: show them.
         prefix: of the pictures' names.
     """
-    parts = [
+    opening = [
         "# DPWeVote's paper, run again",
         (
             f"`psephos reproduce dpwevote` runs Tables 3 and 4 and all panels of Figure 4 again, "
@@ -32,14 +31,8 @@ def summary_in_markdown(reproduction: Reproduction, *, pictures: bool = True, pr
         ),
         READINGS,
     ]
-    for heading, findings in reproduction.findings.items():
-        parts += [f"## {heading}", count_in_words(findings), findings_in_markdown(findings)]
-    if pictures:
-        parts.append("## Pictures")
-        parts += [f"![{words}]({prefix}{name}.png)\n\n{words}" for name, words in _CAPTIONS.items()]
-    parts.append("## Tables")
-    parts += [markdown_of(sheet) for sheet in sheets_of(reproduction)]
-    return "\n\n".join(parts) + "\n"
+    captions = _CAPTIONS if pictures else {}
+    return page_of(reproduction, opening, captions=captions, sheets=sheets_of(reproduction), prefix=prefix)
 
 
 _CAPTIONS = {

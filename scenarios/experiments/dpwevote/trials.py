@@ -78,7 +78,7 @@ def run_trials(vote: DPWeVote, workload: Workload, *, num_partners: int, trials:
         of_all = pairs.reshape(-1)
         inputs = Inputs(rows.private[of_all], rows.public[of_all])
         reports = [
-            draw_reports(phase, inputs.private, noise=noise, protocol=vote.name, start=start * num_partners)
+            draw_reports(phase, inputs, noise=noise, protocol=vote.name, start=start * num_partners)
             for phase in vote.phases
         ]
         passed.append(_decide(vote, reports, inputs, num_partners, decisions))

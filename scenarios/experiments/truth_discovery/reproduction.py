@@ -35,7 +35,7 @@ from ....protocol.randomness import SimulatedNoise
 from ....protocol.truth_discovery import Noise, TruthDiscovery, informativeness
 from ...folder import RunFolder
 from ..measurements import Measurement, deviation, mean_of
-from ..sheets import flatten
+from ..reproductions import write_reproduction
 from .additions import own_findings
 from .cells import ESTIMATORS, Cells, noise_at, session_of, with_estimator
 from .claims import findings_on_paper
@@ -53,6 +53,7 @@ __all__ = ["LEAST_TRIALS", "Reproduction", "check_options", "published_table", "
 LEAST_TRIALS: Final = 10
 """Fewer have standard errors that say nothing themselves."""
 _MOST_TRIALS: Final = 100_000
+_KEPT: Final = ("trials", "comparison_trials", "seed", "versions", "missing", "paper_findings", "own_findings")
 _PART_COMPARED: Final = 4
 """The comparisons have so many times fewer trials: they are paired, and have many more cells."""
 _PRICES: Final = {
@@ -153,7 +154,7 @@ def reproduce_truth_discovery(
     reproduction = msgspec.structs.replace(
         reproduction, paper_findings=findings_on_paper(reproduction), own_findings=own_findings(reproduction)
     )
-    _write(folder, reproduction)
+    write_reproduction(folder, reproduction, kept=_KEPT, page=summary_in_markdown(reproduction))
     if pictures:
         tell("pictures")
         draw_pictures(reproduction, folder.path)
@@ -162,15 +163,6 @@ def reproduce_truth_discovery(
 
 def _say_nothing(line: str) -> None:
     del line
-
-
-def _write(folder: RunFolder, reproduction: Reproduction) -> None:
-    tables = {name: [flatten(row) for row in rows] for name, rows in reproduction.tables.items() if rows}
-    for name, rows in tables.items():
-        folder.write_table(f"{name}.csv", rows)
-    kept = ("trials", "comparison_trials", "seed", "versions", "missing", "paper_findings", "own_findings")
-    folder.write_json("reproduction.json", {**{name: getattr(reproduction, name) for name in kept}, "tables": tables})
-    (folder.path / "summary.md").write_text(summary_in_markdown(reproduction), encoding="utf-8")
 
 
 def published_table(cells: Cells, workloads: Workloads, crowd: str, *, trials: int) -> tuple[PublishedCell, ...]:

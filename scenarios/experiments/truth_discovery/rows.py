@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from ..findings import Finding
 from ..measurements import Measurement
+from ..reproductions import PaperReproduction
 
 __all__ = [
     "BoundRow",
@@ -232,14 +232,11 @@ class BoundRow(msgspec.Struct, frozen=True, kw_only=True):
     chernoff: float
 
 
-class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
-    """All numbers of one reproduction, and what follows from them.
+class Reproduction(PaperReproduction, frozen=True, kw_only=True):
+    """All numbers of one reproduction, and what follows from them; `trials` are of each published cell.
 
     Args:
-        trials: of each published cell.
         comparison_trials: of each cell of the comparisons.
-        seed: of everything drawn.
-        versions: of what computed it.
         missing: what could not be made without the data sets, and why; empty where all is there.
         crowds: what was looked at.
         table_2: peer grading, on the stand-in.
@@ -250,14 +247,9 @@ class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
         choices: who wins.
         hypers: reading T9.
         bounds: reading T8.
-        paper_findings: what the paper says, and whether it holds.
-        own_findings: what we add to it.
     """
 
-    trials: int
     comparison_trials: int
-    seed: int
-    versions: Mapping[str, str]
     missing: Mapping[str, str]
     crowds: tuple[CrowdRow, ...]
     table_2: tuple[PublishedCell, ...]
@@ -268,13 +260,6 @@ class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[ChoiceRow, ...]
     hypers: tuple[HyperRow, ...]
     bounds: tuple[BoundRow, ...]
-    paper_findings: tuple[Finding, ...] = ()
-    own_findings: tuple[Finding, ...] = ()
-
-    @property
-    def findings(self) -> dict[str, tuple[Finding, ...]]:
-        """All findings, by their heading."""
-        return {"What the paper says": self.paper_findings, "What we add": self.own_findings}
 
     @property
     def tables(self) -> dict[str, tuple[msgspec.Struct, ...]]:

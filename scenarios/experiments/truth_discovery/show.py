@@ -1,10 +1,8 @@
 """What a terminal shows of a reproduction."""
 
 from rich.console import Console
-from rich.text import Text
 
-from ..findings import show_findings
-from ..sheets import show_sheet
+from ..reproductions import show_sheets_and_findings
 from .rows import Reproduction
 from .summary import READINGS, missing_in_words
 from .tables import sheets_of
@@ -19,16 +17,14 @@ def show_reproduction(console: Console, reproduction: Reproduction) -> None:
         console: where to.
         reproduction: what was measured.
     """
-    for sheet in sheets_of(reproduction):
-        show_sheet(console, sheet)
-    for heading, findings in reproduction.findings.items():
-        show_findings(console, heading, findings)
-    console.print()
-    for line in missing_in_words(reproduction):
-        console.print(Text(line, style="yellow"))
     note = (
         f"{reproduction.trials:,} trials a published cell, {reproduction.comparison_trials:,} a compared one, seed "
         f"{reproduction.seed}; ± is one standard error"
     )
-    console.print(Text(note, style="dim"))
-    console.print(Text(READINGS, style="dim"))
+    show_sheets_and_findings(
+        console,
+        reproduction,
+        sheets=sheets_of(reproduction),
+        warnings=missing_in_words(reproduction),
+        notes=(note, READINGS),
+    )

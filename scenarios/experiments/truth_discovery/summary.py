@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..findings import count_in_words, findings_in_markdown
-from ..sheets import markdown_of
+from ..reproductions import page_of
 from .pictures import pictures_of
 from .rows import Reproduction
 from .tables import sheets_of
@@ -38,7 +37,7 @@ def summary_in_markdown(reproduction: Reproduction, *, pictures: bool = True, pr
         pictures: show them.
         prefix: of the pictures' names.
     """
-    parts = [
+    opening = [
         "# The truth discovery paper, run again",
         (
             f"`psephos reproduce truth-discovery` runs Tables 2 and 3 and Figures 1 to 4 again, "
@@ -51,16 +50,8 @@ def summary_in_markdown(reproduction: Reproduction, *, pictures: bool = True, pr
         READINGS,
         *missing_in_words(reproduction),
     ]
-    for heading, findings in reproduction.findings.items():
-        parts += [f"## {heading}", count_in_words(findings), findings_in_markdown(findings)]
-    if pictures:
-        parts.append("## Pictures")
-        parts += [
-            f"![{_CAPTIONS[name]}]({prefix}{name}.png)\n\n{_CAPTIONS[name]}" for name in pictures_of(reproduction)
-        ]
-    parts.append("## Tables")
-    parts += [markdown_of(sheet) for sheet in sheets_of(reproduction)]
-    return "\n\n".join(parts) + "\n"
+    captions = {name: _CAPTIONS[name] for name in pictures_of(reproduction)} if pictures else {}
+    return page_of(reproduction, opening, captions=captions, sheets=sheets_of(reproduction), prefix=prefix)
 
 
 _CAPTIONS = {

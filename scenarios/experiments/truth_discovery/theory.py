@@ -12,9 +12,9 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from scipy import special
 
 from ....protocol.arrays import IntArray
+from ....protocol.mechanisms import loss_of_flip_probability
 
 __all__ = [
     "accuracy",
@@ -47,16 +47,7 @@ def claimed_epsilon(flip_probability: Probability, *, num_labels: int = 2) -> fl
     Source:
         Section 6.1.1, Theorem 6.2.
     """
-    if not 0 <= flip_probability <= 1:
-        raise ValueError(f"flip_probability must be in [0, 1], got {flip_probability}")
-    if num_labels < 2:  # noqa: PLR2004  a choice
-        raise ValueError(f"num_labels must be >= 2, got {num_labels}")
-    keep, lie = (1 - flip_probability) * (num_labels - 1), flip_probability
-    if keep == 0 or lie == 0:
-        return math.inf
-    # Exactly 0 where the two are equal; ln1p of the relative difference is precise close by.
-    smaller, greater = sorted((keep, lie))
-    return float(special.log1p(float((greater - smaller) / smaller)))
+    return loss_of_flip_probability(flip_probability, num_labels)
 
 
 def claimed_epsilon_of_two_layers(low: Probability, high: Probability, *, num_labels: int = 2) -> float:

@@ -17,7 +17,7 @@ from psephos.scenarios.crowds.assembly import Column, Rows, assemble, in_order
 from psephos.scenarios.crowds.files import read_crowd
 
 # The two ways to read a file; which one was taken cannot be seen from outside.
-READ_PLAIN, READ_ANY = tables._read_plain, tables._read_any  # pyright: ignore[reportPrivateUsage]
+READ_PLAIN, READ_ANY = tables._read_plain, tables._read_any  # pyright: ignore[reportPrivateUsage]  the two ways are compared
 HEAD = "task,worker,label\n"
 SETS = "task,worker,label,answer_set\n"
 
@@ -85,7 +85,7 @@ def test_names_are_in_numeric_order_if_all_are_integers(names: list[str], ordere
     ids=["plain", "BOM", "CR LF", "blank lines", "other columns", "blanks", "quotes", "task before item"],
 )
 @pytest.mark.parametrize("is_packed", [False, True])
-def test_one_crowd_in_many_spellings(tmp_path: Path, content: str, is_packed: bool) -> None:  # noqa: FBT001
+def test_one_crowd_in_many_spellings(tmp_path: Path, content: str, is_packed: bool) -> None:  # noqa: FBT001  a parameter of the test
     raw = content.encode()
     path = tmp_path / ("a.csv.gz" if is_packed else "a.csv")
     assert rows(read_crowd(put(path, gzip.compress(raw) if is_packed else raw))) == [

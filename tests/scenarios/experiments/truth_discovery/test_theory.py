@@ -154,7 +154,7 @@ def test_majority_beats_a_half_elsewhere() -> None:
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match=r"flip_probability must be in \[0, 1\], got 1.5"):
         claimed_epsilon(1.5)
-    with pytest.raises(ValueError, match="num_labels must be >= 2, got 1"):
+    with pytest.raises(ValueError, match="sizes must be at least 2, got 1"):
         claimed_epsilon(0.5, num_labels=1)
     with pytest.raises(ValueError, match="low and high must be 0 <= low <= high <= 1"):
         claimed_epsilon_of_two_layers(0.5, 0.25)
