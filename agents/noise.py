@@ -1,6 +1,6 @@
 """Secure noise: the mechanisms' laws from operating-system entropy, by exact samplers.
 
-Exact and slow (tens of microseconds a draw), so right for one agent and wrong for a million. The samplers are
+Exact and slow (tens of microseconds a draw and more), so right for one agent and wrong for a million. The samplers are
 the well-studied ones of OpenDP, which draw without floating-point error; here they are only matched to the
 mechanisms of `psephos.protocol.mechanisms`, whose laws are the same numbers. A channel that is a table of integers
 needs none: as many bits of entropy as its masses have name a report.
@@ -10,6 +10,9 @@ distribution has for uniforms of `UNIFORM_BITS` bits, and a flip compares it wit
 denominator. Its law is that of P rounded down by less than 2**-256: each report's probability differs by less than
 2**-250, and in proportion by less than 2**-200 for rows of up to 2**16 answers. Proven losses are rounded up by far
 more, so that they hold for the sampled law too (where one is exactly 0, the sampled law's is below 2**-199).
+
+Rows with spherical Laplace noise are sampled without any error by `spherical_noise`, which asks for more bits whenever
+those drawn leave the integer to which a coordinate rounds undecided. Values that are disclosed take no entropy.
 
 Source: OpenDP library; Canonne, Kamath and Steinke (2020) for the exact discrete Laplace sampler.
 """
@@ -23,6 +26,7 @@ from typing import Any, Final, TypeAlias
 from ..protocol.errors import ConfigurationError
 from ..protocol.mechanisms import (
     NO_ANSWER,
+    Disclosure,
     DiscreteLaplace,
     FiniteChannel,
     FreshTwoLayer,
@@ -31,11 +35,14 @@ from ..protocol.mechanisms import (
     Mechanism,
     OneLayer,
     RowMechanism,
+    SphericalLaplace,
     TwoLayer,
+    VectorLaplace,
     block_offsets,
 )
 from ..protocol.mechanisms.finite_channel import TOTAL_MASS_BITS
 from ..protocol.roles import SessionKind
+from .spherical_noise import draw_spherical_noise
 
 __all__ = ["UNIFORM_BITS", "RowSampler", "Sampler", "SecureNoise"]
 
@@ -70,6 +77,9 @@ class SecureNoise:
             OneLayer: _one_layer,
             TwoLayer: _two_layer,
             FreshTwoLayer: _fresh_two_layer,
+            VectorLaplace: _vector_laplace,
+            SphericalLaplace: _spherical_laplace,
+            Disclosure: _disclosure,
         }
         if taken := [kind.__name__ for kind in samplers or {} if kind in built_in]:
             raise ConfigurationError(
@@ -146,6 +156,32 @@ def _discrete_laplace(mechanism: DiscreteLaplace) -> Sampler:
 
     def sample(value: int) -> int:
         return min(max(measurement(value), low), high)
+
+    return sample
+
+
+def _vector_laplace(mechanism: VectorLaplace) -> Sampler:
+    return _discrete_laplace(mechanism.coordinate)
+
+
+def _spherical_laplace(mechanism: SphericalLaplace) -> RowSampler:
+    low, high = mechanism.report_range
+    dimension, scale = mechanism.dimension, mechanism.scale
+
+    def sample(values: Sequence[int]) -> list[int]:
+        if len(values) != dimension:
+            raise ValueError(f"expected {dimension} values, got {len(values)}")
+        noise = draw_spherical_noise(dimension, scale)
+        return [min(max(value + steps, low), high) for value, steps in zip(values, noise, strict=True)]
+
+    return sample
+
+
+def _disclosure(mechanism: Disclosure) -> Sampler:
+    del mechanism
+
+    def sample(value: int) -> int:
+        return value
 
     return sample
 

@@ -71,6 +71,7 @@ class Server:
             kind=mode.kind,
             rules=rules,
             default_rules=default_rules,
+            noise=mode.noise,
             view=self.view,
         )
 

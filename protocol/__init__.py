@@ -19,8 +19,8 @@ from .errors import (
     UnexpectedMessageError,
     UnsupportedEventError,
 )
-from .phases import Column, Inputs, Phase, PhasedProtocol
-from .population import PopulationResult, run_population
+from .phases import CentralPhase, Column, Inputs, Phase, PhasedProtocol
+from .population import PopulationResult, run_batches, run_population
 from .randomness import NoiseSource, SimulatedNoise
 from .roles import SessionKind, Side
 from .roster import Roster, digest_of
@@ -32,6 +32,7 @@ from .views import View
 __all__ = [
     "JOIN",
     "BudgetExceededError",
+    "CentralPhase",
     "ClientMachine",
     "Column",
     "ConfigurationError",
@@ -61,5 +62,6 @@ __all__ = [
     "UnsupportedEventError",
     "View",
     "digest_of",
+    "run_batches",
     "run_population",
 ]

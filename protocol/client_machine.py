@@ -255,7 +255,7 @@ class ClientMachine:
             Charged(charge(loss, session=self._session, phase=phase.name)) for loss in phase.losses_of(self._public)
         ]
         values = self._noise.randomize(
-            phase.mechanism,
+            phase.mechanism_of(self._public),
             self._row[phase.columns],
             protocol=self._protocol.name,
             phase=phase.name,

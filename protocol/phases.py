@@ -12,7 +12,7 @@ A party's private input is a *row* of integers: indices into public sets, or mul
 import abc
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -21,18 +21,35 @@ from numpy.typing import NDArray
 
 from .arrays import IntArray
 from .errors import ConfigurationError
-from .mechanisms import RowMechanism
+from .mechanisms import Disclosure, RowMechanism
 from .messages import MAX_MESSAGE_BYTES
 from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, TrustModel
 from .tally import Tally
 
-__all__ = ["MAX_VALUES_IN_REPORT", "Column", "Entries", "Inputs", "Phase", "PhasedProtocol", "Truth"]
+__all__ = [
+    "MAX_VALUES_IN_REPORT",
+    "CentralPhase",
+    "Column",
+    "Draw",
+    "Entries",
+    "Inputs",
+    "MechanismGroups",
+    "Phase",
+    "PhasedProtocol",
+    "Truth",
+]
 
 Entries: TypeAlias = Sequence[Any] | NDArray[Any]
 """One column of a table as its users know it: text or numbers, a party each."""
 
 Truth: TypeAlias = Mapping[str, float] | Mapping[str, str]
 """What an outcome estimates, by name: numbers, or labels."""
+
+MechanismGroups: TypeAlias = Sequence[tuple[RowMechanism, IntArray | slice]]
+"""Local randomizers, each with the places of the persons who use it."""
+
+Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
+"""Applies a mechanism to a row, with randomness of its owner's."""
 
 # An integer takes up to nine bytes, and the message around them a few.
 MAX_VALUES_IN_REPORT: Final = (MAX_MESSAGE_BYTES - 64) // 9
@@ -76,6 +93,10 @@ class Inputs:
         if self.private.ndim != 2 or self.public.ndim != 2 or len(self.private) != len(self.public):  # noqa: PLR2004  tables
             raise ValueError(f"expected two tables of as many rows, got {self.private.shape} and {self.public.shape}")
 
+    def of_range(self, start: int, stop: int) -> "Inputs":
+        """Return the rows of the parties from `start` up to `stop`."""
+        return Inputs(self.private[start:stop], self.public[start:stop])
+
     def __len__(self) -> int:
         return len(self.private)
 
@@ -86,7 +107,8 @@ class Phase(abc.ABC):
     Args:
         name: what users call it; unique in its protocol.
         columns: which columns of a private row it randomizes.
-        mechanism: the local randomizer of these values.
+        mechanism: the local randomizer of these values. Where persons have randomizers of their own (`mechanism_of`),
+            the one whose reports have the widest range.
         losses: what this phase costs one person, one entry for each unit of protection.
 
     Raises:
@@ -100,12 +122,13 @@ class Phase(abc.ABC):
             raise ConfigurationError(field="columns", value=columns, allowed="at least one column, without gaps")
         if (slots := mechanism.slots_of(1)) < 1:
             raise ConfigurationError(field="slots", value=slots, allowed="at least 1")
-        if len(columns) > MAX_VALUES_IN_REPORT:
+        if max(len(columns), mechanism.num_reports_of(len(columns))) > MAX_VALUES_IN_REPORT:
             allowed = f"at most {MAX_VALUES_IN_REPORT}, so that a report fits into a message"
             raise ConfigurationError(field="columns", value=len(columns), allowed=allowed)
         self.name = name
         self.columns = slice(columns.start, columns.stop)
         self.num_values = len(columns)
+        self.num_reported = mechanism.num_reports_of(len(columns))
         self.mechanism = mechanism
         self.losses = tuple(losses)
         self._check_losses()
@@ -133,12 +156,34 @@ class Phase(abc.ABC):
     def decoder(self) -> msgspec.msgpack.Decoder[tuple[int, ...]]:
         """Decodes and checks the payload type that this phase declares.
 
-        A report is an array of `num_values` integers in the mechanism's report range.
+        A report is an array of `num_reported` integers in the mechanism's report range.
         """
         low, high = self.mechanism.report_range
         number = Annotated[int, msgspec.Meta(ge=low, le=high)]
-        length = msgspec.Meta(min_length=self.num_values, max_length=self.num_values)
+        length = msgspec.Meta(min_length=self.num_reported, max_length=self.num_reported)
         return msgspec.msgpack.Decoder(Annotated[tuple[number, ...], length])
+
+    def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
+        """Return the local randomizer of one person: `mechanism`, unless overridden.
+
+        All of a phase are of one type, take as many uniforms and report as many numbers.
+
+        Args:
+            public: the person's public row.
+        """
+        del public
+        return self.mechanism
+
+    def mechanism_groups(self, public: IntArray) -> MechanismGroups:
+        """Return the local randomizers of many: each with the places of those who use it.
+
+        A phase that overrides `mechanism_of` overrides this.
+
+        Args:
+            public: their public rows, shape (n, public columns).
+        """
+        del public
+        return [(self.mechanism, slice(None))]
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
         """Return what this phase costs one person: `losses`, or less where the public row says so.
@@ -166,7 +211,7 @@ class Phase(abc.ABC):
         """Run by the server: refuse a report that does not fit its sender's public row.
 
         Args:
-            report: `num_values` integers in the mechanism's report range.
+            report: `num_reported` integers in the mechanism's report range.
             public: the sender's public row.
 
         Raises:
@@ -179,7 +224,7 @@ class Phase(abc.ABC):
         """Run by the server: tally the reports of some clients.
 
         Args:
-            reports: int64, shape (n, num_values): theirs in this phase.
+            reports: int64, shape (n, num_reported): theirs in this phase.
             earlier: theirs in each earlier phase, in order.
             public: int64, shape (n, public columns): their public rows.
 
@@ -195,6 +240,56 @@ class Phase(abc.ABC):
         """
         del tallies
         return None
+
+
+class CentralPhase(Phase):
+    """A step in which the server is trusted with the values, and draws the noise itself (the central model).
+
+    Clients disclose their values, and the server's view has them as they are. As the phase closes, the server
+    randomizes the tally, once; all that is published is computed of that, and the clear tally is dropped. So the losses
+    of such a phase are bounded against whoever sees the release, and against nobody who sees the server's view.
+
+    Args:
+        name: what users call it; unique in its protocol.
+        columns: which columns of a private row are disclosed.
+        bound: the greatest size of a value.
+        tally_mechanism: what the server randomizes the tally's totals with, as one row.
+        losses: what this phase costs one person, in the central model.
+
+    Raises:
+        ConfigurationError: as `Phase`, or a loss is stated in another model.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        columns: range,
+        bound: int,
+        tally_mechanism: RowMechanism,
+        losses: Sequence[PrivacyLoss],
+    ) -> None:
+        self.tally_mechanism = tally_mechanism
+        for loss in losses:
+            if loss.model is not TrustModel.CENTRAL:
+                allowed = f"{TrustModel.CENTRAL.value!r} where the server sees the values"
+                raise ConfigurationError(field="losses", value=loss.model.value, allowed=allowed)
+        super().__init__(name, columns=columns, mechanism=Disclosure(bound), losses=losses)
+
+    @property
+    def event(self) -> PrivacyEvent:
+        """What whoever sees the release sees of one person's data."""
+        return self.tally_mechanism.event_of(self.num_values)
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        """Run by the server as the phase closes, once: return the tally with noise.
+
+        Args:
+            tally: of all reports, with totals alone.
+            draw: applies a mechanism to a row, with the server's randomness.
+        """
+        totals = draw(self.tally_mechanism, tally.totals.reshape(-1).tolist())
+        return Tally(tally.num_reports, np.array(totals, dtype=np.int64).reshape(tally.totals.shape))
 
 
 class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
@@ -248,6 +343,11 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
         """Return what a whole session costs the person with this public row, phase by phase."""
         return tuple(loss for phase in self.phases for loss in phase.losses_of(public))
+
+    @property
+    def trusts_server(self) -> bool:
+        """Whether some phase shows the server private values as they are (the central model)."""
+        return any(isinstance(phase, CentralPhase) for phase in self.phases)
 
     @functools.cached_property
     def encoded_parameters(self) -> msgspec.Raw:

@@ -1,21 +1,22 @@
 """The array path: a whole session over a population, without agents.
 
 Equal, bit for bit, to a session of agents in which every party reports: the same rows of the same streams go
-through the same mechanisms, and tallies merge exactly in any order.
+through the same mechanisms, and tallies merge exactly in any order. A protocol of one phase also takes its parties in
+batches, one after another, so that a population need not fit into memory.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
 
 from .arrays import IntArray
-from .phases import Inputs, Phase, PhasedProtocol
-from .randomness import SimulatedNoise
+from .phases import CentralPhase, Draw, Inputs, Phase, PhasedProtocol
+from .randomness import NoiseSource, SimulatedNoise
 from .tally import Tally
 
-__all__ = ["PopulationResult", "draw_reports", "run_population", "tally_batch"]
+__all__ = ["PopulationResult", "draw_for_release", "draw_reports", "run_batches", "run_population", "tally_batch"]
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
@@ -31,22 +32,38 @@ class PopulationResult(msgspec.Struct, Generic[OutcomeT], frozen=True):
     own_outcomes: Mapping[int, msgspec.Struct]
 
 
-def draw_reports(phase: Phase, rows: IntArray, *, noise: SimulatedNoise, protocol: str, start: int) -> IntArray:
-    """Return the reports of the parties whose private rows these are.
+def draw_reports(phase: Phase, inputs: Inputs, *, noise: SimulatedNoise, protocol: str, start: int) -> IntArray:
+    """Return the reports of the parties whose rows these are.
 
     Args:
         phase: the phase.
-        rows: int64, shape (n, private columns).
+        inputs: their rows.
         noise: the simulation's.
         protocol: the protocol's name.
         start: the first party's place in the roster; the others follow it.
 
     Returns:
-        int64, shape (n, phase.num_values).
+        int64, shape (n, phase.num_reported).
     """
     slots = phase.mechanism.slots_of(phase.num_values)
-    uniforms = noise.uniforms(protocol=protocol, phase=phase.name, start=start, stop=start + len(rows), slots=slots)
-    return phase.mechanism.randomize_rows(rows[:, phase.columns], uniforms)
+    uniforms = noise.uniforms(protocol=protocol, phase=phase.name, start=start, stop=start + len(inputs), slots=slots)
+    values = inputs.private[:, phase.columns]
+    groups = phase.mechanism_groups(inputs.public)
+    if len(groups) == 1:
+        return groups[0][0].randomize_rows(values, uniforms)
+    reports = np.empty((len(inputs), phase.num_reported), dtype=np.int64)
+    for mechanism, places in groups:
+        reports[places] = mechanism.randomize_rows(values[places], uniforms[places])
+    return reports
+
+
+def draw_for_release(noise: NoiseSource, *, protocol: str, phase: CentralPhase) -> Draw:
+    """Return what a server that is trusted with values draws its noise by; simulated, it has a stream of its own."""
+
+    def draw(mechanism: Any, values: Sequence[int]) -> Sequence[int]:
+        return noise.randomize(mechanism, values, protocol=protocol, phase=f"release of {phase.name}", place=0)
+
+    return draw
 
 
 def run_population(
@@ -80,19 +97,67 @@ def run_population(
     reports: list[IntArray] = []
     tallies: list[Tally] = []
     for phase in protocol.phases:
-        drawn = np.empty((len(inputs), phase.num_values), dtype=np.int64)
+        drawn = np.empty((len(inputs), phase.num_reported), dtype=np.int64)
         tally: Tally | None = None
         for start in range(0, len(inputs), batch_rows):
             batch = slice(start, min(start + batch_rows, len(inputs)))
-            drawn[batch] = draw_reports(phase, inputs.private[batch], noise=noise, protocol=protocol.name, start=start)
+            rows = inputs.of_range(batch.start, batch.stop)
+            drawn[batch] = draw_reports(phase, rows, noise=noise, protocol=protocol.name, start=start)
             part = tally_batch(phase, drawn, reports, inputs.public, batch)
             tally = part if tally is None else tally.merge(part)
         assert tally is not None  # noqa: S101  there is at least one row
         reports.append(drawn)
-        tallies.append(tally)
+        tallies.append(_close(protocol, phase, tally, noise))
         if on_phase is not None:
-            on_phase(phase, tally, phase.outcome(tallies))
+            on_phase(phase, tallies[-1], phase.outcome(tallies))
     return PopulationResult(protocol.outcome(tallies), tuple(tallies), protocol.own_outcomes(tallies))
+
+
+def run_batches(
+    protocol: PhasedProtocol[Any, OutcomeT],
+    batches: Iterable[Inputs],
+    *,
+    noise: SimulatedNoise,
+    on_batch: Callable[[int], None] | None = None,
+) -> PopulationResult[OutcomeT]:
+    """Run a protocol of one phase over parties that come in batches; no batch is kept.
+
+    Args:
+        protocol: what is run.
+        batches: the parties' rows in roster order, any number at a time; at least one in all.
+        noise: the simulation's.
+        on_batch: called after each batch with the number of parties so far.
+
+    Returns:
+        What `run_population` of all of them at once returns.
+
+    Raises:
+        ValueError: the protocol has more phases, there is no party, or a value is out of its mechanism's range.
+
+    Privacy:
+        None: a simulation's seed takes its noise off again.
+    """
+    phases = protocol.phases
+    if len(phases) != 1:
+        names = ", ".join(phase.name for phase in phases)
+        raise ValueError(f"batches are for a protocol of one phase, {protocol.name} has {names}")
+    (phase,) = phases
+    tally: Tally | None = None
+    num_parties = 0
+    for inputs in batches:
+        if not len(inputs):
+            continue
+        protocol.check_inputs(inputs)
+        drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=num_parties)
+        part = tally_batch(phase, drawn, [], inputs.public, slice(None))
+        tally = part if tally is None else tally.merge(part)
+        num_parties += len(inputs)
+        if on_batch is not None:
+            on_batch(num_parties)
+    if tally is None:
+        raise ValueError("a session needs at least one party")
+    tallies = (_close(protocol, phase, tally, noise),)
+    return PopulationResult(protocol.outcome(tallies), tallies, protocol.own_outcomes(tallies))
 
 
 def tally_batch(
@@ -100,3 +165,10 @@ def tally_batch(
 ) -> Tally:
     """Return the tally of some of the clients: those at these rows of every array."""
     return phase.tally(drawn[rows], earlier=[reports[rows] for reports in earlier], public=public[rows])
+
+
+def _close(protocol: PhasedProtocol[Any, Any], phase: Phase, tally: Tally, noise: SimulatedNoise) -> Tally:
+    """Return the tally that a closed phase leaves: with the server's noise where it is the server's to draw."""
+    if not isinstance(phase, CentralPhase):
+        return tally
+    return phase.randomize_tally(tally, draw_for_release(noise, protocol=protocol.name, phase=phase))

@@ -40,8 +40,9 @@ from .messages import (
     decode_payload,
     encode,
 )
-from .phases import PhasedProtocol
-from .population import tally_batch
+from .phases import CentralPhase, PhasedProtocol
+from .population import draw_for_release, tally_batch
+from .randomness import NoiseSource
 from .roles import SessionKind, Side
 from .roster import Roster
 from .rules import JOIN, PhaseRules
@@ -116,10 +117,12 @@ class ServerMachine:
         kind: where the clients' randomness comes from; a client of the other kind is refused.
         rules: deadline and quorum for each phase by name (and for `JOIN`).
         default_rules: for the phases that `rules` does not name.
+        noise: where the server's own randomness comes from, which a protocol needs that trusts it with values.
         view: records what the server sees; simulations only.
 
     Raises:
-        ConfigurationError: a rule names no phase, or asks for more parties than the roster has.
+        ConfigurationError: a rule names no phase, or asks for more parties than the roster has; the noise is missing,
+            of another kind, or cannot sample a mechanism.
         ValueError: the parameters, or a release, would not fit into a message.
     """
 
@@ -132,11 +135,16 @@ class ServerMachine:
         kind: SessionKind,
         rules: Mapping[str, PhaseRules] | None = None,
         default_rules: PhaseRules | None = None,
+        noise: NoiseSource | None = None,
         view: View | None = None,
     ) -> None:
         self._protocol = protocol
         self._roster = roster
         self._session = session
+        self._noise = noise
+        for phase in protocol.phases:
+            if isinstance(phase, CentralPhase):
+                _check_noise(noise, kind, phase)
         if view is not None and view.kind is not kind:
             raise ConfigurationError(field="view", value=view.kind.value, allowed=f"of a {kind.value}")
         self._kind = kind
@@ -403,7 +411,13 @@ class ServerMachine:
         for row in self._rows.values():
             if row.state is State.ASKED:
                 row.state = _TABLE[row.state][Move.CLOSE]
-        self._tallies.append(self._tally(sorted(present)))
+        tally = self._tally(sorted(present))
+        if isinstance(phase, CentralPhase):
+            assert self._noise is not None  # noqa: S101  `_check_noise` saw to it
+            tally = phase.randomize_tally(
+                tally, draw_for_release(self._noise, protocol=self._protocol.name, phase=phase)
+            )
+        self._tallies.append(tally)
         outcome = phase.outcome(self._tallies)
         closed = Closed(name, len(present), num_missing, outcome)
         if self._phase + 1 < len(self._protocol.phases):
@@ -454,7 +468,8 @@ class ServerMachine:
                 if (own := own_outcomes.get(row.place)) is not None:
                     told = own
                     alone[party] = msgspec.structs.replace(release, own=msgspec.Raw(msgspec.msgpack.encode(own)))
-                    encode(alone[party])
+            if alone:
+                encode(max(alone.values(), key=lambda each: len(bytes(each.own))))  # if the longest fits, all do
         except (TypeError, ValueError) as error:
             reason = f"the outcome, of type {type(told).__name__}, does not fit into a message: {error}"
             return self._end(LocalProtocolError(reason, role="server", message_type="Release"))
@@ -519,6 +534,15 @@ class ServerMachine:
             state=row.state.value,
             message_type=name,
         )
+
+
+def _check_noise(noise: NoiseSource | None, kind: SessionKind, phase: CentralPhase) -> None:
+    """Raise ConfigurationError unless the server can draw what this phase leaves to it."""
+    if noise is None or noise.kind is not kind:
+        given = "none" if noise is None else noise.kind.value
+        allowed = f"of a {kind.value}: in phase {phase.name!r} the server draws the noise"
+        raise ConfigurationError(field="noise", value=given, allowed=allowed)
+    noise.check(phase.tally_mechanism)
 
 
 def _bytes_of(numbers: IntArray) -> IntArray:

@@ -255,6 +255,7 @@ class Session:
             kind=self.kind,
             rules=self.rules,
             default_rules=self.default_rules,
+            noise=self.noise if self.kind is SessionKind.SIMULATION else None,
             view=view,
         )
 
@@ -629,7 +630,7 @@ def outcome_of_those_who_reported(
     drawn: list[IntArray] = []
     tallies: list[Tally] = []
     for phase, places in zip(session.protocol.phases, places_by_phase, strict=True):
-        reports = draw_reports(phase, session.inputs.private, noise=noise, protocol=session.protocol.name, start=0)
+        reports = draw_reports(phase, session.inputs, noise=noise, protocol=session.protocol.name, start=0)
         rows = np.array(places, dtype=np.int64)
         tallies.append(tally_batch(phase, reports, drawn, session.inputs.public, rows))
         drawn.append(reports)

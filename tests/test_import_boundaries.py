@@ -73,7 +73,7 @@ ORDER = (
     "server_machine",
 )
 # These may use all of the above, and not each other.
-PROTOCOLS = frozenset({"dpwevote", "truth_discovery"})
+PROTOCOLS = frozenset({"dpwevote", "moral_preferences", "truth_discovery"})
 
 # Of numpy, what is impure: files, and everything about randomness but generators with a key of their own.
 NUMPY_FILES = frozenset({"fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez"})

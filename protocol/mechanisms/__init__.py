@@ -11,6 +11,7 @@ from .answer_perturbation import (
     flip_probability_of,
 )
 from .certificate import Certificate
+from .disclosure import Disclosure
 from .discrete_laplace import CLAMP_IN_SCALES, DiscreteLaplace, laplace_grid
 from .finite_channel import FiniteChannel
 from .hyper import Beta, Discrete, HyperDistribution, PointMass, Uniform, uniform_for
@@ -26,18 +27,22 @@ from .joint_law import (
     loss_of_some_answers,
     uniform_of_loss,
 )
-from .mechanism import FiniteMechanism, Mechanism, RowMechanism
+from .mechanism import FiniteMechanism, Mechanism, PostProcessed, RowMechanism
 from .randomized_response import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, check_epsilon
+from .spherical_laplace import MAX_DIMENSION, SphericalLaplace
 from .unbiased import UnbiasedReport, has_optimal, optimal, randomized_response, two_point
+from .vector_laplace import VectorLaplace
 
 __all__ = [
     "CLAMP_IN_SCALES",
+    "MAX_DIMENSION",
     "MAX_EPSILON",
     "MIN_EPSILON",
     "MIN_FLIP_PROBABILITY",
     "NO_ANSWER",
     "Beta",
     "Certificate",
+    "Disclosure",
     "Discrete",
     "DiscreteLaplace",
     "FiniteChannel",
@@ -49,10 +54,13 @@ __all__ = [
     "Mechanism",
     "OneLayer",
     "PointMass",
+    "PostProcessed",
     "RowMechanism",
+    "SphericalLaplace",
     "TwoLayer",
     "UnbiasedReport",
     "Uniform",
+    "VectorLaplace",
     "block_offsets",
     "check_epsilon",
     "compare_hypers",

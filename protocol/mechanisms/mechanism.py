@@ -11,10 +11,12 @@ of a public power-of-two grid; so tallies add exactly and low bits leak nothing.
 import abc
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..arrays import FloatArray, IntArray
 from ..privacy.events import PrivacyEvent, SelfComposed
 
-__all__ = ["FiniteMechanism", "Mechanism", "RowMechanism", "check_batch"]
+__all__ = ["FiniteMechanism", "Mechanism", "PostProcessed", "RowMechanism", "check_batch"]
 
 
 class RowMechanism(abc.ABC):
@@ -39,6 +41,10 @@ class RowMechanism(abc.ABC):
     def slots_of(self, num_values: int) -> int:
         """Return how many uniforms a row of so many values takes, at least 1."""
 
+    def num_reports_of(self, num_values: int) -> int:
+        """Return how many numbers the report of a row of so many values has: as many, unless overridden."""
+        return num_values
+
     @abc.abstractmethod
     def event_of(self, num_values: int) -> PrivacyEvent:
         """Return what one application to a row of so many values costs at most, for an accountant."""
@@ -52,7 +58,7 @@ class RowMechanism(abc.ABC):
             uniforms: float64 in [0, 1), shape (n, slots_of(w)).
 
         Returns:
-            Reports: int64, shape (n, w), in `report_range`.
+            Reports: int64, shape (n, num_reports_of(w)), in `report_range`.
 
         Raises:
             ValueError: a value or a shape is out of range.
@@ -69,6 +75,52 @@ class RowMechanism(abc.ABC):
         Raises:
             ValueError: a value is out of range.
         """
+
+
+class PostProcessed(RowMechanism):
+    """A mechanism whose reports are computed from another one's, without a second look at the values.
+
+    What privacy the other one has, this one has (post-processing), and a sampler of the other one's law serves it.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abc.abstractmethod
+    def noise(self) -> RowMechanism:
+        """The other mechanism, which alone sees the values."""
+
+    @abc.abstractmethod
+    def finish_rows(self, noisy: IntArray) -> IntArray:
+        """Compute reports from the other mechanism's, each row on its own.
+
+        Args:
+            noisy: int64, shape (n, w).
+
+        Returns:
+            int64, shape (n, num_reports_of(w)), in `report_range`.
+        """
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """The other mechanism's."""
+        return self.noise.value_range
+
+    def slots_of(self, num_values: int) -> int:
+        """As many as the other mechanism takes."""
+        return self.noise.slots_of(num_values)
+
+    def event_of(self, num_values: int) -> PrivacyEvent:
+        """The other mechanism's."""
+        return self.noise.event_of(num_values)
+
+    def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Randomize by the other mechanism, then finish. See `RowMechanism.randomize_rows`."""
+        return self.finish_rows(self.noise.randomize_rows(values, uniforms))
+
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        """Return `randomize_rows` of one row. See `RowMechanism.randomize_row`."""
+        return self.finish_rows(np.array([self.noise.randomize_row(values, uniforms)], dtype=np.int64))[0].tolist()
 
 
 class Mechanism(RowMechanism):

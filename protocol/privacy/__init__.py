@@ -8,6 +8,7 @@ from .events import (
     NonPrivate,
     NoRelease,
     PrivacyEvent,
+    PureMechanism,
     RandomizedResponse,
     SelfComposed,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "PrivacyEvent",
     "PrivacyLoss",
     "PureAccountant",
+    "PureMechanism",
     "RandomizedResponse",
     "Reservation",
     "SelfComposed",

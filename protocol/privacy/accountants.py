@@ -20,6 +20,7 @@ from .events import (
     NonPrivate,
     NoRelease,
     PrivacyEvent,
+    PureMechanism,
     RandomizedResponse,
     SelfComposed,
 )
@@ -27,7 +28,7 @@ from .relations import NeighboringRelation
 
 __all__ = ["Accountant", "ApproximateAccountant", "PureAccountant"]
 
-_Private: TypeAlias = RandomizedResponse | LocalRandomizer | DiscreteLaplace
+_Private: TypeAlias = RandomizedResponse | LocalRandomizer | DiscreteLaplace | PureMechanism
 _Primitive: TypeAlias = NonPrivate | _Private
 
 # Losses for which a distribution on dp_accounting's grid of 1e-4 says something, and no exponential overflows.
@@ -69,6 +70,9 @@ class Accountant(abc.ABC):
                     raise self._refusal(event, "it shows that its owner took part, so it needs replace-one")
                 if not event.epsilon >= 0:
                     raise self._refusal(event, "epsilon must be >= 0")
+            case PureMechanism():
+                if not event.epsilon >= 0:
+                    raise self._refusal(event, "epsilon must be >= 0")
             case DiscreteLaplace():
                 if not event.scale > 0 or event.sensitivity < 0:
                     raise self._refusal(event, "scale must be > 0 and sensitivity >= 0")
@@ -96,7 +100,7 @@ class Accountant(abc.ABC):
                 self._charge(part, count * repeats)
             case NoRelease():
                 pass
-            case NonPrivate() | RandomizedResponse() | LocalRandomizer() | DiscreteLaplace():
+            case NonPrivate() | RandomizedResponse() | LocalRandomizer() | DiscreteLaplace() | PureMechanism():
                 if count:
                     self._charge_primitive(event, count)
             case _:
@@ -144,7 +148,7 @@ def _own_epsilon(event: _Primitive) -> float:
             return math.inf
         case RandomizedResponse():
             return event.epsilon if event.num_choices > 1 else 0.0
-        case LocalRandomizer():
+        case LocalRandomizer() | PureMechanism():
             return event.epsilon
         case DiscreteLaplace():
             return event.sensitivity / event.scale
@@ -223,7 +227,7 @@ def _loss_distribution(event: _Private) -> _LossDistribution:
             # dp_accounting's parameter is the chance that the report is drawn uniformly: k times the lie probability.
             lie = 1 / (math.exp(event.epsilon) + event.num_choices - 1)
             return pld.from_randomized_response(event.num_choices * lie, event.num_choices)  # pyright: ignore[reportReturnType]  untyped
-        case LocalRandomizer():
+        case LocalRandomizer() | PureMechanism():
             # Binary randomized response dominates all that has its ε (Kairouz, Oh and Viswanath, 2015).
             return pld.from_randomized_response(2 / (math.exp(event.epsilon) + 1), 2)  # pyright: ignore[reportReturnType]  untyped
         case DiscreteLaplace():

@@ -15,6 +15,7 @@ __all__ = [
     "NoRelease",
     "NonPrivate",
     "PrivacyEvent",
+    "PureMechanism",
     "RandomizedResponse",
     "SelfComposed",
 ]
@@ -48,6 +49,16 @@ class DiscreteLaplace(msgspec.Struct, frozen=True, tag=True):
     sensitivity: int
 
 
+class PureMechanism(msgspec.Struct, frozen=True, tag=True):
+    """Any mechanism, of a client or of a server, that is `epsilon`-differentially private (nats).
+
+    The probabilities of its outputs differ by a factor of e^`epsilon` at most between neighbors, whichever relation
+    makes them neighbors: whoever states the event has proven it for the relation of the ledger it is charged to.
+    """
+
+    epsilon: float
+
+
 class Composed(msgspec.Struct, frozen=True, tag=True):
     """Several events on the same data, each with randomness of its own; later ones may depend on earlier outcomes."""
 
@@ -62,5 +73,12 @@ class SelfComposed(msgspec.Struct, frozen=True, tag=True):
 
 
 PrivacyEvent: TypeAlias = (
-    NoRelease | NonPrivate | RandomizedResponse | LocalRandomizer | DiscreteLaplace | Composed | SelfComposed
+    NoRelease
+    | NonPrivate
+    | RandomizedResponse
+    | LocalRandomizer
+    | DiscreteLaplace
+    | PureMechanism
+    | Composed
+    | SelfComposed
 )

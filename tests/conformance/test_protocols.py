@@ -183,7 +183,7 @@ def test_an_honest_report_and_row_pass_the_protocols_own_checks(case: Case, data
         protocol.check_row(row, its_public)
     for phase in protocol.phases:
         noise = session.fresh_noise()
-        drawn = draw_reports(phase, session.inputs.private, noise=noise, protocol=protocol.name, start=0)
+        drawn = draw_reports(phase, session.inputs, noise=noise, protocol=protocol.name, start=0)
         reports: list[list[int]] = drawn.tolist()
         for report, its_public in zip(reports, public_rows, strict=True):
             phase.check_report(report, its_public)

@@ -23,7 +23,7 @@ def tallies_of_shards(session: Session, shards: Sequence[Sequence[int]]) -> list
     tallies: list[list[Tally]] = []
     for phase in session.protocol.phases:
         noise = session.fresh_noise()
-        reports = draw_reports(phase, session.inputs.private, noise=noise, protocol=session.protocol.name, start=0)
+        reports = draw_reports(phase, session.inputs, noise=noise, protocol=session.protocol.name, start=0)
         rows = [np.array(shard, dtype=np.int64) for shard in shards]
         tallies.append([tally_batch(phase, reports, drawn, session.inputs.public, of_shard) for of_shard in rows])
         drawn.append(reports)

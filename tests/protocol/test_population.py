@@ -64,9 +64,9 @@ def test_reports_of_a_batch_are_those_of_its_places() -> None:
     vote = make_vote()
     inputs = make_inputs(vote, 9)
     for phase in vote.phases:
-        everybody = draw_reports(phase, inputs.private, noise=NOISE, protocol=vote.name, start=0)
+        everybody = draw_reports(phase, inputs, noise=NOISE, protocol=vote.name, start=0)
         assert everybody.shape == (9, phase.num_values)
-        some = draw_reports(phase, inputs.private[4:7], noise=NOISE, protocol=vote.name, start=4)
+        some = draw_reports(phase, inputs.of_range(4, 7), noise=NOISE, protocol=vote.name, start=4)
         assert np.array_equal(some, everybody[4:7])
 
 
@@ -98,7 +98,7 @@ def test_a_mechanism_of_whole_rows_is_given_its_slots() -> None:
     phase = quiz.phases[0]
     uniforms = NOISE.uniforms(protocol="quiz", phase="answers", start=0, stop=50, slots=4)
     expected = phase.mechanism.randomize_rows(inputs.private[:, :3], uniforms)
-    drawn = draw_reports(phase, inputs.private, noise=NOISE, protocol="quiz", start=0)
+    drawn = draw_reports(phase, inputs, noise=NOISE, protocol="quiz", start=0)
     assert drawn.tolist() == expected.tolist()
     rows: list[list[int]] = inputs.private[:, :3].tolist()
     alone = [

@@ -40,7 +40,7 @@ def test_contributions_add_up_to_the_margins(case: dict[str, Any], quota: dict[s
     inputs = vote.encode(rows(200))
     noise = SimulatedNoise(4, session="s")
     reports: list[IntArray] = [
-        draw_reports(phase, inputs.private, noise=noise, protocol=vote.name, start=0) for phase in vote.phases
+        draw_reports(phase, inputs, noise=noise, protocol=vote.name, start=0) for phase in vote.phases
     ]
     contributions = vote.contributions(reports, inputs.public)
     assert contributions.shape == (200, 3)
@@ -57,7 +57,7 @@ def test_a_contribution_depends_on_its_own_reports_alone(case: dict[str, Any]) -
     vote = make_vote(**case)
     inputs = vote.encode(rows(50))
     noise = SimulatedNoise(4, session="s")
-    reports = [draw_reports(phase, inputs.private, noise=noise, protocol=vote.name, start=0) for phase in vote.phases]
+    reports = [draw_reports(phase, inputs, noise=noise, protocol=vote.name, start=0) for phase in vote.phases]
     whole = vote.contributions(reports, inputs.public)
     half = vote.contributions([of_phase[25:] for of_phase in reports], inputs.public[25:])
     np.testing.assert_array_equal(half, whole[25:])

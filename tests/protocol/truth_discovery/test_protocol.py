@@ -130,7 +130,7 @@ def test_the_tallies_of_any_partition_merge_into_that_of_all(data: st.DataObject
     inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 8))))
     (phase,) = protocol.phases
     noise = SimulatedNoise(data.draw(seeds()), session="s")
-    reports = draw_reports(phase, inputs.private, noise=noise, protocol=protocol.name, start=0)
+    reports = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
     whole = phase.tally(reports, earlier=(), public=inputs.public)
     assert whole.rows.tolist() == sorted(whole.rows.tolist())
     assert int(whole.totals.sum()) == len(whole.rows) == int((reports >= 0).sum())

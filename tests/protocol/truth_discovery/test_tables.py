@@ -401,7 +401,7 @@ def test_every_honest_report_passes_and_every_code_outside_its_block_does_not(da
     inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 5))))
     (phase,) = protocol.phases
     noise = SimulatedNoise(data.draw(seeds()), session="s")
-    reports = draw_reports(phase, inputs.private, noise=noise, protocol=protocol.name, start=0)
+    reports = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
     offsets = block_offsets(protocol.codes.sizes)
     rows: list[list[int]] = inputs.private.tolist()
     drawn: list[list[int]] = reports.tolist()

@@ -1,0 +1,181 @@
+"""Exact draws of spherical Laplace noise, rounded to integers, from operating-system entropy.
+
+A uniform number is a real number whose leading bits alone are known. What is computed from it is an interval that
+holds the number, in decimal arithmetic rounded outwards. A decision (whether a point is within the disc, which integer
+a coordinate rounds to) is taken once all numbers of the interval agree on it; until then more bits of the same
+uniforms are drawn. Precision therefore decides how often that happens, and never a report: the rounded noise has
+exactly the law of the continuous noise, and its pure privacy loss, as far as the operating system's bits are uniform.
+With 256 bits at first and scales up to 2**40, more are asked for less than once in 2**150 draws.
+
+The radius is −ln of a product of d uniforms, times the scale: a sum of d exponentials. The direction is that of d
+normals, two from each point of the unit disc: (x, y)·√(−2·ln s/s) with s = x² + y².
+
+Source: Marsaglia and Bray (1964) for normals from points of a disc; Devroye (1986), Chapter XV, for exact sampling
+with as many bits as a decision needs.
+"""
+
+import decimal
+import math
+import secrets
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+__all__ = ["draw_spherical_noise"]
+
+# Random bits of each uniform at first, and as many again each time that they do not suffice.
+_UNIFORM_BITS: Final = 256
+# Decimal digits per bit, a little above log10(2), and those that the roundings of a long sum may spoil.
+_DIGITS_PER_BIT, _SPARE_DIGITS = 0.302, 12
+_HALF = decimal.Decimal("0.5")
+
+
+class _Uniform(NamedTuple):
+    """A number of (0, 1), known to lie between floor/2**bits and (floor + 1)/2**bits."""
+
+    floor: int
+    bits: int
+
+    def refined(self) -> "_Uniform":
+        """Return the same number with more of its bits."""
+        more = secrets.randbits(_UNIFORM_BITS)
+        return _Uniform(self.floor << _UNIFORM_BITS | more, self.bits + _UNIFORM_BITS)
+
+
+class _Point(NamedTuple):
+    """A point of the square, by the sizes of its coordinates (equally many bits) and their signs."""
+
+    x: _Uniform
+    y: _Uniform
+    signs: int
+
+    def refined(self) -> "_Point":
+        """Return the same point with more of its bits."""
+        return _Point(self.x.refined(), self.y.refined(), self.signs)
+
+    def is_in_disc(self) -> bool | None:
+        """Return whether x² + y² < 1, or None if that is not known yet."""
+        one = 1 << 2 * self.x.bits
+        if (self.x.floor + 1) ** 2 + (self.y.floor + 1) ** 2 <= one:
+            return True
+        return False if self.x.floor**2 + self.y.floor**2 >= one else None
+
+
+class _Interval(NamedTuple):
+    """A number ≥ 0 that lies in [low, high]."""
+
+    low: decimal.Decimal
+    high: decimal.Decimal
+
+
+class _Arithmetic:
+    """Operations on intervals, rounded outwards to so many digits."""
+
+    def __init__(self, digits: int) -> None:
+        self.down = decimal.Context(prec=digits, rounding=decimal.ROUND_FLOOR)
+        self.up = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
+
+    def fraction(self, low: int, high: int, bits: int) -> _Interval:
+        """Return [low, high]/2**bits."""
+        whole = decimal.Decimal(1 << bits)
+        return _Interval(self.down.divide(low, whole), self.up.divide(high, whole))
+
+    def total(self, terms: Sequence[_Interval]) -> _Interval:
+        """Return the sum."""
+        low = high = decimal.Decimal(0)
+        for term in terms:
+            low, high = self.down.add(low, term.low), self.up.add(high, term.high)
+        return _Interval(low, high)
+
+    def product(self, factors: Sequence[_Interval]) -> _Interval:
+        """Return the product."""
+        low = high = decimal.Decimal(1)
+        for factor in factors:
+            low, high = self.down.multiply(low, factor.low), self.up.multiply(high, factor.high)
+        return _Interval(low, high)
+
+    def quotient(self, dividend: _Interval, divisor: _Interval) -> _Interval:
+        """Return the quotient by a divisor > 0."""
+        return _Interval(self.down.divide(dividend.low, divisor.high), self.up.divide(dividend.high, divisor.low))
+
+    def root(self, square: _Interval) -> _Interval:
+        """Return the square root. Decimal roots are rounded to nearest: the next number is beyond the true one."""
+        low, high = self.down.sqrt(square.low), self.up.sqrt(square.high)
+        return _Interval(max(decimal.Decimal(0), self.down.next_minus(low)), self.up.next_plus(high))
+
+    def minus_log(self, number: _Interval) -> _Interval:
+        """Return −ln of a number of (0, 1).
+
+        Decimal logarithms are rounded to nearest, too. One is enough, since ln b − ln a ≤ (b − a)/a.
+        """
+        log = self.down.ln(number.high)
+        width = self.up.divide(self.up.subtract(number.high, number.low), number.low)
+        low = max(decimal.Decimal(0), self.down.minus(self.up.next_plus(log)))
+        return _Interval(low, self.up.add(self.up.minus(self.down.next_minus(log)), width))
+
+
+def draw_spherical_noise(dimension: int, scale: float) -> list[int]:
+    """Return x rounded to integers, ⌊x + 1/2⌋, where x has a density ∝ e^(−‖x‖₂/scale) on R^d. Exact.
+
+    Args:
+        dimension: d ≥ 1.
+        scale: > 0, taken as the rational number that the float is.
+    """
+    points = [_draw_point() for _ in range((dimension + 1) // 2)]
+    uniforms: list[_Uniform] = [_draw_uniform() for _ in range(dimension)]
+    while (rounded := _rounded_noise(dimension, decimal.Decimal(scale), points, uniforms)) is None:
+        points = [point.refined() for point in points]
+        uniforms = [uniform.refined() for uniform in uniforms]
+    return rounded
+
+
+def _draw_uniform() -> _Uniform:
+    return _Uniform(secrets.randbits(_UNIFORM_BITS), _UNIFORM_BITS)
+
+
+def _draw_point() -> _Point:
+    """Return a point of the unit disc, by rejection from the square."""
+    while True:
+        point = _Point(_draw_uniform(), _draw_uniform(), secrets.randbits(2))
+        while (is_in_disc := point.is_in_disc()) is None:
+            point = point.refined()
+        if is_in_disc:
+            return point
+
+
+def _rounded_noise(
+    dimension: int, scale: decimal.Decimal, points: Sequence[_Point], uniforms: Sequence[_Uniform]
+) -> list[int] | None:
+    """Return the rounded noise, or None if the known bits leave a coordinate between two integers."""
+    known = [coordinate for point in points for coordinate in (point.x, point.y)]
+    if not all(number.floor for number in (*known, *uniforms)):
+        return None  # it might be as small as 0, which has no logarithm
+    bits = max(number.bits for number in (*known, *uniforms))
+    arithmetic = _Arithmetic(math.ceil(_DIGITS_PER_BIT * bits) + _SPARE_DIGITS)
+    # Only the direction of the normals counts, so that their common factor √2 is left out.
+    squares: list[_Interval] = []
+    for x, y, _ in points:
+        one = 2 * x.bits
+        low, high = x.floor**2 + y.floor**2, min((x.floor + 1) ** 2 + (y.floor + 1) ** 2, 1 << one)
+        radial = arithmetic.fraction(low, high, one)
+        factor = arithmetic.quotient(arithmetic.minus_log(radial), radial)
+        for size in (x, y):
+            square = arithmetic.fraction(size.floor**2, (size.floor + 1) ** 2, one)
+            squares.append(arithmetic.product((square, factor)))
+    del squares[dimension:]  # a point has two coordinates; the last one may not be needed
+    length = arithmetic.total(squares)
+    if not length.low:
+        return None
+    of_uniforms = (arithmetic.fraction(floor, floor + 1, number_bits) for floor, number_bits in uniforms)
+    radius = arithmetic.minus_log(arithmetic.product(tuple(of_uniforms)))
+    stretch = arithmetic.product((radius, _Interval(scale, scale)))
+    signs = [point.signs >> bit & 1 for point in points for bit in (0, 1)]
+    rounded: list[int] = []
+    for square, is_negative in zip(squares, signs, strict=False):
+        low, high = arithmetic.product((arithmetic.root(arithmetic.quotient(square, length)), stretch))
+        if is_negative:
+            low, high = high.copy_negate(), low.copy_negate()
+        integer = math.floor(arithmetic.down.add(low, _HALF))
+        if integer != math.floor(arithmetic.up.add(high, _HALF)):
+            return None
+        rounded.append(integer)
+    return rounded

@@ -1,0 +1,319 @@
+"""A primal-dual interior point method for the ℓ₁ ball, which many problems walk through in lockstep.
+
+To minimize a convex f over ‖β‖₁ ≤ B, write β = p − q with p, q > 0 and t = B − Σ(p + q) > 0. With multipliers y > 0 of
+p and q and ν > 0 of the sum, the path to the optimum is ±∇f + ν = y, p·y = q·y = t·ν = μ as μ falls to 0. Each step is
+Mehrotra's: Newton's direction for μ = 0 shows how far μ can fall, and a second right-hand side of the same system aims
+there and takes the first one's curvature into account. The unknowns p, q, y, t, ν are eliminated by hand; what is left
+is one system H + D of d unknowns. The method has no branches that a problem takes alone, no point that it needs to
+know, and no requirement of full rank: D is positive.
+
+Every iterate is strictly inside the ball, so that each is certified by its gap, and the best one is returned.
+
+Source: Mehrotra (1992) for the predictor and corrector; reading M10 for the certificate.
+"""
+
+import dataclasses
+from typing import Final
+
+import numpy as np
+
+from ...arrays import FloatArray
+from .lanes import sum_over_features
+from .maximum import BallMaximum
+from .objectives import MaskArray, Objective
+
+__all__ = ["DEFAULT_MAX_ITERATIONS", "DEFAULT_TOLERANCE", "maximize_in_lanes"]
+
+DEFAULT_TOLERANCE: Final = 1e-6
+DEFAULT_MAX_ITERATIONS: Final = 100
+# The share of the way to the boundary that a step may go.
+_SHARE: Final = 0.995
+# How far the products are kept above what the misfit of the multipliers alone would make of the gap.
+_MISFIT_SHARE: Final = 0.01
+# A step is too long where f bends so many times more along it than at its beginning, and by so much of the gap besides.
+_MOST_BENDING: Final = 3.0
+_SHARE_OF_GAP: Final = 0.1
+_SHORTENING: Final = 0.25
+_MOST_SHORTENINGS: Final = 20
+# Lanes that have ended are dropped when so many of them stand idle.
+_IDLE_SHARE: Final = 0.25
+
+
+@dataclasses.dataclass
+class _State:
+    """Where the lanes stand, or by how much they go.
+
+    Args:
+        halves: shape (2, d, lanes): p and q.
+        duals: shape (2, d, lanes): the multipliers of p ≥ 0 and q ≥ 0.
+        slack: shape (lanes,): t.
+        price: shape (lanes,): ν.
+    """
+
+    halves: FloatArray
+    duals: FloatArray
+    slack: FloatArray
+    price: FloatArray
+
+    @property
+    def points(self) -> FloatArray:
+        """β = p − q, shape (d, lanes)."""
+        return self.halves[0] - self.halves[1]
+
+    def keep(self, lanes: MaskArray) -> None:
+        """Forget all lanes but these."""
+        self.halves = np.compress(lanes, self.halves, axis=-1)
+        self.duals = np.compress(lanes, self.duals, axis=-1)
+        self.slack = self.slack[lanes]
+        self.price = self.price[lanes]
+
+    def reach(self, step: "_State") -> FloatArray:
+        """Return by how much of a step the lanes may go until something falls to 0; inf where nothing ever does."""
+        rates = np.maximum(
+            (-step.halves / self.halves).max(axis=(0, 1)),
+            (-step.duals / self.duals).max(axis=(0, 1)),
+        )
+        np.maximum(rates, -step.slack / self.slack, out=rates)
+        np.maximum(rates, -step.price / self.price, out=rates)
+        return 1 / np.maximum(rates, 0.0)
+
+    def after(self, step: "_State", lengths: FloatArray) -> "_State":
+        """Return where so much of a step leads."""
+        return _State(
+            self.halves + lengths * step.halves,
+            self.duals + lengths * step.duals,
+            self.slack + lengths * step.slack,
+            self.price + lengths * step.price,
+        )
+
+    def products(self) -> FloatArray:
+        """Return μ, the mean of p·y, q·y and t·ν."""
+        terms = self.halves * self.duals
+        terms[0] += terms[1]
+        return (sum_over_features(terms[0]) + self.slack * self.price) / (2 * terms.shape[1] + 1)
+
+
+def maximize_in_lanes(
+    objective: Objective,
+    *,
+    num_features: int,
+    num_lanes: int,
+    radius: float,
+    tolerance: float,
+    max_iterations: int,
+    start: FloatArray | None,
+) -> BallMaximum:
+    """Minimize convex functions over an ℓ₁ ball, that is maximize their negatives.
+
+    Args:
+        objective: the functions; it is used up.
+        num_features: d ≥ 1.
+        num_lanes: the number of functions, at least 1.
+        radius: B > 0.
+        tolerance: a gap that is small enough, > 0.
+        max_iterations: after so many steps a lane ends with the best point that it met.
+        start: None, or points of the ball to begin at, shape (d, lanes).
+
+    Returns:
+        One entry a lane. The points of lanes that did not converge, for whatever reason, are in the ball too.
+    """
+    best = _Best(num_features, num_lanes, tolerance)
+    shares = np.ones(num_lanes)
+    centers = np.zeros((num_features, num_lanes))
+    with np.errstate(all="ignore"):  # a lane whose numbers overflow ends by itself
+        if start is not None:
+            gaps, steepest = _gaps(start, objective.descend(start), radius)
+            is_going = best.update(start, gaps, 0)
+            # The further from the optimum, the nearer to the ball's center the walk begins.
+            shares = np.sqrt(gaps / (2 * radius * steepest))[is_going]
+            shares = np.where(shares < 1, shares, 1.0)
+            centers = np.compress(is_going, start, axis=-1)
+            objective.keep(is_going)
+            best.keep(is_going)
+        state = _begin(centers, shares, radius)
+        gradients = objective.descend(state.points)
+        state.price = (1 + shares) * np.abs(gradients).max(axis=0)
+        state.duals[0] = state.price + gradients
+        state.duals[1] = state.price - gradients
+        for iteration in range(max_iterations + 1):
+            points = state.points
+            gaps, _ = _gaps(points, gradients, radius)
+            is_going = best.update(points, gaps, iteration)
+            num_going = np.count_nonzero(is_going)
+            if num_going == 0 or iteration == max_iterations:
+                break
+            if num_going <= (1 - _IDLE_SHARE) * len(is_going):
+                objective.keep(is_going)
+                state.keep(is_going)
+                gradients = np.compress(is_going, gradients, axis=-1)
+                gaps = gaps[is_going]
+                best.keep(is_going)
+                is_going = is_going[is_going]
+            state, gradients = _walk(objective, state, gradients, is_going, radius=radius, slips=_SHARE_OF_GAP * gaps)
+    return best.maximum()
+
+
+class _Best:
+    """The best point that each lane has met, and which lanes are still under way.
+
+    Args:
+        num_features: d.
+        num_lanes: how many lanes there are at the beginning.
+        tolerance: a gap that ends a lane.
+    """
+
+    def __init__(self, num_features: int, num_lanes: int, tolerance: float) -> None:
+        self._points = np.zeros((num_features, num_lanes))
+        self._gaps = np.full(num_lanes, np.inf)
+        self._num_iterations = np.zeros(num_lanes, dtype=np.int64)
+        self._tolerance = tolerance
+        self._active = np.arange(num_lanes)
+        self._is_going = np.ones(num_lanes, dtype=np.bool_)
+
+    def update(self, points: FloatArray, gaps: FloatArray, iteration: int) -> MaskArray:
+        """Take the points at which the active lanes are; return which of these lanes are to go on."""
+        is_better = self._is_going & (gaps < self._gaps[self._active])
+        better = self._active[is_better]
+        self._points[:, better] = points[:, is_better]
+        self._gaps[better] = gaps[is_better]
+        self._num_iterations[self._active[self._is_going]] = iteration
+        self._is_going &= (gaps > self._tolerance) & (gaps < np.inf)
+        return self._is_going
+
+    def keep(self, lanes: MaskArray) -> None:
+        """Forget all active lanes but these."""
+        self._active = self._active[lanes]
+        self._is_going = self._is_going[lanes]
+
+    def maximum(self) -> BallMaximum:
+        """Return what was found."""
+        return BallMaximum(
+            np.ascontiguousarray(self._points.T), self._gaps, self._num_iterations, self._gaps <= self._tolerance
+        )
+
+
+def _gaps(points: FloatArray, gradients: FloatArray, radius: float) -> tuple[FloatArray, FloatArray]:
+    """Return the gaps of points, and ‖g‖_∞."""
+    steepest = np.abs(gradients).max(axis=0)
+    return radius * steepest + sum_over_features(gradients * points), steepest
+
+
+def _begin(centers: FloatArray, shares: FloatArray, radius: float) -> _State:
+    """Return a state between given points (share 0) and the center of the ball (share 1); its prices are not set."""
+    num_features, num_lanes = centers.shape
+    apart = radius / (2 * num_features + 1)
+    halves = np.stack([np.maximum(centers, 0.0), np.maximum(-centers, 0.0)])
+    left = np.maximum(radius - sum_over_features(np.abs(centers)), 0.0)
+    halves += shares * (apart - halves)
+    slack = left + shares * (apart - left)
+    return _State(halves, np.empty_like(halves), slack, np.empty(num_lanes))
+
+
+def _walk(
+    objective: Objective, state: _State, gradients: FloatArray, is_going: MaskArray, *, radius: float, slips: FloatArray
+) -> tuple[_State, FloatArray]:
+    """Return the state after one step, and the gradients there.
+
+    Where f bends along the step by far more than at its beginning, the step is shortened: Newton's direction knows
+    nothing of a record that was sure when the step began.
+
+    Args:
+        objective: the functions, which have given their gradients at the state.
+        state: the state.
+        gradients: ∇f, shape (d, lanes).
+        is_going: the lanes that count; what the others do is of no interest.
+        radius: B.
+        slips: shape (lanes,): an error of f that matters to nobody.
+    """
+    step, bends = _find_step(objective, state, gradients, radius)
+    points = step.points
+    slopes = sum_over_features(gradients * points)
+    lengths = np.minimum(1.0, _SHARE * state.reach(step))
+    after = state.after(step, lengths)
+    gradients = objective.descend(after.points)
+    for _ in range(_MOST_SHORTENINGS):
+        rises = lengths * (sum_over_features(gradients * points) - slopes)
+        is_too_long = is_going & (rises > _MOST_BENDING * lengths * lengths * bends + slips)
+        if not is_too_long.any():
+            break
+        lengths[is_too_long] *= _SHORTENING
+        after = state.after(step, lengths)
+        gradients = objective.descend(after.points)
+    return after, gradients
+
+
+def _find_step(
+    objective: Objective, state: _State, gradients: FloatArray, radius: float
+) -> tuple[_State, FloatArray]:
+    """Return the step of predictor and corrector, and ΔβᵀHΔβ."""
+    system = _System(objective, state, gradients)
+    predictor, _ = system.direct(0.0, 0.0)
+    lengths = np.minimum(1.0, state.reach(predictor))
+    now = state.products()
+    then = state.after(predictor, lengths).products()
+    falls_to = then / now
+    target = falls_to * falls_to * then
+    # While the multipliers do not fit the gradients, which bend, the products say too little of how far it is.
+    misfits = np.abs(np.stack([gradients, -gradients]) + state.price - state.duals).max(axis=(0, 1))
+    np.maximum(target, _MISFIT_SHARE * radius * misfits / (2 * len(gradients) + 1), out=target)
+    # The predictor's second order, no larger than the products themselves: beyond, it leads away from the path.
+    most = np.maximum(now, target)
+    return system.direct(
+        target - np.clip(predictor.halves * predictor.duals, -most, most),
+        target - np.clip(predictor.slack * predictor.price, -most, most),
+    )
+
+
+class _System:
+    """Newton's equations at one state, for any products p·y, q·y and t·ν aimed at.
+
+    With a = y/p and b = y/q, D = ab/(a + b); e = ∓∇f − ν + (product aimed at)/p or q is what pulls at p and q.
+    The direction of β solves (H + D)·Δβ = (b·e_p − a·e_q)/(a + b) − Δν·(b − a)/(a + b), and Δν the sum's equation.
+
+    Args:
+        objective: the functions, which have given their gradients at the state.
+        state: the state.
+        gradients: ∇f, shape (d, lanes).
+    """
+
+    def __init__(self, objective: Objective, state: _State, gradients: FloatArray) -> None:
+        self._objective = objective
+        self._state = state
+        self._inverse = state.halves / state.duals  # 1/a, 1/b
+        self._inverse_diagonal = self._inverse[0] + self._inverse[1]
+        self._difference = self._inverse[0] - self._inverse[1]
+        self._tilt = self._difference / self._inverse_diagonal
+        self._forces = np.stack([-gradients, gradients]) - state.price
+        self._tilted: FloatArray | None = None
+        self._yield = np.empty(0)
+        objective.factorize(self._inverse_diagonal)
+
+    def direct(self, products: FloatArray | float, last: FloatArray | float) -> tuple[_State, FloatArray]:
+        """Return the direction Δ in which p·y and q·y become `products`, and t·ν `last`, to first order; and ΔβᵀHΔβ."""
+        state, inverse = self._state, self._inverse
+        pushes = products / state.halves
+        flows = (self._forces + pushes) * inverse
+        right = (flows[0] - flows[1]) / self._inverse_diagonal
+        if self._tilted is None:
+            solved, self._tilted = self._objective.solve(np.stack([right, self._tilt]))
+            self._yield = sum_over_features(
+                self._inverse_diagonal - self._difference * (self._tilt - self._tilted / self._inverse_diagonal)
+            )
+        else:
+            (solved,) = self._objective.solve(right[None])
+        total = sum_over_features(flows[0] + flows[1] - self._difference * (right - solved / self._inverse_diagonal))
+        ratio = state.price / state.slack
+        price = (last / state.slack - state.price + ratio * total) / (1 + ratio * self._yield)
+        points = solved - price * self._tilted
+        bends = right - price * self._tilt - points / self._inverse_diagonal  # H·Δβ
+        halves = flows - price * inverse
+        halves[0] -= bends * inverse[0]
+        halves[1] += bends * inverse[1]
+        bends *= points
+        # The less certain of the two differs from the other by Δβ, which is known better.
+        first = inverse[0] > inverse[1]
+        np.copyto(halves[0], points + halves[1], where=first)
+        np.copyto(halves[1], halves[0] - points, where=~first)
+        duals = pushes - state.duals - halves / inverse
+        slack = -sum_over_features(halves[0] + halves[1])
+        return _State(halves, duals, slack, price), np.maximum(sum_over_features(bends), 0.0)

@@ -1,0 +1,87 @@
+"""Sums and linear systems for many problems at once, in an order that is written out.
+
+The last axis of every array holds the problems ("lanes"), and every operation is elementwise along it. So the bits of
+a lane depend neither on the other lanes nor on their number nor on the processor. Sums over features halve the
+axis; sums over records have `_STRANDS` running totals, so that further records of zeros change nothing.
+"""
+
+import numpy as np
+
+from ...arrays import FloatArray
+
+__all__ = ["factorize", "solve_factorized", "sum_over_features", "sum_over_records"]
+
+_STRANDS = 8
+
+
+def sum_over_features(terms: FloatArray) -> FloatArray:
+    """Return the sum over the last axis but one, which is used up.
+
+    Args:
+        terms: shape (..., d, lanes), d ≥ 1; overwritten.
+
+    Returns:
+        A view of `terms`, shape (..., lanes).
+    """
+    size = terms.shape[-2]
+    while size > 1:
+        half = size // 2
+        head = terms[..., :half, :]
+        np.add(head, terms[..., size - half : size, :], out=head)
+        size -= half
+    return terms[..., 0, :]
+
+
+def sum_over_records(terms: FloatArray) -> FloatArray:
+    """Return the sum over the first axis; zeros at its end do not change a bit.
+
+    Args:
+        terms: shape (n, ..., lanes), n ≥ 0; overwritten.
+
+    Returns:
+        A view of `terms`, or zeros, shape (..., lanes).
+    """
+    num_records = len(terms)
+    if num_records == 0:
+        return np.zeros(terms.shape[1:])
+    for begin in range(_STRANDS, num_records, _STRANDS):
+        more = terms[begin : begin + _STRANDS]
+        head = terms[: len(more)]
+        np.add(head, more, out=head)
+    strands = _STRANDS
+    while strands > 1:
+        strands //= 2
+        more = terms[strands : 2 * strands] if strands < num_records else terms[:0]
+        head = terms[: len(more)]
+        np.add(head, more, out=head)
+    return terms[0]
+
+
+def factorize(matrices: FloatArray) -> None:
+    """Replace symmetric positive definite matrices by their factors L·D·Lᵀ, in place.
+
+    Args:
+        matrices: shape (m, m, lanes), of which the lower triangle is read; the diagonal becomes D, the part below it L
+            without its ones. What stands above the diagonal is neither read nor of use afterwards.
+    """
+    size = len(matrices)
+    for pivot in range(size - 1):
+        column = matrices[pivot + 1 :, pivot]
+        factors = column / matrices[pivot, pivot]
+        matrices[pivot + 1 :, pivot + 1 :] -= factors[:, None] * column[None, :]
+        column[...] = factors
+
+
+def solve_factorized(factors: FloatArray, right: FloatArray) -> None:
+    """Solve the systems of `factorize` for some right-hand sides, in place.
+
+    Args:
+        factors: shape (m, m, lanes).
+        right: shape (number of right-hand sides, m, lanes); becomes the solutions.
+    """
+    size = len(factors)
+    for pivot in range(size - 1):
+        right[:, pivot + 1 :] -= factors[pivot + 1 :, pivot] * right[:, pivot, None]
+    right /= np.einsum("iil->il", factors)
+    for pivot in range(size - 1, 0, -1):
+        right[:, :pivot] -= factors[pivot, :pivot] * right[:, pivot, None]

@@ -1,0 +1,54 @@
+"""What a maximization over ℓ₁ balls returns, and the checks that all of them share."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from ...arrays import FloatArray, IntArray
+from ...errors import ConfigurationError
+
+__all__ = ["BallMaximum", "check_limits", "check_start"]
+
+
+@dataclasses.dataclass(frozen=True)
+class BallMaximum:
+    """Where some concave functions are greatest over one ℓ₁ ball, with a certificate each.
+
+    A gap bounds from above how far the function at the point lies below its maximum over the ball: by concavity
+    f(x) − f(β) ≤ g·(x − β) ≤ radius·‖g‖_∞ − g·β for every x of the ball, where g is the gradient at β.
+
+    Args:
+        points: float64, shape (m, d): β of each function, ‖β‖₁ ≤ radius.
+        gaps: float64, shape (m,): radius·‖g‖_∞ − g·β.
+        num_iterations: int64, shape (m,): steps of the interior point method; 0 where the start was good enough.
+        has_converged: bool, shape (m,): whether the gap is at most the tolerance.
+
+    Source:
+        Reading M10.
+    """
+
+    points: FloatArray
+    gaps: FloatArray
+    num_iterations: IntArray
+    has_converged: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+
+def check_limits(*, radius: float, tolerance: float, max_iterations: int) -> None:
+    """Raise `ConfigurationError` unless all three are above 0, and the first two finite."""
+    if not 0 < radius < math.inf:
+        raise ConfigurationError(field="radius", value=radius, allowed="positive and finite")
+    if not 0 < tolerance < math.inf:
+        raise ConfigurationError(field="tolerance", value=tolerance, allowed="positive and finite")
+    if max_iterations < 1:
+        raise ConfigurationError(field="max_iterations", value=max_iterations, allowed="at least 1")
+
+
+def check_start(start: FloatArray | None, *, shape: tuple[int, int]) -> None:
+    """Raise `ValueError` unless there is no start, or a finite one of this shape."""
+    if start is None:
+        return
+    if start.shape != shape:
+        raise ValueError(f"start must have the shape {shape}, got {start.shape}")
+    if not np.isfinite(start).all():
+        raise ValueError("start must be finite")

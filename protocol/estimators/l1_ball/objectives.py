@@ -1,0 +1,234 @@
+"""The functions that the interior point method minimizes: their gradients, and their Newton systems.
+
+All are convex; an array's last axis holds the functions ("lanes"), and nothing mixes them. A Newton system is
+(H + D)·x = r with the Hessian H and a positive diagonal D. It is brought into a form whose eigenvalues are all at
+least 1, so that its factorization cannot fail, however singular H is.
+
+Source: the probit likelihood is equation (3) of the paper on moral preferences; reading M10.
+"""
+
+import math
+from typing import Final, Protocol, TypeAlias
+
+import numpy as np
+from scipy.special import erfcx
+
+from ...arrays import FloatArray
+from .lanes import factorize, solve_factorized, sum_over_features, sum_over_records
+
+__all__ = ["MaskArray", "Objective", "ProbitByFeatures", "ProbitByRecords", "Quadratics", "inverse_mills_ratios"]
+
+MaskArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+_SQRT_HALF: Final = math.sqrt(0.5)
+_SQRT_TWO_OVER_PI: Final = math.sqrt(2 / math.pi)
+# Below it the curvature of −ln Φ, z·h + h², differs from 1 by less than 1e-6, and is lost in rounding soon after.
+_FLAT_BELOW: Final = -1e3
+
+
+class Objective(Protocol):
+    """Some convex functions of d variables, one for each lane."""
+
+    def descend(self, points: FloatArray) -> FloatArray:
+        """Return the gradients at some points, and remember the curvature there.
+
+        Args:
+            points: shape (d, lanes).
+        """
+        ...
+
+    def factorize(self, inverse_diagonal: FloatArray) -> None:
+        """Prepare the systems H + D at the points given last.
+
+        Args:
+            inverse_diagonal: 1/D, above 0, shape (d, lanes).
+        """
+        ...
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """Return the solutions of the systems prepared last.
+
+        Args:
+            right: shape (number of right-hand sides, d, lanes).
+        """
+        ...
+
+    def keep(self, lanes: MaskArray) -> None:
+        """Forget all lanes but these, and keep what is remembered of the curvature there."""
+        ...
+
+
+def inverse_mills_ratios(arguments: FloatArray) -> FloatArray:
+    """Return φ(z)/Φ(z), the derivative of ln Φ(z), by the scaled complementary error function, which never underflows."""
+    return _SQRT_TWO_OVER_PI / np.asarray(erfcx(arguments * -_SQRT_HALF), dtype=np.float64)
+
+
+class ProbitByRecords:
+    """−Σ_j ln Φ(β·V_j) for functions of fewer records than features: systems of the size of the records.
+
+    By Woodbury's identity (VᵀWV + D)⁻¹ = D⁻¹ − D⁻¹UᵀK⁻¹UD⁻¹ with U = W^½·V and K = 1 + U·D⁻¹·Uᵀ.
+
+    Args:
+        differences: shape (n, d, lanes): V. Rows of zeros are records that do not exist, or say nothing.
+    """
+
+    def __init__(self, differences: FloatArray) -> None:
+        self._differences = differences
+        self._curvatures = np.empty((len(differences), differences.shape[-1]))
+        self._reserve()
+
+    def _reserve(self) -> None:
+        num_records, _, lanes = self._differences.shape
+        self._terms = np.empty_like(self._differences)
+        self._scaled = np.empty_like(self._differences)
+        self._factors = np.zeros((num_records, num_records, lanes))
+
+    def descend(self, points: FloatArray) -> FloatArray:
+        """See `Objective.descend`."""
+        np.multiply(self._differences, points, out=self._terms)
+        slopes, self._curvatures = _probit_derivatives(sum_over_features(self._terms))
+        np.multiply(self._differences, slopes[:, None], out=self._terms)
+        return -sum_over_records(self._terms)
+
+    def factorize(self, inverse_diagonal: FloatArray) -> None:
+        """See `Objective.factorize`."""
+        self._inverse_diagonal = inverse_diagonal
+        np.multiply(self._differences, np.sqrt(self._curvatures)[:, None], out=self._scaled)
+        for record in range(len(self._scaled)):
+            terms = self._terms[: record + 1]
+            np.multiply(self._scaled[: record + 1], self._scaled[record] * inverse_diagonal, out=terms)
+            self._factors[record, : record + 1] = sum_over_features(terms)
+            self._factors[record, record] += 1.0
+        factorize(self._factors)
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """See `Objective.solve`."""
+        inner = np.empty((len(right), len(self._scaled), right.shape[-1]))
+        for side, each in enumerate(right):
+            np.multiply(self._scaled, each * self._inverse_diagonal, out=self._terms)
+            inner[side] = sum_over_features(self._terms)
+        solve_factorized(self._factors, inner)
+        solutions = np.empty_like(right)
+        for side, each in enumerate(right):
+            np.multiply(self._scaled, inner[side][:, None], out=self._terms)
+            np.subtract(each, sum_over_records(self._terms), out=solutions[side])
+        solutions *= self._inverse_diagonal
+        return solutions
+
+    def keep(self, lanes: MaskArray) -> None:
+        """See `Objective.keep`."""
+        self._differences = np.compress(lanes, self._differences, axis=-1)
+        self._curvatures = np.compress(lanes, self._curvatures, axis=-1)
+        self._reserve()
+
+
+class _FeatureSystem:
+    """(H + D)·x = r by D^(−½)·H·D^(−½) + 1, of the size of the features."""
+
+    def __init__(self, num_features: int, lanes: int) -> None:
+        self._factors = np.zeros((num_features, num_features, lanes))
+        self._roots = np.empty((num_features, lanes))
+
+    def factorize(self, hessians: FloatArray, inverse_diagonal: FloatArray) -> None:
+        """Prepare the systems of Hessians, shape (d, d, lanes), whose lower triangle is read."""
+        self._roots = np.sqrt(inverse_diagonal)
+        for feature, root in enumerate(self._roots):
+            row = self._factors[feature, : feature + 1]
+            np.multiply(hessians[feature, : feature + 1], self._roots[: feature + 1], out=row)
+            row *= root
+            row[feature] += 1.0
+        factorize(self._factors)
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """See `Objective.solve`."""
+        solutions = right * self._roots
+        solve_factorized(self._factors, solutions)
+        solutions *= self._roots
+        return solutions
+
+
+class ProbitByFeatures:
+    """−Σ_j ln Φ(β·V_j) for functions of at least as many records as features: systems of the size of the features.
+
+    Args:
+        differences: as for `ProbitByRecords`.
+    """
+
+    def __init__(self, differences: FloatArray) -> None:
+        self._differences = differences
+        self._curvatures = np.empty((len(differences), differences.shape[-1]))
+        self._reserve()
+
+    def _reserve(self) -> None:
+        _, num_features, lanes = self._differences.shape
+        self._terms = np.empty_like(self._differences)
+        self._scaled = np.empty_like(self._differences)
+        self._hessians = np.empty((num_features, num_features, lanes))
+        self._system = _FeatureSystem(num_features, lanes)
+
+    def descend(self, points: FloatArray) -> FloatArray:
+        """See `Objective.descend`."""
+        np.multiply(self._differences, points, out=self._terms)
+        slopes, self._curvatures = _probit_derivatives(sum_over_features(self._terms))
+        np.multiply(self._differences, slopes[:, None], out=self._terms)
+        return -sum_over_records(self._terms)
+
+    def factorize(self, inverse_diagonal: FloatArray) -> None:
+        """See `Objective.factorize`."""
+        np.multiply(self._differences, self._curvatures[:, None], out=self._scaled)
+        for feature in range(len(inverse_diagonal)):
+            terms = self._terms[:, : feature + 1]
+            np.multiply(self._differences[:, : feature + 1], self._scaled[:, None, feature], out=terms)
+            self._hessians[feature, : feature + 1] = sum_over_records(terms)
+        self._system.factorize(self._hessians, inverse_diagonal)
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """See `Objective.solve`."""
+        return self._system.solve(right)
+
+    def keep(self, lanes: MaskArray) -> None:
+        """See `Objective.keep`."""
+        self._differences = np.compress(lanes, self._differences, axis=-1)
+        self._curvatures = np.compress(lanes, self._curvatures, axis=-1)
+        self._reserve()
+
+
+class Quadratics:
+    """½·βᵀHβ − c·β.
+
+    Args:
+        linear: shape (d, lanes): c.
+        hessians: shape (d, d, lanes): H, symmetric and positive semidefinite.
+    """
+
+    def __init__(self, linear: FloatArray, hessians: FloatArray) -> None:
+        self._linear = linear
+        self._hessians = hessians
+        self._system = _FeatureSystem(*linear.shape)
+
+    def descend(self, points: FloatArray) -> FloatArray:
+        """See `Objective.descend`."""
+        return sum_over_features(self._hessians * points) - self._linear
+
+    def factorize(self, inverse_diagonal: FloatArray) -> None:
+        """See `Objective.factorize`."""
+        self._system.factorize(self._hessians, inverse_diagonal)
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """See `Objective.solve`."""
+        return self._system.solve(right)
+
+    def keep(self, lanes: MaskArray) -> None:
+        """See `Objective.keep`."""
+        self._linear = np.compress(lanes, self._linear, axis=-1)
+        self._hessians = np.compress(lanes, self._hessians, axis=-1)
+        self._system = _FeatureSystem(*self._linear.shape)
+
+
+def _probit_derivatives(arguments: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return h(z), by which ln Φ rises, and h(z)·(h(z) + z) in [0, 1], by which its rise falls off."""
+    slopes = inverse_mills_ratios(arguments)
+    curvatures = slopes * (slopes + arguments)
+    np.clip(curvatures, 0.0, 1.0, out=curvatures)
+    curvatures[arguments < _FLAT_BELOW] = 1.0
+    return slopes, curvatures

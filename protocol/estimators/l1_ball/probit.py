@@ -1,0 +1,154 @@
+"""Probit maximum likelihood of many voters at once, over an ℓ₁ ball.
+
+A voter chose one of two alternatives some times; V = features of the chosen − features of the rejected. Under the
+probit model with preferences β the likelihood is Π_j Φ(β·V_j), whose logarithm is concave. The voters are solved in
+blocks of bounded memory; what a voter gets depends on no other voter, nor on the block, to the last bit.
+
+Source: equation (3) of the paper on moral preferences; reading M10.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from ...arrays import FloatArray, IntArray
+from .interior_point import DEFAULT_MAX_ITERATIONS, DEFAULT_TOLERANCE, maximize_in_lanes
+from .lanes import sum_over_features, sum_over_records
+from .maximum import BallMaximum, check_limits, check_start
+from .objectives import ProbitByFeatures, ProbitByRecords
+from .projection import project_to_l1_ball
+
+__all__ = ["fit_probit", "log_likelihoods"]
+
+# The numbers of a block's records, so that they and what is computed from them stay in a processor's cache.
+_NUMBERS_IN_A_BLOCK: Final = 1 << 15
+_MOST_LANES: Final = 1024
+
+
+def fit_probit(
+    differences: FloatArray,
+    offsets: IntArray,
+    *,
+    radius: float,
+    start: FloatArray | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
+    max_iterations: int = DEFAULT_MAX_ITERATIONS,
+) -> BallMaximum:
+    """Maximize each voter's Σ_j ln Φ(β·V_j) over ‖β‖₁ ≤ radius.
+
+    Args:
+        differences: float64, shape (records, d), d ≥ 1: V of all voters, one voter's records after the other's.
+        offsets: int64, shape (voters + 1,): voter i has the records offsets[i] … offsets[i+1] − 1, perhaps none.
+        radius: B > 0.
+        start: points to begin at, shape (voters, d); those outside of the ball are projected to it first.
+        tolerance: a gap that is small enough, > 0.
+        max_iterations: after so many steps a voter keeps the best point so far, at least 1.
+
+    Returns:
+        One entry a voter. A voter without records has β = 0 and the gap 0.
+
+    Raises:
+        ConfigurationError: `radius`, `tolerance` or `max_iterations` is out of range.
+        ValueError: an array has the wrong shape, or holds a number that is not finite.
+
+    Source:
+        Equation (3); reading M10.
+    """
+    check_limits(radius=radius, tolerance=tolerance, max_iterations=max_iterations)
+    _check_records(differences, offsets)
+    num_features = differences.shape[1]
+    num_voters = len(offsets) - 1
+    check_start(start, shape=(num_voters, num_features))
+    if start is not None:
+        start = project_to_l1_ball(start, radius=radius)
+    points = np.zeros((num_voters, num_features))
+    gaps = np.zeros(num_voters)
+    num_iterations = np.zeros(num_voters, dtype=np.int64)
+    has_converged = np.ones(num_voters, dtype=np.bool_)
+    for voters in _blocks(np.diff(offsets), num_features):
+        lanes = _gather(differences, offsets, voters)
+        objective = ProbitByRecords(lanes) if len(lanes) < num_features else ProbitByFeatures(lanes)
+        found = maximize_in_lanes(
+            objective,
+            num_features=num_features,
+            num_lanes=len(voters),
+            radius=radius,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            start=None if start is None else np.ascontiguousarray(start[voters].T),
+        )
+        points[voters] = found.points
+        gaps[voters] = found.gaps
+        num_iterations[voters] = found.num_iterations
+        has_converged[voters] = found.has_converged
+    return BallMaximum(points, gaps, num_iterations, has_converged)
+
+
+def log_likelihoods(differences: FloatArray, offsets: IntArray, points: FloatArray) -> FloatArray:
+    """Return each voter's Σ_j ln Φ(β·V_j).
+
+    Args:
+        differences: float64, shape (records, d): as for `fit_probit`.
+        offsets: int64, shape (voters + 1,): as for `fit_probit`.
+        points: float64, shape (voters, d): β.
+
+    Returns:
+        float64, shape (voters,), at most 0.
+
+    Raises:
+        ValueError: an array has the wrong shape, or holds a number that is not finite.
+
+    Source:
+        Equation (3).
+    """
+    _check_records(differences, offsets)
+    num_voters = len(offsets) - 1
+    check_start(points, shape=(num_voters, differences.shape[1]))
+    sums = np.zeros(num_voters)
+    for voters in _blocks(np.diff(offsets), differences.shape[1]):
+        lanes = _gather(differences, offsets, voters)
+        lanes *= points[voters].T
+        terms = np.asarray(log_ndtr(sum_over_features(lanes)), dtype=np.float64)
+        # What stands in for missing records is certain.
+        terms[np.arange(len(terms))[:, None] >= np.diff(offsets)[voters]] = 0.0
+        sums[voters] = sum_over_records(terms)
+    return sums
+
+
+def _blocks(counts: IntArray, num_features: int) -> Iterator[IntArray]:
+    """Yield the voters who have records, those with about as many of them together."""
+    is_small = counts < num_features
+    for members in (np.flatnonzero(is_small & (counts > 0)), np.flatnonzero(~is_small)):
+        order = members[np.argsort(-counts[members], kind="stable")]
+        begin = 0
+        while begin < len(order):
+            size = int(counts[order[begin]]) * num_features
+            end = begin + max(1, min(_MOST_LANES, _NUMBERS_IN_A_BLOCK // size))
+            yield order[begin:end]
+            begin = end
+
+
+def _gather(differences: FloatArray, offsets: IntArray, voters: IntArray) -> FloatArray:
+    """Return the voters' records, shape (most records, d, voters), with rows of zeros where one has fewer."""
+    first, last = offsets[voters], offsets[voters + 1]
+    most = int((last - first).max())
+    rows = first[:, None] + np.arange(most)
+    is_missing = rows >= last[:, None]
+    rows[is_missing] = 0
+    records = differences[rows]
+    records[is_missing] = 0.0
+    return np.ascontiguousarray(records.transpose(1, 2, 0))
+
+
+def _check_records(differences: FloatArray, offsets: IntArray) -> None:
+    """Raise `ValueError` unless these are records of voters."""
+    if differences.ndim != 2 or differences.shape[1] < 1:
+        raise ValueError(f"differences must have the shape (records, d >= 1), got {differences.shape}")
+    if not np.isfinite(differences).all():
+        raise ValueError("differences must be finite")
+    if offsets.ndim != 1 or len(offsets) < 1:
+        raise ValueError(f"offsets must have the shape (voters + 1,), got {offsets.shape}")
+    if offsets[0] != 0 or offsets[-1] != len(differences) or (np.diff(offsets) < 0).any():
+        raise ValueError(f"offsets must rise from 0 to the number of records, {len(differences)}")

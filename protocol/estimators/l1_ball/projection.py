@@ -1,0 +1,76 @@
+"""The Euclidean projection to an ℓ₁ ball.
+
+Source: Duchi, Shalev-Shwartz, Singer and Chandra (2008), "Efficient projections onto the ℓ₁-ball for learning in high
+dimensions": soft thresholding, at a threshold that a sort finds.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from ...arrays import FloatArray
+from ...errors import ConfigurationError
+
+__all__ = ["project_to_l1_ball"]
+
+_ALMOST_ONE: Final = 1 - 2.0**-51
+
+
+def project_to_l1_ball(points: FloatArray, *, radius: float) -> FloatArray:
+    """Return the nearest point of the ball ‖x‖₁ ≤ radius to each point.
+
+    Points of the ball are returned as they are, so that projecting twice changes nothing; the ℓ₁ norms that decide it
+    are added in the order of the features, so that a point's bits do not depend on the others.
+
+    Args:
+        points: float64, shape (m, d), d ≥ 1.
+        radius: B > 0.
+
+    Returns:
+        float64, shape (m, d).
+
+    Raises:
+        ConfigurationError: `radius` is out of range.
+        ValueError: `points` has the wrong shape, or holds a number that is not finite.
+    """
+    if not 0 < radius < math.inf:
+        raise ConfigurationError(field="radius", value=radius, allowed="positive and finite")
+    if points.ndim != 2 or points.shape[1] < 1:
+        raise ValueError(f"points must have the shape (m, d >= 1), got {points.shape}")
+    if not np.isfinite(points).all():
+        raise ValueError("points must be finite")
+    projected = points.copy()
+    outside = np.flatnonzero(_norms(points) > radius)
+    if len(outside) == 0:
+        return projected
+    sizes = np.abs(points[outside])
+    # Relative to the greatest, nothing overflows; what lies a radius below it becomes 0 in any case.
+    sizes = np.maximum(sizes - sizes.max(axis=1, keepdims=True), -radius)
+    thresholds = _thresholds(sizes, radius)
+    sizes = np.maximum(sizes - thresholds[:, None], 0.0)
+    while (too_long := _norms(sizes) > radius).any():  # by rounding
+        sizes[too_long] *= _ALMOST_ONE
+    projected[outside] = np.where(sizes > 0, np.copysign(sizes, points[outside]), 0.0)
+    return projected
+
+
+def _norms(points: FloatArray) -> FloatArray:
+    """Return the ℓ₁ norms; inf where a sum overflows."""
+    norms = np.zeros(len(points))
+    with np.errstate(over="ignore"):
+        for column in points.T:
+            norms += np.abs(column)
+    return norms
+
+
+def _thresholds(sizes: FloatArray, radius: float) -> FloatArray:
+    """Return θ with Σ max(size − θ, 0) = radius, for each row."""
+    thresholds = np.full(len(sizes), -radius)
+    total = np.zeros(len(sizes))
+    for number, column in enumerate(np.sort(sizes, axis=1).T[::-1], start=1):
+        total += column
+        candidates = (total - radius) / number
+        # The greatest sizes are the ones that remain: as long as each is above the threshold that includes it.
+        np.copyto(thresholds, candidates, where=column > candidates)
+    return thresholds

@@ -1,0 +1,106 @@
+"""Concave quadratics over an ℓ₁ ball, many at once.
+
+Source: the functional mechanism's objective, once its quadratic part is negative semidefinite; readings M3 and M10.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from ...arrays import FloatArray
+from .interior_point import DEFAULT_MAX_ITERATIONS, DEFAULT_TOLERANCE, maximize_in_lanes
+from .lanes import factorize
+from .maximum import BallMaximum, check_limits, check_start
+from .objectives import Quadratics
+from .projection import project_to_l1_ball
+
+__all__ = ["maximize_quadratics"]
+
+_NUMBERS_IN_A_BLOCK: Final = 1 << 15
+# What a projection to the semidefinite matrices leaves above 0 by rounding, relative to the greatest element.
+_ROUNDING: Final = 1e-9
+
+
+def maximize_quadratics(
+    linear: FloatArray,
+    quadratic: FloatArray,
+    *,
+    radius: float,
+    start: FloatArray | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
+    max_iterations: int = DEFAULT_MAX_ITERATIONS,
+) -> BallMaximum:
+    """Maximize each linear·β + βᵀ·quadratic·β over ‖β‖₁ ≤ radius.
+
+    Args:
+        linear: float64, shape (m, d), d ≥ 1.
+        quadratic: float64, shape (m, d, d), symmetric and negative semidefinite.
+        radius: B > 0.
+        start: points to begin at, shape (m, d); those outside of the ball are projected to it first.
+        tolerance: a gap that is small enough, > 0.
+        max_iterations: after so many steps the best point so far is returned, at least 1.
+
+    Returns:
+        One entry a quadratic.
+
+    Raises:
+        ConfigurationError: `radius`, `tolerance` or `max_iterations` is out of range.
+        ValueError: an array has the wrong shape, holds a number that is not finite, or a matrix that is not symmetric
+            or not negative semidefinite.
+
+    Source:
+        Readings M3 and M10.
+    """
+    check_limits(radius=radius, tolerance=tolerance, max_iterations=max_iterations)
+    _check_quadratics(linear, quadratic)
+    num_quadratics, num_features = linear.shape
+    check_start(start, shape=(num_quadratics, num_features))
+    if start is not None:
+        start = project_to_l1_ball(start, radius=radius)
+    parts: list[BallMaximum] = []
+    size = max(1, _NUMBERS_IN_A_BLOCK // num_features**2)
+    for begin in range(0, num_quadratics, size):
+        block = slice(begin, begin + size)
+        hessians = -2 * np.ascontiguousarray(quadratic[block].transpose(1, 2, 0))
+        lanes = hessians.shape[-1]
+        _check_semidefinite(hessians)
+        parts.append(
+            maximize_in_lanes(
+                Quadratics(np.ascontiguousarray(linear[block].T), hessians),
+                num_features=num_features,
+                num_lanes=lanes,
+                radius=radius,
+                tolerance=tolerance,
+                max_iterations=max_iterations,
+                start=None if start is None else np.ascontiguousarray(start[block].T),
+            )
+        )
+    return BallMaximum(
+        np.concatenate([np.empty((0, num_features)), *(part.points for part in parts)]),
+        np.concatenate([np.empty(0), *(part.gaps for part in parts)]),
+        np.concatenate([np.empty(0, dtype=np.int64), *(part.num_iterations for part in parts)]),
+        np.concatenate([np.empty(0, dtype=np.bool_), *(part.has_converged for part in parts)]),
+    )
+
+
+def _check_quadratics(linear: FloatArray, quadratic: FloatArray) -> None:
+    if linear.ndim != 2 or linear.shape[1] < 1:
+        raise ValueError(f"linear must have the shape (m, d >= 1), got {linear.shape}")
+    if quadratic.shape != (*linear.shape, linear.shape[1]):
+        raise ValueError(f"quadratic must have the shape {(*linear.shape, linear.shape[1])}, got {quadratic.shape}")
+    if not np.isfinite(linear).all() or not np.isfinite(quadratic).all():
+        raise ValueError("linear and quadratic must be finite")
+    if not np.array_equal(quadratic, quadratic.transpose(0, 2, 1)):
+        raise ValueError("quadratic must be symmetric")
+
+
+def _check_semidefinite(hessians: FloatArray) -> None:
+    """Raise `ValueError` unless each is positive semidefinite, but for rounding."""
+    factors = hessians.copy()
+    size = len(factors)
+    diagonal = np.arange(size)
+    factors[diagonal, diagonal] += _ROUNDING * np.abs(hessians).max(axis=(0, 1)) + np.finfo(np.float64).tiny
+    with np.errstate(all="ignore"):
+        factorize(factors)
+    if not (factors[diagonal, diagonal] > 0).all():
+        raise ValueError("quadratic must be negative semidefinite")

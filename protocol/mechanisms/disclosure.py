@@ -1,0 +1,73 @@
+"""Values told as they are, for phases in which the server is trusted with them.
+
+In the central model clients send their values and the server adds the noise to what it releases. Such a phase has a
+mechanism like any other, so that machines, ledgers and noise sources need no second way; its event says that the
+server saw the data. It protects from nobody, and what is released must be charged by itself.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+from ..arrays import FloatArray, IntArray
+from ..errors import ConfigurationError
+from ..privacy.events import NonPrivate
+from .mechanism import Mechanism, check_batch
+
+__all__ = ["Disclosure"]
+
+_TOO_LARGE = 2**62
+
+
+@dataclasses.dataclass(frozen=True)
+class Disclosure(Mechanism):
+    """Report each value as it is.
+
+    A value takes one uniform, since a row of uniforms has at least one everywhere; it is not used.
+
+    Args:
+        bound: 1 ≤ bound < 2**62: the greatest value, and the least with its sign changed.
+
+    Raises:
+        ConfigurationError: the bound is out of range.
+
+    Privacy:
+        None: the loss towards whoever gets the report is infinite.
+    """
+
+    bound: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bound < _TOO_LARGE:
+            raise ConfigurationError(field="bound", value=self.bound, allowed="in [1, 2**62)")
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """[−bound, bound]."""
+        return -self.bound, self.bound
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """[−bound, bound]."""
+        return self.value_range
+
+    @property
+    def event(self) -> NonPrivate:
+        """The data left its owner as it is."""
+        return NonPrivate()
+
+    def event_of(self, num_values: int) -> NonPrivate:
+        """The same for any number of values."""
+        del num_values
+        return self.event
+
+    def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Return a copy of the values. See `Mechanism.randomize`."""
+        check_batch(self, values, uniforms)
+        return values.copy()
+
+    def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
+        """Return the value."""
+        del uniforms
+        if not -self.bound <= value <= self.bound:
+            raise ValueError(f"value must be in [{-self.bound}, {self.bound}], got {value}")
+        return value

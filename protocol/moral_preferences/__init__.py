@@ -1,0 +1,40 @@
+"""Private moral preferences: from each voter's pairwise choices to the preferences of a society.
+
+A voter's records, pairs of alternatives of which it chose one, become a preference vector by probit maximum likelihood;
+the aggregator averages the voters' vectors and releases the society's. Four paradigms say whom voters trust, and what
+one ε protects: VLCP, RLCP, VLDP and RLDP (`Paradigm`).
+
+Mechanisms: `laplace` perturbs preference vectors (Algorithms 1 and 2); `functional` perturbs each voter's objective
+(Algorithm 3); `pooled` perturbs the same coefficients, and maximizes their mean once; `direction` perturbs the sum of
+unit differences, which says where preferences point and not how strong they are. `decide` answers for the society. What
+the paper leaves open or has wrong, and the reading taken, is in `docs/moral-preferences.md`.
+
+Source: Wang, Zhao, Yu, Liu, Yang, Ren and Shi, Privacy-preserving Crowd-guided AI Decision-making in Ethical Dilemmas,
+CIKM 2019.
+"""
+
+from .decision import Decision, decide
+from .outcome import LevelOutcome, Outcome
+from .paradigms import Level, Paradigm
+from .parameters import Parameters
+from .protocol import DisclosedPhase, MoralPreferences, PerturbedPhase
+from .records import Records
+from .reference import reference_run
+from .summaries import Summary, make_summary
+
+__all__ = [
+    "Decision",
+    "DisclosedPhase",
+    "Level",
+    "LevelOutcome",
+    "MoralPreferences",
+    "Outcome",
+    "Paradigm",
+    "Parameters",
+    "PerturbedPhase",
+    "Records",
+    "Summary",
+    "decide",
+    "make_summary",
+    "reference_run",
+]

@@ -1,0 +1,291 @@
+"""What a voter's records become before noise is added: coefficients of the functional mechanism, or unit directions.
+
+The log-likelihood Σ ln Φ(β·V) has at 0, without its constant, the second-order expansion
+
+    Σ √(2/π)·(β·V) − (1/π)·(β·V)²,
+
+a polynomial with one coefficient for each feature and one for each unordered pair of features, of which the pairs of
+two different ones count V_k·V_l twice. Coefficients stand in this order: d linear ones, then the pairs (k, l) with
+k ≤ l, row by row. As β·linear + βᵀ·quadratic·β, half of a pair's coefficient stands in either place of the matrix.
+
+The rule here: each record is rounded towards zero to a public grid *before* records are added, and sums are sums of
+integers. One record then changes a sum by no more than `sensitivity` says, whatever a computer's additions would do.
+
+Source: section 4.4 of the paper, equation (14); readings M3, M4 and M8.
+"""
+
+import math
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..elementary import power_of_two_below
+from ..errors import ConfigurationError
+from .remedies import maximize_indefinite, remedy_project, remedy_trim
+from .sensitivity import num_coefficients
+
+__all__ = [
+    "clip_differences",
+    "clip_items",
+    "coefficients_of_records",
+    "maximize_indefinite",
+    "remedy_project",
+    "remedy_trim",
+    "split",
+    "sum_coefficients",
+    "sum_rows",
+    "unit_directions",
+]
+
+_LINEAR = math.sqrt(2 / math.pi)
+_QUADRATIC = -1 / math.pi
+# Differences of clipped items exceed norm 1 by rounding only; `sensitivity` leaves room for so much.
+_EXCESS = 2.0**-36
+# So many records at a time: their coefficients stay in a processor's cache.
+_BLOCK = 1024
+# No coefficient of a record exceeds 1, so that sums of a block's integers are exact in float64 down to this step.
+_LEAST_STEP = 2.0**-40
+# Squares of integers up to 1/step, times features, fit into 64 bits.
+_LEAST_DIRECTION_STEP = 2.0**-30
+_MOST = 2**62
+_TABLE = 2
+
+
+def clip_items(chosen: FloatArray, rejected: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Scale each alternative by itself to a norm of at most ½, so that no difference is longer than 1.
+
+    What becomes of an item depends on nothing but the item, hence on no other record (reading M4). The difference of
+    two items that are scaled differently may point elsewhere than before; `clip_differences` keeps the direction.
+
+    Args:
+        chosen: float64, shape (records, d), finite.
+        rejected: the same for the other alternatives.
+
+    Returns:
+        Both, clipped.
+
+    Raises:
+        ValueError: the shapes differ or are no tables, or a number is not finite.
+    """
+    if chosen.shape != rejected.shape:
+        raise ValueError(f"chosen and rejected must have one shape, got {chosen.shape} and {rejected.shape}")
+    return _clip(chosen, 0.5), _clip(rejected, 0.5)
+
+
+def clip_differences(differences: FloatArray) -> FloatArray:
+    """Scale each difference of two alternatives to a norm of at most 1, in its own direction.
+
+    Args:
+        differences: float64, shape (records, d), finite: chosen minus rejected.
+
+    Raises:
+        ValueError: the shape is no table, or a number is not finite.
+    """
+    return _clip(differences, 1.0)
+
+
+def coefficients_of_records(differences: FloatArray) -> FloatArray:
+    """Return the coefficients of each record's expansion.
+
+    Args:
+        differences: float64, shape (records, d), of norm ≤ 1.
+
+    Returns:
+        float64, shape (records, D), D = d + d(d + 1)/2.
+
+    Raises:
+        ValueError: a difference is longer than 1, or the shape is no table.
+    """
+    _check_norms(differences)
+    return np.ascontiguousarray(_scaled_coefficients(differences, 1.0).T)
+
+
+def sum_coefficients(differences: FloatArray, offsets: IntArray, *, step: float) -> IntArray:
+    """Return each voter's coefficients in grid steps: the sum over its records, of which each is rounded towards zero.
+
+    Args:
+        differences: float64, shape (records, d), of norm ≤ 1: see `clip_items` and `clip_differences`.
+        offsets: int64, shape (voters + 1,): voter i has the records from offsets[i] up to offsets[i + 1].
+        step: the grid's step, a power of two in [2⁻⁴⁰, 1].
+
+    Returns:
+        int64, shape (voters, D), D = d + d(d + 1)/2. A voter without records has zeros.
+
+    Raises:
+        ConfigurationError: the step is not allowed.
+        ValueError: a difference is longer than 1, a shape is another, or a sum might not fit into 62 bits.
+
+    Privacy:
+        One replaced record changes a row, and a sum of rows, by at most `grid_sensitivity` in the ℓ₁ norm.
+    """
+    _check_step(step, _LEAST_STEP)
+    _check_norms(differences)
+    _check_offsets(offsets, len(differences))
+    if np.max(np.diff(offsets), initial=0) / step >= _MOST:
+        raise ValueError(f"a voter's records at a step of {step} must sum up to less than 2**62 steps")
+    totals = np.zeros((num_coefficients(differences.shape[1]), len(offsets) - 1), dtype=np.int64)
+    for start in range(0, len(differences), _BLOCK):
+        stop = min(start + _BLOCK, len(differences))
+        steps = _scaled_coefficients(differences[start:stop], 1 / step)
+        np.trunc(steps, out=steps)
+        # Voters with records in this block: the first one may have begun before it, the last one may go on after it.
+        first = int(np.searchsorted(offsets, start, side="right")) - 1
+        last = int(np.searchsorted(offsets, stop, side="left"))
+        within = np.clip(offsets[first : last + 1], start, stop) - start
+        has_records = within[1:] > within[:-1]
+        sums = np.add.reduceat(steps, within[:-1][has_records], axis=1)
+        totals[:, first:last][:, has_records] += sums.astype(np.int64)
+    return np.ascontiguousarray(totals.T)
+
+
+def split(coefficients: FloatArray, *, num_features: int) -> tuple[FloatArray, FloatArray]:
+    """Return polynomials β·linear + βᵀ·quadratic·β as vectors and symmetric matrices.
+
+    Args:
+        coefficients: float64, shape (m, D), D = d + d(d + 1)/2, in this module's order; noisy ones or not.
+        num_features: d.
+
+    Returns:
+        linear: float64, shape (m, d). quadratic: float64, shape (m, d, d), symmetric.
+
+    Raises:
+        ConfigurationError: d is out of range.
+        ValueError: the number of columns is another.
+    """
+    width = num_coefficients(num_features)
+    if coefficients.ndim != _TABLE or coefficients.shape[1] != width:
+        raise ValueError(f"expected a table (polynomials, {width} coefficients), got shape {coefficients.shape}")
+    rows, places = np.triu_indices(num_features)
+    halves = np.where(rows == places, 1.0, 0.5) * coefficients[:, num_features:]
+    quadratic = np.empty((len(coefficients), num_features, num_features))
+    quadratic[:, rows, places] = halves
+    quadratic[:, places, rows] = halves
+    return coefficients[:, :num_features].copy(), quadratic
+
+
+def unit_directions(differences: FloatArray, *, step: float) -> IntArray:
+    """Return V/‖V‖₂ of each record in grid steps, rounded towards zero; 0 for V = 0.
+
+    The length of a row, taken as integers, is never above 1/step: rounding towards zero makes a vector shorter, and a
+    row that a computer's division left too long by its last bits loses a step of its greatest component.
+
+    Args:
+        differences: float64, shape (records, d), finite, of any length.
+        step: the grid's step, a power of two in [2⁻³⁰, 1].
+
+    Returns:
+        int64, shape (records, d).
+
+    Raises:
+        ConfigurationError: the step is not allowed.
+        ValueError: the shape is no table, or a number is not finite.
+
+    Privacy:
+        Two rows differ by at most 2/step in the ℓ₂ norm, and so do sums of rows of which one is replaced.
+    """
+    _check_step(step, _LEAST_DIRECTION_STEP)
+    _, norms, scaled = _norms(differences)
+    directions = scaled / np.where(norms > 0, norms, 1.0)[:, None]
+    return _shortened(np.trunc(directions / step).astype(np.int64), round(1 / step))
+
+
+def sum_rows(rows: IntArray, offsets: IntArray) -> IntArray:
+    """Return each voter's sum of its rows, exactly.
+
+    Args:
+        rows: int64, shape (records, width).
+        offsets: int64, shape (voters + 1,): voter i has the rows from offsets[i] up to offsets[i + 1].
+
+    Returns:
+        int64, shape (voters, width); zeros where a voter has no row.
+
+    Raises:
+        ValueError: a shape is another, or a sum might not fit into 62 bits.
+    """
+    if rows.ndim != _TABLE:
+        raise ValueError(f"expected a table (records, width), got shape {rows.shape}")
+    _check_offsets(offsets, len(rows))
+    counts = np.diff(offsets)
+    if rows.size and max(int(rows.max()), -int(rows.min())) * int(counts.max()) >= _MOST:
+        raise ValueError("a voter's rows must sum up to less than 2**62")
+    sums = np.zeros((len(counts), rows.shape[1]), dtype=np.int64)
+    # `reduceat` would give a voter without rows the next one's first row.
+    has_rows = counts > 0
+    if np.any(has_rows):
+        sums[has_rows] = np.add.reduceat(rows, offsets[:-1][has_rows], axis=0)
+    return sums
+
+
+def _scaled_coefficients(differences: FloatArray, factor: float) -> FloatArray:
+    """Return factor × the coefficients, shape (D, records); exactly so for a power of two."""
+    features = np.ascontiguousarray(differences.T)
+    num_features, num_records = features.shape
+    scaled = np.empty((num_coefficients(num_features), num_records))
+    np.multiply(features, _LINEAR * factor, out=scaled[:num_features])
+    once = features * (_QUADRATIC * factor)
+    twice = 2 * once
+    place = num_features
+    for k in range(num_features):
+        np.multiply(once[k], features[k], out=scaled[place])
+        after = place + num_features - k
+        np.multiply(twice[k], features[k + 1 :], out=scaled[place + 1 : after])
+        place = after
+    return scaled
+
+
+def _norms(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return each row's greatest component, and the row and its norm in units of that one (0 for a row of zeros).
+
+    Squares of the components themselves could overflow or vanish. They are added one feature after the other, so that
+    a row's norm does not depend on the rows around it.
+    """
+    if rows.ndim != _TABLE or not rows.shape[1]:
+        raise ValueError(f"expected a table (records, features), got shape {rows.shape}")
+    if not np.all(np.isfinite(rows)):
+        raise ValueError("features must be finite numbers")
+    greatest = np.max(np.abs(rows), axis=1)
+    scaled = rows / np.where(greatest > 0, greatest, 1.0)[:, None]
+    squares = np.zeros(len(rows))
+    for column in scaled.T:
+        squares += column * column
+    return greatest, np.sqrt(squares), scaled
+
+
+def _clip(rows: FloatArray, longest: float) -> FloatArray:
+    greatest, norms, scaled = _norms(rows)
+    with np.errstate(over="ignore"):  # an infinite norm is one to clip
+        is_long = greatest * norms > longest
+    factors = longest / np.where(norms > 0, norms, 1.0)
+    return np.where(is_long[:, None], scaled * factors[:, None], rows)
+
+
+def _shortened(rows: IntArray, longest: int) -> IntArray:
+    """Take a step from the greatest component of each row that is longer than `longest`, until none is."""
+    while True:
+        squares = np.zeros(len(rows), dtype=np.int64)
+        for column in rows.T:
+            squares += column * column
+        too_long = np.flatnonzero(squares > longest * longest)
+        if not len(too_long):
+            return rows
+        greatest = np.argmax(np.abs(rows[too_long]), axis=1)
+        rows[too_long, greatest] -= np.sign(rows[too_long, greatest])
+
+
+def _check_norms(differences: FloatArray) -> None:
+    greatest, norms, _ = _norms(differences)
+    with np.errstate(over="ignore"):
+        longest = float(np.max(greatest * norms, initial=0.0))
+    if longest > 1 + _EXCESS:
+        raise ValueError("differences must be clipped to a norm of at most 1; a longer one was given")
+
+
+def _check_step(step: float, least: float) -> None:
+    if not least <= step <= 1 or power_of_two_below(step) != step:
+        raise ConfigurationError(field="step", value=step, allowed=f"a power of two in [{least!r}, 1]")
+
+
+def _check_offsets(offsets: IntArray, num_records: int) -> None:
+    wrong = offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or offsets[-1] != num_records
+    if wrong or np.any(np.diff(offsets) < 0):
+        raise ValueError(f"offsets must go upwards from 0 to the {num_records} records")

@@ -1,0 +1,112 @@
+"""From sums of reports to the society's mean: plain, or weighted by inverse variance where voters' ε differ.
+
+Reports of one level of ε share a mean m and a variance in each number, τ² between voters plus the noise's σ². The best
+linear mean weighs each report by 1/(τ² + σ²) (reading M9): with very private voters in it, a plain mean is mostly their
+noise. τ² is estimated from the reports, which costs nothing. The levels must not depend on what voters prefer, or the
+weighted mean is that of a society in which the less private count for more.
+
+All sums are taken in a written-out order, so that everybody who holds the tally finds the same bits.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..arrays import FloatArray
+
+__all__ = ["LevelSums", "Mean", "average"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LevelSums:
+    """The reports of one level of ε.
+
+    Args:
+        epsilon: ε.
+        num_voters: how many, at least 1.
+        mean: of their reports, in units; shape (w,).
+        mean_square: of their reports' numbers, over all of them together.
+        noise_variance: of each number, σ²; None where the noise is not additive.
+    """
+
+    epsilon: float
+    num_voters: int
+    mean: FloatArray
+    mean_square: float
+    noise_variance: float | None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Mean:
+    """A mean over all reports.
+
+    Args:
+        values: shape (w,).
+        error: the standard error of each, over the noise's draws alone; None where the noise is not additive.
+        weights: of one report of each level; the voters' weights add up to their number.
+    """
+
+    values: FloatArray
+    error: float | None
+    weights: tuple[float, ...]
+
+
+def average(levels: Sequence[LevelSums], *, is_weighted: bool) -> Mean:
+    """Return the mean over the reports of all levels.
+
+    Args:
+        levels: at least one.
+        is_weighted: by inverse variance, or all alike.
+
+    Source:
+        Wang et al. (2019), Section 4.3 for the plain mean; reading M9 for the other.
+    """
+    alike = _mean_of(levels, [1.0] * len(levels))
+    if not is_weighted or len(levels) == 1:
+        return alike
+    if any(level.noise_variance is None for level in levels):
+        # A place in the ball answers the noise nearly in proportion to ε while that is small, and its variance is the
+        # ball's whatever ε is, so that the best weight grows with ε.
+        return _mean_of(levels, [level.epsilon for level in levels])
+    first = _mean_of(levels, [1 / _noise(level) for level in levels])
+    between = _variance_between(levels, first.values)
+    return _mean_of(levels, [1 / (between + _noise(level)) for level in levels])
+
+
+def _mean_of(levels: Sequence[LevelSums], weights: Sequence[float]) -> Mean:
+    counts = [level.num_voters for level in levels]
+    total = math.fsum(weight * count for weight, count in zip(weights, counts, strict=True))
+    number = sum(counts)
+    scaled = [weight * number / total for weight in weights]
+    values = np.zeros_like(levels[0].mean)
+    for level, weight in zip(levels, scaled, strict=True):
+        values = values + (weight * level.num_voters / number) * level.mean
+    error = None
+    if all(level.noise_variance is not None for level in levels):
+        variance = math.fsum(
+            weight * weight * level.num_voters * _noise(level) for level, weight in zip(levels, scaled, strict=True)
+        )
+        error = math.sqrt(variance) / number
+    return Mean(values, error, tuple(scaled))
+
+
+def _variance_between(levels: Sequence[LevelSums], mean: FloatArray) -> float:
+    """Return τ², at least 0: what the reports spread about their mean, less what the noise does.
+
+    Each level has its say by how precisely it shows that: by its number over the square of its noise's variance.
+    """
+    says: list[tuple[float, float]] = []
+    for level in levels:
+        about = zip(mean.tolist(), level.mean.tolist(), strict=True)
+        cross = math.fsum(overall * (overall - 2 * own) for overall, own in about) / len(mean)
+        noise = _noise(level)
+        says.append((level.num_voters / (noise * noise), level.mean_square + cross - noise))
+    total = math.fsum(share for share, _ in says)
+    return max(0.0, math.fsum(share * excess for share, excess in says) / total)
+
+
+def _noise(level: LevelSums) -> float:
+    assert level.noise_variance is not None  # noqa: S101  asked only where the noise is additive
+    return level.noise_variance

@@ -1,0 +1,121 @@
+"""Algorithm 3: a voter perturbs its objective, and reports where the noisy one is greatest.
+
+The objective is the log-likelihood's second-order expansion at 0, a quadratic whose coefficients get Laplace noise
+(Zhang et al., 2012). The noisy quadratic need not have a maximum; a remedy makes it concave first (reading M3). All of
+that comes after the noise, so that it costs nothing.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..errors import ConfigurationError
+from ..estimators.l1_ball import maximize_quadratics
+from ..mechanisms import PostProcessed, VectorLaplace
+from .coefficients import split
+from .parameters import Remedy
+from .remedies import maximize_indefinite, remedy_project, remedy_trim
+from .sensitivity import num_coefficients
+
+__all__ = ["NoisyObjective", "maximize_noisy"]
+
+# A report's grid is fine enough that its rounding is nothing beside the noise.
+_BLOCK_ROWS = 1 << 13
+
+
+def maximize_noisy(
+    coefficients: FloatArray, *, num_features: int, radius: float, remedy: Remedy, noise_scale: float
+) -> FloatArray:
+    """Return where noisy quadratics are greatest over the ℓ₁ ball, after a remedy.
+
+    Args:
+        coefficients: shape (m, D): the linear ones, then one for each unordered pair of features (`coefficients`).
+        num_features: d.
+        radius: B > 0.
+        remedy: "project" and "trim" make them concave, "nonconvex" looks for the best maximum that it can find.
+        noise_scale: of the Laplace noise in each coefficient, which "trim" regularizes by.
+
+    Returns:
+        shape (m, d).
+
+    Source:
+        Algorithm 3, line 9; reading M3.
+    """
+    linear, quadratic = split(coefficients, num_features=num_features)
+    if remedy == "nonconvex":
+        return maximize_indefinite(linear, quadratic, radius=radius)
+    if remedy == "project":
+        linear, quadratic = remedy_project(linear, quadratic)
+    else:
+        linear, quadratic = remedy_trim(linear, quadratic, noise_scale=noise_scale)
+    return maximize_quadratics(linear, quadratic, radius=radius).points
+
+
+@dataclasses.dataclass(frozen=True)
+class NoisyObjective(PostProcessed):
+    """Add Laplace noise to a row of coefficients, and report where the noisy objective is greatest.
+
+    Args:
+        of_coefficients: their noise.
+        num_features: d; rows have d + d(d + 1)/2 coefficients, and reports d numbers.
+        step: of the coefficients' grid.
+        radius: B > 0, of the ball that is searched.
+        report_step: of the reports' grid.
+        remedy: what is done with an objective without a maximum.
+
+    Raises:
+        ConfigurationError: a number is not positive.
+
+    Privacy:
+        That of the noise, by post-processing.
+
+    Source:
+        Wang et al. (2019), Algorithm 3; readings M3, M4 and M6.
+    """
+
+    of_coefficients: VectorLaplace
+    num_features: int
+    step: float
+    radius: float
+    report_step: float
+    remedy: Remedy
+
+    def __post_init__(self) -> None:
+        for field in ("num_features", "step", "radius", "report_step"):
+            if not getattr(self, field) > 0:
+                raise ConfigurationError(field=field, value=getattr(self, field), allowed="positive")
+
+    @property
+    def noise(self) -> VectorLaplace:
+        """The coefficients' noise. See `PostProcessed.noise`."""
+        return self.of_coefficients
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """The ball's radius on either side, in steps of the reports' grid."""
+        greatest = int(self.radius / self.report_step)
+        return -greatest, greatest
+
+    def num_reports_of(self, num_values: int) -> int:
+        """d, whatever the number of coefficients."""
+        del num_values
+        return self.num_features
+
+    def finish_rows(self, noisy: IntArray) -> IntArray:
+        """Maximize each objective; the place is rounded towards 0, so that it stays in the ball."""
+        if noisy.shape[1] != num_coefficients(self.num_features):
+            raise ValueError(f"expected {num_coefficients(self.num_features)} coefficients, got {noisy.shape[1]}")
+        reports = np.empty((len(noisy), self.num_features), dtype=np.int64)
+        for start in range(0, len(noisy), _BLOCK_ROWS):
+            block = slice(start, start + _BLOCK_ROWS)
+            points = maximize_noisy(
+                noisy[block].astype(np.float64) * self.step,
+                num_features=self.num_features,
+                radius=self.radius,
+                remedy=self.remedy,
+                noise_scale=self.noise.scale * self.step,
+            )
+            reports[block] = np.trunc(points / self.report_step).astype(np.int64)
+        low, high = self.report_range
+        return np.clip(reports, low, high)

@@ -1,0 +1,59 @@
+"""What a moral preferences session releases to all voters."""
+
+import msgspec
+
+from ..estimators import Estimate
+
+__all__ = ["LevelOutcome", "Outcome"]
+
+
+class LevelOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What the voters with one ε contribute.
+
+    Args:
+        epsilon: theirs.
+        num_voters: how many reported.
+        weight: the share of one of their reports in the mean, times the number of all reports: 1 in a plain mean.
+    """
+
+    epsilon: float
+    num_voters: int
+    weight: float
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The public outcome: the society's preferences.
+
+    Args:
+        features: their names.
+        preferences: for each feature how much it speaks for an alternative; the society's β, or, where `is_direction`,
+            a vector of ℓ₂ norm 1 in its direction (of norm 0 where the reports cancel out).
+        errors: for each feature the standard error, over the noise's draws alone; None where it has no closed form.
+        is_direction: whether only the direction means anything.
+        num_voters: how many reported.
+        paradigm: VLCP, RLCP, VLDP or RLDP.
+        mechanism: what was perturbed.
+        levels: the levels of ε at which somebody reported, ascending.
+        is_projected: whether the mean was projected to the ball of the bound.
+        epsilon_record: the proven loss of one record, of who pays most.
+        epsilon_voter: the proven loss of all that a voter says, of who pays most.
+    """
+
+    features: tuple[str, ...]
+    preferences: tuple[float, ...]
+    errors: tuple[float, ...] | None
+    is_direction: bool
+    num_voters: int
+    paradigm: str
+    mechanism: str
+    levels: tuple[LevelOutcome, ...]
+    is_projected: bool
+    epsilon_record: float
+    epsilon_voter: float
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...] | None:
+        """The preferences with their errors; None where there are none."""
+        if self.errors is None:
+            return None
+        return tuple(Estimate(value, error) for value, error in zip(self.preferences, self.errors, strict=True))

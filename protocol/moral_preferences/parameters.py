@@ -1,0 +1,167 @@
+"""The public parameters of a moral preferences session."""
+
+import math
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+import numpy as np
+
+from ..arrays import FloatArray
+from ..errors import ConfigurationError
+from .paradigms import Level, Paradigm
+
+__all__ = ["MAX_EPSILON", "MAX_LEVELS", "MIN_EPSILON", "MechanismName", "Parameters", "Remedy"]
+
+MechanismName: TypeAlias = Literal["laplace", "functional", "pooled", "direction"]
+Remedy: TypeAlias = Literal["project", "trim", "nonconvex"]
+
+MIN_EPSILON: Final = 1e-4
+"""Below, noise of Laplace's law has no room in reports of 64 bits."""
+MAX_EPSILON: Final = 100.0
+MAX_LEVELS: Final = 1_000
+"""Public levels of ε: hundredths up to 10."""
+MAX_FEATURES: Final = 512
+MAX_FEATURES_OF_COEFFICIENTS: Final = 128
+"""Of a report that has a number for each pair of features."""
+MAX_RECORDS: Final = 1 << 20
+MAX_BOUND: Final = 1e6
+MAX_NAME_LENGTH: Final = 256
+_LEVELS_OF: Final[dict[MechanismName, frozenset[Level]]] = {
+    "laplace": frozenset(Level),
+    "functional": frozenset({Level.RECORD}),
+    "pooled": frozenset({Level.RECORD}),
+    "direction": frozenset(Level),
+}
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What both sides of a session agree on.
+
+    Args:
+        features: what alternatives are described by; distinct names.
+        paradigm: whom voters trust, and what ε protects (see `Paradigm`).
+        mechanism: what is perturbed (see the package).
+        epsilon: ε of everybody; in nats, per voter or per record as the paradigm says. By default 1.
+        epsilons: instead, the public levels of ε among which each voter has its own, ascending; local paradigms only.
+        bound: B > 0, the greatest ℓ₁ norm of a preference vector. Of clipped records, whose differences are short,
+            preferences are longer; there it only says how far a maximum is looked for.
+        max_records: the most records of one voter, which bounds what a voter pays at record level.
+        sensitivity: of coefficients: as the paper prints it, or the lower bound that is proven (reading M6).
+        clipping: how coefficients' records are preprocessed (reading M4): as the paper has it, each alternative by
+            itself to ℓ₂ norm 1/2 ("items"), or their difference to 1, which keeps its direction.
+        remedy: what is done with a noisy objective that has no maximum (reading M3).
+        mean: over voters of different ε: as the paper has it, or by inverse variance (reading M9).
+        project: whether a released mean is projected to the ball of the bound.
+        covariance: of the differences between alternatives, where it is public: directions are then taken of whitened
+            records; d rows of d. By default the identity.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    features: tuple[str, ...]
+    paradigm: Paradigm = Paradigm.VLDP
+    mechanism: MechanismName = "laplace"
+    epsilon: float | None = None
+    epsilons: tuple[float, ...] = ()
+    bound: float = 2.0
+    max_records: int = 100
+    sensitivity: Literal["tight", "printed"] = "tight"
+    clipping: Literal["items", "difference"] = "difference"
+    remedy: Remedy = "project"
+    mean: Literal["weighted", "plain"] = "weighted"
+    project: bool = False
+    covariance: tuple[tuple[float, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        self._check_features()
+        self._check_epsilon()
+        if self.paradigm.level not in _LEVELS_OF[self.mechanism]:
+            allowed = f"'laplace' or 'direction' in {self.paradigm.value}: this one protects records, not voters"
+            raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
+        if self.mechanism == "functional" and not self.is_local:
+            allowed = "'pooled' in RLCP, where the server has every voter's coefficients"
+            raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
+        if not 0 < self.bound <= MAX_BOUND:
+            raise ConfigurationError(field="bound", value=self.bound, allowed=f"in (0, {MAX_BOUND:g}]")
+        if not 1 <= self.max_records <= MAX_RECORDS:
+            raise ConfigurationError(field="max_records", value=self.max_records, allowed=f"in [1, {MAX_RECORDS}]")
+        if self.covariance:
+            self._check_covariance()
+
+    @property
+    def num_features(self) -> int:
+        """How many features there are: d."""
+        return len(self.features)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether voters perturb, and nobody is trusted."""
+        return self.paradigm in {Paradigm.VLDP, Paradigm.RLDP}
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether voters have an ε of their own."""
+        return bool(self.epsilons)
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The levels of ε, ascending: one where everybody has the same."""
+        return self.epsilons or (1.0 if self.epsilon is None else self.epsilon,)
+
+    @property
+    def covariance_matrix(self) -> FloatArray:
+        """The covariance, shape (d, d)."""
+        return np.array(self.covariance, dtype=np.float64) if self.covariance else np.eye(self.num_features)
+
+    def _check_features(self) -> None:
+        most = MAX_FEATURES if self.mechanism in {"laplace", "direction"} else MAX_FEATURES_OF_COEFFICIENTS
+        if not 1 <= len(self.features) <= most:
+            value = f"{len(self.features)} features"
+            raise ConfigurationError(field="features", value=value, allowed=f"1 to {most} for {self.mechanism}")
+        for number, name in enumerate(self.features):
+            if not 0 < len(name) <= MAX_NAME_LENGTH or name != name.strip() or name in self.features[:number]:
+                allowed = f"distinct names of 1 to {MAX_NAME_LENGTH} characters, without blanks around"
+                raise ConfigurationError(field="features", value=name, allowed=allowed)
+
+    def _check_epsilon(self) -> None:
+        allowed = f"in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]"
+        if self.epsilon is not None and not MIN_EPSILON <= self.epsilon <= MAX_EPSILON:
+            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
+        if not self.epsilons:
+            return
+        if self.epsilon is not None:
+            raise ConfigurationError(field="epsilon and epsilons", value="given", allowed="given one of them alone")
+        if not self.is_local:
+            local = "left out: the aggregator has one ε for all (VLDP and RLDP can)"
+            raise ConfigurationError(field="epsilons", value=list(self.epsilons), allowed=local)
+        if len(self.epsilons) > MAX_LEVELS:
+            value = f"{len(self.epsilons)} levels"
+            raise ConfigurationError(field="epsilons", value=value, allowed=f"at most {MAX_LEVELS}")
+        for level in self.epsilons:
+            if not MIN_EPSILON <= level <= MAX_EPSILON:
+                raise ConfigurationError(field="epsilons", value=level, allowed=allowed)
+        if any(later <= level for level, later in zip(self.epsilons, self.epsilons[1:], strict=False)):
+            raise ConfigurationError(field="epsilons", value=list(self.epsilons), allowed="distinct, ascending")
+
+    def _check_covariance(self) -> None:
+        if self.mechanism != "direction":
+            allowed = "left out: only directions are whitened"
+            raise ConfigurationError(field="covariance", value="given", allowed=allowed)
+        size = self.num_features
+        if len(self.covariance) != size or any(len(row) != size for row in self.covariance):
+            value = f"{len(self.covariance)} rows"
+            raise ConfigurationError(field="covariance", value=value, allowed=f"{size} rows of {size} numbers")
+        matrix = self.covariance_matrix
+        is_finite = all(math.isfinite(entry) for row in self.covariance for entry in row)
+        if not is_finite or not np.array_equal(matrix, matrix.T) or not _is_positive_definite(matrix):
+            allowed = "a symmetric, positive definite matrix"
+            raise ConfigurationError(field="covariance", value="another matrix", allowed=allowed)
+
+
+def _is_positive_definite(matrix: FloatArray) -> bool:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True

@@ -1,0 +1,84 @@
+"""Records of pairwise choices: what a voter holds, and many voters' records side by side.
+
+A record is a pair of alternatives of which the voter chose one; an alternative is a vector of d features. Only the
+difference of the two counts for a preference; both are kept, since preprocessing treats them one by one.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+
+__all__ = ["Records"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Records:
+    """The records of some voters, one voter after another.
+
+    Args:
+        offsets: int64, shape (voters + 1,), from 0 upwards to the number of records: voter i has the records from
+            offsets[i] up to offsets[i + 1].
+        chosen: float64, shape (records, d): the features of the alternative that the voter chose.
+        rejected: float64, shape (records, d): those of the other one.
+
+    Raises:
+        ValueError: the shapes do not fit together, or a feature is not finite.
+    """
+
+    offsets: IntArray
+    chosen: FloatArray
+    rejected: FloatArray
+
+    def __post_init__(self) -> None:
+        if self.chosen.ndim != 2 or self.chosen.shape != self.rejected.shape:  # noqa: PLR2004  a table
+            shapes = f"{self.chosen.shape} and {self.rejected.shape}"
+            raise ValueError(f"expected two tables of one shape (records, features), got {shapes}")
+        ends = self.offsets
+        if ends.ndim != 1 or not len(ends) or ends[0] != 0 or ends[-1] != len(self.chosen) or np.any(np.diff(ends) < 0):
+            raise ValueError(f"offsets must go upwards from 0 to the {len(self.chosen)} records")
+        if not (np.all(np.isfinite(self.chosen)) and np.all(np.isfinite(self.rejected))):
+            raise ValueError("features must be finite numbers")
+
+    @classmethod
+    def of_voters(cls, voters: Sequence[FloatArray], *, num_features: int) -> "Records":
+        """Return the records of voters that are given one by one.
+
+        Args:
+            voters: float64, shape (records, 2, d) each: the chosen alternative, then the rejected one.
+            num_features: d.
+
+        Raises:
+            ValueError: a shape is another.
+        """
+        for place, pairs in enumerate(voters):
+            if pairs.ndim != 3 or pairs.shape[1:] != (2, num_features):  # noqa: PLR2004  pairs of vectors
+                raise ValueError(f"voter {place}: expected shape (records, 2, {num_features}), got {pairs.shape}")
+        offsets = np.cumsum([0, *(len(pairs) for pairs in voters)], dtype=np.int64)
+        pairs = np.concatenate([np.empty((0, 2, num_features)), *voters])
+        return cls(offsets, np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1]))
+
+    @property
+    def num_features(self) -> int:
+        """How many features there are: d."""
+        return self.chosen.shape[1]
+
+    @property
+    def num_records(self) -> IntArray:
+        """How many each voter has: int64, shape (voters,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def differences(self) -> FloatArray:
+        """Chosen minus rejected: float64, shape (records, d)."""
+        return self.chosen - self.rejected
+
+    def of_range(self, start: int, stop: int) -> "Records":
+        """Return the records of the voters from `start` up to `stop`."""
+        first, last = int(self.offsets[start]), int(self.offsets[stop])
+        return Records(self.offsets[start : stop + 1] - first, self.chosen[first:last], self.rejected[first:last])
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1

@@ -1,0 +1,55 @@
+"""One moral preferences session with all parties in one function, to be read beside the paper's Algorithms 1 to 3.
+
+Agents, the array path and replays must equal it bit for bit; the tests hold them to that.
+"""
+
+import numpy as np
+
+from ..phases import Inputs
+from ..randomness import SimulatedNoise
+from ..tally import Tally
+from .outcome import Outcome
+from .protocol import DisclosedPhase, MoralPreferences, PerturbedPhase
+
+__all__ = ["reference_run"]
+
+
+def reference_run(protocol: MoralPreferences, inputs: Inputs, *, noise: SimulatedNoise) -> Outcome:
+    """Run a session of any paradigm and mechanism in which every voter answers.
+
+    Args:
+        protocol: with its parameters.
+        inputs: every voter's row: its summary, which each has computed from its own records (Algorithm 1, line 2;
+            Algorithm 2, line 1; Algorithm 3, lines 1 and 2 before the noise).
+        noise: the simulation's.
+
+    Source:
+        Wang et al. (2019), Algorithms 1 to 3.
+    """
+    (phase,) = protocol.phases
+    summaries: list[list[int]] = inputs.private.tolist()
+    if isinstance(phase, DisclosedPhase):
+        # Algorithm 1. Line 3: every voter sends its own to the aggregator, which is trusted with it.
+        sums = [sum(column) for column in zip(*summaries, strict=True)]
+        # Lines 4 to 6: the aggregator takes the average and perturbs it; here it perturbs the sum, by as much.
+        slots = phase.tally_mechanism.slots_of(len(sums))
+        (uniforms,) = noise.uniforms(
+            protocol=protocol.name, phase=f"release of {phase.name}", start=0, stop=1, slots=slots
+        ).tolist()
+        noisy = phase.tally_mechanism.randomize_row(sums, uniforms)
+        return protocol.outcome([Tally(len(inputs), np.array(noisy, dtype=np.int64))])
+    # Algorithms 2 and 3: every voter perturbs its own, with its own ε, and sends only that.
+    assert isinstance(phase, PerturbedPhase)  # noqa: S101  the other kind
+    tally: Tally | None = None
+    for place, (summary, public) in enumerate(zip(summaries, inputs.public.tolist(), strict=True)):
+        mechanism = phase.mechanism_of(public)
+        slots = mechanism.slots_of(len(summary))
+        (uniforms,) = noise.uniforms(
+            protocol=protocol.name, phase=phase.name, start=place, stop=place + 1, slots=slots
+        ).tolist()
+        report = np.array([mechanism.randomize_row(summary, uniforms)], dtype=np.int64)
+        own = phase.tally(report, earlier=[], public=np.array([public], dtype=np.int64).reshape(1, -1))
+        tally = own if tally is None else tally.merge(own)
+    assert tally is not None  # noqa: S101  a session has a voter
+    # The aggregator averages the reports, all alike or by inverse variance.
+    return protocol.outcome([tally])

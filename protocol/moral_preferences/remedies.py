@@ -1,0 +1,163 @@
+"""The remedies for noisy quadratics that have no maximum: projection, regularize-and-trim, or a nonconvex search.
+
+A polynomial β·linear + βᵀ·quadratic·β with noise in its coefficients may grow without bound, so that Algorithm 3's
+argmax does not exist. `remedy_project` and `remedy_trim` turn it into a concave one, which
+`psephos.protocol.estimators.l1_ball` maximizes; `maximize_indefinite` leaves it as it is and looks for its maximum over
+the ℓ₁ ball. All of it is post-processing of noisy coefficients and costs no privacy.
+
+Source: reading M3; Zhang, Zhang, Xiao, Yang and Winslett (2012), section 6, for regularization and spectral trimming.
+"""
+
+import math
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..errors import ConfigurationError
+from ..estimators.l1_ball import project_to_l1_ball
+
+__all__ = ["maximize_indefinite", "remedy_project", "remedy_trim"]
+
+# Zhang et al. (2012) take four standard deviations of the Laplace noise, which are √2 scales each.
+_RIDGE_IN_SCALES = 4 * math.sqrt(2)
+_NUM_STARTS = 8
+_NUM_STEPS = 200
+
+
+def remedy_project(linear: FloatArray, quadratic: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Replace each quadratic by the nearest negative semidefinite one: positive eigenvalues become 0.
+
+    Args:
+        linear: float64, shape (m, d).
+        quadratic: float64, shape (m, d, d), symmetric.
+
+    Returns:
+        linear, as it is; quadratic, negative semidefinite up to rounding.
+
+    Raises:
+        ValueError: the shapes do not fit together, or a number is not finite.
+
+    Source:
+        Reading M3, the first choice.
+    """
+    _check(linear, quadratic)
+    eigenvalues, vectors = np.linalg.eigh(quadratic)
+    return linear, _matrices(np.minimum(eigenvalues, 0.0), vectors)
+
+
+def remedy_trim(
+    linear: FloatArray, quadratic: FloatArray, *, noise_scale: float = 0.0
+) -> tuple[FloatArray, FloatArray]:
+    """Take a ridge from each quadratic, and leave out the directions in which it still does not fall.
+
+    The ridge is 4√2 noise scales on the diagonal. Eigenvectors whose eigenvalue is not negative after that are trimmed:
+    the maximum is looked for in the span of the others. To be a maximum over all β, the returned polynomial has no
+    linear part along a trimmed direction and falls there as fast as along the steepest kept one (or as the ridge, where
+    none is kept), so that its unconstrained maximum lies in the span, and is the one of Zhang et al.
+
+    Args:
+        linear: float64, shape (m, d).
+        quadratic: float64, shape (m, d, d), symmetric.
+        noise_scale: the Laplace noise's scale of one coefficient, Δ/ε ≥ 0; at 0 there is trimming without a ridge.
+
+    Returns:
+        linear, within the span; quadratic, negative definite.
+
+    Raises:
+        ConfigurationError: the noise's scale is out of range.
+        ValueError: the shapes do not fit together, or a number is not finite.
+
+    Source:
+        Zhang et al. (2012), section 6, there for minima.
+    """
+    _check(linear, quadratic)
+    if not 0 <= noise_scale < math.inf:
+        raise ConfigurationError(field="noise_scale", value=noise_scale, allowed="at least 0 and finite")
+    ridge = _RIDGE_IN_SCALES * noise_scale
+    eigenvalues, vectors = np.linalg.eigh(quadratic)
+    eigenvalues -= ridge  # the ridge moves every eigenvalue alike and leaves the vectors
+    is_kept = eigenvalues < 0
+    steepest = np.where(is_kept[:, :1], eigenvalues[:, :1], -1.0)  # the least one stands first
+    along = np.where(is_kept, _product(np.swapaxes(vectors, 1, 2), linear), 0.0)
+    return _product(vectors, along), _matrices(np.where(is_kept, eigenvalues, steepest), vectors)
+
+
+def maximize_indefinite(linear: FloatArray, quadratic: FloatArray, *, radius: float) -> FloatArray:
+    """Look for the maximum of any quadratics over an ℓ₁ ball, with no certificate that it is the greatest.
+
+    Projected gradients climb from the center and from the best of the ball's 2d vertices; the best end is returned.
+    Its value is at least that of the center and of every vertex. A convex quadratic is greatest at a vertex, and a
+    concave one is climbed to its maximum; between the two the search may stop at a local maximum.
+
+    Args:
+        linear: float64, shape (m, d).
+        quadratic: float64, shape (m, d, d), symmetric.
+        radius: of the ball, > 0.
+
+    Returns:
+        float64, shape (m, d).
+
+    Raises:
+        ConfigurationError: the radius is out of range.
+        ValueError: the shapes do not fit together, or a number is not finite.
+
+    Source:
+        Reading M3, the third choice.
+    """
+    _check(linear, quadratic)
+    if not 0 < radius < math.inf:
+        raise ConfigurationError(field="radius", value=radius, allowed="positive and finite")
+    num_features = linear.shape[1]
+    vertices = radius * np.concatenate([np.eye(num_features), -np.eye(num_features)])
+    curvatures = radius * radius * np.diagonal(quadratic, axis1=1, axis2=2)
+    at_vertices = np.concatenate([curvatures + radius * linear, curvatures - radius * linear], axis=1)
+    best = np.argsort(-at_vertices, axis=1, kind="stable")[:, : min(_NUM_STARTS, 2 * num_features)]
+    points = np.concatenate([np.zeros((len(linear), 1, num_features)), vertices[best]], axis=1)
+    starts = points.copy()
+    # The gradient 2·quadratic·β + linear changes by no more than twice the greatest sum of a row's magnitudes.
+    sizes = np.zeros(quadratic.shape[:2])
+    for column in range(num_features):
+        sizes += np.abs(quadratic[:, :, column])
+    slopes = 2 * np.max(sizes, axis=1)
+    greatest_linear = np.max(np.abs(linear), axis=1)
+    # A polynomial without curvature is climbed in one step that leaves the ball.
+    paces = 1 / np.maximum(slopes, np.where(greatest_linear > 0, greatest_linear / (4 * radius * num_features), 1.0))
+    for _ in range(_NUM_STEPS):
+        climbed = points + paces[:, None, None] * (linear[:, None] + 2 * _products(quadratic, points))
+        points = project_to_l1_ball(climbed.reshape(-1, num_features), radius=radius).reshape(points.shape)
+    candidates = np.concatenate([points, starts], axis=1)
+    products = linear[:, None] + _products(quadratic, candidates)
+    values = np.zeros(candidates.shape[:2])
+    for feature in range(num_features):
+        values += candidates[:, :, feature] * products[:, :, feature]
+    return candidates[np.arange(len(linear)), np.argmax(values, axis=1)]
+
+
+def _check(linear: FloatArray, quadratic: FloatArray) -> None:
+    if linear.ndim != 2 or not linear.shape[1] or quadratic.shape != (*linear.shape, linear.shape[1]):  # noqa: PLR2004  a table
+        raise ValueError(f"expected shapes (m, d) and (m, d, d), got {linear.shape} and {quadratic.shape}")
+    if not (np.all(np.isfinite(linear)) and np.all(np.isfinite(quadratic))):
+        raise ValueError("coefficients must be finite numbers")
+
+
+def _product(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Return each matrix times its vector, shape (m, d), added in the order of the columns."""
+    return _products(matrices, vectors[:, None])[:, 0]
+
+
+def _products(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Return each matrix times its vectors, shape (m, number of vectors, d), added in the order of the columns."""
+    total = np.zeros(vectors.shape)
+    for column in range(vectors.shape[2]):
+        total += matrices[:, None, :, column] * vectors[:, :, column, None]
+    return total
+
+
+def _matrices(eigenvalues: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Return the symmetric matrices of these eigenvalues and eigenvectors (columns), added in their order."""
+    total = np.zeros(vectors.shape)
+    for place in range(eigenvalues.shape[1]):
+        vector = vectors[:, :, place]
+        # The product of the two vectors first: it is the same on both sides of the diagonal, bit for bit.
+        total += eigenvalues[:, place, None, None] * (vector[:, :, None] * vector[:, None, :])
+    return total

@@ -1,0 +1,107 @@
+"""How far one record can move the coefficients of the functional mechanism, and what rounding to a grid adds.
+
+Everything here is an upper bound for data sets of which one record is replaced, in the ℓ₁ norm, over all differences V
+of two alternatives with ‖V‖₂ ≤ 1. Every bound is rounded up, so that it also holds for coefficients that a computer
+calculates. `coefficients` says what they are; the documentation has the proofs (moral-preferences-proofs).
+
+Source: section 4.4 of the paper for the printed bound; reading M6 for the tighter one.
+"""
+
+import math
+
+from ..elementary import power_of_two_below
+from ..errors import ConfigurationError
+
+__all__ = ["COEFFICIENT_BOUNDS", "grid_sensitivity", "num_coefficients", "printed_sensitivity", "tight_sensitivity"]
+
+COEFFICIENT_BOUNDS = ("printed", "tight")
+# Vectors are accepted up to a norm of 1 + 2⁻³⁶, since one that was clipped to norm 1 can exceed it by (d/2 + 6)·2⁻⁵³;
+# a computed coefficient is off by 2⁻⁵¹ of it. With the rounding in here, all of that raises a bound by less than 2⁻³⁴.
+_MARGIN = 2.0**-32
+_MOST_FEATURES = 2**16
+
+
+def num_coefficients(num_features: int) -> int:
+    """Return D = d + d(d + 1)/2: the linear coefficients and one for each unordered pair of features.
+
+    Args:
+        num_features: d, in [1, 65536].
+
+    Raises:
+        ConfigurationError: d is out of range.
+    """
+    _check_num_features(num_features)
+    return num_features + num_features * (num_features + 1) // 2
+
+
+def printed_sensitivity(num_features: int) -> float:
+    """Return 2(√(2d/π) + d/π), twice the greatest ℓ₁ norm of one record's coefficients.
+
+    The algorithm box prints the same as 2√(2d/π) + 2d/π.
+
+    Args:
+        num_features: d, in [1, 65536].
+
+    Raises:
+        ConfigurationError: d is out of range.
+
+    Source:
+        Section 4.4, Δ_upper; Algorithm 3, line 4.
+    """
+    _check_num_features(num_features)
+    return 2 * (math.sqrt(2 * num_features / math.pi) + num_features / math.pi) * (1 + _MARGIN)
+
+
+def tight_sensitivity(num_features: int) -> float:
+    """Return max over φ of 2√(2d/π)·sin φ + (√2·d/π)·sin 2φ, an upper bound below the printed one.
+
+    With a = 2√(2d/π) and b = √2·d/π the derivative a·cos φ + 2b·cos 2φ vanishes where
+    cos φ = (√(a² + 32b²) − a)/(8b), the only place in [0, π/2], and changes its sign there from + to −.
+
+    Args:
+        num_features: d, in [1, 65536].
+
+    Raises:
+        ConfigurationError: d is out of range.
+
+    Source:
+        Reading M6.
+    """
+    _check_num_features(num_features)
+    a = 2 * math.sqrt(2 * num_features / math.pi)
+    b = math.sqrt(2) * num_features / math.pi
+    cosine = (math.sqrt(a * a + 32 * b * b) - a) / (8 * b)
+    sine = math.sqrt(1 - cosine * cosine)
+    return (a * sine + 2 * b * sine * cosine) * (1 + _MARGIN)
+
+
+def grid_sensitivity(num_features: int, *, step: float, bound: str = "tight") -> int:
+    """Return a bound of the ℓ₁ change in grid steps, where each record's coefficients are rounded towards zero.
+
+    Rounding towards zero makes no coefficient longer: two records' integers differ by no more than the sum of their
+    norms, which the printed bound doubles already. It also changes a difference by less than one step in each of the
+    D coefficients, so that the tight bound grows by less than D steps. Both hold; "tight" takes the smaller one.
+
+    Args:
+        num_features: d, in [1, 65536].
+        step: the grid's step, a power of two in (0, 1].
+        bound: "printed" or "tight".
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+    """
+    if bound not in COEFFICIENT_BOUNDS:
+        raise ConfigurationError(field="bound", value=bound, allowed=f"one of {', '.join(COEFFICIENT_BOUNDS)}")
+    if not 0 < step <= 1 or power_of_two_below(step) != step:
+        raise ConfigurationError(field="step", value=step, allowed="a power of two in (0, 1]")
+    of_norms = math.floor(printed_sensitivity(num_features) / step)
+    if bound == "printed":
+        return of_norms
+    # The change is an integer strictly below this sum.
+    of_change = math.ceil(tight_sensitivity(num_features) / step) + num_coefficients(num_features) - 1
+    return min(of_norms, of_change)
+
+
+def _check_num_features(num_features: int) -> None:
+    if not 1 <= num_features <= _MOST_FEATURES:
+        raise ConfigurationError(field="num_features", value=num_features, allowed=f"in [1, {_MOST_FEATURES}]")

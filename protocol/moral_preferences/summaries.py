@@ -1,0 +1,298 @@
+"""Summaries: what of a voter's records its report is made of, as integers on a public grid.
+
+A summary knows how far neighbors are apart, so it makes the mechanisms too: one for a voter that perturbs, one for a
+server that perturbs the sum of all voters'. The rule that holds here: every number that leaves a voter is an integer
+whose distance from a neighbor's is bounded in integers, so that proven losses hold for what is computed, and not only
+for what is meant.
+
+Source: Wang et al. (2019), Section 4; readings M3, M4, M6 to M8. The proofs are in the documentation
+(moral-preferences-proofs).
+"""
+
+import abc
+import math
+from typing import Final
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..elementary import power_of_two_below
+from ..estimators.l1_ball import fit_probit
+from ..mechanisms import RowMechanism, SphericalLaplace, VectorLaplace, laplace_grid
+from .coefficients import clip_differences, clip_items, sum_coefficients, sum_rows, unit_directions
+from .functional import NoisyObjective, maximize_noisy
+from .paradigms import Level
+from .parameters import Parameters
+from .records import Records
+from .sensitivity import grid_sensitivity, num_coefficients
+from .whitening import Whitening
+
+__all__ = ["Coefficients", "Direction", "PreferenceVector", "Summary", "make_summary"]
+
+# Grid steps in a unit of a summary: rounding is then below the noise of millions of voters' mean.
+_STEPS_IN_UNIT: Final = 1 << 20
+# Sums over any number of voters stay below, and so does the noise on them.
+_GREATEST_SUM: Final = 1 << 60
+
+
+class Summary(abc.ABC):
+    """What reports are made of.
+
+    Args:
+        parameters: the session's.
+
+    Attributes:
+        name: what a ledger calls the mechanism.
+        num_values: how many integers a summary has.
+        bound: the greatest size of each.
+        step: the grid's.
+    """
+
+    name: str
+    num_values: int
+    bound: int
+    step: float
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._parameters = parameters
+
+    @property
+    def reported_step(self) -> float:
+        """The grid's step of local reports."""
+        return self.step
+
+    @abc.abstractmethod
+    def rows_of(self, records: Records) -> IntArray:
+        """Run by each voter: summarize its records.
+
+        Returns:
+            int64, shape (voters, num_values).
+        """
+
+    @abc.abstractmethod
+    def are_possible(self, rows: IntArray) -> bool:
+        """Return whether all rows could be summaries of records; what is not cannot be protected, or is made up."""
+
+    @abc.abstractmethod
+    def local_mechanism(self, epsilon: float) -> RowMechanism:
+        """Return what a voter perturbs its own summary with; it loses `epsilon` at most."""
+
+    @abc.abstractmethod
+    def central_mechanism(self, epsilon: float) -> RowMechanism:
+        """Return what a server perturbs the sum of all summaries with; a voter or a record loses `epsilon` at most."""
+
+    def noise_variance(self, mechanism: RowMechanism) -> float | None:
+        """Return the variance of the noise in each number of a report, in units; None where it is not additive."""
+        variance: float | None = getattr(mechanism, "noise_variance", None)
+        return None if variance is None else variance * self.step * self.step
+
+    def claimed_share(self) -> float:
+        """Return claimed over proven loss: above 1 where the paper adds more noise than its ε needs."""
+        return 1.0
+
+    @abc.abstractmethod
+    def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
+        """Run by the server: return the society's preferences, from the mean of all reports.
+
+        Args:
+            mean: in units; shape as a report's.
+            error: the standard error of each of its numbers, from the noise.
+
+        Returns:
+            float64, shape (d,).
+        """
+
+    def errors_of(self, mean: FloatArray, error: float | None) -> FloatArray | None:
+        """Return the preferences' standard errors, from that of each number of the mean; None without a closed form."""
+        del mean
+        return None if error is None else np.full(self._parameters.num_features, error)
+
+
+class PreferenceVector(Summary):
+    """Algorithms 1 and 2: the preference vector β of maximum likelihood in the ℓ₁ ball of radius B, Eq. (3).
+
+    Two vectors of the ball are at most 2B apart, whatever records they come from: one record or all of them.
+    """
+
+    name = "Laplace noise on preferences"
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        scale = 2 * parameters.bound / parameters.levels[-1]
+        self.step = min(laplace_grid(scale=scale), power_of_two_below(parameters.bound / _STEPS_IN_UNIT))
+        self.num_values = parameters.num_features
+        self.bound = math.floor(parameters.bound / self.step)
+
+    def rows_of(self, records: Records) -> IntArray:
+        """Fit every voter, and round towards 0, which stays in the ball."""
+        points = fit_probit(records.differences, records.offsets, radius=self._parameters.bound).points
+        return np.trunc(points / self.step).astype(np.int64)
+
+    def are_possible(self, rows: IntArray) -> bool:
+        """Return whether all are in the ball."""
+        return not rows.size or int(np.abs(rows).sum(axis=1).max()) <= self.bound
+
+    def local_mechanism(self, epsilon: float) -> RowMechanism:
+        """Laplace noise of scale 2B/ε."""
+        return VectorLaplace(2 * self.bound / epsilon, 2 * self.bound, self.bound)
+
+    def central_mechanism(self, epsilon: float) -> RowMechanism:
+        """The same noise on the sum, which one voter changes by as much as its own vector."""
+        return VectorLaplace(2 * self.bound / epsilon, 2 * self.bound, _GREATEST_SUM)
+
+    def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
+        """Return the mean itself."""
+        del error
+        return mean
+
+
+class Coefficients(Summary):
+    """Algorithm 3 and its pooled kin: the coefficients of the log-likelihood's second-order expansion at 0, Eq. (14).
+
+    Local reports are where a noisy objective is greatest (`functional`), or the noisy coefficients (`pooled`), whose
+    mean the server maximizes once.
+    """
+
+    name = "Laplace noise on coefficients"
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self._is_pooled = parameters.mechanism == "pooled"
+        self.num_values = num_coefficients(parameters.num_features)
+        self.step = 1 / _STEPS_IN_UNIT
+        self.bound = parameters.max_records * _STEPS_IN_UNIT  # no coefficient of a record is as large as 1
+        self._sensitivity = grid_sensitivity(parameters.num_features, step=self.step)
+        self._calibrated = grid_sensitivity(parameters.num_features, step=self.step, bound=parameters.sensitivity)
+
+    @property
+    def reported_step(self) -> float:
+        """The grid's step of local reports: of places in the ball, or of coefficients."""
+        return self.step if self._is_pooled else power_of_two_below(self._parameters.bound / _STEPS_IN_UNIT)
+
+    def rows_of(self, records: Records) -> IntArray:
+        """Clip each record by itself (reading M4), and add up its coefficients."""
+        if self._parameters.clipping == "items":
+            chosen, rejected = clip_items(records.chosen, records.rejected)
+            differences = chosen - rejected
+        else:
+            differences = clip_differences(records.differences)
+        return sum_coefficients(differences, records.offsets, step=self.step)
+
+    def are_possible(self, rows: IntArray) -> bool:
+        """Return whether no coefficient is larger than the records allow."""
+        return not rows.size or int(np.abs(rows).max()) <= self.bound
+
+    def local_mechanism(self, epsilon: float) -> RowMechanism:
+        """Laplace noise of scale Δ/ε on each coefficient; the objective is then maximized, unless it is pooled."""
+        noise = VectorLaplace(self._calibrated / epsilon, self._sensitivity, self.bound)
+        if self._is_pooled:
+            return noise
+        return NoisyObjective(
+            noise,
+            num_features=self._parameters.num_features,
+            step=self.step,
+            radius=self._parameters.bound,
+            report_step=self.reported_step,
+            remedy=self._parameters.remedy,
+        )
+
+    def central_mechanism(self, epsilon: float) -> RowMechanism:
+        """The same noise on the sum, which one record changes by as much."""
+        return VectorLaplace(self._calibrated / epsilon, self._sensitivity, _GREATEST_SUM)
+
+    def claimed_share(self) -> float:
+        """The calibrated sensitivity over the proven one."""
+        return self._calibrated / self._sensitivity
+
+    def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
+        """Return the mean of places, or the place where the mean objective is greatest."""
+        if not self._is_pooled:
+            return mean
+        parameters = self._parameters
+        (point,) = maximize_noisy(
+            mean[None, :],
+            num_features=parameters.num_features,
+            radius=parameters.bound,
+            remedy=parameters.remedy,
+            noise_scale=(error or 0.0) / math.sqrt(2),  # Laplace noise has a variance of two squared scales
+        )
+        return point
+
+    def errors_of(self, mean: FloatArray, error: float | None) -> FloatArray | None:
+        """None: a maximum's error has no closed form."""
+        del mean, error
+        return None
+
+
+class Direction(Summary):
+    """The direction of preferences alone (reading M8): the sum of V/‖V‖₂ over a voter's records, 0 for V = 0.
+
+    For isotropic differences its mean points where β does. One record changes a sum by 2 at most in the ℓ₂ norm; where
+    the voter is protected, the sum is brought to norm 1 first, and all records together change it by 2.
+    """
+
+    name = "spherical Laplace noise on directions"
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self._whitening = Whitening(parameters.covariance_matrix)
+        self._is_of_voters = parameters.paradigm.level is Level.VOTER
+        self.num_values = parameters.num_features
+        self.step = 1 / _STEPS_IN_UNIT
+        self.bound = (1 if self._is_of_voters else parameters.max_records) * _STEPS_IN_UNIT
+
+    def rows_of(self, records: Records) -> IntArray:
+        """Add up the directions of a voter's records; where the voter is protected, take the sum's own direction."""
+        differences = self._whitening.whiten(records.differences)
+        sums = sum_rows(unit_directions(differences, step=self.step), records.offsets)
+        return unit_directions(sums.astype(np.float64), step=self.step) if self._is_of_voters else sums
+
+    def are_possible(self, rows: IntArray) -> bool:
+        """Return whether no row is longer than the records allow."""
+        if not rows.size:
+            return True
+        if int(np.abs(rows).max()) > self.bound:
+            return False
+        lengths = np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1))
+        return bool(np.all(lengths <= self.bound * (1 + 1e-12)))
+
+    def local_mechanism(self, epsilon: float) -> RowMechanism:
+        """Noise of density ∝ exp(−ε‖x‖₂/2)."""
+        return self._mechanism(epsilon, self.bound)
+
+    def central_mechanism(self, epsilon: float) -> RowMechanism:
+        """The same noise on the sum."""
+        return self._mechanism(epsilon, _GREATEST_SUM)
+
+    def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
+        """Return the direction of the mean, in the records' own coordinates, with ℓ₂ norm 1."""
+        del error
+        direction = self._whitening.unwhiten(mean)
+        length = _length(direction)
+        return direction / length if length else direction
+
+    def errors_of(self, mean: FloatArray, error: float | None) -> FloatArray | None:
+        """Return the errors of the mean over its length: those of the direction, while they are small."""
+        length = _length(self._whitening.unwhiten(mean))
+        if error is None or not length:
+            return None
+        return self._whitening.error_factors() * error / length
+
+    def _mechanism(self, epsilon: float, bound: int) -> SphericalLaplace:
+        sensitivity = 2 * _STEPS_IN_UNIT
+        return SphericalLaplace(sensitivity / epsilon, sensitivity, bound, self.num_values)
+
+
+def make_summary(parameters: Parameters) -> Summary:
+    """Return the summary that the parameters ask for."""
+    match parameters.mechanism:
+        case "laplace":
+            return PreferenceVector(parameters)
+        case "functional" | "pooled":
+            return Coefficients(parameters)
+        case "direction":
+            return Direction(parameters)
+
+
+def _length(vector: FloatArray) -> float:
+    return math.sqrt(math.fsum(entry * entry for entry in vector.tolist()))

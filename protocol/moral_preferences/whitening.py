@@ -1,0 +1,80 @@
+"""Whitening by a public covariance: records whose differences spread unequally, made to spread alike.
+
+With differences V of covariance C = L·Lᵀ the whitened ones are L⁻¹V, and β·V = (Lᵀβ)·(L⁻¹V): a direction that is
+found among whitened records is that of Lᵀβ. Substitutions are written out, so that bits do not depend on a library.
+
+Source: reading M8.
+"""
+
+import math
+
+import numpy as np
+
+from ..arrays import FloatArray
+
+__all__ = ["Whitening"]
+
+
+class Whitening:
+    """The linear maps of one covariance.
+
+    Args:
+        covariance: shape (d, d), symmetric and positive definite; it must not be computed from private data.
+
+    Raises:
+        ValueError: it is not positive definite.
+    """
+
+    def __init__(self, covariance: FloatArray) -> None:
+        self._lower = _cholesky(covariance)
+        self.is_identity = bool(np.array_equal(covariance, np.eye(len(covariance))))
+
+    def whiten(self, differences: FloatArray) -> FloatArray:
+        """Return L⁻¹V for each row V.
+
+        Args:
+            differences: shape (records, d).
+        """
+        if self.is_identity:
+            return differences
+        whitened = differences.copy()
+        for place, row in enumerate(self._lower):
+            for earlier in range(place):
+                whitened[:, place] -= row[earlier] * whitened[:, earlier]
+            whitened[:, place] /= row[place]
+        return whitened
+
+    def unwhiten(self, direction: FloatArray) -> FloatArray:
+        """Return L⁻ᵀb: the β whose Lᵀβ is b.
+
+        Args:
+            direction: b, shape (d,).
+        """
+        if self.is_identity:
+            return direction
+        beta = direction.copy()
+        for place in range(len(beta) - 1, -1, -1):
+            for later in range(place + 1, len(beta)):
+                beta[place] -= self._lower[later, place] * beta[later]
+            beta[place] /= self._lower[place, place]
+        return beta
+
+    def error_factors(self) -> FloatArray:
+        """Return by how much equal, independent errors of b grow in each coordinate of L⁻ᵀb: shape (d,)."""
+        size = len(self._lower)
+        columns = np.array([self.unwhiten(unit) for unit in np.eye(size)])
+        return np.array([math.sqrt(math.fsum((columns[:, place] ** 2).tolist())) for place in range(size)])
+
+
+def _cholesky(matrix: FloatArray) -> FloatArray:
+    """Return L, lower triangular, with L·Lᵀ = matrix."""
+    size = len(matrix)
+    left = matrix.astype(np.float64)
+    lower = np.zeros((size, size))
+    for place in range(size):
+        pivot = left[place, place]
+        if not pivot > 0:
+            raise ValueError("the covariance must be positive definite")
+        lower[place:, place] = left[place:, place] / math.sqrt(pivot)
+        left[place:, place:] -= lower[place:, place][:, None] * lower[place:, place][None, :]
+    return lower
