@@ -23,6 +23,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 from ..protocol.errors import ConfigurationError
 from ..protocol.mechanisms import (
     NO_ANSWER,
@@ -34,6 +36,7 @@ from ..protocol.mechanisms import (
     HyperDistribution,
     Mechanism,
     OneLayer,
+    PostProcessed,
     RowMechanism,
     SphericalLaplace,
     TwoLayer,
@@ -115,14 +118,19 @@ class SecureNoise:
     def _sampler(self, mechanism: RowMechanism) -> RowSampler:
         sampler = self._samplers.get(mechanism)
         if sampler is None:
-            maker = self._makers.get(type(mechanism))
-            if maker is None:
-                known = ", ".join(kind.__name__ for kind in self._makers)
-                allowed = f"one with an exact sampler ({known}, or given to SecureNoise)"
-                raise ConfigurationError(field="mechanism", value=type(mechanism).__name__, allowed=allowed)
-            made: Any = maker(mechanism)  # of the kind that the mechanism's kind calls for
-            sampler = self._samplers[mechanism] = _each(made) if isinstance(mechanism, Mechanism) else made
+            sampler = self._samplers[mechanism] = self._make_sampler(mechanism)
         return sampler
+
+    def _make_sampler(self, mechanism: RowMechanism) -> RowSampler:
+        maker = self._makers.get(type(mechanism))
+        if maker is not None:
+            made: Any = maker(mechanism)  # of the kind that the mechanism's kind calls for
+            return _each(made) if isinstance(mechanism, Mechanism) else made
+        if isinstance(mechanism, PostProcessed):
+            return _finishing(mechanism, self._sampler(mechanism.noise))
+        known = ", ".join(kind.__name__ for kind in self._makers)
+        allowed = f"one with an exact sampler ({known}, or given to SecureNoise)"
+        raise ConfigurationError(field="mechanism", value=type(mechanism).__name__, allowed=allowed)
 
 
 def _each(sampler: Sampler) -> RowSampler:
@@ -130,6 +138,15 @@ def _each(sampler: Sampler) -> RowSampler:
 
     def sample(values: Sequence[int]) -> list[int]:
         return [sampler(value) for value in values]
+
+    return sample
+
+
+def _finishing(mechanism: PostProcessed, sampler: RowSampler) -> RowSampler:
+    """Return a sampler that computes reports from another mechanism's."""
+
+    def sample(values: Sequence[int]) -> list[int]:
+        return mechanism.finish_rows(np.array([sampler(values)], dtype=np.int64))[0].tolist()
 
     return sample
 

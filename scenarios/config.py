@@ -19,13 +19,14 @@ from ..protocol.errors import ConfigurationError
 from ..protocol.phases import PhasedProtocol
 from .conversion import convert
 from .plugins import ARRAY, find_protocol
+from .preferences import PATHS as VOTER_FILES
 from .settings import Tables, did_you_mean, read_setting, set_value
 
 __all__ = ["FILES", "Scenario", "load_scenario", "shipped_scenarios"]
 
-FILES: Final = ("answers", "truth")
+FILES: Final = ("answers", "truth", *VOTER_FILES)
 """The keys of a table of parties that hold paths."""
-_SOURCES: Final = ("data", "answers", "stand_in")
+_SOURCES: Final = ("data", "answers", "stand_in", "choices", "responses", "generator")
 """The keys that say where parties are from; a table without one describes made-up ones."""
 
 

@@ -23,6 +23,7 @@ class Loaded:
         is_public_record: everybody may know already what is private in the table.
         fixed: which of the parameters cannot be set otherwise, since the codes in the table mean nothing else.
         gold: what is true, where somebody knows: a name's true value.
+        note: what became of the rows of their file, as a line for people.
     """
 
     names: Sequence[str]
@@ -34,3 +35,4 @@ class Loaded:
     is_public_record: bool = False
     fixed: frozenset[str] = frozenset()
     gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    note: str = ""

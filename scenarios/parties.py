@@ -10,10 +10,12 @@ import csv
 import dataclasses
 import re
 from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
 from ..protocol.errors import ConfigurationError
+from ..protocol.moral_preferences import MoralPreferences
 from ..protocol.phases import Entries, PhasedProtocol
 from ..protocol.roles import check_party_name
 from ..protocol.truth_discovery import TruthDiscovery
@@ -21,6 +23,7 @@ from .crowds.parties import load_workers
 from .datasets import load_data_set
 from .generators import generate
 from .loaded import Loaded
+from .preferences import load_voters
 
 __all__ = ["PartiesTable", "check_names", "read_parties", "read_parties_file"]
 
@@ -40,6 +43,7 @@ class PartiesTable:
         parameters: what a data set says of the protocol's parameters, where the scenario does not.
         fixed: which of these cannot be set otherwise.
         gold: what is true, where somebody knows: a name's true value.
+        note: what became of the rows of their file, as a line for people.
     """
 
     names: Sequence[str]
@@ -52,6 +56,7 @@ class PartiesTable:
     parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     fixed: frozenset[str] = frozenset()
     gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    note: str = ""
 
     def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return a scenario's parameters with what the source of the parties says of the others.
@@ -114,8 +119,10 @@ def read_parties(
         case Mapping() if "data" in parties:
             loaded = load_data_set(parties, folder=data, parameters=parameters, protocol=protocol)
             return _from_loaded(loaded, role, is_of_data_set=True)
-        case str() | Mapping() if issubclass(protocol, TruthDiscovery) and not _is_table(parties, role):
+        case str() | Mapping() if issubclass(protocol, TruthDiscovery) and not _is_table(parties, {role, "tasks"}):
             return _from_loaded(load_workers(parties, parameters=parameters), role)
+        case str() | Mapping() if issubclass(protocol, MoralPreferences) and not _is_table(parties, {role}, {"record"}):
+            return _from_loaded(load_voters(parties), role)
         case str():
             return read_parties_file(Path(parties), role)
         case Mapping():
@@ -125,8 +132,16 @@ def read_parties(
             return _from_rows(parties, role)
 
 
-def _is_table(parties: str | Mapping[str, Any], role: str) -> bool:
-    """Return whether parties are a file with a line for each of them, not one for each answer."""
+def _is_table(
+    parties: str | Mapping[str, Any], columns: AbstractSet[str], others: AbstractSet[str] = frozenset()
+) -> bool:
+    """Return whether parties are a file with a line for each of them, not one for each answer or record.
+
+    Args:
+        parties: what a scenario names.
+        columns: that such a file has.
+        others: that such a file has not.
+    """
     if not isinstance(parties, str):
         return False
     try:
@@ -134,7 +149,7 @@ def _is_table(parties: str | Mapping[str, Any], role: str) -> bool:
             header = [name.strip() for name in next(csv.reader(file), list[str]())]
     except (OSError, UnicodeDecodeError, csv.Error):
         return False  # whoever reads it says why
-    return {role, "tasks"} <= set(header)
+    return columns <= set(header) and not others & set(header)
 
 
 def _from_loaded(loaded: Loaded, role: str, *, is_of_data_set: bool = False) -> PartiesTable:
@@ -149,6 +164,7 @@ def _from_loaded(loaded: Loaded, role: str, *, is_of_data_set: bool = False) -> 
         parameters=loaded.parameters,
         fixed=loaded.fixed,
         gold=loaded.gold,
+        note=loaded.note,
     )
 
 

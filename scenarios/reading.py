@@ -1,14 +1,21 @@
-"""Files that somebody else wrote: what the system says of one becomes what is wrong with a setting."""
+"""Files that somebody else wrote: what the system says of one becomes what is wrong with a setting.
+
+A CSV file is refused, with its line, where it is not what it should be.
+"""
 
 import contextlib
+import csv
+import gzip
+import operator
 import zlib
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import IO
 
 from ..protocol.errors import ConfigurationError
 
-__all__ = ["readable", "readable_in_data_folder"]
+__all__ = ["read_rows", "readable", "readable_in_data_folder"]
 
 
 @contextlib.contextmanager
@@ -35,3 +42,45 @@ def readable_in_data_folder(path: Path) -> AbstractContextManager[None]:
     """Do the same for a data set's file, which is in the data set's folder in the folder of all data sets."""
     what = f"a folder with a readable file {path.parent.name}/{path.name}"
     return readable(path, field="data", value=path.parent.parent, what=what)
+
+
+def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the rows of a CSV file, which may be packed (`.gz`): the line where each begins, and its entries.
+
+    Blank lines are left out.
+
+    Args:
+        path: the file.
+        columns: two or more of its header's, whose entries are wanted.
+        field: the setting that names the file; empty where it is a data set's.
+
+    Raises:
+        ConfigurationError: the file cannot be read, lacks a column, or has a line that is no row of it.
+    """
+    line = 1  # where a row begins, which may go on over the lines that follow
+    with readable(path, field=field) if field else readable_in_data_folder(path), _open(path) as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            header = [name.strip() for name in next(reader, list[str]())]
+            for column in columns:
+                if column not in header:
+                    allowed = f"a header with the column {column!r}"
+                    raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
+            pick = operator.itemgetter(*map(header.index, columns))
+            line = reader.line_num + 1
+            for row in reader:
+                if row and len(row) != len(header):
+                    allowed = f"{len(header)} entries: {', '.join(header)}"
+                    raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
+                if row:
+                    yield line, pick(row)
+                line = reader.line_num + 1
+        except csv.Error as error:
+            allowed = f"well-formed CSV ({error})"
+            raise ConfigurationError(field=f"{path.name} line {line}", value=str(path), allowed=allowed) from None
+
+
+def _open(path: Path) -> IO[str]:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")

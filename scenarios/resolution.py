@@ -38,6 +38,7 @@ class Resolved(msgspec.Struct, kw_only=True):
         record: whether seed, private inputs and views are kept as well.
         parameters_of_data: the parameters that the scenario leaves to its data set, which says them again in a rerun.
         gold: what is true, where somebody knows: a name's true value. It is no party's, and may always be shown.
+        note: what became of the rows of the parties' file, as a line for people.
     """
 
     scenario: Scenario
@@ -50,6 +51,7 @@ class Resolved(msgspec.Struct, kw_only=True):
     record: bool
     parameters_of_data: frozenset[str] = frozenset()
     gold: Mapping[str, str] = {}
+    note: str = ""
 
 
 def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
@@ -92,6 +94,7 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         record=record,
         parameters_of_data=frozenset(parties.parameters) - frozenset(scenario.parameters),
         gold=parties.gold,
+        note=parties.note,
     )
 
 

@@ -27,7 +27,7 @@ from .resolution import Resolved
 from .results import result_of
 from .session import SessionRecord, run_agents, run_arrays
 
-__all__ = ["Finished", "describe_failure", "run_in_folder", "run_session"]
+__all__ = ["Finished", "describe_failure", "run_in_folder", "run_session", "seen_from"]
 
 _SEED_BITS: Final = 128
 
@@ -172,14 +172,15 @@ def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
         written.pop("parties")
     for path in ("parties", "data"):
         if isinstance(written.get(path), str) and written[path]:
-            written[path] = _seen_from(folder, written[path])
+            written[path] = seen_from(folder, written[path])
     if isinstance(resolved.scenario.parties, dict):
         given = resolved.scenario.parties
-        written["parties"] = {**given, **{key: _seen_from(folder, given[key]) for key in FILES if given.get(key)}}
+        written["parties"] = {**given, **{key: seen_from(folder, given[key]) for key in FILES if given.get(key)}}
     return written
 
 
-def _seen_from(folder: Path, path: str) -> str:
+def seen_from(folder: Path, path: str) -> str:
+    """Return a path as it is written in a file of this folder."""
     # Without links, since ".." leads out of where a link leads to.
     return os.path.relpath(Path(path).resolve(), folder.resolve())
 
@@ -189,6 +190,7 @@ def _how_it_ran(resolved: Resolved, *, seconds: float) -> dict[str, Any]:
     return {
         "transport": resolved.scenario.transport,
         "noise": resolved.scenario.noise,
+        **({"parties": resolved.note} if resolved.note else {}),
         "seconds": seconds,
         "psephos": importlib.metadata.version("psephos"),
         "numpy": importlib.metadata.version("numpy"),

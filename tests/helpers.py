@@ -16,6 +16,7 @@ import numpy as np
 from psephos.protocol import (
     ClientMachine,
     Inputs,
+    Phase,
     PhasedProtocol,
     PhaseRules,
     PsephosError,
@@ -35,7 +36,10 @@ from psephos.protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish
 from psephos.protocol.errors import MalformedMessageError
 from psephos.protocol.mechanisms import RowMechanism
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Hello, Inquiry, Message, Report, decode, encode
-from psephos.protocol.population import draw_reports, tally_batch
+from psephos.protocol.moral_preferences import MoralPreferences
+from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
+from psephos.protocol.phases import CentralPhase
+from psephos.protocol.population import draw_for_release, draw_reports, tally_batch
 from psephos.protocol.privacy import Budget, Ledger
 from psephos.protocol.roster import digest_of
 from psephos.protocol.states import CONVERSATION, SESSION, State
@@ -48,6 +52,7 @@ __all__ = [
     "Delivery",
     "Session",
     "Wire",
+    "closed",
     "drop_of",
     "encoded_values",
     "error_of",
@@ -55,6 +60,8 @@ __all__ = [
     "hello",
     "make_inputs",
     "make_names",
+    "make_preference_inputs",
+    "make_preferences",
     "make_vote",
     "messages_of",
     "outcome_of_those_who_reported",
@@ -105,6 +112,24 @@ def make_inputs(vote: DPWeVote, num_parties: int, *, seed: int = 0) -> Inputs:
     for candidate in vote.parameters.candidates:
         table[candidate] = [float(opinion) for opinion in generator.integers(2, size=num_parties)]
     return vote.encode(table)
+
+
+def make_preferences(num_features: int = 2, **given: Any) -> MoralPreferences:
+    """Return a session on moral preferences whose features are called a, b and so on."""
+    return MoralPreferences(PreferenceParameters(features=tuple("abcdefghij"[:num_features]), **given))
+
+
+def make_preference_inputs(protocol: MoralPreferences, num_voters: int, *, seed: int = 0) -> Inputs:
+    """Return rows of voters with one to four records of normal features; levels of ε take turns."""
+    parameters = protocol.parameters
+    generator = np.random.default_rng(seed)
+    numbers = generator.integers(1, min(4, parameters.max_records), size=num_voters, endpoint=True).tolist()
+    table: dict[str, list[Any]] = {
+        "records": [generator.normal(size=(number, 2, parameters.num_features)) for number in numbers]
+    }
+    if parameters.is_personal:
+        table["epsilon"] = [parameters.epsilons[voter % len(parameters.epsilons)] for voter in range(num_voters)]
+    return protocol.encode(table)
 
 
 def hello(party: str, /, **changes: Any) -> Hello:
@@ -500,8 +525,10 @@ class Wire:
 
     def _check_charges(self) -> None:
         """A party is charged for exactly what was drawn, and each report is drawn once."""
+        reported = {phase.name for phase in self.session.protocol.phases}  # what a server draws has other names
         for place, name in enumerate(self.session.names):
-            draws = [draw for draw in self.session.noise.draws[self._first_draw[name] :] if draw[1] == place]
+            recent = self.session.noise.draws[self._first_draw[name] :]
+            draws = [draw for draw in recent if draw[1] == place and draw[0] in reported]
             assert len(set(draws)) == len(draws), f"{name} drew a report twice"
             assert not (draws and name in self._may_not_draw), f"{name} had reported, and drew again"
             public: list[int] = self.session.inputs.public[place].tolist()
@@ -617,6 +644,14 @@ def encoded_values(payload: bytes) -> tuple[int, list[int]]:
     return message.phase, msgspec.msgpack.decode(message.payload, type=list[int])
 
 
+def closed(session: Session, phase: Phase, tally: Tally) -> Tally:
+    """Return what a phase leaves whose reports have this tally: with noise where the server draws it."""
+    if not isinstance(phase, CentralPhase):
+        return tally
+    noise = session.fresh_noise()
+    return phase.randomize_tally(tally, draw_for_release(noise, protocol=session.protocol.name, phase=phase))
+
+
 def outcome_of_those_who_reported(
     session: Session, places_by_phase: Sequence[Sequence[int]]
 ) -> tuple[msgspec.Struct, tuple[Tally, ...]]:
@@ -632,7 +667,7 @@ def outcome_of_those_who_reported(
     for phase, places in zip(session.protocol.phases, places_by_phase, strict=True):
         reports = draw_reports(phase, session.inputs, noise=noise, protocol=session.protocol.name, start=0)
         rows = np.array(places, dtype=np.int64)
-        tallies.append(tally_batch(phase, reports, drawn, session.inputs.public, rows))
+        tallies.append(closed(session, phase, tally_batch(phase, reports, drawn, session.inputs.public, rows)))
         drawn.append(reports)
     outcome: msgspec.Struct = session.protocol.outcome(tallies)
     return outcome, tuple(tallies)

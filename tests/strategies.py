@@ -12,6 +12,8 @@ from psephos.protocol import Inputs, PhaseRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.mechanisms import Beta, Discrete, Uniform
+from psephos.protocol.moral_preferences import Level, MoralPreferences, Paradigm
+from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
 from psephos.protocol.truth_discovery import NO_TASK, TruthDiscovery
 from psephos.protocol.truth_discovery import Parameters as TruthDiscoveryParameters
 from quiz import Parameters as QuizParameters
@@ -23,7 +25,9 @@ __all__ = [
     "crowd_sessions",
     "crowds",
     "inputs_of",
+    "moral_preferences",
     "parameters",
+    "preference_sessions",
     "quizzes",
     "seeds",
     "sessions",
@@ -242,6 +246,69 @@ def crowd_sessions(draw: st.DrawFn, *, largest: int = 9, default_rules: PhaseRul
     inputs = draw(crowds(protocol, draw(sizes(largest))))
     assert bool((inputs.public[:, 1:] != NO_TASK).any())
     knows = draw(st.booleans())
+    return Session(protocol, inputs, seed=draw(seeds()), default_rules=default_rules, clients_know=knows)
+
+
+# Symmetric and positive definite, whatever the number of features.
+_VARIANCES = [1.0, 4.0, 0.25]
+_LEVELS = [(0.5,), (0.2, 1.0), (0.01, 0.3, 2.0)]
+
+
+@st.composite
+def moral_preferences(draw: st.DrawFn) -> MoralPreferences:
+    """Return moral preferences with few features; every paradigm, mechanism and option occurs."""
+    num_features = draw(st.integers(1, 4))
+    paradigm = draw(st.sampled_from(Paradigm))
+    is_local = paradigm in {Paradigm.VLDP, Paradigm.RLDP}
+    mechanisms = ["laplace", "direction"]
+    if paradigm.level is Level.RECORD:
+        mechanisms += ["functional", "pooled"] if is_local else ["pooled"]
+    mechanism = draw(st.sampled_from(mechanisms))
+    given: dict[str, Any] = {
+        "paradigm": paradigm,
+        "mechanism": mechanism,
+        "bound": draw(st.sampled_from([0.3, 1.0, 2.0])),
+        "max_records": draw(st.sampled_from([3, 10])),
+        "mean": draw(st.sampled_from(["weighted", "plain"])),
+        "project": draw(st.booleans()),
+        "remedy": draw(st.sampled_from(["project", "trim", "nonconvex"])),
+        "sensitivity": draw(st.sampled_from(["tight", "printed"])),
+        "clipping": draw(st.sampled_from(["items", "difference"])),
+    }
+    if is_local and draw(st.booleans()):
+        given["epsilons"] = draw(st.sampled_from(_LEVELS))
+    else:
+        given["epsilon"] = draw(st.none() | _EPSILONS)
+    if mechanism == "direction" and draw(st.booleans()):
+        variance = draw(st.sampled_from(_VARIANCES))
+        given["covariance"] = tuple(
+            tuple(variance if row == column else variance / 4 for column in range(num_features))
+            for row in range(num_features)
+        )
+    features = tuple(f"feature {number}" for number in range(num_features))
+    return MoralPreferences(PreferenceParameters(features=features, **given))
+
+
+@st.composite
+def preference_sessions(draw: st.DrawFn, *, largest: int = 7, default_rules: PhaseRules | None = None) -> Session:
+    """Return sessions on moral preferences; their clients know their public rows, or ask.
+
+    Features are small integers, so that alternatives which do not differ, records twice and voters whose records pull
+    apart occur.
+    """
+    protocol = draw(moral_preferences())
+    parameters = protocol.parameters
+    features = st.lists(
+        st.integers(-2, 2).map(float), min_size=parameters.num_features, max_size=parameters.num_features
+    )
+    voter = st.lists(st.tuples(features, features), min_size=1, max_size=3)
+    num_voters = draw(sizes(largest))
+    table: dict[str, list[Any]] = {"records": draw(st.lists(voter, min_size=num_voters, max_size=num_voters))}
+    if parameters.is_personal:
+        levels = st.sampled_from(parameters.epsilons)
+        table["epsilon"] = draw(st.lists(levels, min_size=num_voters, max_size=num_voters))
+    knows = draw(st.booleans())
+    inputs = protocol.encode(table)
     return Session(protocol, inputs, seed=draw(seeds()), default_rules=default_rules, clients_know=knows)
 
 

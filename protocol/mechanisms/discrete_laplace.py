@@ -107,7 +107,8 @@ class DiscreteLaplace(Mechanism):
         draws = np.maximum(uniforms[:, 0], _LEAST_UNIFORM)
         below = draws * spread < spread - 1  # P[x < 0] = a / (1 + a)
         tails = np.where(below, draws, 1 - draws) * spread
-        # scipy's logarithm, not numpy's: its last bit does not change with the processor's vector instructions.
+        # scipy's logarithm, not numpy's: its last bit hardly ever changes with the processor's vector instructions, and
+        # flooring hides that.
         steps = np.floor(-self.scale * xlogy(1.0, tails)).astype(np.int64)
         low, high = self.report_range
         return np.clip(values + np.where(below, -steps, steps), low, high)

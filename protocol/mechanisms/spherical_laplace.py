@@ -113,6 +113,8 @@ class SphericalLaplace(RowMechanism):
         low, high = self.value_range
         if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
             raise ValueError(f"values must be in [{low}, {high}], got {int(values.min())} to {int(values.max())}")
+        # scipy's functions give the same bits for a number as for an array. Between processors the last bit may differ
+        # where the C library's logarithm does; rounding to steps of a 128th of a scale or so hides that all but surely.
         draws = np.maximum(uniforms, _LEAST_UNIFORM)
         normals: FloatArray = ndtri(draws[:, :-1])
         # Column by column: a sum over the axis might be taken in another order for another number of rows.

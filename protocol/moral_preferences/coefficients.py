@@ -21,16 +21,12 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..elementary import power_of_two_below
 from ..errors import ConfigurationError
-from .remedies import maximize_indefinite, remedy_project, remedy_trim
 from .sensitivity import num_coefficients
 
 __all__ = [
     "clip_differences",
     "clip_items",
     "coefficients_of_records",
-    "maximize_indefinite",
-    "remedy_project",
-    "remedy_trim",
     "split",
     "sum_coefficients",
     "sum_rows",

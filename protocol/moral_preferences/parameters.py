@@ -9,8 +9,9 @@ import numpy as np
 from ..arrays import FloatArray
 from ..errors import ConfigurationError
 from .paradigms import Level, Paradigm
+from .whitening import Whitening
 
-__all__ = ["MAX_EPSILON", "MAX_LEVELS", "MIN_EPSILON", "MechanismName", "Parameters", "Remedy"]
+__all__ = ["MAX_BOUND", "MAX_EPSILON", "MAX_LEVELS", "MIN_BOUND", "MIN_EPSILON", "MechanismName", "Parameters", "Remedy"]
 
 MechanismName: TypeAlias = Literal["laplace", "functional", "pooled", "direction"]
 Remedy: TypeAlias = Literal["project", "trim", "nonconvex"]
@@ -24,6 +25,8 @@ MAX_FEATURES: Final = 512
 MAX_FEATURES_OF_COEFFICIENTS: Final = 128
 """Of a report that has a number for each pair of features."""
 MAX_RECORDS: Final = 1 << 20
+MIN_BOUND: Final = 1e-6
+"""Far below, squares of reports vanish, and their variance with them."""
 MAX_BOUND: Final = 1e6
 MAX_NAME_LENGTH: Final = 256
 _LEVELS_OF: Final[dict[MechanismName, frozenset[Level]]] = {
@@ -82,8 +85,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.mechanism == "functional" and not self.is_local:
             allowed = "'pooled' in RLCP, where the server has every voter's coefficients"
             raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
-        if not 0 < self.bound <= MAX_BOUND:
-            raise ConfigurationError(field="bound", value=self.bound, allowed=f"in (0, {MAX_BOUND:g}]")
+        if not MIN_BOUND <= self.bound <= MAX_BOUND:
+            raise ConfigurationError(field="bound", value=self.bound, allowed=f"in [{MIN_BOUND:g}, {MAX_BOUND:g}]")
         if not 1 <= self.max_records <= MAX_RECORDS:
             raise ConfigurationError(field="max_records", value=self.max_records, allowed=f"in [1, {MAX_RECORDS}]")
         if self.covariance:
@@ -160,8 +163,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def _is_positive_definite(matrix: FloatArray) -> bool:
+    # By what whitens, so that what is accepted can be used, and everybody accepts the same.
     try:
-        np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
+        Whitening(matrix)
+    except ValueError:
         return False
     return True

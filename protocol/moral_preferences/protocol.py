@@ -11,7 +11,7 @@ where everybody has the same.
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 import msgspec
 import numpy as np
@@ -27,7 +27,7 @@ from .estimation import LevelSums, average
 from .outcome import LevelOutcome, Outcome
 from .paradigms import Level
 from .parameters import Parameters
-from .records import Records
+from .records import GREATEST_FEATURE, Records
 from .summaries import Summary, make_summary
 
 __all__ = ["DisclosedPhase", "MoralPreferences", "PerturbedPhase"]
@@ -214,7 +214,7 @@ class MoralPreferences(PhasedProtocol[Parameters, Outcome]):
     server_role: ClassVar[str] = "aggregator"
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
-    parameters_of_table: ClassVar[frozenset[str]] = frozenset({"features", "max_records", "epsilons", "covariance"})
+    parameters_of_table: ClassVar[frozenset[str]] = frozenset({"features", "epsilons"})
     alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"epsilon", "epsilons"}),)
     parameters_of_public_columns: ClassVar[frozenset[str]] = frozenset({"epsilons"})
 
@@ -386,10 +386,10 @@ class MoralPreferences(PhasedProtocol[Parameters, Outcome]):
             preferences = np.floor(preferences * _GRID + 0.5) / _GRID
         return preferences + 0.0  # no negative zero
 
-    def _records_of(self, entries: Entries | Records) -> Records:
+    def _records_of(self, entries: Entries) -> Records:
         """Return the records, checked against the parameters; `field` names the row."""
         if not isinstance(entries, Records):
-            voters = [_pairs_of(entry, row, self.parameters.num_features) for row, entry in enumerate(entries, 1)]
+            voters = [_pairs_of(entry, row, self.parameters.features) for row, entry in enumerate(entries, 1)]
             entries = Records.of_voters(voters, num_features=self.parameters.num_features)
         if entries.num_features != self.parameters.num_features:
             allowed = f"with {self.parameters.num_features} features"
@@ -404,18 +404,35 @@ class MoralPreferences(PhasedProtocol[Parameters, Outcome]):
         return entries
 
 
-def _pairs_of(entry: Any, row: int, num_features: int) -> FloatArray:
+def _pairs_of(entry: Any, row: int, features: Sequence[str]) -> FloatArray:
+    """Return a voter's records, from arrays or from tables by feature: shape (records, 2, d)."""
     field = f"records in row {row}"
-    allowed = f"a list of records, each of two alternatives of {num_features} finite numbers: the chosen one first"
+    numbers = f"{len(features)} numbers in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
+    allowed = f"a list of records, each of two alternatives of {numbers}: the chosen one first"
+    unnamed = _without_names(entry, field, features)
     try:
-        pairs = np.array(entry, dtype=np.float64)
+        pairs = np.array(unnamed, dtype=np.float64)
     except (TypeError, ValueError):
         raise ConfigurationError(field=field, value="something else", allowed=allowed) from None
     if not pairs.size:
         raise ConfigurationError(field=field, value="0 records", allowed="at least one record")
-    if pairs.ndim != 3 or pairs.shape[1:] != (2, num_features) or not np.all(np.isfinite(pairs)):  # noqa: PLR2004  pairs
+    is_table = pairs.ndim == 3 and pairs.shape[1:] == (2, len(features))  # noqa: PLR2004  pairs of vectors
+    if not is_table or not np.all(np.abs(pairs) <= GREATEST_FEATURE):  # not so for nan
         raise ConfigurationError(field=field, value=f"an array of shape {pairs.shape}", allowed=allowed)
     return pairs
+
+
+def _without_names(entry: Any, field: str, features: Sequence[str]) -> Any:
+    """Return an entry in which alternatives are lists: those that are tables name every feature, in any order."""
+    if isinstance(entry, Mapping):
+        named = cast("Mapping[str, Any]", entry)
+        for name in sorted(map(str, named.keys() ^ set(features))):
+            allowed = f"described by all of {', '.join(features[:30])}, and by nothing else"
+            raise ConfigurationError(field=f"{field}: an alternative", value=name, allowed=allowed)
+        return [named[name] for name in features]
+    if isinstance(entry, (list, tuple)):
+        return [_without_names(part, field, features) for part in cast("Sequence[Any]", entry)]
+    return entry
 
 
 def _number(entry: Any, row: int) -> float:

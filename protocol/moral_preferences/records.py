@@ -6,17 +6,21 @@ difference of the two counts for a preference; both are kept, since preprocessin
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Final, overload
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
 
-__all__ = ["Records"]
+__all__ = ["GREATEST_FEATURE", "Records"]
+
+GREATEST_FEATURE: Final = 1e9
+"""Numbers of a description are smaller; a likelihood of larger ones has no digits left for the choices of others."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Records:
-    """The records of some voters, one voter after another.
+class Records(Sequence[FloatArray]):
+    """The records of some voters, one voter after another: for each voter an array of shape (records, 2, d).
 
     Args:
         offsets: int64, shape (voters + 1,), from 0 upwards to the number of records: voter i has the records from
@@ -25,7 +29,7 @@ class Records:
         rejected: float64, shape (records, d): those of the other one.
 
     Raises:
-        ValueError: the shapes do not fit together, or a feature is not finite.
+        ValueError: the shapes do not fit together, or a feature is not in [−GREATEST_FEATURE, GREATEST_FEATURE].
     """
 
     offsets: IntArray
@@ -39,8 +43,8 @@ class Records:
         ends = self.offsets
         if ends.ndim != 1 or not len(ends) or ends[0] != 0 or ends[-1] != len(self.chosen) or np.any(np.diff(ends) < 0):
             raise ValueError(f"offsets must go upwards from 0 to the {len(self.chosen)} records")
-        if not (np.all(np.isfinite(self.chosen)) and np.all(np.isfinite(self.rejected))):
-            raise ValueError("features must be finite numbers")
+        if not (_are_allowed(self.chosen) and _are_allowed(self.rejected)):
+            raise ValueError(f"features must be numbers in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]")
 
     @classmethod
     def of_voters(cls, voters: Sequence[FloatArray], *, num_features: int) -> "Records":
@@ -80,5 +84,23 @@ class Records:
         first, last = int(self.offsets[start]), int(self.offsets[stop])
         return Records(self.offsets[start : stop + 1] - first, self.chosen[first:last], self.rejected[first:last])
 
+    @overload
+    def __getitem__(self, place: int) -> FloatArray: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[FloatArray]: ...
+
+    def __getitem__(self, place: int | slice) -> FloatArray | list[FloatArray]:
+        """Return one voter's records: the chosen alternative, then the rejected one."""
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        voter = range(len(self))[place]
+        rows = slice(int(self.offsets[voter]), int(self.offsets[voter + 1]))
+        return np.stack([self.chosen[rows], self.rejected[rows]], axis=1)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+
+def _are_allowed(features: FloatArray) -> bool:
+    return bool(np.all(np.abs(features) <= GREATEST_FEATURE))  # not so for nan

@@ -142,7 +142,8 @@ def serve(
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A CSV with a header and one line, the party's own; or of a worker, task,label and a line for each answer.",
+    help="A CSV with a header and one line, the party's own; of a worker, task,label and a line for each answer; of a "
+    "voter, record,choice,FEATURES and two lines for each record.",
 )
 @click.option(
     "--invitation",
@@ -152,6 +153,7 @@ def serve(
     help="What was agreed to, with the token (or the folder of `psephos roster`).",
 )
 @click.option("--budget", type=float, metavar="EPSILON", help="The most that the session may cost.")
+@click.option("--trust-server", is_flag=True, help="Let the server see the values as they are (central model).")
 @_simulate_options[0]
 @_simulate_options[1]
 @_simulate_options[2]
@@ -170,6 +172,7 @@ def join(
     *,
     simulate: bool,
     insecure: bool,
+    trust_server: bool,
     as_json: bool,
 ) -> None:
     """Take part in the session at HOST:PORT as one party, which holds its own values and nobody else's.
@@ -177,7 +180,8 @@ def join(
     With an invitation, the server's parameters must be those agreed to. Without one, the server is asked for its
     terms; they are shown, and refused if the session costs more than --budget (10 unless given). Either way nothing
     is drawn before that. A server that chooses its terms learns whether the party's values are among those that they
-    allow: take part without an invitation only where you trust it that far.
+    allow: take part without an invitation only where you trust it that far. A session in the central model, whose
+    server sees all values as they are, needs --trust-server.
 
     \b
     psephos join 127.0.0.1:7000 --as Germany --input germany.csv --invitation vote/invitations
@@ -200,7 +204,9 @@ def join(
     check_address(address, field="the server's address", is_insecure=insecure)
     entries = read_own_entries(input_file, party=party, roles=names_in(ROLES))
     invitation = None if invitation_file is None else find_invitation(invitation_file, party=party)
-    check_beforehand(invitation, entries, party=party, is_simulation=simulate, budget=budget)
+    check_beforehand(
+        invitation, entries, party=party, is_simulation=simulate, budget=budget, trusts_server=trust_server
+    )
     slug = re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-") or "party"
     folder = make_folder(out, f"as-{slug}")
     console = make_console()
@@ -219,6 +225,7 @@ def join(
         seed=seed,
         invitation=invitation,
         budget=budget,
+        trusts_server=trust_server,
         round_number=round_number,
         on_agreed=tell,
     )

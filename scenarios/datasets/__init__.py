@@ -16,6 +16,7 @@ from ..loaded import Loaded
 from ..settings import did_you_mean
 from .crowd_labels import CROWD_LABELS
 from .loading import DataSet
+from .moral_choices import MORAL_MACHINE_SAMPLE, MORAL_TROLLEY
 from .roll_calls import UN_GENERAL_ASSEMBLY
 from .weighted_votes import EU_COUNCIL_WEIGHTS, IMF_VOTES
 
@@ -26,6 +27,8 @@ DATA_VARIABLE: Final = "PSEPHOS_DATA"
 DATA_SETS: Final[Mapping[str, DataSet]] = {
     "eu_council_weights": EU_COUNCIL_WEIGHTS,
     "imf_votes": IMF_VOTES,
+    "moral_machine_sample": MORAL_MACHINE_SAMPLE,
+    "moral_trolley": MORAL_TROLLEY,
     "un_general_assembly": UN_GENERAL_ASSEMBLY,
     **CROWD_LABELS,
 }

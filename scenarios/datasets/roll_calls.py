@@ -14,7 +14,8 @@ import numpy as np
 from ...protocol.dpwevote import DPWeVote
 from ...protocol.errors import ConfigurationError
 from ..generators import read_ballot
-from .loading import DataSet, Loaded, read_rows
+from ..reading import read_rows
+from .loading import DataSet, Loaded
 
 __all__ = ["UN_GENERAL_ASSEMBLY", "RollCall"]
 

@@ -13,8 +13,9 @@ from typing import Any, Final
 from ...protocol.dpwevote import DPWeVote
 from ...protocol.errors import ConfigurationError
 from ..generators import MadeUpOpinions, make_opinions, read_ballot
+from ..reading import read_rows
 from ..settings import did_you_mean
-from .loading import DataSet, Loaded, read_rows
+from .loading import DataSet, Loaded
 
 __all__ = ["EU_COUNCIL_WEIGHTS", "IMF_VOTES", "TREATIES", "CouncilVotes", "Treaty"]
 

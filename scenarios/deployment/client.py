@@ -22,6 +22,7 @@ from ...transports.tcp import TCPTransport
 from ..conversion import convert
 from ..folder import RunFolder, open_event_log
 from ..plugins import find_client_role, find_protocol
+from ..preferences import read_own_records
 from ..resolution import blaming
 from ..run import describe_failure
 from .common import make_mode, naming_address
@@ -73,6 +74,7 @@ def check_beforehand(
     party: str,
     is_simulation: bool,
     budget: float | None = None,
+    trusts_server: bool = False,
 ) -> None:
     """Refuse what needs no server to be refused.
 
@@ -82,16 +84,17 @@ def check_beforehand(
         party: the party's name.
         is_simulation: which kind of session the party means to join.
         budget: the most that it may cost.
+        trusts_server: whether the party lets the server see its values as they are.
 
     Raises:
-        ConfigurationError: the budget is none, an entry is not allowed, or the invitation is another party's or of
-            another kind.
+        ConfigurationError: the budget is none, an entry is not allowed, the server would have to be trusted, or the
+            invitation is another party's or of another kind.
     """
     _budget(budget)
     if invitation is not None:
         kind = SessionKind.SIMULATION if is_simulation else SessionKind.DEPLOYMENT
         _check_invitation(invitation, party=party, kind=kind)
-        _agree(invitation, entries)
+        _agree(invitation, entries, trusts_server=trusts_server)
 
 
 async def join(
@@ -102,6 +105,7 @@ async def join(
     seed: int | None,
     invitation: Invitation | None = None,
     budget: float | None = None,
+    trusts_server: bool = False,
     round_number: int = 0,
     log: Log | None = None,
     on_agreed: Callable[[Agreement], None] | None = None,
@@ -117,6 +121,8 @@ async def join(
         invitation: what it agreed to; without one, the server is asked for its terms, and so sees whether the entries
             are among the values that these allow.
         budget: the most that the session may cost; by default what an invitation says, or else `DEFAULT_BUDGET`.
+        trusts_server: whether the party lets the server see its values as they are, as sessions in the central model
+            need.
         round_number: tells repeated votes of one session apart (simulations).
         log: where events go.
         on_agreed: told of what is taken part in, before anything is drawn.
@@ -126,7 +132,8 @@ async def join(
         What was released, to everybody and to this party.
 
     Raises:
-        ConfigurationError: an entry is not allowed, or the invitation is another party's or of another kind.
+        ConfigurationError: an entry is not allowed, the server would have to be trusted, or the invitation is another
+            party's or of another kind.
         BudgetExceededError: it would cost too much; nothing was drawn.
         SessionAborted, QuorumError, RemoteProtocolError: as `Client.take_part`.
         OSError: the server cannot be reached.
@@ -136,14 +143,14 @@ async def join(
     agreement = None
     if invitation is not None:  # what is wrong with it is said before anybody is called
         _check_invitation(invitation, party=party, kind=kind)
-        agreement = _agree(invitation, entries)
+        agreement = _agree(invitation, entries, trusts_server=trusts_server)
     with naming_address(address):
         channel = await TCPTransport().connect(address)
     try:
         if agreement is None:
             terms = _as_invitation(await inquire(channel, party=party), party)
             _check_kind(terms.kind, kind)
-            agreement = _agree(terms, entries, ledger=ledger)
+            agreement = _agree(terms, entries, trusts_server=trusts_server, ledger=ledger)
         client = find_client_role(agreement.protocol.client_role)(
             agreement.protocol,
             party=party,
@@ -174,10 +181,15 @@ def _budget(epsilon: float | None) -> Budget | None:
     return None if epsilon is None else Budget(epsilon=epsilon)
 
 
-def _agree(terms: Invitation, entries: Mapping[str, Any], *, ledger: Ledger | None = None) -> Agreement:
+def _agree(
+    terms: Invitation, entries: Mapping[str, Any], *, trusts_server: bool, ledger: Ledger | None = None
+) -> Agreement:
     kind = find_protocol(terms.protocol)
     with blaming(kind):
         protocol = kind(convert(terms.parameters, kind.parameters_type, "parameters"))
+        if protocol.trusts_server and not trusts_server:
+            allowed = "given: this session is in the central model, and its server sees your values as they are"
+            raise ConfigurationError(field="--trust-server", value="left out", allowed=allowed)
         protocol.check_public(terms.public)
         losses = protocol.losses_of(terms.public)
         if ledger is not None:
@@ -235,7 +247,8 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> dict[st
     """Return one party's entries by column, from a CSV with a header and that party's line.
 
     A file with the columns `task` and `label` has a line for each of the party's answers; its entry is `answers`, a
-    table of labels by task.
+    table of labels by task. One with the columns `record` and `choice` has two lines for each of the party's records;
+    its entry is `records`, pairs of alternatives by feature, the chosen one first.
 
     Args:
         path: the file.
@@ -261,6 +274,10 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> dict[st
     if not all(header) or len(set(header)) < len(header) or not header:
         allowed = "a header of distinct, non-empty names"
         raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
+    if {"record", "choice"} <= set(header):
+        pairs, features = read_own_records(path, field=field)
+        alternatives: list[list[list[float]]] = pairs.tolist()
+        return {"records": [[dict(zip(features, each, strict=True)) for each in pair] for pair in alternatives]}
     has_answers = {"task", "label"} <= set(header)
     if has_answers and not rows:
         allowed = f"a header and a line for each answer of {party!r}"
@@ -304,6 +321,7 @@ def join_in_folder(
     seed: int | None,
     invitation: Invitation | None = None,
     budget: float | None = None,
+    trusts_server: bool = False,
     round_number: int = 0,
     on_agreed: Callable[[Agreement], None] | None = None,
 ) -> Heard:
@@ -322,6 +340,7 @@ def join_in_folder(
                 entries=entries,
                 seed=seed,
                 invitation=invitation,
+                trusts_server=trusts_server,
                 round_number=round_number,
                 log=log,
                 on_agreed=on_agreed,

@@ -1,7 +1,7 @@
 """How outcomes are shown: in a terminal, as a table, as a picture.
 
-Each protocol has a room of its own here, `votes` or `truths`, and what it says is found by the outcome's type. Any
-other outcome, such as that of somebody else's protocol, is shown by its fields.
+Each protocol has a room of its own here, `votes`, `truths` or `preferences`, and what it says is found by the
+outcome's type. Any other outcome, such as that of somebody else's protocol, is shown by its fields.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,11 @@ from typing import Any, Final
 import msgspec
 from rich.console import Console
 
-from ...protocol import dpwevote, truth_discovery
+from ...protocol import dpwevote, moral_preferences, truth_discovery
 from ...protocol.phases import Truth
 from .drawing import save_picture
 from .plain import PLAIN
+from .preferences import PREFERENCES
 from .presenter import Known, Presenter, Rows
 from .terminal import make_console
 from .truths import OWN_TRUTHS, TRUTHS
@@ -24,6 +25,7 @@ __all__ = ["draw_outcome", "make_console", "rows_of", "show_outcome", "show_own_
 
 _PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {
     dpwevote.Outcome: VOTES,
+    moral_preferences.Outcome: PREFERENCES,
     truth_discovery.Outcome: TRUTHS,
     truth_discovery.OwnOutcome: OWN_TRUTHS,
 }
@@ -55,7 +57,7 @@ def show_own_outcome(console: Console, own: msgspec.Struct) -> None:
 
 
 def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, str] | None = None) -> Rows:
-    """Return the rows of `estimates.csv`: one for each candidate or task, or one of another protocol's whole outcome.
+    """Return the rows of `estimates.csv`: one for each candidate, task or feature; one for another protocol's outcome.
 
     Args:
         outcome: what was released.

@@ -1,24 +1,27 @@
 """Secure noise: which samplers it knows, whom else it lets bring one, and that it takes no seed.
 
 That its draws of single values follow the mechanisms' laws is the conformance battery's to show; rows of perturbed
-answers are held against their joint law here.
+answers are held against their joint law here, and spherical noise that is drawn from a few bits at a time.
 """
 
 import dataclasses
 import itertools
 import math
+import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 from psephos.agents import SecureNoise
 from psephos.agents.noise import UNIFORM_BITS, RowSampler, Sampler
+from psephos.agents.spherical_noise import draw_spherical_noise
 from psephos.protocol import SessionKind
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import (
     NO_ANSWER,
     Beta,
+    Disclosure,
     Discrete,
     DiscreteLaplace,
     FiniteChannel,
@@ -28,10 +31,13 @@ from psephos.protocol.mechanisms import (
     OneLayer,
     PointMass,
     RowMechanism,
+    SphericalLaplace,
     TwoLayer,
     Uniform,
+    VectorLaplace,
 )
 from psephos.protocol.privacy import NoRelease
+from scipy.integrate import dblquad
 from scipy.special import chdtrc
 
 
@@ -300,3 +306,169 @@ def test_perturbed_values_out_of_range_are_refused() -> None:
         for value in (-2, 5):
             with pytest.raises(ValueError, match=r"^values must be in \[-1, 4\]$"):
                 randomize(SecureNoise(), mechanism, [0, value])
+
+
+# Vectors on a grid.
+
+
+def test_a_vector_gets_clamped_laplace_noise_in_each_coordinate() -> None:
+    mechanism = VectorLaplace(1 / 60, 2, 1)
+    assert mechanism.report_range == (-2, 2)
+    reports = randomize(SecureNoise(), mechanism, [-1, 0, 1] * 20)
+    assert all(abs(report - value) <= 1 for report, value in zip(reports, [-1, 0, 1] * 20, strict=True))
+
+
+def test_disclosed_values_take_no_entropy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(number: int) -> int:
+        raise AssertionError(f"asked for {number}")
+
+    monkeypatch.setattr("secrets.randbits", refuse)
+    monkeypatch.setattr("secrets.randbelow", refuse)
+    monkeypatch.setattr("importlib.import_module", refuse)
+    assert randomize(SecureNoise(), Disclosure(9), [3, -9, 0, 9]) == [3, -9, 0, 9]
+    with pytest.raises(ValueError, match=r"^values must be in \[-9, 9\]$"):
+        randomize(SecureNoise(), Disclosure(9), [10])
+
+
+def script(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> list[int]:
+    """Let the operating system's bits be these numbers, and return the list of how many bits each was asked for."""
+    asked: list[int] = []
+    rest = iter(numbers)
+
+    def bits(number: int) -> int:
+        asked.append(number)
+        drawn = next(rest)
+        assert 0 <= drawn < 1 << number
+        return drawn
+
+    monkeypatch.setattr("secrets.randbits", bits)
+    return asked
+
+
+HALF = 1 << 255
+
+
+@pytest.mark.parametrize(("signs", "steps"), [(0, 69), (1, -69), (2, 69), (3, -69)])
+def test_spherical_noise_worked_by_hand(monkeypatch: pytest.MonkeyPatch, signs: int, steps: int) -> None:
+    """A point, its signs, and one half: −ln(1/2) = .693 scales; the second coordinate is of no use in one dimension."""
+    asked = script(monkeypatch, HALF, HALF, signs, HALF)
+    assert randomize(SecureNoise(), SphericalLaplace(100.0, 1.0, 5, 1), [5]) == [5 + steps]
+    assert asked == [256, 256, 2, 256]
+
+
+def test_a_radius_is_shared_by_the_coordinates_as_their_normals_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At (3/4, 1/4) the plane's noise is 2·ln 2 scales long, in the direction (3, 1)/√10; −1 counts for the second."""
+    script(monkeypatch, 3 << 254, 1 << 254, 0b10, HALF, HALF)
+    length = 2000 * math.log(2) / math.sqrt(10)
+    assert draw_spherical_noise(2, 1000.0) == [math.floor(3 * length + 0.5), math.floor(-length + 0.5)] == [1315, -438]
+
+
+def test_a_point_beyond_the_disc_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    outside = (3 << 254, 3 << 254)
+    asked = script(monkeypatch, *outside, 0, HALF, HALF, 1, HALF)
+    assert draw_spherical_noise(1, 100.0) == [-69]
+    assert asked == [256, 256, 2] * 2 + [256]
+
+
+def test_a_point_that_may_be_on_either_side_of_the_circle_gets_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """(1 − 2**-256, 0) is within, and every point of its square but the corner's neighborhood; then the bits tell."""
+    edge = (1 << 256) - 1
+    asked = script(monkeypatch, edge, 0, 0, 0, HALF, HALF, HALF)
+    assert draw_spherical_noise(1, 100.0) == [69]
+    assert asked == [256, 256, 2, 256, 256, 256]
+
+
+def test_a_uniform_that_may_be_zero_gets_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first 256 bits are zeros, the next one is not: −ln(2**-257) is 178.1 scales."""
+    asked = script(monkeypatch, HALF, HALF, 0, 0, 0, 0, HALF)
+    assert draw_spherical_noise(1, 1.0) == [178]
+    assert asked == [256, 256, 2, 256, 256, 256, 256]
+
+
+def reference_noise(dimension: int, scale: float, bits: Callable[[int], int]) -> list[float]:
+    """Return the noise before rounding for the same bits, in floats."""
+    normals: list[float] = []
+    while len(normals) < dimension:
+        x, y = (bits(256) / 2**256 for _ in range(2))
+        signs = bits(2)
+        square = x * x + y * y
+        if square < 1:
+            factor = math.sqrt(-2 * math.log(square) / square)
+            normals += [(1 - 2 * (signs & 1)) * x * factor, (1 - (signs & 2)) * y * factor]
+    del normals[dimension:]
+    radius = -scale * math.fsum(math.log(bits(256) / 2**256) for _ in range(dimension))
+    length = math.sqrt(math.fsum(normal * normal for normal in normals))
+    return [normal / length * radius for normal in normals]
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 4, 23])
+@pytest.mark.parametrize("scale", [0.25, 3.0, 12345.6])
+def test_spherical_noise_is_the_formula_of_its_bits(
+    monkeypatch: pytest.MonkeyPatch, dimension: int, scale: float
+) -> None:
+    for seed in range(20):
+        monkeypatch.setattr("secrets.randbits", random.Random(seed).getrandbits)
+        expected = reference_noise(dimension, scale, random.Random(seed).getrandbits)
+        drawn = draw_spherical_noise(dimension, scale)
+        for steps, noise in zip(drawn, expected, strict=True):
+            assert abs(steps - noise) <= 0.5 + 1e-9 * abs(noise)
+            assert type(steps) is int
+
+
+def plane_law(scale: float, reach: int) -> dict[tuple[int, ...], float]:
+    """Return the integral of e^(−‖x‖/scale)/(2π·scale²) over the unit square around each point of the plane."""
+
+    def density(y: float, x: float) -> float:
+        return math.exp(-math.hypot(x, y) / scale) / (2 * math.pi * scale * scale)
+
+    law: dict[tuple[int, ...], float] = {}
+    for x in range(reach + 1):
+        for y in range(x + 1):
+            quarters = [(a, b) for a in (0.0, 0.5) for b in (0.0, 0.5)]
+            parts = (dblquad(density, x - 0.5 + a, x + a, y - 0.5 + b, y + b)[0] for a, b in quarters)
+            chance = math.fsum(parts)
+            law |= {(s * a, t * b): chance for a, b in ((x, y), (y, x)) for s in (1, -1) for t in (1, -1)}
+    return law
+
+
+@pytest.mark.parametrize("num_bits", [1, 2, 5])
+def test_spherical_noise_keeps_its_law_however_few_bits_it_is_drawn_from(
+    monkeypatch: pytest.MonkeyPatch, num_bits: int
+) -> None:
+    """With so few bits at a time, most reports are first undecided, and still as likely as the continuous law has them.
+
+    False alarm: below 1e-6 for all cases of a run together; see `FALSE_ALARM`.
+    """
+    asked: list[int] = []
+    system = random.SystemRandom()
+
+    def bits(number: int) -> int:
+        asked.append(number)
+        return system.getrandbits(number)
+
+    monkeypatch.setattr("psephos.agents.spherical_noise._UNIFORM_BITS", num_bits)
+    monkeypatch.setattr("secrets.randbits", bits)
+    law = plane_law(0.7, 2)
+    drawn: list[tuple[int, ...]] = [tuple(draw_spherical_noise(2, 0.7)) for _ in range(NUM_ROWS)]
+    far = (99, 99)
+    pooled = [noise if law.get(noise, 0) * NUM_ROWS > 30 else far for noise in drawn]
+    common = {noise: chance for noise, chance in law.items() if chance * NUM_ROWS > 30}
+    assert tail(pooled, {**common, far: 1 - math.fsum(common.values())}) > FALSE_ALARM / 3
+    assert len(asked) > 8 * NUM_ROWS  # it would be 5.8, points beyond the disc included, if bits always sufficed
+
+
+def test_spherical_reports_are_clamped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A uniform of 2**-256 would make noise of 177 scales, of which a report has room for 67 beyond the values.
+
+    Its first 256 bits leave a factor of two open, hence the zeros.
+    """
+    mechanism = SphericalLaplace(10.0, 1.0, 3, 1)
+    for sign, report in ((0, 673), (1, -673)):
+        script(monkeypatch, HALF, HALF, sign, 1, 0, 0, 0)
+        assert randomize(SecureNoise(), mechanism, [2]) == [report]
+
+
+def test_a_row_of_another_width_gets_no_spherical_noise() -> None:
+    for row in ([], [1], [1, 2, 3]):
+        with pytest.raises(ValueError, match=f"^expected 2 values, got {len(row)}$"):
+            randomize(SecureNoise(), SphericalLaplace(10.0, 1.0, 3, 2), row)

@@ -18,6 +18,7 @@ from psephos.protocol.privacy import (
     NoRelease,
     PrivacyEvent,
     PureAccountant,
+    PureMechanism,
     RandomizedResponse,
     SelfComposed,
 )
@@ -27,14 +28,17 @@ REPLACE = NeighboringRelation.REPLACE_ONE
 HALF = RandomizedResponse(0.5, 3)
 LAPLACE = DiscreteLaplace(8.0, 2)
 LOCAL = LocalRandomizer(0.4)
+PURE = PureMechanism(0.3)
 
 SUPPORTED: list[PrivacyEvent] = [
     NoRelease(),
     HALF,
     LAPLACE,
     LOCAL,
+    PURE,
     Composed((HALF, LAPLACE, HALF)),
     Composed((LOCAL, SelfComposed(LOCAL, 2), HALF)),
+    Composed((PURE, SelfComposed(PURE, 2), LAPLACE)),
     SelfComposed(HALF, 4),
     SelfComposed(Composed((LAPLACE, SelfComposed(HALF, 2))), 3),
 ]
@@ -52,6 +56,8 @@ UNSUPPORTED: list[PrivacyEvent] = [
     RandomizedResponse(0.5, 0),
     LocalRandomizer(-0.5),
     LocalRandomizer(math.nan),
+    PureMechanism(-0.5),
+    PureMechanism(math.nan),
     DiscreteLaplace(0.0, 1),
     DiscreteLaplace(-2.0, 1),
     DiscreteLaplace(math.nan, 1),
@@ -93,6 +99,15 @@ class AccountantSuite(abc.ABC):
         accountant = self.make(REPLACE)
         accountant.check(event)
         assert self.epsilon_of(accountant) == 0.0
+
+    @pytest.mark.parametrize("relation", RELATIONS)
+    @pytest.mark.parametrize("event", [LAPLACE, PURE])
+    def test_a_mechanism_that_hides_who_took_part_costs_the_same_under_either_relation(
+        self, event: PrivacyEvent, relation: NeighboringRelation
+    ) -> None:
+        accountant = self.make(relation)
+        accountant.compose(event, 2)
+        assert self.epsilon_of(accountant) == self.cost(event, event) > 0
 
     @pytest.mark.parametrize("event", UNSUPPORTED)
     def test_what_cannot_be_bounded_is_refused_and_nothing_is_charged(self, event: PrivacyEvent) -> None:

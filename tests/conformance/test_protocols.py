@@ -6,6 +6,7 @@ registered one: it has what a protocol may have and the registered ones need not
 
 import collections
 import dataclasses
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,11 +18,13 @@ from hypothesis import strategies as st
 from psephos.protocol import Inputs, PhasedProtocol, PhaseRules, SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, reference_run
 from psephos.protocol.effects import Drop, Effect, Fail
-from psephos.protocol.population import draw_reports
+from psephos.protocol.moral_preferences import MoralPreferences
+from psephos.protocol.moral_preferences import reference_run as moral_preferences_reference_run
+from psephos.protocol.population import draw_reports, run_batches
 from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.protocol.truth_discovery.reference import reference_run as truth_discovery_reference_run
 from psephos.scenarios.plugins import PROTOCOLS, find_protocol, names_in
-from strategies import CHECKED, choosers, crowd_sessions, quizzes, sessions
+from strategies import CHECKED, choosers, crowd_sessions, preference_sessions, quizzes, sessions
 
 Reference = Callable[[PhasedProtocol[Any, Any], Inputs, SimulatedNoise], msgspec.Struct | None]
 
@@ -53,9 +56,17 @@ def _truth_discovery_reference(
     return truth_discovery_reference_run(protocol, inputs, noise=noise).outcome
 
 
+def _moral_preferences_reference(
+    protocol: PhasedProtocol[Any, Any], inputs: Inputs, noise: SimulatedNoise
+) -> msgspec.Struct | None:
+    assert isinstance(protocol, MoralPreferences)
+    return moral_preferences_reference_run(protocol, inputs, noise=noise)
+
+
 CASES = [
     Case("dpwevote", sessions(), _dpwevote_reference),
     Case("truth-discovery", crowd_sessions(), _truth_discovery_reference),
+    Case("moral-preferences", preference_sessions(), _moral_preferences_reference),
     Case("quiz", quizzes(), _no_reference),
 ]
 every_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
@@ -117,6 +128,23 @@ def test_arrays_do_not_depend_on_the_size_of_a_batch(case: Case, data: st.DataOb
     whole = run_population(session.protocol, session.inputs, noise=session.fresh_noise())
     batches = run_population(session.protocol, session.inputs, noise=session.fresh_noise(), batch_rows=batch_rows)
     assert batches == whole
+
+
+@every_case
+@CHECKED
+@given(st.data())
+def test_batches_that_come_one_after_another_give_the_same_bits(case: Case, data: st.DataObject) -> None:
+    """For protocols of one phase; the others are refused."""
+    session = data.draw(case.sessions)
+    number = len(session.inputs)
+    ends = sorted(data.draw(st.lists(st.integers(0, number), max_size=4)))
+    batches = [session.inputs.of_range(*ends_of) for ends_of in itertools.pairwise([0, *ends, number])]
+    if len(session.protocol.phases) > 1:
+        with pytest.raises(ValueError, match="a protocol of one phase"):
+            run_batches(session.protocol, batches, noise=session.fresh_noise())
+        return
+    whole = run_population(session.protocol, session.inputs, noise=session.fresh_noise())
+    assert run_batches(session.protocol, batches, noise=session.fresh_noise()) == whole
 
 
 @every_case

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from helpers import Session, make_vote
+from helpers import Session, closed, make_vote
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol import Tally, run_population
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.population import draw_reports, tally_batch
-from strategies import CHECKED, quizzes, sessions
+from strategies import CHECKED, preference_sessions, quizzes, sessions
 
-every_session = sessions() | quizzes()
+every_session = sessions() | quizzes() | preference_sessions()
 
 
 def tallies_of_shards(session: Session, shards: Sequence[Sequence[int]]) -> list[list[Tally]]:
@@ -41,9 +41,10 @@ def partition(num_parties: int, data: st.DataObject) -> list[list[int]]:
 @given(every_session, st.data())
 def test_any_partition_in_any_order_gives_the_same_tallies_and_outcome(session: Session, data: st.DataObject) -> None:
     whole = run_population(session.protocol, session.inputs, noise=session.fresh_noise())
+    shards = tallies_of_shards(session, partition(len(session.inputs), data))
     merged = [
-        functools.reduce(Tally.merge, data.draw(st.permutations(of_phase)))
-        for of_phase in tallies_of_shards(session, partition(len(session.inputs), data))
+        closed(session, phase, functools.reduce(Tally.merge, data.draw(st.permutations(of_phase))))
+        for phase, of_phase in zip(session.protocol.phases, shards, strict=True)
     ]
     assert tuple(merged) == whole.tallies
     assert session.protocol.outcome(merged) == whole.outcome
@@ -60,7 +61,7 @@ def test_merging_is_associative_and_commutative(session: Session, data: st.DataO
 
 
 @CHECKED
-@given(sessions(largest=4) | quizzes(largest=4))
+@given(sessions(largest=4) | quizzes(largest=4) | preference_sessions(largest=4))
 def test_the_tally_of_nobody_is_neutral(session: Session) -> None:
     for everybody, nobody in tallies_of_shards(session, [range(len(session.inputs)), []]):
         assert nobody.num_reports == 0
@@ -70,7 +71,7 @@ def test_the_tally_of_nobody_is_neutral(session: Session) -> None:
 
 
 @CHECKED
-@given(sessions(largest=4) | quizzes(largest=4))
+@given(sessions(largest=4) | quizzes(largest=4) | preference_sessions(largest=4))
 def test_a_tally_holds_64_bit_integers(session: Session) -> None:
     for (tally,) in tallies_of_shards(session, [range(len(session.inputs))]):
         assert tally.totals.dtype == np.int64

@@ -75,7 +75,7 @@ class _State:
         )
         np.maximum(rates, -step.slack / self.slack, out=rates)
         np.maximum(rates, -step.price / self.price, out=rates)
-        return 1 / np.maximum(rates, 0.0)
+        return 1 / np.abs(np.maximum(rates, 0.0))
 
     def after(self, step: "_State", lengths: FloatArray) -> "_State":
         """Return where so much of a step leads."""

@@ -8,7 +8,7 @@ import numpy as np
 from ...arrays import FloatArray, IntArray
 from ...errors import ConfigurationError
 
-__all__ = ["BallMaximum", "check_limits", "check_start"]
+__all__ = ["BallMaximum", "check_limits", "check_points"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,11 +44,9 @@ def check_limits(*, radius: float, tolerance: float, max_iterations: int) -> Non
         raise ConfigurationError(field="max_iterations", value=max_iterations, allowed="at least 1")
 
 
-def check_start(start: FloatArray | None, *, shape: tuple[int, int]) -> None:
-    """Raise `ValueError` unless there is no start, or a finite one of this shape."""
-    if start is None:
-        return
-    if start.shape != shape:
-        raise ValueError(f"start must have the shape {shape}, got {start.shape}")
-    if not np.isfinite(start).all():
-        raise ValueError("start must be finite")
+def check_points(points: FloatArray, *, name: str, shape: tuple[int, int]) -> None:
+    """Raise `ValueError` unless these are finite points of this shape."""
+    if points.shape != shape:
+        raise ValueError(f"{name} must have the shape {shape}, got {points.shape}")
+    if not np.isfinite(points).all():
+        raise ValueError(f"{name} must be finite")

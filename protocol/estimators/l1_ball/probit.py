@@ -16,15 +16,15 @@ from scipy.special import log_ndtr
 from ...arrays import FloatArray, IntArray
 from .interior_point import DEFAULT_MAX_ITERATIONS, DEFAULT_TOLERANCE, maximize_in_lanes
 from .lanes import sum_over_features, sum_over_records
-from .maximum import BallMaximum, check_limits, check_start
+from .maximum import BallMaximum, check_limits, check_points
 from .objectives import ProbitByFeatures, ProbitByRecords
 from .projection import project_to_l1_ball
 
 __all__ = ["fit_probit", "log_likelihoods"]
 
-# The numbers of a block's records, so that they and what is computed from them stay in a processor's cache.
-_NUMBERS_IN_A_BLOCK: Final = 1 << 15
-_MOST_LANES: Final = 1024
+# The numbers of a block's records (4 MiB): enough lanes that a step's work outweighs its calls, and few enough for a cache.
+_NUMBERS_IN_A_BLOCK: Final = 1 << 19
+_MOST_LANES: Final = 4096
 
 
 def fit_probit(
@@ -60,8 +60,8 @@ def fit_probit(
     _check_records(differences, offsets)
     num_features = differences.shape[1]
     num_voters = len(offsets) - 1
-    check_start(start, shape=(num_voters, num_features))
     if start is not None:
+        check_points(start, name="start", shape=(num_voters, num_features))
         start = project_to_l1_ball(start, radius=radius)
     points = np.zeros((num_voters, num_features))
     gaps = np.zeros(num_voters)
@@ -105,7 +105,7 @@ def log_likelihoods(differences: FloatArray, offsets: IntArray, points: FloatArr
     """
     _check_records(differences, offsets)
     num_voters = len(offsets) - 1
-    check_start(points, shape=(num_voters, differences.shape[1]))
+    check_points(points, name="points", shape=(num_voters, differences.shape[1]))
     sums = np.zeros(num_voters)
     for voters in _blocks(np.diff(offsets), differences.shape[1]):
         lanes = _gather(differences, offsets, voters)

@@ -10,7 +10,7 @@ import numpy as np
 from ...arrays import FloatArray
 from .interior_point import DEFAULT_MAX_ITERATIONS, DEFAULT_TOLERANCE, maximize_in_lanes
 from .lanes import factorize
-from .maximum import BallMaximum, check_limits, check_start
+from .maximum import BallMaximum, check_limits, check_points
 from .objectives import Quadratics
 from .projection import project_to_l1_ball
 
@@ -54,8 +54,8 @@ def maximize_quadratics(
     check_limits(radius=radius, tolerance=tolerance, max_iterations=max_iterations)
     _check_quadratics(linear, quadratic)
     num_quadratics, num_features = linear.shape
-    check_start(start, shape=(num_quadratics, num_features))
     if start is not None:
+        check_points(start, name="start", shape=(num_quadratics, num_features))
         start = project_to_l1_ball(start, radius=radius)
     parts: list[BallMaximum] = []
     size = max(1, _NUMBERS_IN_A_BLOCK // num_features**2)

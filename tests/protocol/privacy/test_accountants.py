@@ -17,6 +17,7 @@ from psephos.protocol.privacy import (
     NoRelease,
     PrivacyEvent,
     PureAccountant,
+    PureMechanism,
     RandomizedResponse,
     SelfComposed,
 )
@@ -55,6 +56,10 @@ def exact_composed_epsilon(epsilon: float, times: int, delta: float) -> float:
         (LocalRandomizer(0.75), 0.75),
         (LocalRandomizer(0.0), 0.0),
         (SelfComposed(LocalRandomizer(0.5), 6), 3.0),
+        (PureMechanism(0.75), 0.75),
+        (PureMechanism(0.0), 0.0),
+        (SelfComposed(PureMechanism(0.5), 6), 3.0),
+        (Composed((PureMechanism(0.5), LocalRandomizer(0.25))), 0.75),
         (DiscreteLaplace(scale=8.0, sensitivity=4), 0.5),
         (DiscreteLaplace(scale=8.0, sensitivity=0), 0.0),
         (Composed(()), 0.0),
@@ -188,8 +193,20 @@ def test_losses_too_large_to_compose_are_added_to_those_that_compose() -> None:
         assert accountant.epsilon == pytest.approx(300 + alone.epsilon, rel=1e-12)
 
 
-@pytest.mark.parametrize("event", [LocalRandomizer(-0.1), LocalRandomizer(math.nan)])
-def test_a_local_randomizer_without_a_loss_is_refused(event: LocalRandomizer) -> None:
+def test_a_pure_mechanism_is_bounded_under_whichever_relation_it_was_proven_for() -> None:
+    for relation in (REPLACE, ADD_OR_REMOVE):
+        assert PureAccountant.epsilon_of(SelfComposed(PureMechanism(0.25), 3), relation) == 0.75
+        accountant = ApproximateAccountant(relation, delta=1e-6)
+        accountant.compose(PureMechanism(0.5), 20)
+        assert 0 < accountant.epsilon < 10
+    with pytest.raises(UnsupportedEventError, match="needs replace-one"):
+        PureAccountant.epsilon_of(LocalRandomizer(0.25), ADD_OR_REMOVE)
+
+
+@pytest.mark.parametrize(
+    "event", [LocalRandomizer(-0.1), LocalRandomizer(math.nan), PureMechanism(-0.1), PureMechanism(math.nan)]
+)
+def test_a_mechanism_without_a_loss_is_refused(event: LocalRandomizer | PureMechanism) -> None:
     with pytest.raises(UnsupportedEventError, match="epsilon must be >= 0"):
         PureAccountant.epsilon_of(event, REPLACE)
 
@@ -197,10 +214,13 @@ def test_a_local_randomizer_without_a_loss_is_refused(event: LocalRandomizer) ->
 @pytest.mark.parametrize(
     ("epsilon", "times", "delta"), [(1.0, 1, 1e-6), (0.5, 20, 1e-6), (1.0, 30, 1e-5), (3.0, 4, 1e-3)]
 )
-def test_a_local_randomizer_costs_what_the_worst_of_its_epsilon_does(epsilon: float, times: int, delta: float) -> None:
+@pytest.mark.parametrize("kind", [LocalRandomizer, PureMechanism])
+def test_any_mechanism_of_an_epsilon_costs_what_the_worst_does(
+    kind: type[LocalRandomizer | PureMechanism], epsilon: float, times: int, delta: float
+) -> None:
     """Binary randomized response dominates (Kairouz, Oh and Viswanath, 2015): its exact δ bounds theirs, no more."""
     accountant, binary = (ApproximateAccountant(REPLACE, delta=delta) for _ in range(2))
-    accountant.compose(LocalRandomizer(epsilon), times)
+    accountant.compose(kind(epsilon), times)
     binary.compose(RandomizedResponse(epsilon, 2), times)
     exact = exact_composed_epsilon(epsilon, times, delta)
     assert exact - 1e-9 <= accountant.epsilon <= exact + times * 1e-4 + 1e-3

@@ -5,9 +5,11 @@ import pytest
 from psephos.protocol.privacy import (
     Composed,
     DiscreteLaplace,
+    LocalRandomizer,
     NonPrivate,
     NoRelease,
     PrivacyEvent,
+    PureMechanism,
     RandomizedResponse,
     SelfComposed,
 )
@@ -17,6 +19,8 @@ EVENTS: list[PrivacyEvent] = [
     NonPrivate(),
     RandomizedResponse(0.5, 3),
     DiscreteLaplace(4.0, 2),
+    LocalRandomizer(0.5),
+    PureMechanism(0.5),
     Composed((NoRelease(), NonPrivate())),
     SelfComposed(NonPrivate(), 2),
 ]
@@ -38,7 +42,10 @@ def test_a_written_event_is_read_back_as_itself(event: PrivacyEvent) -> None:
     assert msgspec.json.decode(msgspec.json.encode(event), type=PrivacyEvent) == event
 
 
-@pytest.mark.parametrize("event", [RandomizedResponse(0.5, 3), DiscreteLaplace(4.0, 2), SelfComposed(NonPrivate(), 2)])
+@pytest.mark.parametrize(
+    "event",
+    [RandomizedResponse(0.5, 3), DiscreteLaplace(4.0, 2), PureMechanism(0.5), SelfComposed(NonPrivate(), 2)],
+)
 def test_events_cannot_be_changed(event: PrivacyEvent) -> None:
     with pytest.raises(AttributeError):
         setattr(event, msgspec.structs.fields(event)[0].name, 0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.datasets.loading import read_rows
+from psephos.scenarios.reading import read_rows
 
 Put = Callable[[str, str | bytes], Path]
 

@@ -1,0 +1,81 @@
+"""`decide`: what the society of a released run would choose."""
+
+from pathlib import Path
+
+import click
+
+from .group import cli
+
+__all__ = ["decide"]
+
+
+@cli.command(short_help="Say which of two alternatives the society of RUN prefers.")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--first", metavar="FEATURE=VALUE,...", help="An alternative; features that are not named are 0.")
+@click.option("--second", metavar="FEATURE=VALUE,...", help="The other alternative.")
+@click.option(
+    "--pairs",
+    "pairs_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Instead, a CSV of pair,alternative,<feature>,... with the lines first and second of each pair.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each decision and nothing else.")
+def decide(run: Path, first: str | None, second: str | None, pairs_file: Path | None, *, as_json: bool) -> None:
+    """Say which of two alternatives the society of RUN prefers.
+
+    RUN is the folder of a run of moral preferences, or that of a voter who took part in one (`psephos join`), or a
+    result.json or outcome.json. The answer is computed from what was released, so that it costs no privacy.
+
+    \b
+    psephos decide runs/moral-machine --first "Man=1, Dog=0" --second "Man=0, Dog=2"
+    psephos decide runs/moral-machine --pairs dilemmas.csv --json
+
+    \b
+    pair,alternative,Man,Dog
+    1,first,1,0
+    1,second,0,2
+
+    Two numbers come with a choice. The probability is the society's own: how likely it is to prefer an alternative
+    (with --json and in tables: the first). The certainty is about the noise: how likely the choice is the one that
+    would have been made without it. Where only the direction of preferences was released there is no probability,
+    and no certainty where the release has no standard errors.
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import msgspec
+
+    from ...protocol.errors import ConfigurationError
+    from ..decisions import (
+        Pair,
+        decide_pairs,
+        parse_alternative,
+        read_outcome,
+        read_pairs,
+        show_decision,
+        show_decisions,
+    )
+    from ..presentation import make_console
+
+    for option, given in (("--first", first), ("--second", second)):
+        if pairs_file is not None and given is not None:
+            raise ConfigurationError(field=option, value=given, allowed="left out beside --pairs")
+        if pairs_file is None and given is None:
+            allowed = "given: an alternative, as in 'Man=1, Dog=0' (or --pairs FILE)"
+            raise ConfigurationError(field=option, value="nothing", allowed=allowed)
+    outcome = read_outcome(run)
+    if pairs_file is None:
+        alternatives = {
+            side: parse_alternative(text or "", outcome, field=f"--{side}")
+            for side, text in (("first", first), ("second", second))
+        }
+        pairs = [Pair(name="", **alternatives)]
+    else:
+        pairs = read_pairs(pairs_file, outcome)
+    decisions = decide_pairs(outcome, pairs)
+    if as_json:
+        for pair, decision in zip(pairs, decisions, strict=True):
+            name = {} if pairs_file is None else {"pair": pair.name}
+            click.echo(msgspec.json.encode({**name, **msgspec.to_builtins(decision)}))
+    elif pairs_file is None:
+        show_decision(make_console(), outcome, pairs[0], decisions[0])
+    else:
+        show_decisions(make_console(), outcome, pairs, decisions)

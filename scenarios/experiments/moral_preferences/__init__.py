@@ -1,0 +1,3 @@
+"""Under construction."""
+
+__all__: list[str] = []

@@ -1,0 +1,111 @@
+"""Made-up judgements of fairness: which of two decision rules is the fairer one.
+
+A decision rule (whom a bank lends to, whom a court releases) is described by five numbers:
+
+- `accuracy`: how often it is right, in tenths (9 is 90 %);
+- `acceptance_gap`: how far the shares of two groups that it accepts are apart, in tenths; 0 is demographic parity;
+- `false_positive_gap`, `false_negative_gap`: how far the groups' error rates are apart, in tenths;
+- `explanation`: 1 if those concerned are told the reason, else 0.
+
+Each record compares two rules whose numbers are drawn independently: accuracy uniformly from 6 to 9.5, each gap
+uniformly from 0 to 4, explanation by a fair coin. A voter's preferences are β_i ~ N(m, s²·I); it finds rule a the
+fairer one with probability Φ(β_i·(x_a − x_b)). All of it is made up: it shows that the protocol for moral preferences
+aggregates other judgements as well.
+
+Source: Wang et al. (2019), Section 6, names demographic parity and crowdsourced judgements of fairness as future work;
+reading M14.
+"""
+
+import math
+from typing import Final
+
+import msgspec
+import numpy as np
+from scipy.special import ndtr
+
+from ...protocol.moral_preferences.records import Records
+from .options import MAX_VOTERS, NAME_DIGITS, check_option, check_range, dot, draw_normals, draw_uniforms
+from .survey import Reading, Survey
+
+__all__ = ["FAIRNESS_FEATURES", "FairnessJudgements", "make_fairness"]
+
+FAIRNESS_FEATURES: Final = ("accuracy", "acceptance_gap", "false_positive_gap", "false_negative_gap", "explanation")
+"""What each of the five numbers of a decision rule is."""
+
+_GENERATOR: Final = "fairness-judgements"
+_MAX_RECORDS: Final = 10_000
+_LEAST: Final = np.array([6.0, 0.0, 0.0, 0.0])
+_MOST: Final = np.array([9.5, 4.0, 4.0, 4.0])
+_NUM_RANGES: Final = len(_LEAST)
+
+
+class FairnessJudgements(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Independent voters who compare decision rules.
+
+    Args:
+        voters: how many, at least 1.
+        records: pairs of rules that each compares, at least 1.
+        mean: m, the mean preference for each feature, five finite numbers.
+        spread: the standard deviation s ≥ 0 of a voter's preferences around the mean, in each coordinate.
+        seed: of the voters, not of the noise.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    voters: int
+    records: int = 20
+    mean: tuple[float, ...] = (0.6, -0.5, -0.3, -0.4, 0.5)
+    spread: float = 0.3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for field, most in (("voters", MAX_VOTERS), ("records", _MAX_RECORDS)):
+            value = getattr(self, field)
+            check_option(field, value, is_allowed=0 < value <= most, allowed=f"in [1, {most}]")
+        is_allowed = len(self.mean) == len(FAIRNESS_FEATURES) and all(math.isfinite(number) for number in self.mean)
+        allowed = f"{len(FAIRNESS_FEATURES)} finite numbers, one for each of {', '.join(FAIRNESS_FEATURES)}"
+        check_option("mean", list(self.mean[:10]), is_allowed=is_allowed, allowed=allowed)
+        is_allowed = self.spread >= 0 and math.isfinite(self.spread)
+        check_option("spread", self.spread, is_allowed=is_allowed, allowed="a number of at least 0")
+        check_option("seed", self.seed, is_allowed=self.seed >= 0, allowed="at least 0")
+
+
+def make_fairness(spec: FairnessJudgements, *, start: int = 0, stop: int | None = None) -> Survey:
+    """Return made-up voters; the same ones for the same description, on every machine.
+
+    Args:
+        spec: their description.
+        start: the first of them, from 0.
+        stop: the one after the last; by default all that are described.
+
+    Raises:
+        ValueError: there are no such voters.
+    """
+    stop = check_range(start, stop, spec.voters)
+    voters, width = stop - start, len(FAIRNESS_FEATURES)
+    normals = draw_normals(_GENERATOR, spec.seed, "preferences", start=start, stop=stop, slots=width)
+    truth = np.array(spec.mean) + spec.spread * normals
+    slots = spec.records * (2 * width + 1)
+    uniforms = draw_uniforms(_GENERATOR, spec.seed, "judgements", start=start, stop=stop, slots=slots)
+    uniforms = uniforms.reshape(voters, spec.records, 2 * width + 1)
+    rules = uniforms[:, :, :-1].reshape(voters, spec.records, 2, width).copy()
+    rules[..., :_NUM_RANGES] = _LEAST + (_MOST - _LEAST) * rules[..., :_NUM_RANGES]
+    rules[..., _NUM_RANGES] = rules[..., _NUM_RANGES] < 0.5  # noqa: PLR2004  a fair coin
+    is_second = uniforms[:, :, -1] >= ndtr(dot(rules[:, :, 0] - rules[:, :, 1], truth[:, None, :]))
+    chosen = np.where(is_second[:, :, None], rules[:, :, 1], rules[:, :, 0])
+    rejected = np.where(is_second[:, :, None], rules[:, :, 0], rules[:, :, 1])
+    total = voters * spec.records
+    return Survey(
+        voters=[f"judge {number:0{NAME_DIGITS}d}" for number in range(start + 1, stop + 1)],
+        features=FAIRNESS_FEATURES,
+        records=Records(
+            np.arange(0, total + 1, spec.records, dtype=np.int64),
+            chosen.reshape(total, width),
+            rejected.reshape(total, width),
+        ),
+        source=f"made-up judgements of fairness (seed {spec.seed})",
+        reading=Reading(num_rows=2 * total, num_responses=total, num_voters=voters, num_records=total),
+        is_generated=True,
+        truth=truth,
+    )

@@ -1,0 +1,354 @@
+"""Probit maximum likelihood over an ℓ₁ ball: values worked by hand, another solver, true gaps, and data that degenerate.
+
+The gap is recomputed here from the records, one voter at a time, by numpy's own products.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_ndtr, ndtri
+
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.estimators.l1_ball import BallMaximum, fit_probit, log_likelihoods
+
+_TOLERANCE = 1e-6
+
+
+def make_voters(
+    num_voters: int, num_records: int, num_features: int, *, seed: int = 1
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return records, offsets and true preferences: each choice is the probit model's."""
+    rng = np.random.default_rng(seed)
+    preferences = rng.normal(size=(num_voters, num_features))
+    differences = rng.normal(size=(num_voters, num_records, num_features)) * math.sqrt(2)
+    utilities = (differences * preferences[:, None]).sum(axis=2) + rng.normal(size=(num_voters, num_records))
+    differences *= np.where(utilities > 0, 1.0, -1.0)[..., None]
+    return (
+        differences.reshape(-1, num_features),
+        np.arange(num_voters + 1, dtype=np.int64) * num_records,
+        preferences,
+    )
+
+
+def gradient_at(records: FloatArray, point: FloatArray) -> FloatArray:
+    z = records @ point
+    return records.T @ np.exp(-z * z / 2 - math.log(math.sqrt(2 * math.pi)) - log_ndtr(z))
+
+
+def offsets_of(*counts: int) -> IntArray:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def check_certificates(found: BallMaximum, differences: FloatArray, offsets: IntArray, radius: float) -> None:
+    """Check that the points are in the ball and that the gaps are what the points' gradients say."""
+    assert (np.abs(found.points).sum(axis=1) <= radius * (1 + 1e-12)).all()
+    assert np.array_equal(found.has_converged, found.gaps <= _TOLERANCE)
+    for voter, point in enumerate(found.points):
+        records = differences[offsets[voter] : offsets[voter + 1]]
+        gradient = gradient_at(records, point) if len(records) else np.zeros(len(point))
+        gap = radius * np.abs(gradient).max() - gradient @ point
+        assert found.gaps[voter] == pytest.approx(gap, rel=1e-6, abs=1e-9)
+
+
+def maximize_by_slsqp(records: FloatArray, radius: float) -> float:
+    """Return the greatest log-likelihood that scipy's SLSQP finds, on β = p − q."""
+    num_features = records.shape[1]
+
+    def split(halves: FloatArray) -> FloatArray:
+        return halves[:num_features] - halves[num_features:]
+
+    def loss(halves: FloatArray) -> float:
+        return -float(log_ndtr(records @ split(halves)).sum())
+
+    def slopes(halves: FloatArray) -> FloatArray:
+        gradient = gradient_at(records, split(halves))
+        return np.concatenate([-gradient, gradient])
+
+    found = minimize(
+        loss,
+        np.zeros(2 * num_features),
+        jac=slopes,
+        method="SLSQP",
+        bounds=[(0.0, None)] * (2 * num_features),
+        constraints={
+            "type": "ineq",
+            "fun": lambda halves: radius - halves.sum(),
+            "jac": lambda _: -np.ones(2 * num_features),
+        },
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    return -float(found.fun)
+
+
+@pytest.mark.parametrize(
+    ("num_records", "num_features", "radius"),
+    [(13, 23, 2.0), (5, 3, 2.0), (50, 10, 2.0), (50, 10, 0.3), (4, 4, 50.0), (1, 6, 1.0), (40, 1, 2.0)],
+)
+def test_likelihood_is_within_the_gap_of_what_another_solver_finds(
+    num_records: int, num_features: int, radius: float
+) -> None:
+    differences, offsets, _ = make_voters(6, num_records, num_features)
+    found = fit_probit(differences, offsets, radius=radius)
+    check_certificates(found, differences, offsets, radius)
+    assert found.has_converged.all()
+    ours = log_likelihoods(differences, offsets, found.points)
+    theirs = [maximize_by_slsqp(differences[offsets[i] : offsets[i + 1]], radius) for i in range(6)]
+    assert (ours >= np.array(theirs) - found.gaps - 1e-9).all()
+    assert ours == pytest.approx(np.array(theirs), abs=1e-4)
+
+
+def test_one_record_puts_all_mass_on_the_feature_that_differs_most() -> None:
+    found = fit_probit(np.array([[1.0, -3.0, 2.0]]), offsets_of(1), radius=1.0, tolerance=1e-12)
+    assert found.has_converged.all()
+    assert found.points == pytest.approx(np.array([[0.0, -1.0, 0.0]]), abs=1e-9)
+
+
+def test_records_that_contradict_each_other_have_their_optimum_inside_the_ball() -> None:
+    # Of 4 choices along one feature, 3 agree: Φ(β) = 3/4.
+    found = fit_probit(np.array([[1.0], [1.0], [1.0], [-1.0]]), offsets_of(4), radius=5.0, tolerance=1e-12)
+    assert found.points[0, 0] == pytest.approx(float(ndtri(0.75)), abs=1e-6)
+
+
+def test_exactly_opposite_records_leave_the_point_at_zero() -> None:
+    found = fit_probit(np.array([[1.0, 2.0], [-1.0, -2.0]]), offsets_of(2), radius=5.0)
+    assert np.array_equal(found.points, np.zeros((1, 2)))
+    assert found.gaps[0] == 0
+    assert found.num_iterations[0] == 0
+
+
+def test_brute_force_finds_nothing_better_in_two_dimensions() -> None:
+    differences, offsets, _ = make_voters(5, 4, 2, seed=3)
+    found = fit_probit(differences, offsets, radius=1.5)
+    ours = log_likelihoods(differences, offsets, found.points)
+    sides = np.linspace(-1.5, 1.5, 301)
+    grid = np.stack(np.meshgrid(sides, sides), axis=-1).reshape(-1, 2)
+    grid = grid[np.abs(grid).sum(axis=1) <= 1.5]
+    for voter in range(5):
+        values = log_ndtr(grid @ differences[offsets[voter] : offsets[voter + 1]].T).sum(axis=1)
+        assert values.max() <= ours[voter] + found.gaps[voter] + 1e-12
+        assert values.max() == pytest.approx(ours[voter], abs=1e-2)
+
+
+@pytest.mark.parametrize("max_iterations", [1, 3, 100])
+def test_no_point_of_the_ball_is_better_than_ours_by_more_than_the_gap(max_iterations: int) -> None:
+    differences, offsets, _ = make_voters(8, 20, 4)
+    found = fit_probit(differences, offsets, radius=2.0, max_iterations=max_iterations)
+    check_certificates(found, differences, offsets, 2.0)
+    assert found.has_converged.all() == (max_iterations == 100)
+    bounds = log_likelihoods(differences, offsets, found.points) + found.gaps
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        others = rng.laplace(size=(8, 4))
+        others *= 2.0 * rng.uniform(0, 1, size=(8, 1)) ** 0.25 / np.abs(others).sum(axis=1, keepdims=True)
+        assert (log_likelihoods(differences, offsets, others) <= bounds + 1e-12).all()
+
+
+def test_a_voter_has_the_same_bits_alone_and_among_others_with_more_and_fewer_records() -> None:
+    rng = np.random.default_rng(7)
+    counts = rng.integers(0, 40, size=60)
+    offsets = offsets_of(*counts)
+    differences = rng.normal(size=(int(offsets[-1]), 12))
+    together = fit_probit(differences, offsets, radius=2.0)
+    likelihoods = log_likelihoods(differences, offsets, together.points)
+    for voter in range(60):
+        records = differences[offsets[voter] : offsets[voter + 1]]
+        alone = fit_probit(records, offsets_of(len(records)), radius=2.0)
+        assert np.array_equal(alone.points[0], together.points[voter])
+        assert alone.gaps[0] == together.gaps[voter]
+        assert alone.num_iterations[0] == together.num_iterations[voter]
+        assert log_likelihoods(records, offsets_of(len(records)), alone.points)[0] == likelihoods[voter]
+
+
+@pytest.mark.parametrize(("num_records", "num_features"), [(5, 8), (20, 8), (8, 8)])
+def test_rows_of_zeros_at_the_end_change_no_bit(num_records: int, num_features: int) -> None:
+    differences, offsets, _ = make_voters(1, num_records, num_features)
+    found = fit_probit(differences, offsets, radius=2.0)
+    padding = np.zeros((2 if num_records < num_features else 9, num_features))
+    padded = np.concatenate([differences, padding])
+    again = fit_probit(padded, offsets_of(len(padded)), radius=2.0)
+    assert np.array_equal(found.points, again.points)
+    assert np.array_equal(found.gaps, again.gaps)
+
+
+def test_start_inside_a_block_gives_the_same_bits_as_alone() -> None:
+    differences, offsets, _ = make_voters(30, 13, 23)
+    start = np.random.default_rng(2).normal(size=(30, 23)) * 0.1
+    together = fit_probit(differences, offsets, radius=2.0, start=start)
+    for voter in (0, 11, 29):
+        alone = fit_probit(
+            differences[13 * voter : 13 * voter + 13], offsets_of(13), radius=2.0, start=start[voter : voter + 1]
+        )
+        assert np.array_equal(alone.points[0], together.points[voter])
+
+
+DEGENERATE = {
+    "separable, in a wide ball": (np.abs(np.random.default_rng(1).normal(size=(30, 5))), 1e4),
+    "separable, fewer records than features": (np.random.default_rng(2).normal(size=(13, 23)), 100.0),
+    "duplicate rows": (np.repeat([[0.3, -1.0, 2.0, 0.0]], 50, axis=0), 2.0),
+    "duplicate features": (np.repeat(np.random.default_rng(3).normal(size=(20, 2)), 3, axis=1), 2.0),
+    "rows of zeros": (np.zeros((7, 4)), 2.0),
+    "rows of zeros among others": (np.concatenate([np.zeros((5, 4)), np.eye(4), np.zeros((5, 4))]), 2.0),
+    "a feature that is always zero": (np.random.default_rng(4).normal(size=(20, 3)) * [1, 0, 1], 2.0),
+    "one record": (np.random.default_rng(5).normal(size=(1, 30)), 2.0),
+    "one record of one feature": (np.array([[2.0]]), 2.0),
+    "features that tie": (np.ones((4, 6)), 2.0),
+    "integers": (np.random.default_rng(6).integers(-1, 2, size=(13, 23)).astype(np.float64), 2.0),
+    "features of very different scale": (np.random.default_rng(7).normal(size=(40, 9)) * 10.0 ** np.arange(-4, 5), 2.0),
+    "the same, few records": (np.random.default_rng(8).normal(size=(6, 9)) * 10.0 ** np.arange(-4, 5), 2.0),
+    "records of very different scale": (
+        np.random.default_rng(9).normal(size=(24, 5)) * 10.0 ** np.linspace(-3, 2, 24)[:, None],
+        2.0,
+    ),
+    "tiny differences": (np.random.default_rng(10).normal(size=(20, 5)) * 1e-150, 2.0),
+    "large differences": (np.random.default_rng(11).normal(size=(50, 10)) * 1e4, 2.0),
+    "a tiny ball": (np.random.default_rng(12).normal(size=(20, 5)), 1e-9),
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_data_converge(name: str) -> None:
+    records, radius = DEGENERATE[name]
+    found = fit_probit(records, offsets_of(len(records)), radius=radius)
+    assert found.has_converged.all()
+    check_certificates(found, records, offsets_of(len(records)), radius)
+
+
+def test_many_random_scales_and_radii_converge() -> None:
+    rng = np.random.default_rng(13)
+    for radius in (0.1, 1.0, 10.0, 100.0):
+        differences = rng.normal(size=(50, 8, 6)) * 10.0 ** rng.uniform(-1.5, 1.5, size=(50, 1, 6))
+        found = fit_probit(differences.reshape(-1, 6), offsets_of(*[8] * 50), radius=radius)
+        assert found.has_converged.all()
+
+
+@pytest.mark.parametrize("scale", [1e8, 1e100, 1e200, 1e308])
+def test_numbers_beyond_what_floats_can_certify_end_with_a_point_of_the_ball_and_no_warning(scale: float) -> None:
+    records = np.random.default_rng(1).uniform(-1, 1, size=(50, 5)) * scale
+    found = fit_probit(records, offsets_of(50), radius=2.0, max_iterations=20)
+    assert not found.has_converged[0]
+    assert not found.gaps[0] <= _TOLERANCE
+    assert np.isfinite(found.points).all()
+    assert np.abs(found.points).sum() <= 2
+
+
+def test_voters_without_records_stay_at_zero() -> None:
+    found = fit_probit(np.array([[1.0, 2.0]]), offsets_of(0, 1, 0), radius=2.0, start=np.ones((3, 2)))
+    assert np.array_equal(found.points[[0, 2]], np.zeros((2, 2)))
+    assert np.array_equal(found.gaps[[0, 2]], np.zeros(2))
+    assert found.has_converged.all()
+    assert log_likelihoods(np.array([[1.0, 2.0]]), offsets_of(0, 1, 0), found.points)[[0, 2]].tolist() == [0, 0]
+
+
+def test_no_voters_have_no_maxima() -> None:
+    found = fit_probit(np.zeros((0, 3)), offsets_of(), radius=2.0)
+    assert found.points.shape == (0, 3)
+    assert found.gaps.shape == found.num_iterations.shape == found.has_converged.shape == (0,)
+    assert log_likelihoods(np.zeros((0, 3)), offsets_of(), np.zeros((0, 3))).shape == (0,)
+
+
+def test_an_optimum_as_the_start_is_returned_as_it_is() -> None:
+    differences, offsets, _ = make_voters(20, 13, 23)
+    first = fit_probit(differences, offsets, radius=2.0)
+    second = fit_probit(differences, offsets, radius=2.0, start=first.points)
+    assert np.array_equal(second.points, first.points)
+    assert np.array_equal(second.num_iterations, np.zeros(20))
+
+
+@pytest.mark.parametrize(("num_records", "num_features"), [(13, 23), (50, 10)])
+def test_a_start_near_the_optimum_finds_it_in_fewer_steps(num_records: int, num_features: int) -> None:
+    differences, offsets, _ = make_voters(40, num_records, num_features)
+    cold = fit_probit(differences, offsets, radius=2.0)
+    start = cold.points + 1e-3 * np.random.default_rng(1).normal(size=cold.points.shape)
+    warm = fit_probit(differences, offsets, radius=2.0, start=start)
+    assert warm.has_converged.all()
+    check_certificates(warm, differences, offsets, 2.0)
+    assert (warm.num_iterations < cold.num_iterations).all()
+    assert log_likelihoods(differences, offsets, warm.points) == pytest.approx(
+        log_likelihoods(differences, offsets, cold.points), abs=2e-6
+    )
+
+
+def test_a_start_outside_of_the_ball_or_at_a_vertex_is_good_for_something() -> None:
+    differences, offsets, _ = make_voters(10, 13, 23)
+    for start in (np.full((10, 23), 7.0), 2.0 * np.eye(23)[:10], -2.0 * np.eye(23)[:10]):
+        found = fit_probit(differences, offsets, radius=2.0, start=start)
+        assert found.has_converged.all()
+        check_certificates(found, differences, offsets, 2.0)
+
+
+def test_more_steps_never_widen_the_gap() -> None:
+    differences, offsets, _ = make_voters(10, 30, 6)
+    gaps = [fit_probit(differences, offsets, radius=2.0, max_iterations=steps).gaps for steps in range(1, 8)]
+    assert all((later <= earlier).all() for earlier, later in zip(gaps, gaps[1:], strict=False))
+
+
+def test_large_blocks_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    differences, offsets, _ = make_voters(50, 6, 4)
+    whole = fit_probit(differences, offsets, radius=2.0)
+    monkeypatch.setattr("psephos.protocol.estimators.l1_ball.probit._NUMBERS_IN_A_BLOCK", 100)
+    parts = fit_probit(differences, offsets, radius=2.0)
+    assert np.array_equal(whole.points, parts.points)
+    assert np.array_equal(whole.gaps, parts.gaps)
+    assert np.array_equal(
+        log_likelihoods(differences, offsets, whole.points), log_likelihoods(differences, offsets, parts.points)
+    )
+
+
+def test_the_log_likelihood_is_the_sum_of_the_logarithms() -> None:
+    differences = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
+    points = np.array([[0.0, 0.0], [1.0, -1.0]])
+    expected = [2 * math.log(0.5), float(log_ndtr(0.0))]
+    assert log_likelihoods(differences, offsets_of(2, 1), points) == pytest.approx(np.array(expected), rel=1e-14)
+
+
+@pytest.mark.parametrize("radius", [0.0, -1.0, math.inf, math.nan])
+def test_a_radius_that_is_not_positive_and_finite_is_refused(radius: float) -> None:
+    with pytest.raises(ConfigurationError, match="radius"):
+        fit_probit(np.ones((1, 2)), offsets_of(1), radius=radius)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1.0, math.inf, math.nan])
+def test_a_tolerance_that_is_not_positive_and_finite_is_refused(tolerance: float) -> None:
+    with pytest.raises(ConfigurationError, match="tolerance"):
+        fit_probit(np.ones((1, 2)), offsets_of(1), radius=1.0, tolerance=tolerance)
+
+
+def test_no_steps_at_all_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="max_iterations"):
+        fit_probit(np.ones((1, 2)), offsets_of(1), radius=1.0, max_iterations=0)
+
+
+@pytest.mark.parametrize(
+    ("differences", "offsets", "words"),
+    [
+        (np.ones(2), [0, 1], "differences must have the shape"),
+        (np.ones((2, 0)), [0, 2], "differences must have the shape"),
+        (np.array([[math.nan]]), [0, 1], "differences must be finite"),
+        (np.array([[math.inf]]), [0, 1], "differences must be finite"),
+        (np.ones((2, 1)), [], "offsets must have the shape"),
+        (np.ones((2, 1)), [[0, 2]], "offsets must have the shape"),
+        (np.ones((2, 1)), [0, 1], "offsets must rise"),
+        (np.ones((2, 1)), [1, 2], "offsets must rise"),
+        (np.ones((2, 1)), [0, 2, 1, 2], "offsets must rise"),
+    ],
+)
+def test_records_of_the_wrong_form_are_refused(differences: FloatArray, offsets: list[int], words: str) -> None:
+    places = np.array(offsets, dtype=np.int64)
+    with pytest.raises(ValueError, match=words):
+        fit_probit(differences, places, radius=1.0)
+    with pytest.raises(ValueError, match=words):
+        log_likelihoods(differences, places, np.zeros((1, 1)))
+
+
+def test_points_of_the_wrong_form_are_refused() -> None:
+    with pytest.raises(ValueError, match="start must have the shape"):
+        fit_probit(np.ones((1, 2)), offsets_of(1), radius=1.0, start=np.zeros((1, 3)))
+    with pytest.raises(ValueError, match="start must be finite"):
+        fit_probit(np.ones((1, 2)), offsets_of(1), radius=1.0, start=np.full((1, 2), math.nan))
+    with pytest.raises(ValueError, match="points must have the shape"):
+        log_likelihoods(np.ones((1, 2)), offsets_of(1), np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="points must be finite"):
+        log_likelihoods(np.ones((1, 2)), offsets_of(1), np.full((1, 2), math.inf))

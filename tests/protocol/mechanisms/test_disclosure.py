@@ -1,0 +1,58 @@
+"""Disclosure: values as they are, at an infinite loss."""
+
+import math
+
+import numpy as np
+import pytest
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.mechanisms import Disclosure
+from psephos.protocol.privacy import NeighboringRelation, NonPrivate, PureAccountant
+
+
+def test_every_value_is_reported_as_it_is() -> None:
+    mechanism = Disclosure(3)
+    values = np.arange(-3, 4)
+    reports = mechanism.randomize(values, np.zeros((7, 1)))
+    assert reports.tolist() == [-3, -2, -1, 0, 1, 2, 3]
+    assert not np.shares_memory(reports, values)
+    assert mechanism.randomize_rows(values.reshape(1, 7), np.ones((1, 7))).tolist() == [[-3, -2, -1, 0, 1, 2, 3]]
+    assert mechanism.randomize_row([3, 0, -3], [0.0, 0.3, 0.9]) == [3, 0, -3]
+
+
+def test_the_ranges_are_the_bound_on_either_side() -> None:
+    assert Disclosure(5).value_range == Disclosure(5).report_range == (-5, 5)
+    greatest = 2**62 - 1
+    assert Disclosure(greatest).randomize_one(-greatest, (0.0,)) == -greatest
+
+
+def test_a_value_takes_a_uniform_that_changes_nothing() -> None:
+    mechanism = Disclosure(9)
+    assert (mechanism.slots_of(1), mechanism.slots_of(4), mechanism.num_reports_of(4)) == (1, 4, 4)
+    assert {mechanism.randomize_one(7, (uniform,)) for uniform in (0.0, 0.5, 1 - 2.0**-53)} == {7}
+
+
+@pytest.mark.parametrize("num_values", [0, 1, 4])
+def test_one_row_of_any_width_costs_everything(num_values: int) -> None:
+    event = Disclosure(9).event_of(num_values)
+    assert event == Disclosure(9).event == NonPrivate()
+    assert PureAccountant.epsilon_of(event, NeighboringRelation.REPLACE_ONE) == math.inf
+
+
+@pytest.mark.parametrize("bound", [0, -1, 2**62])
+def test_a_bound_out_of_range_is_refused(bound: int) -> None:
+    with pytest.raises(ConfigurationError, match="bound must be in") as caught:
+        Disclosure(bound)
+    assert caught.value.field == "bound"
+
+
+@pytest.mark.parametrize("value", [-4, 4])
+def test_a_value_beyond_the_range_is_refused(value: int) -> None:
+    with pytest.raises(ValueError, match=r"value must be in \[-3, 3\], got"):
+        Disclosure(3).randomize_one(value, (0.5,))
+    with pytest.raises(ValueError, match=r"values must be in \[-3, 3\], got"):
+        Disclosure(3).randomize(np.array([value]), np.array([[0.5]]))
+
+
+def test_values_without_their_uniforms_are_refused() -> None:
+    with pytest.raises(ValueError, match="expected values of shape"):
+        Disclosure(3).randomize(np.array([1, 2]), np.array([[0.5]]))

@@ -1,0 +1,194 @@
+"""Means of reports: plain and by inverse variance, worked by hand, and τ² found again."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from helpers import make_preferences
+from psephos.protocol import Inputs, SimulatedNoise, run_population
+from psephos.protocol.moral_preferences import Outcome
+from psephos.protocol.moral_preferences.estimation import LevelSums, Mean, average
+
+
+def level(epsilon: float, mean: list[float], *, number: int, square: float, noise: float | None) -> LevelSums:
+    return LevelSums(epsilon, number, np.array(mean), square, noise)
+
+
+def shown(mean: Mean) -> tuple[list[float], float | None, tuple[float, ...]]:
+    return mean.values.tolist(), mean.error, mean.weights
+
+
+def test_a_plain_mean_weighs_all_reports_alike() -> None:
+    """One report of (4, 0) and three of mean (0, 8): mean (1, 6), with a variance of (2 + 3·6)/4² = 5/4 from noise."""
+    levels = [
+        level(0.5, [4.0, 0.0], number=1, square=9.0, noise=2.0),
+        level(1.0, [0.0, 8.0], number=3, square=40.0, noise=6.0),
+    ]
+    values, error, weights = shown(average(levels, is_weighted=False))
+    assert (values, weights) == ([1.0, 6.0], (1.0, 1.0))
+    assert error == pytest.approx(math.sqrt(1.25), rel=1e-15)
+
+
+@pytest.mark.parametrize("is_weighted", [True, False])
+def test_one_level_is_a_plain_mean(is_weighted: bool) -> None:
+    """Nine reports with a noise of variance 4: an error of 2/3."""
+    (values, error, weights) = shown(
+        average([level(1.0, [1.5, -2.0], number=9, square=7.0, noise=4.0)], is_weighted=is_weighted)
+    )
+    assert (values, weights) == ([1.5, -2.0], (1.0,))
+    assert error == pytest.approx(2 / 3, rel=1e-15)
+
+
+def test_weights_are_inverse_variances() -> None:
+    """Noise variances 1 and 7, four voters each, reports of one number.
+
+    By the noise alone the means 0 and 8 weigh 7 : 1, so that the mean is 1. About it the first level spreads by
+    m − 0 + 1, the second by m' − 2·8·1 + 1. With mean squares of 2 and 73 these are 3 and 58, which exceed the noise by
+    2 and 51; levels have a say of 4/1² and 4/7², so τ² = (2·49 + 51)/50 = 2.98. Then 1/3.98 and 1/9.98 weigh.
+    """
+    levels = [
+        level(1.0, [0.0], number=4, square=2.0, noise=1.0),
+        level(0.3, [8.0], number=4, square=73.0, noise=7.0),
+    ]
+    values, error, weights = shown(average(levels, is_weighted=True))
+    first, second = 1 / 3.98, 1 / 9.98
+    total = first + second
+    assert weights == pytest.approx((2 * first / total, 2 * second / total), rel=1e-12)
+    assert values == pytest.approx([8 * second / total], rel=1e-12)
+    variance = (weights[0] ** 2 * 4 * 1 + weights[1] ** 2 * 4 * 7) / 64
+    assert error == pytest.approx(math.sqrt(variance), rel=1e-12)
+
+
+def test_a_spread_that_noise_explains_is_no_spread_of_voters() -> None:
+    """Reports that spread less than their noise does have τ² = 0, and weigh 1 : 1/4."""
+    levels = [
+        level(1.0, [0.0, 0.0], number=2, square=0.5, noise=1.0),
+        level(0.5, [0.0, 0.0], number=2, square=1.0, noise=4.0),
+    ]
+    assert average(levels, is_weighted=True).weights == pytest.approx((1.6, 0.4), rel=1e-15)
+
+
+def test_where_noise_is_not_additive_weights_grow_with_epsilon() -> None:
+    """ε = 1 and 3, with three voters and one: weights 1 : 3, which add up to the four voters; the error is unknown."""
+    levels = [
+        level(1.0, [2.0], number=3, square=5.0, noise=None),
+        level(3.0, [4.0], number=1, square=17.0, noise=None),
+    ]
+    values, error, weights = shown(average(levels, is_weighted=True))
+    assert weights == pytest.approx((2 / 3, 2.0), rel=1e-15)
+    assert values == pytest.approx([(2 / 3 * 3 * 2 + 2 * 4) / 4], rel=1e-15)
+    assert error is None
+    assert average(levels, is_weighted=False).error is None
+    assert average(levels, is_weighted=False).weights == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("is_weighted", [True, False])
+def test_the_voters_weights_add_up_to_their_number(is_weighted: bool) -> None:
+    generator = np.random.default_rng(0)
+    for _ in range(50):
+        number = int(generator.integers(1, 6))
+        levels = [
+            level(
+                float(place + 1),
+                generator.normal(size=3).tolist(),
+                number=int(generator.integers(1, 1000)),
+                square=float(generator.uniform(0, 100)),
+                noise=float(generator.uniform(0.01, 100)),
+            )
+            for place in range(number)
+        ]
+        mean = average(levels, is_weighted=is_weighted)
+        voters = sum(each.num_voters for each in levels)
+        total = math.fsum(
+            weight * each.num_voters for weight, each in zip(mean.weights, levels, strict=True)
+        )
+        assert total == pytest.approx(voters, rel=1e-12)
+        assert min(mean.weights) > 0
+
+
+def test_more_private_reports_weigh_less() -> None:
+    levels = [level(noise, [0.5], number=10, square=3 + noise, noise=noise) for noise in (0.1, 1.0, 10.0, 1e6)]
+    weights = average(levels, is_weighted=True).weights
+    assert all(before > after for before, after in itertools.pairwise(weights))
+
+
+def test_no_other_weights_have_a_smaller_error() -> None:
+    """Where voters do not differ, the error of the weighted mean is (Σ n/σ²)^(−1/2), the least of a linear mean."""
+    levels = [
+        level(1.0, [1.0], number=10, square=2.0, noise=1.0),
+        level(0.1, [1.0], number=40, square=101.0, noise=100.0),
+    ]
+    weighted, plain = (average(levels, is_weighted=is_weighted) for is_weighted in (True, False))
+    assert weighted.error is not None
+    assert plain.error is not None
+    assert weighted.error == pytest.approx(1 / math.sqrt(10 / 1 + 40 / 100), rel=1e-12)
+    assert plain.error > 3 * weighted.error
+
+
+def test_voters_spread_is_found_again() -> None:
+    """20,000 voters at ±1/2 in both features, half of them at ε = 1 and half at ε = 4, in the ball of radius 1.
+
+    Their τ² is 1/4; noise has a variance of 8/ε². Nearly all that is known of τ² comes from the second level, where
+    20,000 squares of variance 1.75 have an error of 0.0094: six of them are allowed (false alarm 1e-8; fixed seed).
+    """
+    protocol = make_preferences(bound=1.0, epsilons=(1.0, 4.0))
+    number = 20_000
+    generator = np.random.default_rng(4)
+    half = round(0.5 / protocol.summary.step)
+    rows = generator.choice([-half, half], size=(number, 2)).astype(np.int64)
+    public = np.arange(number, dtype=np.int64)[:, None] % 2
+    outcome = run_population(protocol, Inputs(rows, public), noise=SimulatedNoise(5, session="s")).outcome
+    of_first, of_second = outcome.levels
+    ratio = of_second.weight / of_first.weight
+    between = (8 - ratio * 0.5) / (ratio - 1)  # solves (τ² + 8)/(τ² + 1/2) = ratio
+    assert between == pytest.approx(0.25, abs=0.056)
+    assert (of_first.num_voters, of_second.num_voters) == (number // 2, number // 2)
+
+
+def accuracy(outcome: Outcome, truth: np.typing.NDArray[np.float64]) -> float:
+    """Return the share of isotropic normal pairs in which both choose alike: 1 − angle/π (reading M1)."""
+    found = np.array(outcome.preferences)
+    cosine = float(found @ truth) / math.sqrt(float(found @ found) * float(truth @ truth))
+    return 1 - math.acos(max(-1.0, min(1.0, cosine))) / math.pi
+
+
+def test_a_weighted_mean_is_far_better_than_a_plain_one_where_few_are_not_private() -> None:
+    """Reading M9: N = 5,000 voters, of whom .54, .36 and .10 choose ε from [.01, .2], from [.2, 1] and 1 (M11).
+
+    Means of accuracies over 40 sessions with fixed seeds; single ones have a standard deviation of about .09, so that
+    their means are within .06 of the expected .535 and .718, four errors (false alarm 1e-4 for other seeds).
+    """
+    generator = np.random.default_rng(6)
+    number, num_features, radius = 5_000, 10, 2.0
+    kinds = generator.choice(3, size=number, p=[0.54, 0.36, 0.10])
+    ends = np.array([[0.01, 0.2], [0.2, 1.0], [1.0, 1.0]])[kinds]
+    chosen = np.round(generator.uniform(ends[:, 0], ends[:, 1]), 2)
+    epsilons = tuple(sorted(set(chosen.tolist())))
+    public = np.searchsorted(np.array(epsilons), chosen)[:, None].astype(np.int64)
+    weighted, plain = (make_preferences(num_features, epsilons=epsilons, mean=mean) for mean in ("weighted", "plain"))
+    society = np.full(num_features, 0.39 / math.sqrt(num_features))
+    vectors = society + generator.normal(scale=0.05, size=(number, num_features))
+    assert np.abs(vectors).sum(axis=1).max() <= radius
+    inputs = Inputs(np.trunc(vectors / weighted.summary.step).astype(np.int64), public)
+    truth = vectors.mean(axis=0)
+    accuracies: list[tuple[float, float]] = []
+    errors: list[tuple[float, float]] = []
+    for round_number in range(40):
+        noise = SimulatedNoise(7, session="s", round_number=round_number)
+        result = run_population(weighted, inputs, noise=noise)
+        better, worse = result.outcome, plain.outcome(result.tallies)
+        accuracies.append((accuracy(better, truth), accuracy(worse, truth)))
+        assert better.errors is not None
+        assert worse.errors is not None
+        errors.append((better.errors[0], worse.errors[0]))
+        weights = math.fsum(each.weight * each.num_voters for each in better.levels)
+        assert weights == pytest.approx(number, rel=1e-9)
+        assert {each.weight for each in worse.levels} == {1.0}
+    of_weighted, of_plain = np.mean(np.array(accuracies), axis=0).tolist()
+    assert of_weighted == pytest.approx(0.718, abs=0.06)
+    assert of_plain == pytest.approx(0.535, abs=0.06)
+    assert of_weighted > of_plain + 0.1
+    # The plain mean's error is 8 to 9 times as large.
+    ratios = [plain_error / weighted_error for weighted_error, plain_error in errors]
+    assert 8 < min(ratios) <= max(ratios) < 10

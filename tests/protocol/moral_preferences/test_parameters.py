@@ -1,0 +1,263 @@
+"""The parameters of a moral preferences session: every refusal by its field, and what follows from them."""
+
+import math
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from helpers import make_preferences
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.moral_preferences import Level, Paradigm, Parameters
+from psephos.protocol.moral_preferences.parameters import (
+    MAX_BOUND,
+    MAX_EPSILON,
+    MAX_FEATURES,
+    MAX_FEATURES_OF_COEFFICIENTS,
+    MAX_LEVELS,
+    MAX_NAME_LENGTH,
+    MAX_RECORDS,
+    MIN_BOUND,
+    MIN_EPSILON,
+)
+from psephos.protocol.moral_preferences.whitening import Whitening
+from psephos.protocol.privacy import TrustModel
+
+EYE = ((1.0, 0.0), (0.0, 1.0))
+CENTRAL = [Paradigm.VLCP, Paradigm.RLCP]
+LOCAL = [Paradigm.VLDP, Paradigm.RLDP]
+
+
+def refusal(**given: Any) -> ConfigurationError:
+    with pytest.raises(ConfigurationError) as caught:
+        Parameters(**{"features": ("a", "b"), **given})
+    return caught.value
+
+
+def test_a_paradigm_says_whom_voters_trust_and_what_is_protected() -> None:
+    says = {paradigm.value: (paradigm.level, paradigm.model) for paradigm in Paradigm}
+    assert says == {
+        "VLCP": (Level.VOTER, TrustModel.CENTRAL),
+        "RLCP": (Level.RECORD, TrustModel.CENTRAL),
+        "VLDP": (Level.VOTER, TrustModel.LOCAL),
+        "RLDP": (Level.RECORD, TrustModel.LOCAL),
+    }
+
+
+def test_defaults_are_algorithm_2_at_epsilon_1() -> None:
+    parameters = Parameters(features=("a", "b"))
+    assert (parameters.paradigm, parameters.mechanism, parameters.levels) == (Paradigm.VLDP, "laplace", (1.0,))
+    assert (parameters.bound, parameters.num_features) == (2.0, 2)
+    assert parameters.is_local
+    assert not parameters.is_personal
+    assert np.array_equal(parameters.covariance_matrix, np.eye(2))
+
+
+@pytest.mark.parametrize("paradigm", Paradigm)
+def test_voters_perturb_in_the_local_paradigms(paradigm: Paradigm) -> None:
+    assert Parameters(features=("a",), paradigm=paradigm).is_local == (paradigm in LOCAL)
+
+
+def test_levels_are_those_given() -> None:
+    assert Parameters(features=("a",), epsilon=0.3).levels == (0.3,)
+    personal = Parameters(features=("a",), epsilons=(0.1, 2.0))
+    assert personal.levels == (0.1, 2.0)
+    assert personal.is_personal
+    assert Parameters(features=("a",), epsilons=(0.5,)).is_personal
+
+
+@pytest.mark.parametrize("bound", [0.0, -1.0, math.nan, math.inf, MIN_BOUND / 2, 2 * MAX_BOUND])
+def test_a_bound_out_of_range_is_refused(bound: float) -> None:
+    error = refusal(bound=bound)
+    assert error.field == "bound"
+    assert error.value is bound
+
+
+@pytest.mark.parametrize("bound", [MIN_BOUND, MAX_BOUND])
+@pytest.mark.parametrize("epsilon", [MIN_EPSILON, MAX_EPSILON])
+def test_bounds_and_epsilons_at_both_limits_have_mechanisms(bound: float, epsilon: float) -> None:
+    (phase,) = make_preferences(bound=bound, epsilon=epsilon).phases
+    assert phase.losses[0].proven == pytest.approx(epsilon, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -0.5, math.nan, math.inf, MIN_EPSILON / 2, 2 * MAX_EPSILON])
+def test_an_epsilon_out_of_range_is_refused(epsilon: float) -> None:
+    assert refusal(epsilon=epsilon).field == "epsilon"
+    levels = (epsilon, 1.0) if not epsilon > 1 else (1.0, epsilon)
+    error = refusal(epsilons=levels)
+    assert error.field == "epsilons"
+    assert error.value is epsilon
+
+
+def test_one_epsilon_for_all_and_levels_exclude_each_other() -> None:
+    error = refusal(epsilon=1.0, epsilons=(0.5, 1.0))
+    assert (error.field, error.allowed) == ("epsilon and epsilons", "given one of them alone")
+
+
+@pytest.mark.parametrize("paradigm", CENTRAL)
+def test_the_aggregators_noise_has_one_epsilon_for_all(paradigm: Paradigm) -> None:
+    assert refusal(paradigm=paradigm, epsilons=(0.5, 1.0)).field == "epsilons"
+
+
+@pytest.mark.parametrize("epsilons", [(1.0, 0.5), (0.5, 0.5), (0.1, 0.3, 0.2)])
+def test_levels_that_do_not_ascend_are_refused(epsilons: tuple[float, ...]) -> None:
+    error = refusal(epsilons=epsilons)
+    assert (error.field, error.value, error.allowed) == ("epsilons", list(epsilons), "distinct, ascending")
+
+
+def test_more_levels_than_there_may_be_are_refused() -> None:
+    levels = tuple(number / 100 for number in range(1, MAX_LEVELS + 2))
+    assert refusal(epsilons=levels).value == f"{MAX_LEVELS + 1} levels"
+    assert len(Parameters(features=("a",), epsilons=levels[:-1]).levels) == MAX_LEVELS
+
+
+@pytest.mark.parametrize("paradigm", [Paradigm.VLCP, Paradigm.VLDP])
+@pytest.mark.parametrize("mechanism", ["functional", "pooled"])
+def test_coefficients_protect_records_and_not_voters(paradigm: Paradigm, mechanism: str) -> None:
+    error = refusal(paradigm=paradigm, mechanism=mechanism)
+    assert (error.field, error.value) == ("mechanism", mechanism)
+    assert paradigm.value in error.allowed
+
+
+def test_an_aggregator_with_all_coefficients_maximizes_their_mean() -> None:
+    error = refusal(paradigm=Paradigm.RLCP, mechanism="functional")
+    assert error.field == "mechanism"
+    assert "'pooled'" in error.allowed
+    assert Parameters(features=("a",), paradigm=Paradigm.RLCP, mechanism="pooled").mechanism == "pooled"
+
+
+@pytest.mark.parametrize("paradigm", Paradigm)
+@pytest.mark.parametrize("mechanism", ["laplace", "direction"])
+def test_vectors_and_directions_serve_every_paradigm(paradigm: Paradigm, mechanism: Any) -> None:
+    assert Parameters(features=("a",), paradigm=paradigm, mechanism=mechanism).paradigm is paradigm
+
+
+@pytest.mark.parametrize("max_records", [0, -3, MAX_RECORDS + 1])
+def test_a_number_of_records_out_of_range_is_refused(max_records: int) -> None:
+    error = refusal(max_records=max_records)
+    assert (error.field, error.value) == ("max_records", max_records)
+
+
+@pytest.mark.parametrize(
+    "features", [("a", ""), ("a", "a"), ("a", " b"), ("b ", "a"), ("a", "x" * (MAX_NAME_LENGTH + 1))]
+)
+def test_feature_names_that_are_blank_long_or_given_twice_are_refused(features: tuple[str, ...]) -> None:
+    error = refusal(features=features)
+    assert error.field == "features"
+    assert error.value in features
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "most"),
+    [
+        ("laplace", MAX_FEATURES),
+        ("direction", MAX_FEATURES),
+        ("pooled", MAX_FEATURES_OF_COEFFICIENTS),
+        ("functional", MAX_FEATURES_OF_COEFFICIENTS),
+    ],
+)
+def test_there_are_features_and_no_more_than_a_report_holds(mechanism: Any, most: int) -> None:
+    names = tuple(f"f{number}" for number in range(most + 1))
+    given: dict[str, Any] = {"paradigm": Paradigm.RLDP, "mechanism": mechanism}
+    assert refusal(features=(), **given).value == "0 features"
+    assert refusal(features=names, **given).value == f"{most + 1} features"
+    assert Parameters(features=names[:-1], **given).num_features == most
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "direction", "pooled", "functional"])
+@pytest.mark.parametrize("epsilon", [MIN_EPSILON, MAX_EPSILON])
+@pytest.mark.parametrize("paradigm", [Paradigm.RLCP, Paradigm.RLDP])
+def test_the_widest_reports_at_every_limit_fit_into_64_bits(mechanism: Any, epsilon: float, paradigm: Paradigm) -> None:
+    if mechanism == "functional" and paradigm is Paradigm.RLCP:
+        return
+    most = MAX_FEATURES if mechanism in {"laplace", "direction"} else MAX_FEATURES_OF_COEFFICIENTS
+    protocol = make_preferences()
+    parameters = msgspec.structs.replace(
+        protocol.parameters,
+        features=tuple(f"f{number}" for number in range(most)),
+        paradigm=paradigm,
+        mechanism=mechanism,
+        epsilon=epsilon,
+        max_records=MAX_RECORDS,
+        bound=MAX_BOUND,
+        sensitivity="printed",
+    )
+    (phase,) = type(protocol)(parameters).phases
+    assert max(map(abs, phase.mechanism.report_range)) < 2**62
+
+
+@pytest.mark.parametrize(
+    "covariance",
+    [
+        ((1.0, 0.5), (0.4, 1.0)),  # not symmetric
+        ((1.0, 2.0), (2.0, 1.0)),  # indefinite
+        ((1.0, 1.0), (1.0, 1.0)),  # singular
+        ((0.0, 0.0), (0.0, 0.0)),
+        ((-1.0, 0.0), (0.0, 1.0)),
+        ((math.nan, 0.0), (0.0, 1.0)),
+        ((math.inf, 0.0), (0.0, 1.0)),
+    ],
+)
+def test_a_covariance_that_is_none_is_refused_and_not_shown(covariance: tuple[tuple[float, ...], ...]) -> None:
+    error = refusal(mechanism="direction", covariance=covariance)
+    assert (error.field, error.allowed) == ("covariance", "a symmetric, positive definite matrix")
+
+
+@pytest.mark.parametrize("covariance", [((1.0,),), ((1.0, 0.0),), ((1.0, 0.0), (0.0,)), (*EYE, (0.0, 0.0))])
+def test_a_covariance_of_another_size_is_refused(covariance: tuple[tuple[float, ...], ...]) -> None:
+    error = refusal(mechanism="direction", covariance=covariance)
+    assert (error.field, error.allowed) == ("covariance", "2 rows of 2 numbers")
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "functional", "pooled"])
+def test_only_directions_are_whitened(mechanism: str) -> None:
+    error = refusal(paradigm=Paradigm.RLDP, mechanism=mechanism, covariance=EYE)
+    assert (error.field, error.allowed) == ("covariance", "left out: only directions are whitened")
+
+
+def test_a_covariance_that_is_accepted_can_be_used() -> None:
+    """Of matrices that are singular but for rounding, what whitens accepts some; parameters accept the same ones."""
+    generator = np.random.default_rng(3)
+    accepted: list[bool] = []
+    for _ in range(200):
+        factors = generator.normal(size=(3, 2))
+        square = factors @ factors.T
+        matrix = (square + square.T) / 2
+        try:
+            Whitening(matrix)
+        except ValueError:
+            usable = False
+        else:
+            usable = True
+        covariance = tuple(map(tuple, matrix.tolist()))
+        given: dict[str, Any] = {"features": ("a", "b", "c"), "mechanism": "direction", "covariance": covariance}
+        try:
+            Parameters(**given)
+        except ConfigurationError:
+            accepted.append(False)
+        else:
+            accepted.append(True)
+        assert accepted[-1] == usable
+    assert set(accepted) == {False, True}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("mechanism", "gauss"), ("mean", "median"), ("remedy", "pray"), ("sensitivity", "2B"), ("clipping", "none")],
+)
+def test_a_word_that_is_not_among_the_options_is_refused(field: str, value: str) -> None:
+    given = msgspec.to_builtins(Parameters(features=("a",)))
+    with pytest.raises(msgspec.ValidationError, match=field):
+        msgspec.convert({**given, field: value}, Parameters)
+
+
+def test_parameters_survive_the_wire_and_are_refused_from_it_too() -> None:
+    parameters = Parameters(features=("a", "b"), mechanism="direction", epsilons=(0.1, 1.0), covariance=EYE)
+    payload = msgspec.msgpack.encode(parameters)
+    assert msgspec.msgpack.decode(payload, type=Parameters) == parameters
+    bad = {**msgspec.to_builtins(parameters), "bound": -1.0}
+    with pytest.raises(msgspec.ValidationError, match="bound must be") as caught:
+        msgspec.convert(bad, Parameters)
+    assert isinstance(caught.value.__cause__, ConfigurationError)
+    with pytest.raises(msgspec.ValidationError, match="unknown field `radius`"):
+        msgspec.convert({**msgspec.to_builtins(parameters), "radius": 1.0}, Parameters)

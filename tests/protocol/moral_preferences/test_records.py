@@ -1,0 +1,78 @@
+"""Records side by side: how they are cut into voters, and what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+from psephos.protocol.moral_preferences import Records
+from psephos.protocol.moral_preferences.records import GREATEST_FEATURE
+
+
+def pair(chosen: list[float], rejected: list[float]) -> list[list[float]]:
+    return [chosen, rejected]
+
+
+FIRST = np.array([pair([1.0, 2.0], [0.0, 5.0]), pair([3.0, 0.0], [1.0, 1.0])])
+SECOND = np.array([pair([0.5, 0.5], [0.25, 1.0])])
+NOBODY = np.empty((0, 2, 2))
+
+
+def offsets(*numbers: int) -> np.typing.NDArray[np.int64]:
+    return np.array(numbers, dtype=np.int64)
+
+
+def test_records_of_voters_stand_one_voter_after_another() -> None:
+    records = Records.of_voters([FIRST, NOBODY, SECOND], num_features=2)
+    assert len(records) == 3
+    assert records.num_features == 2
+    assert records.offsets.tolist() == [0, 2, 2, 3]
+    assert records.num_records.tolist() == [2, 0, 1]
+    assert records.chosen.tolist() == [[1.0, 2.0], [3.0, 0.0], [0.5, 0.5]]
+    assert records.rejected.tolist() == [[0.0, 5.0], [1.0, 1.0], [0.25, 1.0]]
+    assert records.differences.tolist() == [[1.0, -3.0], [2.0, -1.0], [0.25, -0.5]]
+
+
+def test_a_range_of_voters_has_their_records_and_offsets_from_0() -> None:
+    records = Records.of_voters([FIRST, NOBODY, SECOND], num_features=2)
+    some = records.of_range(1, 3)
+    assert some.offsets.tolist() == [0, 0, 1]
+    assert some.differences.tolist() == [[0.25, -0.5]]
+    assert len(records.of_range(0, 0)) == 0
+    assert records.of_range(0, 3).differences.tolist() == records.differences.tolist()
+
+
+def test_there_may_be_no_voter() -> None:
+    records = Records.of_voters([], num_features=4)
+    assert (len(records), records.num_features, records.differences.shape) == (0, 4, (0, 4))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 2, 3), (3, 1, 2), (2,), (1, 2, 2, 1)])
+def test_a_voter_of_another_shape_is_named_by_its_place(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="voter 1: expected shape"):
+        Records.of_voters([FIRST, np.zeros(shape)], num_features=2)
+
+
+@pytest.mark.parametrize("ends", [(), (0,), (0, 1), (1, 2), (0, 3), (0, 2, 1, 2), ((0, 2),)])
+def test_offsets_that_do_not_go_upwards_to_the_number_of_records_are_refused(ends: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="offsets must go upwards from 0 to the 2 records"):
+        Records(offsets(*ends), FIRST[:, 0], FIRST[:, 1])
+
+
+@pytest.mark.parametrize("shapes", [((2, 2), (2, 3)), ((2, 2), (1, 2)), ((2,), (2,))])
+def test_tables_of_different_shapes_are_refused(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    with pytest.raises(ValueError, match="two tables of one shape"):
+        Records(offsets(0, 2), np.zeros(shapes[0]), np.zeros(shapes[1]))
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 2 * GREATEST_FEATURE, -1e308])
+@pytest.mark.parametrize("side", [0, 1])
+def test_features_that_are_no_finite_numbers_or_too_large_to_compute_with_are_refused(bad: float, side: int) -> None:
+    pairs = FIRST.copy()
+    pairs[1, side, 0] = bad
+    with pytest.raises(ValueError, match="features must be numbers in"):
+        Records(offsets(0, 2), pairs[:, 0], pairs[:, 1])
+
+
+def test_the_largest_features_have_a_finite_difference() -> None:
+    records = Records.of_voters([GREATEST_FEATURE * np.array([pair([1.0], [-1.0])])], num_features=1)
+    assert records.differences.tolist() == [[2 * GREATEST_FEATURE]]
