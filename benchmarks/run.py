@@ -15,6 +15,7 @@ import multiparty
 import paper
 import randomizers
 import scale
+import solvers
 import startup
 import tcp
 from table import Row, rewrite_between_marks, to_markdown, to_text
@@ -42,6 +43,7 @@ def main() -> None:
         multiparty.measure(quick=options.quick),
         crowds.measure(quick=options.quick),
         paper.measure(quick=options.quick),
+        solvers.measure(quick=options.quick),
     )
     for row in topics:
         print(f"{row.what}: {row.ours}", file=sys.stderr)

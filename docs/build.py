@@ -1,8 +1,9 @@
 """Builds the manual: what is generated first, then the pages. Run by `make docs`.
 
 Generated and tracked: `states.md`, drawn from the machines' tables, the picture that the README shows, and
-`dpwevote-reproduced.md` and `truth-discovery-reproduced.md` with their pictures, from runs of `psephos reproduce`. The
-last needs a folder of data sets (PSEPHOS_DATA); without one its page stays as it is.
+`dpwevote-reproduced.md`, `truth-discovery-reproduced.md` and `moral-preferences-reproduced.md` with their pictures,
+from runs of `psephos reproduce`. Truth discovery needs a folder of data sets (PSEPHOS_DATA); without one its page stays
+as it is.
 """
 
 import os
@@ -15,8 +16,9 @@ from pathlib import Path
 from psephos.protocol import Side
 from psephos.protocol.states import mermaid
 from psephos.scenarios.datasets import DATA_VARIABLE
-from psephos.scenarios.experiments import dpwevote, truth_discovery
+from psephos.scenarios.experiments import dpwevote, moral_preferences, truth_discovery
 from psephos.scenarios.experiments.dpwevote.summary import summary_in_markdown as page_on_dpwevote
+from psephos.scenarios.experiments.moral_preferences.summary import summary_in_markdown as page_on_moral_preferences
 from psephos.scenarios.experiments.truth_discovery.summary import summary_in_markdown as page_on_truth_discovery
 from psephos.scenarios.folder import RunFolder
 
@@ -63,6 +65,14 @@ def reproduce_truth_discovery() -> None:
         keep(out, page_on_truth_discovery(reproduction, prefix="truth-discovery-"), prefix="truth-discovery-")
 
 
+def reproduce_moral_preferences() -> None:
+    """Run the moral preferences paper again, and keep the summary as a page with its pictures."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = RunFolder(Path(folder) / "run")
+        reproduction = moral_preferences.reproduce_moral_preferences(out, on_progress=print)
+        keep(out, page_on_moral_preferences(reproduction, prefix="moral-preferences-"), prefix="moral-preferences-")
+
+
 def keep(out: RunFolder, page: str, *, prefix: str) -> None:
     """Keep a reproduction's page and pictures."""
     for picture in out.path.glob("*.png"):
@@ -81,6 +91,7 @@ if __name__ == "__main__":
     draw_picture()
     reproduce_dpwevote()
     reproduce_truth_discovery()
+    reproduce_moral_preferences()
     status = build_pages()
     print(f"the manual is in {(DOCS / '_build' / 'html' / 'index.html').relative_to(Path.cwd())}")
     sys.exit(status)

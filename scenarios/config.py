@@ -20,6 +20,7 @@ from ..protocol.phases import PhasedProtocol
 from .conversion import convert
 from .plugins import ARRAY, find_protocol
 from .preferences import PATHS as VOTER_FILES
+from .preferences import OwnEpsilons
 from .settings import Tables, did_you_mean, read_setting, set_value
 
 __all__ = ["FILES", "Scenario", "load_scenario", "shipped_scenarios"]
@@ -28,6 +29,9 @@ FILES: Final = ("answers", "truth", *VOTER_FILES)
 """The keys of a table of parties that hold paths."""
 _SOURCES: Final = ("data", "answers", "stand_in", "choices", "responses", "generator")
 """The keys that say where parties are from; a table without one describes made-up ones."""
+
+_OWN_EPSILONS: Final = frozenset(OwnEpsilons.__struct_fields__)
+"""The keys of a table of voters that give each of them an ε."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -123,7 +127,6 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
     _name_parties(tables, word, folder=path.parent)
     if isinstance(tables.get("data"), str) and tables["data"]:
         tables["data"] = str(path.parent / tables["data"])
-    parameters = tables.get("parameters")
     sources = {f"{name}.{source}": source for name in (word, "parties") for source in _SOURCES}
     for key in sources.keys() & chosen.keys():
         if sources[key] not in (tables.get(word) or {}):
@@ -131,13 +134,10 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
     if {word, "parties", *sources} & chosen.keys():  # other parties: what the scenario says of its own no longer holds
         for told in ("title", "description", "made_up", "public_record"):
             tables.pop(told, None)
-        if isinstance(parameters, dict):
-            tables["parameters"] = {
-                name: value
-                for name, value in cast("Tables", parameters).items()
-                if name not in protocol.parameters_of_table
-            }
+        _drop_parameters(tables, protocol.parameters_of_table)
     _drop_alternatives(tables, protocol, {key.removeprefix("parameters.") for key in chosen})
+    if "epsilons" in protocol.parameters_of_table and _has_own_epsilons(chosen, (word, "parties")):
+        _drop_parameters(tables, {"epsilon", "epsilons"})  # each voter has its own in place of them
     if chosen.get("noise") == "secure":
         tables.pop("seed", None)  # the scenario's own; one that is set beside it is refused
     of_protocol = protocol.parameters_type.__struct_fields__
@@ -151,11 +151,27 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
 
 def _drop_alternatives(tables: Tables, protocol: type[PhasedProtocol[Any, Any]], chosen: Collection[str]) -> None:
     """Drop the scenario's own parameters in place of which others are chosen."""
+    groups = (group for group in protocol.alternatives if group & set(chosen))
+    _drop_parameters(tables, {name for group in groups for name in group - set(chosen)})
+
+
+def _has_own_epsilons(chosen: Tables, words: Collection[str]) -> bool:
+    """Return whether the voters that are chosen have each an ε of its own."""
+    for key, value in chosen.items():
+        first, _, rest = key.partition(".")
+        if first in words and rest.partition(".")[0] in _OWN_EPSILONS:
+            return True
+        if key in words and isinstance(value, dict) and not _OWN_EPSILONS.isdisjoint(cast("Tables", value)):
+            return True
+    return False
+
+
+def _drop_parameters(tables: Tables, names: Collection[str]) -> None:
+    """Drop some of the scenario's own parameters."""
     parameters = tables.get("parameters")
-    if not isinstance(parameters, dict):
-        return
-    dropped = {name for group in protocol.alternatives if group & set(chosen) for name in group - set(chosen)}
-    tables["parameters"] = {name: value for name, value in cast("Tables", parameters).items() if name not in dropped}
+    if isinstance(parameters, dict):
+        own = cast("Tables", parameters)
+        tables["parameters"] = {name: value for name, value in own.items() if name not in names}
 
 
 def _protocol_of(tables: Tables, chosen: Tables) -> type[PhasedProtocol[Any, Any]]:

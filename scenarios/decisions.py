@@ -114,7 +114,8 @@ def _check(outcome: Outcome, run: Path) -> None:
     faults = {
         "features must be distinct, and at least one": not 0 < len(set(outcome.features)) == len(outcome.features),
         "preferences must be a number for each feature": not _are_numbers(outcome.preferences, outcome.features),
-        "errors must be a number ≥ 0 for each feature": not _are_numbers(errors, outcome.features) or min(errors) < 0,
+        "errors must be a number ≥ 0 for each feature": not _are_numbers(errors, outcome.features)
+        or min(errors, default=0) < 0,
         f"paradigm must be one of {', '.join(sorted(known))}": outcome.paradigm not in known,
     }
     for fault, is_there in faults.items():
@@ -175,13 +176,9 @@ def _number(text: str, *, field: str) -> float:
         value = math.nan if "_" in text else float(text)
     except ValueError:
         value = math.nan
-    return _checked(value, text, field=field)
-
-
-def _checked(value: float, shown: object, *, field: str) -> float:
     if not abs(value) <= GREATEST_FEATURE:  # not so for nan
         allowed = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
-        raise ConfigurationError(field=field, value=shown, allowed=allowed)
+        raise ConfigurationError(field=field, value=text, allowed=allowed)
     return value
 
 
@@ -227,10 +224,7 @@ def read_pairs(path: Path, outcome: Outcome, *, field: str = "--pairs") -> list[
         if side in alternatives[code]:
             value = f"{side!r} of pair {names[code]!r} again"
             raise ConfigurationError(field=f"{_ALTERNATIVE} ({table.where(row)})", value=value, allowed="given once")
-        entries = zip(features, table.numbers[row].tolist(), strict=True)
-        alternatives[code][side] = {
-            name: _checked(value, value, field=f"{name} ({table.where(row)})") for name, value in entries
-        }
+        alternatives[code][side] = dict(zip(features, table.numbers[row].tolist(), strict=True))
         lines[code] = lines[code] or int(table.lines[row])
     for name, sides, line in zip(names, alternatives, lines, strict=True):
         if len(sides) < len(_SIDES):
@@ -284,7 +278,7 @@ def _sentence(outcome: Outcome, decision: Decision) -> list[str]:
         return [f"the society prefers neither: {why}"]
     said = f"the society prefers the {decision.choice}"
     if decision.probability is None:
-        said += "; how strongly is not known"
+        said += ", how strongly is not known"
     else:
         of_choice = decision.probability if decision.choice == "first" else 1 - decision.probability
         said += f" with probability {_probability(of_choice)}"
@@ -324,13 +318,13 @@ def _notes(outcome: Outcome, *, is_chosen: bool) -> list[str]:
     voters = "1 voter" if outcome.num_voters == 1 else f"{outcome.num_voters:,} voters"
     notes = [f"by the released preferences of {voters} ({outcome.paradigm}, {outcome.mechanism})"]
     if outcome.is_direction:
-        notes.append("no probability: only the direction of preferences was released, not how strong they are")
+        notes.append("no probability: only the direction of preferences was released, no strength")
     else:
-        notes.append("probability: of the probit model of choice, Φ(margin), at the released preferences")
+        notes.append("probability: by the probit model, Φ(margin), for the preferences as released")
     if outcome.errors is None:
         notes.append(f"no certainty: the errors of {outcome.mechanism!r} have no closed form")
     elif is_chosen:
-        notes.append("certainty: the chance that without noise the choice is the same, for normal noise")
+        notes.append("certainty: the chance of the same choice without the noise, taken as normal")
     return notes
 
 

@@ -80,7 +80,7 @@ class PartiesTable:
         try:
             yield
         except ConfigurationError as error:
-            row = re.search(r"(.*) in row (\d+)$", error.field)
+            row = re.search(r"(.*) in row (\d+)(: .*)?$", error.field)
             if row is None and not self.lines:
                 raise
             if row is None:
@@ -88,7 +88,8 @@ class PartiesTable:
                 raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
             number = int(row[2])
             where = f"{self.source} line {self.lines[number - 1]}" if self.lines else self.names[number - 1]
-            raise ConfigurationError(field=f"{row[1]} ({where})", value=error.value, allowed=error.allowed) from None
+            field = f"{row[1]}{row[3] or ''} ({where})"
+            raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
 
 
 def read_parties(

@@ -15,7 +15,7 @@ from typing import IO
 
 from ..protocol.errors import ConfigurationError
 
-__all__ = ["read_rows", "readable", "readable_in_data_folder"]
+__all__ = ["open_text", "read_rows", "readable", "readable_in_data_folder"]
 
 
 @contextlib.contextmanager
@@ -58,7 +58,7 @@ def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int,
         ConfigurationError: the file cannot be read, lacks a column, or has a line that is no row of it.
     """
     line = 1  # where a row begins, which may go on over the lines that follow
-    with readable(path, field=field) if field else readable_in_data_folder(path), _open(path) as file:
+    with readable(path, field=field) if field else readable_in_data_folder(path), open_text(path) as file:
         reader = csv.reader(file, strict=True)
         try:
             header = [name.strip() for name in next(reader, list[str]())]
@@ -80,7 +80,8 @@ def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int,
             raise ConfigurationError(field=f"{path.name} line {line}", value=str(path), allowed=allowed) from None
 
 
-def _open(path: Path) -> IO[str]:
+def open_text(path: Path) -> IO[str]:
+    """Return a file of UTF-8, which may be packed (`.gz`), with or without a byte order mark; lines end as they do."""
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")

@@ -92,7 +92,8 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         may_show_truth=scenario.noise == "simulated"
         and (scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record),
         record=record,
-        parameters_of_data=frozenset(parties.parameters) - frozenset(scenario.parameters),
+        parameters_of_data=(frozenset(parties.parameters) | kind.parameters_of_public_columns)
+        - frozenset(scenario.parameters),
         gold=parties.gold,
         note=parties.note,
     )

@@ -1,13 +1,16 @@
 """Running a survey that does not fit into memory: batches of voters through arrays, and the same folder at the end.
 
 The result is that of the whole survey at once, bit for bit. Nobody's values are kept, so there is no truth beside the
-estimates, and nothing to record.
+estimates, and nothing to record. Where voters fall into groups, the levels of ε that there may be are public before any
+voter is read: the tally has a row for each of them, not only for those that occur, and what a voter pays at most is the
+greatest one.
 """
 
+import contextlib
 import importlib.metadata
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any, Final
 
 import msgspec
@@ -24,11 +27,12 @@ from .config import FILES, Scenario
 from .conversion import convert
 from .folder import RunFolder, open_event_log
 from .plugins import ARRAY, find_protocol
+from .preferences.options import MAX_VOTERS
 from .preferences.privacy_groups import draw_epsilons
 from .preferences.streams import SurveyStream, is_stream, open_stream
 from .preferences.survey import Reading
 from .presentation import draw_outcome, rows_of
-from .resolution import blaming
+from .resolution import blaming, make_rules
 from .results import published
 from .run import describe_failure, seen_from
 
@@ -44,11 +48,13 @@ class StreamedSession(msgspec.Struct, kw_only=True):
         scenario: as written, with what was set.
         protocol: the protocol with its parameters.
         stream: the voters.
+        parameters_of_stream: the parameters that the scenario leaves to its voters, who say them again in a rerun.
     """
 
     scenario: Scenario
     protocol: MoralPreferences
     stream: SurveyStream
+    parameters_of_stream: frozenset[str] = frozenset()
 
 
 class FinishedStream(msgspec.Struct, kw_only=True):
@@ -88,15 +94,34 @@ def resolve_stream(scenario: Scenario) -> StreamedSession:
         raise ConfigurationError(field="transport", value=scenario.transport, allowed=allowed)
     assert isinstance(scenario.parties, dict)  # noqa: S101  `is_streamed` saw a table
     stream = open_stream(scenario.parties)
-    given: dict[str, Any] = {"max_records": stream.max_records, **scenario.parameters, "features": stream.features}
+    of_stream: dict[str, Any] = {"max_records": stream.max_records, "features": list(stream.features)}
     if stream.epsilons:
-        given.setdefault("epsilons", stream.epsilons)
+        of_stream["epsilons"] = list(stream.epsilons)
+    given = {**of_stream, **scenario.parameters}
     with blaming(MoralPreferences):
         protocol = MoralPreferences(convert(given, MoralPreferences.parameters_type, "parameters"))
         paid = sum(loss.proven for loss in protocol.losses)
+    _check_stream(protocol, stream)
+    make_rules(scenario, protocol, num_parties=MAX_VOTERS if stream.num_voters is None else stream.num_voters)
     if scenario.budget is not None and not scenario.budget >= paid:
         raise ConfigurationError(field="budget", value=scenario.budget, allowed=f"at least the session's {paid:g}")
-    return StreamedSession(scenario=scenario, protocol=protocol, stream=stream)
+    return StreamedSession(
+        scenario=scenario,
+        protocol=protocol,
+        stream=stream,
+        parameters_of_stream=frozenset(of_stream) - frozenset(scenario.parameters),
+    )
+
+
+def _check_stream(protocol: MoralPreferences, stream: SurveyStream) -> None:
+    """Raise ConfigurationError unless the parameters are those of the voters who will come."""
+    parameters = protocol.parameters
+    if parameters.features != stream.features:
+        allowed = "left out: it follows from the streamed voters"
+        raise ConfigurationError(field="features", value=list(parameters.features[:30]), allowed=allowed)
+    if parameters.max_records < stream.max_records:
+        allowed = f"at least {stream.max_records}, the most records of a streamed voter"
+        raise ConfigurationError(field="max_records", value=parameters.max_records, allowed=allowed)
 
 
 def run_stream(
@@ -120,20 +145,23 @@ def run_stream(
         ConfigurationError: a file cannot be read or is not what it should be.
     """
     noise = SimulatedNoise(seed, session=session.scenario.name, round_number=session.scenario.round)
-    batches = _inputs_of(session, folder, [] if readings is None else readings)
-    return run_batches(session.protocol, batches, noise=noise, on_batch=on_batch)
+    # Closed whatever happens, and temporary files with them.
+    with contextlib.closing(_inputs_of(session, folder, [] if readings is None else readings)) as batches:
+        return run_batches(session.protocol, batches, noise=noise, on_batch=on_batch)
 
 
-def _inputs_of(session: StreamedSession, folder: RunFolder, readings: list[Reading]) -> Iterator[Inputs]:
+def _inputs_of(session: StreamedSession, folder: RunFolder, readings: list[Reading]) -> Generator[Inputs]:
     start = 0
-    for survey in session.stream.open(folder.path):
-        table: dict[str, Any] = {"records": survey.records}
-        if session.stream.groups is not None:
-            table["epsilon"] = draw_epsilons(session.stream.groups, num_voters=len(survey.voters), start=start)
-        with blaming(MoralPreferences):
-            yield session.protocol.encode(table)
-        start += len(survey.voters)
-        readings.append(survey.reading)
+    with contextlib.closing(session.stream.open(folder.path)) as surveys:
+        for survey in surveys:
+            table: dict[str, Any] = {"records": survey.records}
+            if session.stream.groups is not None:
+                table["epsilon"] = draw_epsilons(session.stream.groups, num_voters=len(survey.voters), start=start)
+            with blaming(MoralPreferences):
+                inputs = session.protocol.encode(table)
+            yield inputs
+            start += len(survey.voters)
+            readings.append(survey.reading)
 
 
 def run_stream_in_folder(
@@ -177,7 +205,8 @@ def run_stream_in_folder(
         folder.write_ledger(_entries(session, sum(reading.num_voters for reading in readings)))
         how = {"transport": ARRAY, "noise": scenario.noise, "seconds": seconds}
         rows = {"parties": sum(readings[1:], readings[0]).description} if readings else {}
-        folder.write_json("run.json", {**how, **rows, "psephos": importlib.metadata.version("psephos"), **ending})
+        versions = {name: importlib.metadata.version(name) for name in ("psephos", "numpy")}
+        folder.write_json("run.json", {**how, **rows, **versions, **ending})
     num_voters = result.tallies[0].num_reports
     left = SessionResult(result.outcome, result.tallies, (num_voters,))
     content = published(protocol, left, session=scenario.name, kind=SessionKind.SIMULATION, num_parties=num_voters)
@@ -214,6 +243,10 @@ def _entries(session: StreamedSession, num_voters: int) -> list[LedgerEntry]:
 def _to_run_again(session: StreamedSession, folder: RunFolder) -> dict[str, Any]:
     """Return the scenario as plain data: without the seed, every path from the folder."""
     written: dict[str, Any] = msgspec.to_builtins(session.scenario)
+    parameters: dict[str, Any] = msgspec.to_builtins(session.protocol.parameters)
+    written["parameters"] = {
+        name: value for name, value in parameters.items() if name not in session.parameters_of_stream
+    }
     written.pop("seed")
     given: dict[str, Any] = written["parties"]
     written["parties"] = {

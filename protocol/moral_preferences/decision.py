@@ -15,6 +15,7 @@ import msgspec
 from ..elementary import erfc
 from ..errors import ConfigurationError
 from .outcome import Outcome
+from .records import GREATEST_FEATURE
 
 __all__ = ["Decision", "decide"]
 
@@ -45,7 +46,7 @@ def decide(outcome: Outcome, first: Mapping[str, float], second: Mapping[str, fl
         second: the other.
 
     Raises:
-        ConfigurationError: a feature is unknown, or a value is not a finite number.
+        ConfigurationError: a feature is unknown, or a value is not in [−GREATEST_FEATURE, GREATEST_FEATURE].
 
     Privacy:
         Post-processing of a release; it costs nothing.
@@ -55,8 +56,9 @@ def decide(outcome: Outcome, first: Mapping[str, float], second: Mapping[str, fl
             if name not in outcome.features:
                 allowed = f"described by {', '.join(outcome.features)}"
                 raise ConfigurationError(field=f"the {field} alternative", value=name, allowed=allowed)
-            if not math.isfinite(value):
-                raise ConfigurationError(field=f"{name} of the {field} alternative", value=value, allowed="finite")
+            if not abs(value) <= GREATEST_FEATURE:  # not so for nan
+                allowed = f"in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
+                raise ConfigurationError(field=f"{name} of the {field} alternative", value=value, allowed=allowed)
     differences = [first.get(name, 0.0) - second.get(name, 0.0) for name in outcome.features]
     margin = math.fsum(value * change for value, change in zip(outcome.preferences, differences, strict=True))
     error = None

@@ -49,7 +49,7 @@ def maximize_noisy(
         linear, quadratic = remedy_project(linear, quadratic)
     else:
         linear, quadratic = remedy_trim(linear, quadratic, noise_scale=noise_scale)
-    return maximize_quadratics(linear, quadratic, radius=radius).points
+    return maximize_quadratics(linear, quadratic, radius=radius, is_known_concave=True).points
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,18 +104,32 @@ class NoisyObjective(PostProcessed):
 
     def finish_rows(self, noisy: IntArray) -> IntArray:
         """Maximize each objective; the place is rounded towards 0, so that it stays in the ball."""
-        if noisy.shape[1] != num_coefficients(self.num_features):
-            raise ValueError(f"expected {num_coefficients(self.num_features)} coefficients, got {noisy.shape[1]}")
-        reports = np.empty((len(noisy), self.num_features), dtype=np.int64)
-        for start in range(0, len(noisy), _BLOCK_ROWS):
+        return self.places_of(noisy, noise_scale=self.noise.scale * self.step)
+
+    def places_of(self, coefficients: IntArray, *, noise_scale: float) -> IntArray:
+        """Return where objectives are greatest, in steps of the reports' grid.
+
+        Args:
+            coefficients: int64, shape (n, D), in steps of their grid.
+            noise_scale: of the noise in them, in units; 0 where they are clear.
+
+        Returns:
+            int64, shape (n, d).
+        """
+        if coefficients.shape[1] != num_coefficients(self.num_features):
+            raise ValueError(
+                f"expected {num_coefficients(self.num_features)} coefficients, got {coefficients.shape[1]}"
+            )
+        places = np.empty((len(coefficients), self.num_features), dtype=np.int64)
+        for start in range(0, len(coefficients), _BLOCK_ROWS):
             block = slice(start, start + _BLOCK_ROWS)
             points = maximize_noisy(
-                noisy[block].astype(np.float64) * self.step,
+                coefficients[block].astype(np.float64) * self.step,
                 num_features=self.num_features,
                 radius=self.radius,
                 remedy=self.remedy,
-                noise_scale=self.noise.scale * self.step,
+                noise_scale=noise_scale,
             )
-            reports[block] = np.trunc(points / self.report_step).astype(np.int64)
+            places[block] = np.trunc(points / self.report_step).astype(np.int64)
         low, high = self.report_range
-        return np.clip(reports, low, high)
+        return np.clip(places, low, high)

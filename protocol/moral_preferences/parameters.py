@@ -11,7 +11,16 @@ from ..errors import ConfigurationError
 from .paradigms import Level, Paradigm
 from .whitening import Whitening
 
-__all__ = ["MAX_BOUND", "MAX_EPSILON", "MAX_LEVELS", "MIN_BOUND", "MIN_EPSILON", "MechanismName", "Parameters", "Remedy"]
+__all__ = [
+    "MAX_BOUND",
+    "MAX_EPSILON",
+    "MAX_LEVELS",
+    "MIN_BOUND",
+    "MIN_EPSILON",
+    "MechanismName",
+    "Parameters",
+    "Remedy",
+]
 
 MechanismName: TypeAlias = Literal["laplace", "functional", "pooled", "direction"]
 Remedy: TypeAlias = Literal["project", "trim", "nonconvex"]
@@ -25,8 +34,8 @@ MAX_FEATURES: Final = 512
 MAX_FEATURES_OF_COEFFICIENTS: Final = 128
 """Of a report that has a number for each pair of features."""
 MAX_RECORDS: Final = 1 << 20
-MIN_BOUND: Final = 1e-6
-"""Far below, squares of reports vanish, and their variance with them."""
+MIN_BOUND: Final = 1e-3
+"""Below, the solver hardly tells the ball's points apart, and far below, squares of reports vanish."""
 MAX_BOUND: Final = 1e6
 MAX_NAME_LENGTH: Final = 256
 _LEVELS_OF: Final[dict[MechanismName, frozenset[Level]]] = {

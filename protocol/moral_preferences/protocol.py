@@ -19,11 +19,12 @@ import numpy as np
 from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..errors import ConfigurationError
 from ..estimators.l1_ball import project_to_l1_ball
-from ..mechanisms import PostProcessed, RowMechanism
+from ..mechanisms import RowMechanism
 from ..phases import CentralPhase, Column, Entries, Inputs, MechanismGroups, Phase, PhasedProtocol
 from ..privacy import NeighboringRelation, PartLoss, PrivacyLoss, PureMechanism
 from ..tally import Tally
 from .estimation import LevelSums, average
+from .functional import NoisyObjective
 from .outcome import LevelOutcome, Outcome
 from .paradigms import Level
 from .parameters import Parameters
@@ -367,8 +368,9 @@ class MoralPreferences(PhasedProtocol[Parameters, Outcome]):
         """Return what would be released without noise, to voters who all count alike."""
         summaries = inputs.private * self.summary.step
         (phase,) = self.phases
-        if isinstance(phase.mechanism, PostProcessed):
-            summaries = phase.mechanism.finish_rows(inputs.private) * self.summary.reported_step
+        if isinstance(phase.mechanism, NoisyObjective):
+            places = phase.mechanism.places_of(inputs.private, noise_scale=0.0)
+            summaries = places * self.summary.reported_step
         totals = [math.fsum(column) for column in summaries.T.tolist()]
         preferences = self.summary.preferences_of(np.array(totals) / len(inputs), 0.0)
         return dict(zip(self.parameters.features, preferences.tolist(), strict=True))

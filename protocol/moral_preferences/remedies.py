@@ -154,10 +154,8 @@ def _products(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
 
 
 def _matrices(eigenvalues: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Return the symmetric matrices of these eigenvalues and eigenvectors (columns), added in their order."""
-    total = np.zeros(vectors.shape)
-    for place in range(eigenvalues.shape[1]):
-        vector = vectors[:, :, place]
-        # The product of the two vectors first: it is the same on both sides of the diagonal, bit for bit.
-        total += eigenvalues[:, place, None, None] * (vector[:, :, None] * vector[:, None, :])
-    return total
+    """Return the symmetric matrices of these eigenvalues, none of them positive, and eigenvectors (columns)."""
+    roots = vectors * np.sqrt(-eigenvalues)[:, None, :]
+    # A library's product of a matrix with itself need not be symmetric in its last bit; the mean with its mirror is.
+    products = np.matmul(roots, np.swapaxes(roots, 1, 2))
+    return -0.5 * (products + np.swapaxes(products, 1, 2))

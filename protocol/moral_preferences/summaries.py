@@ -33,6 +33,7 @@ __all__ = ["Coefficients", "Direction", "PreferenceVector", "Summary", "make_sum
 _STEPS_IN_UNIT: Final = 1 << 20
 # Sums over any number of voters stay below, and so does the noise on them.
 _GREATEST_SUM: Final = 1 << 60
+_TOO_LARGE: Final = 1 << 63
 
 
 class Summary(abc.ABC):
@@ -253,8 +254,15 @@ class Direction(Summary):
             return True
         if int(np.abs(rows).max()) > self.bound:
             return False
-        lengths = np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1))
-        return bool(np.all(lengths <= self.bound * (1 + 1e-12)))
+        # In integers: noise is made for what is at most so long, to the last step.
+        greatest = self.bound * self.bound
+        if greatest * rows.shape[1] < _TOO_LARGE:
+            squares = np.zeros(len(rows), dtype=np.int64)
+            for column in rows.T:
+                squares += column * column
+            return int(squares.max()) <= greatest
+        near = (rows.astype(np.float64) ** 2).sum(axis=1) > greatest * (1 - 1e-9)
+        return all(sum(entry * entry for entry in row) <= greatest for row in rows[near].tolist())
 
     def local_mechanism(self, epsilon: float) -> RowMechanism:
         """Noise of density ∝ exp(−ε‖x‖₂/2)."""

@@ -208,7 +208,7 @@ def _encode_own(
     try:
         return protocol.encode_own(entries, public)
     except ConfigurationError as error:
-        field = re.sub(r" in row 1$", "", error.field)
+        field = re.sub(r" in row 1(?=$|:)", "", error.field)
         raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
 
 

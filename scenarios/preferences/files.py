@@ -44,15 +44,15 @@ def read_survey(path: Path, *, features: Sequence[str] | None = None, field: str
     chosen_features: list[str] = []
     table = read_table(path, _chooser((_VOTER, _RECORD, _CHOICE), features, chosen_features), field=field)
     voter_of_row, voters = codes_of(table.names[_VOTER])
+    first_lines = table.lines[_first_appearances(voter_of_row)[1]]
+    for name, line in zip(voters, first_lines.tolist(), strict=True):
+        check_party_name(name, field=f"voter ({path.name} line {line})")
     record_of_row, record_names = codes_of(table.names[_RECORD])
     # A record's number: that of its first line among all records' first lines.
     keys, key_rows, key_of_row = _first_appearances(voter_of_row * len(record_names) + record_of_row)
     chosen_rows, rejected_rows = _pair(table, key_of_row, len(keys))
     voter_of_record = voter_of_row[key_rows]
     order = np.argsort(voter_of_record, kind="stable")
-    first_lines = table.lines[_first_appearances(voter_of_row)[1]]
-    for name, line in zip(voters, first_lines.tolist(), strict=True):
-        check_party_name(name, field=f"voter ({path.name} line {line})")
     values = table.numbers[:, 1:]
     counts = np.bincount(voter_of_record, minlength=len(voters))
     return Survey(

@@ -57,7 +57,7 @@ def stream_moral_machine(
     batch_voters: int = 10_000,
     min_records: int = 1,
     max_records: int | None = None,
-    memory_bytes: int = 500_000_000,
+    memory_bytes: int = 400_000_000,
     faults: Faults = "error",
     field: str = "file",
 ) -> Generator[Survey]:
@@ -71,11 +71,11 @@ def stream_moral_machine(
 
     Args:
         path: the file, which may be packed (`.gz`).
-        folder: where temporary files may grow to about half of the file's size; they are removed at the end.
+        folder: where temporary files may grow to about the file's size (unpacked); they are removed at the end.
         batch_voters: of each batch, before voters with too few responses are dropped, at least 1.
         min_records: as in `read_moral_machine`.
         max_records: likewise.
-        memory_bytes: DuckDB's limit, at least 2**27; the process needs some 300 MB beside it.
+        memory_bytes: DuckDB's limit, at least 2**27; the process needs some 400 MB beside it.
         faults: as in `read_moral_machine`; an entry that is no number at all is always an error here.
         field: the setting that names the file, for errors.
 

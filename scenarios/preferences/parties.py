@@ -1,5 +1,6 @@
 """Surveys as the voters of a moral preferences session."""
 
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +11,7 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Entries
 from ..conversion import convert
 from ..loaded import Loaded
+from ..reading import open_text
 from ..settings import did_you_mean
 from .fairness import FairnessJudgements, make_fairness
 from .files import read_survey
@@ -98,6 +100,9 @@ def load_voters(parties: str | Mapping[str, Any]) -> Loaded:
         ConfigurationError: a file cannot be read or is not what it should be, or an option is not allowed.
     """
     options = {_kind_of(Path(parties)): parties} if isinstance(parties, str) else dict(parties)
+    if convert(options.pop("stream", False), bool, f"{_FIELD}.stream"):
+        allowed = "left out, or false: only `psephos run` streams voters"
+        raise ConfigurationError(field=f"{_FIELD}.stream", value=True, allowed=allowed)
     given = {name: options.pop(name) for name in OwnEpsilons.__struct_fields__ if name in options}
     own: OwnEpsilons = convert(given, OwnEpsilons, _FIELD)
     sources = sorted({"choices", "responses", "generator"} & options.keys())
@@ -159,7 +164,7 @@ def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_recor
 def _kind_of(path: Path) -> str:
     """Return which kind of file this is, by its header; whoever reads it says what is wrong with it."""
     try:
-        with path.open(encoding="utf-8-sig") as file:
+        with open_text(path) as file:
             return "responses" if "ResponseID" in file.readline(1 << 16) else "choices"
-    except (OSError, UnicodeDecodeError):
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error):
         return "choices"

@@ -5,7 +5,7 @@ A scenario asks for it by `stream = true` in its table of voters; such a session
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,8 +18,10 @@ from .dilemmas import FEATURES
 from .machine_like import MoralMachineLike, stream_machine_like
 from .moral_machine_stream import stream_moral_machine
 from .privacy_groups import PrivacyGroups
+from .responses import Limits, check_header
 from .survey import Survey
 from .synthetic import SyntheticPreferences, stream_preferences
+from .tables import header_of
 
 __all__ = ["SurveyStream", "is_stream", "open_stream"]
 
@@ -61,7 +63,7 @@ class SurveyStream:
     groups: PrivacyGroups | None
     num_voters: int | None
     is_generated: bool
-    open: Callable[[Path], Iterator[Survey]]
+    open: Callable[[Path], Generator[Survey]]
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -78,17 +80,21 @@ def is_stream(parties: object) -> bool:
 
 
 def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
-    """Return a table of voters as a stream; nothing is read yet.
+    """Return a table of voters as a stream; of a file only the header is read yet.
 
     Args:
         parties: with `stream = true`; a table of `StreamedResponses`, or of a generator's options beside its name; and
             maybe groups of privacy concern.
 
     Raises:
-        ConfigurationError: an option is not allowed.
+        ConfigurationError: an option is not allowed, or a file cannot be read or has another header.
     """
     options = {name: value for name, value in parties.items() if name != "stream"}
     convert(parties["stream"], bool, f"{_FIELD}.stream")
+    for name in ("data", "choices", "epsilons", *(("generator",) if "responses" in options else ())):
+        if name in options:
+            allowed = "left out where voters are streamed: from responses, or from a generator"
+            raise ConfigurationError(field=f"{_FIELD}.{name}", value=options[name], allowed=allowed)
     given = options.pop("groups", None)
     groups: PrivacyGroups | None = None if given is None else convert(given, PrivacyGroups, f"{_FIELD}.groups")
     if "responses" in options:
@@ -103,9 +109,14 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
 
 
 def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> SurveyStream:
-    def read(folder: Path) -> Iterator[Survey]:
+    path = Path(file.responses)
+    # What can be said before the file is grouped, which takes long, is said now.
+    Limits(file.min_records, file.max_records)
+    header_of(path, check_header, field=f"{_FIELD}.responses")
+
+    def read(folder: Path) -> Generator[Survey]:
         return stream_moral_machine(
-            Path(file.responses),
+            path,
             folder=folder,
             batch_voters=_BATCH_VOTERS,
             min_records=file.min_records,
@@ -117,17 +128,17 @@ def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> Surv
 
 
 def _of_normal(spec: SyntheticPreferences, groups: PrivacyGroups | None) -> SurveyStream:
-    def make(folder: Path) -> Iterator[Survey]:
+    def make(folder: Path) -> Generator[Survey]:
         del folder
-        return stream_preferences(spec, batch_voters=_BATCH_VOTERS)
+        yield from stream_preferences(spec, batch_voters=_BATCH_VOTERS)
 
     features = tuple(f"x{place}" for place in range(1, spec.features + 1))
     return SurveyStream(features, spec.records, groups, spec.voters, is_generated=True, open=make)
 
 
 def _of_machine(spec: MoralMachineLike, groups: PrivacyGroups | None) -> SurveyStream:
-    def make(folder: Path) -> Iterator[Survey]:
+    def make(folder: Path) -> Generator[Survey]:
         del folder
-        return stream_machine_like(spec, batch_voters=_BATCH_VOTERS)
+        yield from stream_machine_like(spec, batch_voters=_BATCH_VOTERS)
 
     return SurveyStream(tuple(FEATURES), spec.records, groups, spec.voters, is_generated=True, open=make)

@@ -21,6 +21,7 @@ import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
+from ...protocol.moral_preferences.records import GREATEST_FEATURE
 from ..reading import readable
 
 __all__ = ["Choose", "Table", "codes_of", "header_of", "line_fault", "read_table", "row_at"]
@@ -29,6 +30,7 @@ Choose: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[str], Sequence[str]
 """From a header to the columns of names and the columns of numbers that are wanted; it may refuse the header."""
 
 _BLOCK_BYTES: Final = 1 << 23
+_EXACT_SINCE: Final = (3, 1)
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -39,7 +41,7 @@ class Table:
     Args:
         path: the file.
         names: columns of text by name, str, each of shape (rows,).
-        numbers: float64, shape (rows, columns of numbers): finite, or nan for what is no number where that may be.
+        numbers: float64, shape (rows, columns of numbers): nan, where that may be, for what is no allowed number.
         lines: int64, shape (rows,): the line on which each row ends, from 1.
     """
 
@@ -58,7 +60,9 @@ def line_fault(path: Path, line: int, value: object, allowed: str) -> Configurat
     return ConfigurationError(field=f"{path.name} line {line}", value=value, allowed=allowed)
 
 
-def read_table(path: Path, choose: Choose, *, field: str, is_strict: bool = True) -> Table:
+def read_table(
+    path: Path, choose: Choose, *, field: str, greatest: float = GREATEST_FEATURE, is_strict: bool = True
+) -> Table:
     """Return columns of a CSV file with a header, which may be packed (`.gz`).
 
     UTF-8, with or without a byte order mark; lines end with LF or CR LF; entries may be quoted; blank lines are
@@ -68,7 +72,8 @@ def read_table(path: Path, choose: Choose, *, field: str, is_strict: bool = True
         path: the file.
         choose: which columns.
         field: the setting that names the file, for errors.
-        is_strict: an entry that is no finite number is an error, rather than nan.
+        greatest: numbers may be so large, or so far below 0.
+        is_strict: an entry that is no such number is an error, rather than nan.
 
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be, with its line.
@@ -79,13 +84,14 @@ def read_table(path: Path, choose: Choose, *, field: str, is_strict: bool = True
     with readable(path, field=field):
         is_plain = _is_plain(path, width=len(header))
         table = (_read_plain if is_plain else _read_any)(path, header, names, numbers)
-        is_fault = ~np.isfinite(table.numbers)
+        is_fault = ~(np.abs(table.numbers) <= greatest)
         if np.any(is_fault):
             if is_strict:
                 row, place = np.argwhere(is_fault)[0]
-                entry = row_at(path, int(row))[1][numbers[int(place)]]
-                field = f"{numbers[int(place)]} ({table.where(int(row))})"
-                raise ConfigurationError(field=field, value=entry, allowed="a finite number")
+                name = numbers[int(place)]
+                entry = row_at(path, int(row))[1][name]
+                allowed = f"a number in [-{greatest:g}, {greatest:g}]"
+                raise ConfigurationError(field=f"{name} ({table.where(int(row))})", value=entry, allowed=allowed)
             table.numbers[is_fault] = math.nan
     if not len(table.lines):
         raise ConfigurationError(field=path.name, value="a header alone", allowed="a CSV file with rows")
@@ -158,9 +164,9 @@ def _read_plain(path: Path, _: Sequence[str], names: Sequence[str], numbers: Seq
         dtype=dict.fromkeys(names, object),
         na_filter=False,
         low_memory=False,
-        float_precision="round_trip",
         encoding="utf-8-sig",
         index_col=False,
+        **_exact(pandas.__version__),
     )
     lines = np.arange(2, len(frame) + 2, dtype=np.int64)
     columns = np.empty((len(frame), len(numbers)))
@@ -171,6 +177,12 @@ def _read_plain(path: Path, _: Sequence[str], names: Sequence[str], numbers: Seq
         else:  # an entry is not written as a number
             columns[:, place] = [_number(str(entry)) for entry in column]
     return Table(path, {name: frame[name].to_numpy(dtype=object) for name in names}, columns, lines)
+
+
+def _exact(version: str) -> dict[str, str]:
+    """Return what makes pandas read numbers to the last bit: from 3.1 on it does so anyway, and warns of the option."""
+    release = tuple(int(part) for part in version.split(".")[:2])
+    return {} if release >= _EXACT_SINCE else {"float_precision": "round_trip"}
 
 
 def _read_any(path: Path, header: Sequence[str], names: Sequence[str], numbers: Sequence[str]) -> Table:

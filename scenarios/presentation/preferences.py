@@ -100,7 +100,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     if outcome.is_direction:
         show_note(console, "Only the direction means anything: how features compare with each other.", style="yellow")
         show_note(
-            console, "How strong preferences are is not released; as a vector, numbers have length 1.", style="yellow"
+            console, "How strong preferences are is not released; the numbers' squares add up to 1.", style="yellow"
         )
         console.print()
     shown = _strongest(features)
@@ -217,7 +217,7 @@ def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
     if outcome.is_projected:
         yield "preferences were projected to the ball of the bound; ± is from before that"
     if not all(feature.is_sure for feature in shown):
-        yield f"{_UNSURE} (pale): less than {ERRORS_SHOWN} standard errors from 0: the noise may have turned the sign"
+        yield f"{_UNSURE} or pale: within {ERRORS_SHOWN} standard errors of 0; the noise may have turned the sign"
 
 
 def _decimals(features: Sequence[_Feature]) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 
 if __name__ == "__main__":
     sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
@@ -26,10 +27,12 @@ from helpers import (
     raw,
     receive_at_server,
 )
-from psephos.protocol import JOIN, PhaseRules
+from psephos.protocol import JOIN, Inputs, PhaseRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect, Finish
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Message, Release, Report, Welcome, encode
+from psephos.protocol.moral_preferences import MoralPreferences, Paradigm
+from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
 from psephos.protocol.privacy import Ledger
 from psephos.protocol.truth_discovery import Parameters as TruthDiscoveryParameters
 from psephos.protocol.truth_discovery import TruthDiscovery
@@ -444,6 +447,55 @@ def _aborted_by_client() -> Recorder:
     return recorder
 
 
+PAIRS: Final = (
+    (((3.0, 0.0), (1.0, 1.0)), ((0.0, 2.0), (0.0, 0.0))),
+    (((1.0, 1.0), (2.0, 0.0)),),
+    (((0.0, 0.5), (1.0, 0.0)), ((2.0, 1.0), (0.0, 1.0)), ((1.0, 0.0), (1.0, 0.0))),
+    (((5.0, -1.0), (0.0, 0.0)), ((0.0, 1.0), (1.0, 1.0))),
+)
+"""Each voter's records: for each the features of what it chose and of what it rejected."""
+FITTED: Final = ((1 << 20, 0), (300_000, -200_000), (-500_001, 77), (0, 0))
+"""Each voter's preference vector, in steps of 2**-19; a solver's last bits are no matter of the wire."""
+
+
+def _preferences(*, quorum: float = 1.0, epsilon_of_voters: Sequence[float] = (), **given: Any) -> Session:
+    """Return a session on moral preferences.
+
+    Args:
+        quorum: how many must take part.
+        epsilon_of_voters: each voter's own ε, where they have one.
+        given: parameters.
+    """
+    if epsilon_of_voters:
+        given["epsilons"] = tuple(sorted(set(epsilon_of_voters)))
+    protocol = MoralPreferences(PreferenceParameters(features=("young", "many"), max_records=3, **given))
+    if protocol.parameters.mechanism == "laplace":
+        public = protocol.encode_public({"epsilon": epsilon_of_voters}, num_parties=len(FITTED))
+        inputs = Inputs(np.array(FITTED, dtype=np.int64), public)
+    else:
+        inputs = protocol.encode({"records": PAIRS})
+    return Session(protocol, inputs, seed=2019, default_rules=PhaseRules(quorum=quorum))
+
+
+def _good_preferences(about: str, **given: Any) -> Recorder:
+    recorder = Recorder(_preferences(**given), about)
+    recorder.start(*recorder.session.names)
+    recorder.deliver_all()
+    return recorder
+
+
+def _forged_preferences(about: str, report: Sequence[int]) -> Recorder:
+    """Let p2 disclose these numbers to an aggregator that voters trust, while three of four are enough."""
+    recorder = Recorder(_preferences(quorum=3, paradigm=Paradigm.VLCP), about)
+    recorder.start(*make_names(4))
+    for _ in range(12):  # hellos, welcomes and requests
+        recorder.deliver()
+    recorder.forge("p2", SERVER, Report(0, raw(list(report))))
+    recorder.deliver_last()
+    recorder.deliver_all()
+    return recorder
+
+
 VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     "good_joint": lambda: _good("The default variant."),
     "good_printed": lambda: _good("The paper's estimate.", variant="printed", num_parties=3),
@@ -483,6 +535,30 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
         mechanism="two_layer",
         flip_probability=0.25,
         **MIXED_SETS,
+    ),
+    "good_preferences_local": lambda: _good_preferences("VLDP: each voter perturbs its own preference vector."),
+    "good_preferences_central": lambda: _good_preferences(
+        "VLCP: reports are the voters' own vectors as they are, and the server perturbs their sum.",
+        paradigm=Paradigm.VLCP,
+        project=True,
+    ),
+    "good_preferences_personal": lambda: _good_preferences(
+        "RLDP: voters have an ε of their own, which is public, and the mean is weighted.",
+        paradigm=Paradigm.RLDP,
+        epsilon_of_voters=(1.0, 0.25, 1.0, 4.0),
+    ),
+    "good_preferences_direction": lambda: _good_preferences(
+        "RLDP: each voter perturbs the sum of its records' directions, whitened by a public covariance.",
+        paradigm=Paradigm.RLDP,
+        mechanism="direction",
+        covariance=((4.0, 2.0), (2.0, 5.0)),
+    ),
+    "bad_preferences_outside_the_ball": lambda: _forged_preferences(
+        "A voter discloses a vector that is one step of the grid outside of the ball; the others go on.",
+        [1 << 20, 1],
+    ),
+    "bad_preferences_of_another_width": lambda: _forged_preferences(
+        "A voter discloses three numbers where there are two features; the others go on.", [0, 0, 0]
     ),
     "bad_version": lambda: _wrong_hello("A Hello of another version.", version=PROTOCOL_VERSION + 1),
     "bad_kind": lambda: _wrong_hello("A Hello of the other kind of session.", kind="deployment"),

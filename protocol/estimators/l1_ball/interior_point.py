@@ -75,7 +75,7 @@ class _State:
         )
         np.maximum(rates, -step.slack / self.slack, out=rates)
         np.maximum(rates, -step.price / self.price, out=rates)
-        return 1 / np.abs(np.maximum(rates, 0.0))
+        return 1 / np.abs(np.maximum(rates, 0.0))  # no zero below 0, whose inverse would be -inf
 
     def after(self, step: "_State", lengths: FloatArray) -> "_State":
         """Return where so much of a step leads."""
@@ -200,13 +200,12 @@ def _gaps(points: FloatArray, gradients: FloatArray, radius: float) -> tuple[Flo
 
 def _begin(centers: FloatArray, shares: FloatArray, radius: float) -> _State:
     """Return a state between given points (share 0) and the center of the ball (share 1); its prices are not set."""
-    num_features, num_lanes = centers.shape
-    apart = radius / (2 * num_features + 1)
+    apart = radius / (2 * len(centers) + 1)
     halves = np.stack([np.maximum(centers, 0.0), np.maximum(-centers, 0.0)])
     left = np.maximum(radius - sum_over_features(np.abs(centers)), 0.0)
     halves += shares * (apart - halves)
     slack = left + shares * (apart - left)
-    return _State(halves, np.empty_like(halves), slack, np.empty(num_lanes))
+    return _State(halves, np.empty_like(halves), slack, np.empty_like(slack))
 
 
 def _walk(
@@ -242,9 +241,7 @@ def _walk(
     return after, gradients
 
 
-def _find_step(
-    objective: Objective, state: _State, gradients: FloatArray, radius: float
-) -> tuple[_State, FloatArray]:
+def _find_step(objective: Objective, state: _State, gradients: FloatArray, radius: float) -> tuple[_State, FloatArray]:
     """Return the step of predictor and corrector, and ΔβᵀHΔβ."""
     system = _System(objective, state, gradients)
     predictor, _ = system.direct(0.0, 0.0)
@@ -284,9 +281,12 @@ class _System:
         self._difference = self._inverse[0] - self._inverse[1]
         self._tilt = self._difference / self._inverse_diagonal
         self._forces = np.stack([-gradients, gradients]) - state.price
-        self._tilted: FloatArray | None = None
-        self._yield = np.empty(0)
         objective.factorize(self._inverse_diagonal)
+        (self._tilted,) = objective.solve(self._tilt[None])
+        # By how much Σ(Δp + Δq) falls where Δν rises by 1.
+        self._yield = sum_over_features(
+            self._inverse_diagonal - self._difference * (self._tilt - self._tilted / self._inverse_diagonal)
+        )
 
     def direct(self, products: FloatArray | float, last: FloatArray | float) -> tuple[_State, FloatArray]:
         """Return the direction Δ in which p·y and q·y become `products`, and t·ν `last`, to first order; and ΔβᵀHΔβ."""
@@ -294,13 +294,7 @@ class _System:
         pushes = products / state.halves
         flows = (self._forces + pushes) * inverse
         right = (flows[0] - flows[1]) / self._inverse_diagonal
-        if self._tilted is None:
-            solved, self._tilted = self._objective.solve(np.stack([right, self._tilt]))
-            self._yield = sum_over_features(
-                self._inverse_diagonal - self._difference * (self._tilt - self._tilted / self._inverse_diagonal)
-            )
-        else:
-            (solved,) = self._objective.solve(right[None])
+        (solved,) = self._objective.solve(right[None])
         total = sum_over_features(flows[0] + flows[1] - self._difference * (right - solved / self._inverse_diagonal))
         ratio = state.price / state.slack
         price = (last / state.slack - state.price + ratio * total) / (1 + ratio * self._yield)

@@ -2,13 +2,16 @@
 
 import dataclasses
 import math
+from typing import Final
 
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
 from ...errors import ConfigurationError
 
-__all__ = ["BallMaximum", "check_limits", "check_points"]
+__all__ = ["BallMaximum", "check_limits", "check_points", "check_rows"]
+
+_AXES_OF_ROWS: Final = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +24,7 @@ class BallMaximum:
     Args:
         points: float64, shape (m, d): β of each function, ‖β‖₁ ≤ radius.
         gaps: float64, shape (m,): radius·‖g‖_∞ − g·β.
-        num_iterations: int64, shape (m,): steps of the interior point method; 0 where the start was good enough.
+        num_iterations: int64, shape (m,): steps of the interior point method; 0 where what it began at was good enough.
         has_converged: bool, shape (m,): whether the gap is at most the tolerance.
 
     Source:
@@ -49,4 +52,12 @@ def check_points(points: FloatArray, *, name: str, shape: tuple[int, int]) -> No
     if points.shape != shape:
         raise ValueError(f"{name} must have the shape {shape}, got {points.shape}")
     if not np.isfinite(points).all():
+        raise ValueError(f"{name} must be finite")
+
+
+def check_rows(rows: FloatArray, *, name: str, length: str) -> None:
+    """Raise `ValueError` unless these are finite rows of at least one number."""
+    if rows.ndim != _AXES_OF_ROWS or rows.shape[1] < 1:
+        raise ValueError(f"{name} must have the shape ({length}, d >= 1), got {rows.shape}")
+    if not np.isfinite(rows).all():
         raise ValueError(f"{name} must be finite")

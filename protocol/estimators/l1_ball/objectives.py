@@ -59,7 +59,7 @@ class Objective(Protocol):
 
 
 def inverse_mills_ratios(arguments: FloatArray) -> FloatArray:
-    """Return φ(z)/Φ(z), the derivative of ln Φ(z), by the scaled complementary error function, which never underflows."""
+    """Return φ(z)/Φ(z), the derivative of ln Φ(z), without a quotient of two numbers that underflow."""
     return _SQRT_TWO_OVER_PI / np.asarray(erfcx(arguments * -_SQRT_HALF), dtype=np.float64)
 
 

@@ -16,13 +16,13 @@ from scipy.special import log_ndtr
 from ...arrays import FloatArray, IntArray
 from .interior_point import DEFAULT_MAX_ITERATIONS, DEFAULT_TOLERANCE, maximize_in_lanes
 from .lanes import sum_over_features, sum_over_records
-from .maximum import BallMaximum, check_limits, check_points
+from .maximum import BallMaximum, check_limits, check_points, check_rows
 from .objectives import ProbitByFeatures, ProbitByRecords
 from .projection import project_to_l1_ball
 
 __all__ = ["fit_probit", "log_likelihoods"]
 
-# The numbers of a block's records (4 MiB): enough lanes that a step's work outweighs its calls, and few enough for a cache.
+# The numbers of a block's records (4 MiB): so many lanes that a step's work outweighs its calls, and a bounded memory.
 _NUMBERS_IN_A_BLOCK: Final = 1 << 19
 _MOST_LANES: Final = 4096
 
@@ -144,10 +144,7 @@ def _gather(differences: FloatArray, offsets: IntArray, voters: IntArray) -> Flo
 
 def _check_records(differences: FloatArray, offsets: IntArray) -> None:
     """Raise `ValueError` unless these are records of voters."""
-    if differences.ndim != 2 or differences.shape[1] < 1:
-        raise ValueError(f"differences must have the shape (records, d >= 1), got {differences.shape}")
-    if not np.isfinite(differences).all():
-        raise ValueError("differences must be finite")
+    check_rows(differences, name="differences", length="records")
     if offsets.ndim != 1 or len(offsets) < 1:
         raise ValueError(f"offsets must have the shape (voters + 1,), got {offsets.shape}")
     if offsets[0] != 0 or offsets[-1] != len(differences) or (np.diff(offsets) < 0).any():

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...arrays import FloatArray
 from ...errors import ConfigurationError
+from .maximum import check_rows
 
 __all__ = ["project_to_l1_ball"]
 
@@ -36,10 +37,7 @@ def project_to_l1_ball(points: FloatArray, *, radius: float) -> FloatArray:
     """
     if not 0 < radius < math.inf:
         raise ConfigurationError(field="radius", value=radius, allowed="positive and finite")
-    if points.ndim != 2 or points.shape[1] < 1:
-        raise ValueError(f"points must have the shape (m, d >= 1), got {points.shape}")
-    if not np.isfinite(points).all():
-        raise ValueError("points must be finite")
+    check_rows(points, name="points", length="m")
     projected = points.copy()
     outside = np.flatnonzero(_norms(points) > radius)
     if len(outside) == 0:

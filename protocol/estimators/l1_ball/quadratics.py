@@ -1,4 +1,4 @@
-"""Concave quadratics over an ℓ₁ ball, many at once.
+"""Concave quadratics over an ℓ₁ ball, many at once: pairwise steps first, then the interior point method.
 
 Source: the functional mechanism's objective, once its quadratic part is negative semidefinite; readings M3 and M10.
 """
@@ -10,13 +10,16 @@ import numpy as np
 from ...arrays import FloatArray
 from .interior_point import DEFAULT_MAX_ITERATIONS, DEFAULT_TOLERANCE, maximize_in_lanes
 from .lanes import factorize
-from .maximum import BallMaximum, check_limits, check_points
+from .maximum import BallMaximum, check_limits, check_points, check_rows
 from .objectives import Quadratics
+from .pairwise import climb_pairwise
 from .projection import project_to_l1_ball
 
 __all__ = ["maximize_quadratics"]
 
 _NUMBERS_IN_A_BLOCK: Final = 1 << 15
+# Pairwise steps are so cheap that a small batch would pay for their calls alone.
+_LANES_OF_PAIRWISE_STEPS: Final = 4096
 # What a projection to the semidefinite matrices leaves above 0 by rounding, relative to the greatest element.
 _ROUNDING: Final = 1e-9
 
@@ -29,6 +32,7 @@ def maximize_quadratics(
     start: FloatArray | None = None,
     tolerance: float = DEFAULT_TOLERANCE,
     max_iterations: int = DEFAULT_MAX_ITERATIONS,
+    is_known_concave: bool = False,
 ) -> BallMaximum:
     """Maximize each linear·β + βᵀ·quadratic·β over ‖β‖₁ ≤ radius.
 
@@ -36,9 +40,11 @@ def maximize_quadratics(
         linear: float64, shape (m, d), d ≥ 1.
         quadratic: float64, shape (m, d, d), symmetric and negative semidefinite.
         radius: B > 0.
-        start: points to begin at, shape (m, d); those outside of the ball are projected to it first.
+        start: points to begin at, shape (m, d); those outside of the ball are projected to it first. By default where
+            pairwise steps lead, which most often needs no more.
         tolerance: a gap that is small enough, > 0.
         max_iterations: after so many steps the best point so far is returned, at least 1.
+        is_known_concave: leave out the check that the matrices are negative semidefinite.
 
     Returns:
         One entry a quadratic.
@@ -56,14 +62,21 @@ def maximize_quadratics(
     num_quadratics, num_features = linear.shape
     if start is not None:
         check_points(start, name="start", shape=(num_quadratics, num_features))
-        start = project_to_l1_ball(start, radius=radius)
+        begun = start
+    else:
+        begun = np.empty((num_quadratics, num_features))
+        for begin in range(0, num_quadratics, _LANES_OF_PAIRWISE_STEPS):
+            block = slice(begin, begin + _LANES_OF_PAIRWISE_STEPS)
+            begun[block] = climb_pairwise(linear[block], -2 * quadratic[block], radius=radius, tolerance=tolerance)
+    begun = project_to_l1_ball(begun, radius=radius)  # rounding, too, may have left the ball
     parts: list[BallMaximum] = []
     size = max(1, _NUMBERS_IN_A_BLOCK // num_features**2)
     for begin in range(0, num_quadratics, size):
         block = slice(begin, begin + size)
         hessians = -2 * np.ascontiguousarray(quadratic[block].transpose(1, 2, 0))
         lanes = hessians.shape[-1]
-        _check_semidefinite(hessians)
+        if not is_known_concave:
+            _check_semidefinite(hessians)
         parts.append(
             maximize_in_lanes(
                 Quadratics(np.ascontiguousarray(linear[block].T), hessians),
@@ -72,7 +85,7 @@ def maximize_quadratics(
                 radius=radius,
                 tolerance=tolerance,
                 max_iterations=max_iterations,
-                start=None if start is None else np.ascontiguousarray(start[block].T),
+                start=np.ascontiguousarray(begun[block].T),
             )
         )
     return BallMaximum(
@@ -84,12 +97,11 @@ def maximize_quadratics(
 
 
 def _check_quadratics(linear: FloatArray, quadratic: FloatArray) -> None:
-    if linear.ndim != 2 or linear.shape[1] < 1:
-        raise ValueError(f"linear must have the shape (m, d >= 1), got {linear.shape}")
+    check_rows(linear, name="linear", length="m")
     if quadratic.shape != (*linear.shape, linear.shape[1]):
         raise ValueError(f"quadratic must have the shape {(*linear.shape, linear.shape[1])}, got {quadratic.shape}")
-    if not np.isfinite(linear).all() or not np.isfinite(quadratic).all():
-        raise ValueError("linear and quadratic must be finite")
+    if not np.isfinite(quadratic).all():
+        raise ValueError("quadratic must be finite")
     if not np.array_equal(quadratic, quadratic.transpose(0, 2, 1)):
         raise ValueError("quadratic must be symmetric")
 

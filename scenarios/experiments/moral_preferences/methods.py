@@ -63,9 +63,7 @@ METHODS: Final[Mapping[str, Method]] = {
         sensitivity="printed",
         clipping="items",
     ),
-    "tight": Method(
-        title="Algorithm 3, tight Δ", paradigm=Paradigm.RLDP, mechanism="functional", clipping="items"
-    ),
+    "tight": Method(title="Algorithm 3, tight Δ", paradigm=Paradigm.RLDP, mechanism="functional", clipping="items"),
     "clipped": Method(
         title="Algorithm 3, tight Δ, differences clipped", paradigm=Paradigm.RLDP, mechanism="functional"
     ),
@@ -154,7 +152,8 @@ def parameters_of(
     if method.mechanism in {"functional", "pooled"}:
         given |= {"sensitivity": method.sensitivity, "clipping": method.clipping}
     if method.is_whitened and covariance is not None:
-        given["covariance"] = tuple(map(tuple, covariance.tolist()))
+        rows: list[list[float]] = covariance.tolist()
+        given["covariance"] = tuple(tuple(row) for row in rows)
     return Parameters(
         features=tuple(f"x{place}" for place in range(1, num_features + 1)),
         epsilon=epsilon,

@@ -1,8 +1,8 @@
 """The societies of the experiments: made-up voters, drawn afresh for each repetition, and what is right for them.
 
-Section 5.1's voters are judged by isotropic Gaussian pairs, for which 1 − angle/π is exactly the share of pairs on which
-two preferences agree (reading M1). Voters like the Moral Machine's are judged by held-out dilemmas, which belong to
-nobody. Either way the truth is the mean of the voters' own true preferences.
+Section 5.1's voters are judged by isotropic Gaussian pairs, for which 1 − angle/π is exactly the share of pairs on
+which two preferences agree (reading M1). Voters like the Moral Machine's are judged by held-out dilemmas, which belong
+to nobody. Either way the truth is the mean of the voters' own true preferences.
 """
 
 import dataclasses

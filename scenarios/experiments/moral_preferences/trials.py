@@ -14,8 +14,9 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.mechanisms import PostProcessed
 from ....protocol.moral_preferences import MoralPreferences, Outcome
-from ....protocol.phases import CentralPhase, Inputs
+from ....protocol.phases import CentralPhase, Inputs, Phase
 from ....protocol.population import draw_for_release, draw_reports
 from ....protocol.randomness import SimulatedNoise
 from ...preferences.privacy_groups import PrivacyGroups, draw_epsilons
@@ -155,6 +156,24 @@ def measure(
     return found
 
 
+def _draw(phase: Phase, inputs: Inputs, noise: _Sessions, protocol: MoralPreferences) -> IntArray:
+    """Return all reports; where objectives are maximized, those of all levels of ε at once.
+
+    A remedy by projection needs no noise scale, so that the maximum does not depend on the level.
+    """
+    groups = phase.mechanism_groups(inputs.public)
+    last, _ = groups[-1]
+    if len(groups) == 1 or not isinstance(last, PostProcessed) or protocol.parameters.remedy != "project":
+        return draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
+    slots = last.slots_of(phase.num_values)
+    uniforms = noise.uniforms(protocol=protocol.name, phase=phase.name, start=0, stop=len(inputs), slots=slots)
+    noisy = np.empty_like(inputs.private)
+    for mechanism, places in groups:
+        assert isinstance(mechanism, PostProcessed)  # noqa: S101  all levels have one kind
+        noisy[places] = mechanism.noise.randomize_rows(inputs.private[places], uniforms[places])
+    return last.finish_rows(noisy)
+
+
 def _with_the_same_reports(cell: Cell) -> Cell:
     """Return what all cells have in common that are made of the same reports."""
     same = next(name for name, method in METHODS.items() if _reports_of(method) == _reports_of(METHODS[cell.method]))
@@ -200,7 +219,7 @@ class _Bench:
         reports = inputs.private
         if not is_central:
             noise = _Sessions(self._seed, sessions, num_voters=most)
-            reports = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
+            reports = _draw(phase, inputs, noise, protocol)
         found: dict[Cell, Trials] = {}
         for cell, own in protocols.items():
             (phase,) = own.phases
@@ -259,9 +278,7 @@ class _Bench:
         epsilons = [
             epsilon
             for repetition in self._repetitions
-            for epsilon in cell.groups.draw(
-                num_voters=num_voters, seed=seed_of(self._seed, repetition, is_fixed=False)
-            )
+            for epsilon in cell.groups.draw(num_voters=num_voters, seed=seed_of(self._seed, repetition, is_fixed=False))
         ]
         return protocol.encode_public({"epsilon": epsilons}, num_parties=number)
 
@@ -275,7 +292,9 @@ class _Bench:
         if METHODS[cell.method].mechanism != "laplace":
             return trials
         truth = self._society.truth[:, : cell.voters].reshape(-1, self._setting.features)
-        own = agreement(self._setting, rows[places[: len(self._society.truth)].reshape(-1)] * protocol.summary.step, truth)
+        own = agreement(
+            self._setting, rows[places[: len(self._society.truth)].reshape(-1)] * protocol.summary.step, truth
+        )
         shares = [math.fsum(of_voters) / cell.voters for of_voters in own.reshape(-1, cell.voters).tolist()]
         if self._setting.is_fixed:
             shares *= len(self._repetitions)

@@ -5,6 +5,7 @@ processes are this module, run by the same interpreter: cells go in and trials c
 """
 
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
@@ -36,7 +37,7 @@ def shares_of(trials: int, workers: int) -> list[range]:
     """Return which repetitions each worker has, nearly alike; fewer workers where there is too little for all."""
     number = max(1, min(workers, trials // _LEAST_SHARE))
     ends = [trials * place // number for place in range(number + 1)]
-    return [range(start, stop) for start, stop in zip(ends, ends[1:], strict=False)]
+    return [range(start, stop) for start, stop in itertools.pairwise(ends)]
 
 
 def measure_all(

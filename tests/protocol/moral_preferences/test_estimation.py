@@ -31,7 +31,7 @@ def test_a_plain_mean_weighs_all_reports_alike() -> None:
 
 
 @pytest.mark.parametrize("is_weighted", [True, False])
-def test_one_level_is_a_plain_mean(is_weighted: bool) -> None:
+def test_one_level_is_a_plain_mean(*, is_weighted: bool) -> None:
     """Nine reports with a noise of variance 4: an error of 2/3."""
     (values, error, weights) = shown(
         average([level(1.0, [1.5, -2.0], number=9, square=7.0, noise=4.0)], is_weighted=is_weighted)
@@ -84,7 +84,7 @@ def test_where_noise_is_not_additive_weights_grow_with_epsilon() -> None:
 
 
 @pytest.mark.parametrize("is_weighted", [True, False])
-def test_the_voters_weights_add_up_to_their_number(is_weighted: bool) -> None:
+def test_the_voters_weights_add_up_to_their_number(*, is_weighted: bool) -> None:
     generator = np.random.default_rng(0)
     for _ in range(50):
         number = int(generator.integers(1, 6))
@@ -100,9 +100,7 @@ def test_the_voters_weights_add_up_to_their_number(is_weighted: bool) -> None:
         ]
         mean = average(levels, is_weighted=is_weighted)
         voters = sum(each.num_voters for each in levels)
-        total = math.fsum(
-            weight * each.num_voters for weight, each in zip(mean.weights, levels, strict=True)
-        )
+        total = math.fsum(weight * each.num_voters for weight, each in zip(mean.weights, levels, strict=True))
         assert total == pytest.approx(voters, rel=1e-12)
         assert min(mean.weights) > 0
 

@@ -29,8 +29,9 @@ LOCAL = [Paradigm.VLDP, Paradigm.RLDP]
 
 
 def refusal(**given: Any) -> ConfigurationError:
+    values: dict[str, Any] = {"features": ("a", "b"), **given}
     with pytest.raises(ConfigurationError) as caught:
-        Parameters(**{"features": ("a", "b"), **given})
+        Parameters(**values)
     return caught.value
 
 
@@ -229,7 +230,7 @@ def test_a_covariance_that_is_accepted_can_be_used() -> None:
             usable = False
         else:
             usable = True
-        covariance = tuple(map(tuple, matrix.tolist()))
+        covariance = tuple(tuple(row) for row in matrix.tolist())
         given: dict[str, Any] = {"features": ("a", "b", "c"), "mechanism": "direction", "covariance": covariance}
         try:
             Parameters(**given)

@@ -142,7 +142,7 @@ def test_synthetic_alternatives_are_standard_normal() -> None:
 
 
 def calibration(survey: Survey) -> tuple[FloatArray, FloatArray]:
-    """Return, by the probability that the first of two alternatives (in a fixed order) is chosen: z-scores of choices."""
+    """Return z-scores of how often the first alternative is chosen, and variances, by ten bins of its chance."""
     assert survey.truth is not None
     differences = survey.records.differences
     utilities = np.sum(differences * np.repeat(survey.truth, survey.records.num_records, axis=0), axis=1)
@@ -150,11 +150,11 @@ def calibration(survey: Survey) -> tuple[FloatArray, FloatArray]:
     last = differences.shape[1] - 1 - np.argmax(differences[:, ::-1] != 0, axis=1)
     sign = np.sign(differences[np.arange(len(differences)), last])
     is_told = sign != 0
-    chance = ndtr((sign * utilities)[is_told])
+    chance = np.asarray(ndtr((sign * utilities)[is_told]), dtype=np.float64)
     is_first = (sign > 0)[is_told]
     bins = np.minimum((chance * 10).astype(np.int64), 9)
-    excess = np.bincount(bins, weights=is_first - chance, minlength=10)
-    variance = np.bincount(bins, weights=chance * (1 - chance), minlength=10)
+    excess = np.bincount(bins, weights=is_first - chance, minlength=10).astype(np.float64)
+    variance = np.bincount(bins, weights=chance * (1 - chance), minlength=10).astype(np.float64)
     return excess / np.sqrt(np.maximum(variance, 1e-300)), variance
 
 

@@ -23,7 +23,7 @@ SURVEY = Survey(voters=["a", "b"], features=("x", "y"), records=RECORDS, source=
 )
 def test_parts_that_do_not_fit_are_refused(change: dict[str, object], what: str) -> None:
     with pytest.raises(ValueError, match=what):
-        dataclasses.replace(SURVEY, **change)  # pyright: ignore[reportArgumentType]  on purpose
+        dataclasses.replace(SURVEY, **change)
 
 
 def test_readings_add_up() -> None:
@@ -33,7 +33,8 @@ def test_readings_add_up() -> None:
 
 
 def test_description_names_every_reason() -> None:
-    reading = Reading(*range(1_000, 11_000, 1_000), 99)
+    names = [field.name for field in dataclasses.fields(Reading)]
+    reading = Reading(**dict(zip(names, [*range(1_000, 11_000, 1_000), 99], strict=True)))
     assert reading.description == (
         "4,000 records of 3,000 voters, from 1,000 rows; responses dropped: 5,000 without a second row, 6,000 faulty, "
         "7,000 given again, 8,000 beyond the most for each voter, 10,000 of voters with too few; "

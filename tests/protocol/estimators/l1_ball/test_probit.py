@@ -1,18 +1,18 @@
-"""Probit maximum likelihood over an ℓ₁ ball: values worked by hand, another solver, true gaps, and data that degenerate.
+"""Probit likelihoods over an ℓ₁ ball: values worked by hand, another solver, true gaps, and data that degenerate.
 
 The gap is recomputed here from the records, one voter at a time, by numpy's own products.
 """
 
+import itertools
 import math
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from scipy.special import log_ndtr, ndtri
-
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators.l1_ball import BallMaximum, fit_probit, log_likelihoods
+from scipy.optimize import minimize
+from scipy.special import log_ndtr, ndtri
 
 _TOLERANCE = 1e-6
 
@@ -282,7 +282,7 @@ def test_a_start_outside_of_the_ball_or_at_a_vertex_is_good_for_something() -> N
 def test_more_steps_never_widen_the_gap() -> None:
     differences, offsets, _ = make_voters(10, 30, 6)
     gaps = [fit_probit(differences, offsets, radius=2.0, max_iterations=steps).gaps for steps in range(1, 8)]
-    assert all((later <= earlier).all() for earlier, later in zip(gaps, gaps[1:], strict=False))
+    assert all((later <= earlier).all() for earlier, later in itertools.pairwise(gaps))
 
 
 def test_large_blocks_are_split(monkeypatch: pytest.MonkeyPatch) -> None:

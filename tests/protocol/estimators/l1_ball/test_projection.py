@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators.l1_ball import project_to_l1_ball

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators.l1_ball import maximize_quadratics
@@ -82,9 +81,7 @@ def test_a_quadratic_has_the_same_bits_alone_and_among_others(monkeypatch: pytes
             assert np.array_equal(alone.points[0], together.points[one])
             assert alone.gaps[0] == together.gaps[one]
     monkeypatch.setattr("psephos.protocol.estimators.l1_ball.quadratics._NUMBERS_IN_A_BLOCK", 150)
-    assert np.array_equal(
-        maximize_quadratics(linear, quadratic, radius=2.0, start=start).points, together.points
-    )
+    assert np.array_equal(maximize_quadratics(linear, quadratic, radius=2.0, start=start).points, together.points)
 
 
 def test_an_optimum_as_the_start_is_returned_as_it_is() -> None:
@@ -97,7 +94,8 @@ def test_an_optimum_as_the_start_is_returned_as_it_is() -> None:
 
 def test_too_few_steps_leave_a_gap() -> None:
     linear, quadratic = make_quadratics(10, 5, 3)
-    found = maximize_quadratics(linear, quadratic, radius=2.0, max_iterations=1)
+    center = np.zeros_like(linear)
+    found = maximize_quadratics(linear, quadratic, radius=2.0, max_iterations=1, start=center)
     assert not found.has_converged.any()
     assert (found.gaps > 1e-6).all()
 

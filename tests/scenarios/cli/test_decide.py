@@ -1,0 +1,105 @@
+"""`psephos decide`: what it prints, where, and with which exit status."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from psephos.protocol import SimulatedNoise, run_population
+from psephos.protocol.moral_preferences import MoralPreferences, Outcome, Parameters, decide
+
+Psephos = Callable[..., Any]
+Write = Callable[[str, str | bytes], Path]
+
+PAIRS = "pair,alternative,Man,Dog\na,first,1,0\na,second,0,2\nb,first,0,0\nb,second,1,1\n"
+ONE = ("--first", "Man=1, Dog=0", "--second", "Man=0, Dog=2")
+
+
+@pytest.fixture
+def outcome(tmp_path: Path) -> Outcome:
+    """What a small session released, in the folder `run`."""
+    generator = np.random.default_rng(2)
+    protocol = MoralPreferences(Parameters(features=("Man", "Dog"), epsilon=5.0))
+    inputs = protocol.encode({"records": [generator.normal(size=(4, 2, 2)) for _ in range(30)]})
+    released = run_population(protocol, inputs, noise=SimulatedNoise(1, session="s")).outcome
+    (tmp_path / "run").mkdir()
+    written: dict[str, Any] = {"session": "s", "protocol": protocol.name, "outcome": released, "tallies": []}
+    (tmp_path / "run/result.json").write_bytes(msgspec.json.encode(written))
+    (tmp_path / "run/outcome.json").write_bytes(msgspec.json.encode(released))
+    return released
+
+
+def test_a_decision_is_said_in_words(psephos: Psephos, outcome: Outcome) -> None:
+    ended = psephos("decide", "run", *ONE)
+    assert (ended.status, ended.err) == (0, "")
+    chosen = decide(outcome, {"Man": 1.0}, {"Dog": 2.0}).choice
+    assert f"the society prefers the {chosen} with probability 0." in ended.out
+    assert "the noise leaves the choice certain to 0." in ended.out
+    assert "\x1b[" not in ended.out
+
+
+@pytest.mark.parametrize("run", ["run", "run/result.json", "run/outcome.json"])
+def test_json_is_the_decision_and_nothing_else(psephos: Psephos, outcome: Outcome, run: str) -> None:
+    ended = psephos("decide", run, *ONE, "--json")
+    assert (ended.status, ended.err) == (0, "")
+    assert json.loads(ended.out) == msgspec.to_builtins(decide(outcome, {"Man": 1.0}, {"Dog": 2.0}))
+
+
+def test_pairs_of_a_file_are_a_table_or_a_line_of_json_each(psephos: Psephos, outcome: Outcome, write: Write) -> None:
+    write("pairs.csv", PAIRS)
+    ended = psephos("decide", "run", "--pairs", "pairs.csv")
+    assert (ended.status, ended.err) == (0, "")
+    assert "of 2 pairs the society prefers" in ended.out
+    ended = psephos("decide", "run", "--pairs", "pairs.csv", "--json")
+    assert (ended.status, ended.err) == (0, "")
+    expected = [decide(outcome, {"Man": 1.0}, {"Dog": 2.0}), decide(outcome, {}, {"Man": 1.0, "Dog": 1.0})]
+    assert [json.loads(line) for line in ended.out.splitlines()] == [
+        {"pair": name, **msgspec.to_builtins(decision)} for name, decision in zip("ab", expected, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nowhere", *ONE), "RUN must be the folder of a run"),
+        ((".", *ONE), "neither result.json nor outcome.json"),
+        (("run", "--first", "Man=1"), "--second must be given"),
+        (("run", "--second", "Man=1"), "--first must be given"),
+        (("run",), "--first must be given"),
+        (("run", "--first", "", "--second", "Man=1"), "--first must be features with their values"),
+        (("run", "--first", "man=1", "--second", "Dog=1"), "did you mean 'Man'?"),
+        (("run", "--first", "Man=one", "--second", "Dog=1"), "Man in --first must be a number"),
+        (("run", "--pairs", "pairs.csv", "--first", "Man=1"), "--first must be left out beside --pairs"),
+        (("run", "--pairs", "pairs.csv", "--second", ""), "--second must be left out beside --pairs"),
+        (("run", "--pairs", "nowhere.csv"), "--pairs must be a readable file"),
+        (("run", "--pairs", "bad.csv"), "Man (bad.csv line 3) must be a number in [-1e+09, 1e+09], got 'none'"),
+    ],
+)
+def test_wrong_input_is_one_line_and_status_2(
+    psephos: Psephos, outcome: Outcome, write: Write, words: tuple[str, ...], said: str
+) -> None:
+    assert outcome.features == ("Man", "Dog")
+    write("pairs.csv", PAIRS)
+    write("bad.csv", "pair,alternative,Man\na,first,1\na,second,none\n")
+    ended = psephos("decide", *words)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("psephos: ")
+    assert said in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_a_run_of_another_protocol_is_refused(psephos: Psephos) -> None:
+    assert psephos("run", "consortium", "--set", "count=4", "--no-pictures", "--out", "vote").status == 0
+    ended = psephos("decide", "vote", *ONE)
+    assert ended.status == 2
+    assert "a run of protocol 'dpwevote'" in ended.err
+
+
+def test_help_has_an_example(psephos: Psephos) -> None:
+    ended = psephos("decide", "--help")
+    assert ended.status == 0
+    assert '--first "Man=1, Dog=0" --second "Man=0, Dog=2"' in ended.out
+    assert "decide" in psephos("--help").out
