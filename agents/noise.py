@@ -23,8 +23,6 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
-import numpy as np
-
 from ..protocol.errors import ConfigurationError
 from ..protocol.mechanisms import (
     NO_ANSWER,
@@ -146,7 +144,7 @@ def _finishing(mechanism: PostProcessed, sampler: RowSampler) -> RowSampler:
     """Return a sampler that computes reports from another mechanism's."""
 
     def sample(values: Sequence[int]) -> list[int]:
-        return mechanism.finish_rows(np.array([sampler(values)], dtype=np.int64))[0].tolist()
+        return mechanism.finish_row(sampler(values))
 
     return sample
 

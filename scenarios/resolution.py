@@ -16,7 +16,7 @@ from ..protocol.server_machine import check_sizes
 from .config import Scenario
 from .conversion import convert
 from .datasets import DATA_VARIABLE
-from .parties import read_parties
+from .parties import PartiesTable, read_parties
 from .plugins import ARRAY, check_transport, find_protocol
 from .session import check_descriptors
 
@@ -92,11 +92,16 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         may_show_truth=scenario.noise == "simulated"
         and (scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record),
         record=record,
-        parameters_of_data=(frozenset(parties.parameters) | kind.parameters_of_public_columns)
-        - frozenset(scenario.parameters),
+        parameters_of_data=_said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
         note=parties.note,
     )
+
+
+def _said_by(parties: PartiesTable, kind: type[PhasedProtocol[Any, Any]]) -> frozenset[str]:
+    """Return the parameters that parties say again in a rerun, and those in place of which they do."""
+    names = frozenset(parties.parameters) | kind.parameters_of_public_columns
+    return names.union(*(group for group in kind.alternatives if group & names))
 
 
 def data_folder(scenario: Scenario) -> str:

@@ -16,6 +16,8 @@ import pytest
 from psephos.protocol import PhasedProtocol
 from psephos.scenarios import load_scenario, resolve, shipped_scenarios, simulate
 from psephos.scenarios.cli import cli
+from psephos.scenarios.preferences.machine_files import write_moral_machine_like
+from psephos.scenarios.streaming import is_streamed, resolve_stream
 
 Protocol: TypeAlias = PhasedProtocol[Any, Any]
 
@@ -94,21 +96,25 @@ def check_psephos(words: list[str], folder: Path) -> None:
         return
     if words[0] != "run" or context.params["scenario"] not in shipped_scenarios():
         return
-    table = folder / "mine.csv"
-    table.write_text("partner,weight,mine\nalice,1,1\nbob,2,0\n", encoding="utf-8")
-    answers, truth = folder / "answers.csv", folder / "truth.csv"
-    answers.write_text("task,worker,label\nq1,ann,yes\nq1,bob,no\n", encoding="utf-8")
-    truth.write_text("task,truth\nq1,yes\n", encoding="utf-8")
     # A reader's own file is theirs to have; here any will do.
+    own = {
+        name: folder / name for name in ("mine.csv", "answers.csv", "truth.csv", "choices.csv", "SharedResponses.csv")
+    }
+    own["mine.csv"].write_text("partner,weight,mine\nalice,1,1\nbob,2,0\n", encoding="utf-8")
+    own["answers.csv"].write_text("task,worker,label\nq1,ann,yes\nq1,bob,no\n", encoding="utf-8")
+    own["truth.csv"].write_text("task,truth\nq1,yes\n", encoding="utf-8")
+    own["choices.csv"].write_text("voter,record,choice,lives\nann,1,1,3\nann,1,0,1\n", encoding="utf-8")
+    write_moral_machine_like(own["SharedResponses.csv"], voters=3, records=2)
     given: tuple[str, ...] = context.params["settings"]
-    settings = [re.sub(r"^(partners|parties)=.*\.csv$", rf"\1={table}", one) for one in given]
-    settings = [re.sub(r"^(workers|workers\.answers)=answers\.csv$", rf"\1={answers}", one) for one in settings]
-    settings = [re.sub(r"^workers\.truth=truth\.csv$", f"workers.truth={truth}", one) for one in settings]
+    settings = [re.sub(r"=([\w-]+\.csv)$", lambda file: f"={own.get(file[1], own['mine.csv'])}", one) for one in given]
     transport: str | None = context.params["transport"]
     chosen = [f"transport={transport}"] if transport else []
     scenario = load_scenario(context.params["scenario"], [*chosen, *settings])
     if isinstance(scenario.parties, dict) and "data" in scenario.parties:  # a folder that is a reader's to have
         assert context.params["data"]
+        return
+    if is_streamed(scenario):
+        assert resolve_stream(scenario).protocol.phases
         return
     assert resolve(scenario).names
 

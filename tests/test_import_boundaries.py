@@ -46,7 +46,9 @@ RULES = {
     "agents": Rule(("agents", "transports", "protocol"), frozenset({"msgspec", "opendp", "structlog", "trio"})),
     "scenarios": Rule(
         ("scenarios", "agents", "transports", "protocol"),
-        frozenset({"click", "matplotlib", "msgspec", "numpy", "pandas", "rich", "scipy", "structlog", "trio"}),
+        frozenset(
+            {"click", "duckdb", "matplotlib", "msgspec", "numpy", "pandas", "rich", "scipy", "structlog", "trio"}
+        ),
     ),
 }
 

@@ -120,7 +120,11 @@ class PostProcessed(RowMechanism):
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
         """Return `randomize_rows` of one row. See `RowMechanism.randomize_row`."""
-        return self.finish_rows(np.array([self.noise.randomize_row(values, uniforms)], dtype=np.int64))[0].tolist()
+        return self.finish_row(self.noise.randomize_row(values, uniforms))
+
+    def finish_row(self, noisy: Sequence[int]) -> list[int]:
+        """Return `finish_rows` of one row."""
+        return self.finish_rows(np.array([noisy], dtype=np.int64))[0].tolist()
 
 
 class Mechanism(RowMechanism):

@@ -111,9 +111,12 @@ class PerturbedPhase(Phase):
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what the voter's own mechanism cannot report. See `Phase.check_report`."""
-        low, high = self.mechanism_of(public).report_range
+        mechanism = self.mechanism_of(public)
+        low, high = mechanism.report_range
         if not low <= min(report) <= max(report) <= high:
             raise ValueError(f"its numbers are not in [{low}, {high}], the range at the voter's ε")
+        if isinstance(mechanism, NoisyObjective) and sum(map(abs, report)) > high:
+            raise ValueError("it is no maximum of any objective: it is outside of the ball")
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Add up reports and their squares, level by level."""

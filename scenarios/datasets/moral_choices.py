@@ -11,7 +11,7 @@ from ..preferences.moral_machine import read_moral_machine
 from ..preferences.trolley import read_trolley
 from .loading import DataSet
 
-__all__ = ["MORAL_MACHINE_SAMPLE", "MORAL_TROLLEY"]
+__all__ = ["MORAL_MACHINE_SAMPLE", "MORAL_TROLLEY", "MoralChoices"]
 
 
 class MoralChoices(OwnEpsilons, frozen=True, kw_only=True, forbid_unknown_fields=True):

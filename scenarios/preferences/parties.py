@@ -21,7 +21,7 @@ from .privacy_groups import PrivacyGroups, draw_epsilons, read_epsilons
 from .survey import Survey
 from .synthetic import SyntheticPreferences, make_preferences
 
-__all__ = ["GENERATORS", "PATHS", "OwnEpsilons", "as_voters", "load_voters"]
+__all__ = ["GENERATORS", "PATHS", "ChoicesFile", "OwnEpsilons", "ResponsesFile", "as_voters", "load_voters"]
 
 _FIELD: Final = "voters"
 PATHS: Final = ("choices", "responses", "epsilons")

@@ -23,7 +23,7 @@ from .survey import Survey
 from .synthetic import SyntheticPreferences, stream_preferences
 from .tables import header_of
 
-__all__ = ["SurveyStream", "is_stream", "open_stream"]
+__all__ = ["StreamedResponses", "SurveyStream", "is_stream", "open_stream"]
 
 _FIELD: Final = "voters"
 _BATCH_VOTERS: Final = 10_000

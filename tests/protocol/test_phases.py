@@ -1,5 +1,6 @@
 """Phases and protocols: what a report must look like, and what a protocol checks of itself."""
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ import pytest
 from helpers import make_vote
 from psephos.protocol import Column, ConfigurationError, Inputs, Phase, PhasedProtocol, Tally
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, PostProcessed, RowMechanism
 from psephos.protocol.phases import MAX_VALUES_IN_REPORT, Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 
@@ -29,6 +30,44 @@ class Sums(Phase):
 
     def __init__(self, name: str, columns: range = range(2)) -> None:
         super().__init__(name, columns=columns, mechanism=FOUR_CHOICES, losses=[LOSS] * len(columns))
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Add."""
+        del earlier, public
+        return Tally(len(reports), reports.sum(axis=0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Echo(PostProcessed):
+    """Reports the sum of a noisy row so many times."""
+
+    times: int
+
+    @property
+    def noise(self) -> RowMechanism:
+        """Four choices."""
+        return FOUR_CHOICES
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """Sums of up to ten."""
+        return 0, 30
+
+    def num_reports_of(self, num_values: int) -> int:
+        """As often as asked."""
+        del num_values
+        return self.times
+
+    def finish_rows(self, noisy: IntArray) -> IntArray:
+        """Repeat the sum."""
+        return np.repeat(noisy.sum(axis=1)[:, None], self.times, axis=1)
+
+
+class Echoes(Phase):
+    """Reports that are computed from noisy values."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__("echoes", columns=range(2), mechanism=Echo(times), losses=[LOSS] * 2)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Add."""
@@ -118,6 +157,53 @@ def test_a_report_that_would_not_fit_into_a_message_is_refused_before_any_is_dra
 def test_rows_of_floats_are_refused() -> None:
     with pytest.raises(TypeError, match="integers"):
         Inputs(np.array([[0.5]]), np.empty((1, 0), dtype=np.int64))
+
+
+def test_rows_of_a_range_of_parties_are_theirs() -> None:
+    inputs = Inputs(table([1], [2], [3]), table([4], [5], [6]))
+    some = inputs.of_range(1, 3)
+    assert (some.private.tolist(), some.public.tolist()) == ([[2], [3]], [[5], [6]])
+    assert len(inputs.of_range(2, 2)) == 0
+
+
+def test_a_report_may_have_another_number_of_numbers_than_values() -> None:
+    phase = Echoes(3)
+    assert (phase.num_values, phase.num_reported) == (2, 3)
+    assert phase.decoder.decode(msgspec.msgpack.encode([30, 0, 6])) == (30, 0, 6)
+    for report in ([1, 2], [1, 2, 3, 4], [31, 0, 0]):
+        with pytest.raises(msgspec.DecodeError):
+            phase.decoder.decode(msgspec.msgpack.encode(report))
+
+
+def test_what_is_computed_from_noisy_values_costs_and_takes_what_the_noise_does() -> None:
+    mechanism = Echo(3)
+    assert mechanism.event_of(2) == FOUR_CHOICES.event_of(2)
+    assert mechanism.slots_of(2) == FOUR_CHOICES.slots_of(2)
+    assert mechanism.value_range == FOUR_CHOICES.value_range
+    values, uniforms = table([3, 0], [1, 2]), np.random.default_rng(0).random((2, mechanism.slots_of(2)))
+    noisy = FOUR_CHOICES.randomize_rows(values, uniforms)
+    reports = mechanism.randomize_rows(values, uniforms)
+    assert reports.tolist() == [[int(row.sum())] * 3 for row in noisy]
+    rows: list[list[int]] = values.tolist()
+    assert [mechanism.randomize_row(row, draws) for row, draws in zip(rows, uniforms.tolist(), strict=True)] == (
+        reports.tolist()
+    )
+    with pytest.raises(ValueError, match="values must be in"):
+        mechanism.randomize_rows(table([4, 0], [0, 0]), uniforms)
+
+
+def test_a_computed_report_that_would_not_fit_into_a_message_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="fits into a message"):
+        Echoes(MAX_VALUES_IN_REPORT + 1)
+    assert Echoes(MAX_VALUES_IN_REPORT).num_reported == MAX_VALUES_IN_REPORT
+
+
+def test_everybody_has_the_phases_randomizer_unless_the_phase_says_otherwise() -> None:
+    phase = Sums("sums")
+    assert phase.mechanism_of(()) is phase.mechanism_of((7,)) is FOUR_CHOICES
+    ((mechanism, places),) = phase.mechanism_groups(table([0], [1]))
+    assert mechanism is FOUR_CHOICES
+    assert np.arange(2)[places].tolist() == [0, 1]
 
 
 def test_a_phase_knows_its_columns_and_their_number() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import make_inputs, make_vote
+from helpers import make_inputs, make_preference_inputs, make_preferences, make_vote
 from psephos.protocol import Inputs, Phase, SimulatedNoise, Tally, run_population
 from psephos.protocol.population import draw_reports, tally_batch
 from quiz import Parameters, Quiz, make_quiz_inputs
@@ -68,6 +68,23 @@ def test_reports_of_a_batch_are_those_of_its_places() -> None:
         assert everybody.shape == (9, phase.num_values)
         some = draw_reports(phase, inputs.of_range(4, 7), noise=NOISE, protocol=vote.name, start=4)
         assert np.array_equal(some, everybody[4:7])
+
+
+def test_reports_of_persons_with_randomizers_of_their_own_are_theirs_alone() -> None:
+    """Each as if it were drawn for by itself, by its own mechanism and its own uniforms, in any batch."""
+    protocol = make_preferences(2, epsilons=(0.1, 1.0, 5.0))
+    inputs = make_preference_inputs(protocol, 10)
+    (phase,) = protocol.phases
+    drawn = draw_reports(phase, inputs, noise=NOISE, protocol=protocol.name, start=0)
+    rows: list[list[int]] = inputs.private.tolist()
+    public: list[list[int]] = inputs.public.tolist()
+    assert drawn.tolist() == [
+        NOISE.randomize(phase.mechanism_of(theirs), row, protocol=protocol.name, phase=phase.name, place=place)
+        for place, (row, theirs) in enumerate(zip(rows, public, strict=True))
+    ]
+    for start, stop in [(0, 1), (3, 4), (2, 9), (5, 5)]:
+        some = draw_reports(phase, inputs.of_range(start, stop), noise=NOISE, protocol=protocol.name, start=start)
+        assert np.array_equal(some, drawn[start:stop])
 
 
 def test_a_tally_of_some_rows_takes_the_same_rows_of_every_array() -> None:

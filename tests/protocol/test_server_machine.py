@@ -14,6 +14,7 @@ from helpers import (
     hello,
     make_inputs,
     make_names,
+    make_preferences,
     make_vote,
     messages_of,
     outcome_of_those_who_reported,
@@ -23,6 +24,7 @@ from psephos.protocol import (
     JOIN,
     ConfigurationError,
     ConflictingReportError,
+    Inputs,
     LocalProtocolError,
     MalformedMessageError,
     PhaseRules,
@@ -147,6 +149,29 @@ def test_a_phase_may_not_be_called_as_the_time_before_the_first_one() -> None:
     vote.phases[0].name = JOIN
     with pytest.raises(ConfigurationError):
         make_server(vote=vote)
+
+
+# Randomizers of one's own
+
+
+def test_a_report_beyond_the_senders_own_range_is_refused_though_others_may_send_it() -> None:
+    """p0's ε is 1 and p1's is 1/100, whose noise reaches a hundred times as far."""
+    protocol = make_preferences(2, epsilons=(0.01, 1.0))
+    inputs = Inputs(np.zeros((3, 2), dtype=np.int64), np.array([[1], [0], [1]], dtype=np.int64))
+    session = Session(protocol, inputs, default_rules=TWO_OF_THREE)
+    server = session.server()
+    server.start()
+    for party in session.names:
+        server.receive(party, hello(party, protocol=protocol.name))
+    (phase,) = protocol.phases
+    far = Report(0, raw([phase.mechanism_of((1,)).report_range[1] + 1, 0]))
+    error = drop_of(server.receive("p0", far)).error
+    assert isinstance(error, MalformedMessageError)
+    assert "the range at the voter's ε" in str(error)
+    assert server.state_of("p0") is State.ENDED
+    assert not any(isinstance(effect, Drop) for effect in server.receive("p1", far))
+    result = finish(server.receive("p2", Report(0, raw([5, 6]))))
+    assert result.num_received == (2,)
 
 
 # Starting

@@ -12,6 +12,8 @@ from .societies import MACHINE_LIKE, SYNTHETIC
 
 __all__ = ["own_findings"]
 
+_CLEAR = 3.0
+"""In standard errors: some one of five ε is rarely as far off by chance."""
 _UNITS = {
     "RLDP": "a record, nobody trusted",
     "RLCP": "a record, the aggregator trusted",
@@ -88,8 +90,8 @@ def _against_the_paper(rows: Sequence[VariantRow], source: str) -> Finding:
     first = rows[0]
     reference = METHODS[REFERENCES[first.paradigm]].title
     noisy = [row for row in rows if row.epsilon is not None and row.lead is not None and row.lead_in_errors is not None]
-    better = [row for row in noisy if row.lead_in_errors and row.lead_in_errors > TOLERANCE]
-    worse = [row for row in noisy if row.lead_in_errors and row.lead_in_errors < -TOLERANCE]
+    better = [row for row in noisy if row.lead_in_errors and row.lead_in_errors > _CLEAR]
+    worse = [row for row in noisy if row.lead_in_errors and row.lead_in_errors < -_CLEAR]
     words = ", ".join(
         f"{100 * row.lead.value:+.1f} at {row.epsilon:g} ({row.lead_in_errors:+.0f} standard errors)"
         for row in noisy

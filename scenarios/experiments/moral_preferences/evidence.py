@@ -1,21 +1,17 @@
-"""How verdicts read the rows: selections of points, and whether curves rise or lie above each other."""
+"""How verdicts read the rows: selections of points and effects, and their words."""
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
-from ..measurements import FAR, Measurement, deviation
-from .rows import CurvePoint, Reproduction, VariantRow
+from ..measurements import FAR, Measurement
+from .rows import CurvePoint, EffectRow, Reproduction, VariantRow
 
 __all__ = [
     "TOLERANCE",
-    "Comparison",
-    "ascent",
-    "compare",
     "curve",
-    "curves_of",
+    "effect",
+    "effect_in_words",
+    "is_ahead",
     "listed",
     "points",
     "share",
@@ -26,48 +22,22 @@ TOLERANCE = 2.0
 """In standard errors: less of a difference is not called one."""
 
 
-class Comparison(msgspec.Struct, frozen=True):
-    """Pairs of measurements of which the first should be greater.
-
-    Args:
-        number: of pairs.
-        above: in so many the first is greater by more than `TOLERANCE` joint standard errors.
-        below: in so many it is smaller by as much.
-        far_below: in so many by more than `FAR`, which chance does not do.
-        mean: the mean difference.
-    """
-
-    number: int
-    above: int
-    below: int
-    far_below: int
-    mean: float
-
-    @property
-    def holds(self) -> bool:
-        """Whether the first is greater in some, on average, and clearly smaller in none."""
-        return self.above > 0 and self.mean > 0 and not self.far_below and self.below <= max(1, self.number // 10)
-
-    @property
-    def words(self) -> str:
-        """The counts as a sentence's part."""
-        return (
-            f"by {100 * self.mean:+.1f} points on average; by more than {TOLERANCE:g} standard errors it is more in "
-            f"{self.above} of {self.number} pairs and less in {self.below}"
-        )
+def effect(reproduction: Reproduction, figure: int, what: str, panel: str = "") -> EffectRow:
+    """Return what one thing changes in a figure."""
+    return next(row for row in reproduction.effects if (row.figure, row.panel, row.what) == (figure, panel, what))
 
 
-def compare(pairs: Iterable[tuple[Measurement, Measurement]]) -> Comparison:
-    """Return how often the first of two is greater."""
-    found = list(pairs)
-    apart = [deviation(one, other) for one, other in found]
-    return Comparison(
-        number=len(found),
-        above=sum(each > TOLERANCE for each in apart),
-        below=sum(each < -TOLERANCE for each in apart),
-        far_below=sum(each < -FAR for each in apart),
-        mean=math.fsum(one.value - other.value for one, other in found) / len(found),
-    )
+def is_ahead(row: EffectRow) -> bool:
+    """Whether the difference is no chance, and no single pair says the contrary."""
+    return row.difference.value > TOLERANCE * row.difference.standard_error and row.least > -FAR
+
+
+def effect_in_words(row: EffectRow, *, steps: bool = False) -> str:
+    """Return what a difference is, as a sentence's part."""
+    points_of = f"{100 * row.difference.value:+.1f} ± {100 * row.difference.standard_error:.1f} points"
+    average = "from one end of the axis to the other" if steps else f"on average over {row.number} pairs"
+    each = "single steps" if steps else "single pairs"
+    return f"{points_of} {average} ({each} by {row.least:+.1f} to {row.most:+.1f} standard errors)"
 
 
 def points(reproduction: Reproduction, figure: int, panel: str = "", **given: Any) -> list[CurvePoint]:
@@ -82,24 +52,6 @@ def points(reproduction: Reproduction, figure: int, panel: str = "", **given: An
 def curve(found: Sequence[CurvePoint]) -> dict[float, Measurement]:
     """Return the accuracies along the axis, ascending."""
     return {point.at: point.accuracy for point in sorted(found, key=lambda point: point.at)}
-
-
-def curves_of(found: Iterable[CurvePoint]) -> list[dict[float, Measurement]]:
-    """Return all curves among some points: one for each panel, method, N, n, d."""
-    members: dict[tuple[object, ...], list[CurvePoint]] = {}
-    for point in found:
-        key = point.panel, point.method, point.voters, point.records, point.features
-        members.setdefault(key, []).append(point)
-    return [curve(each) for each in members.values()]
-
-
-def ascent(curves: Iterable[dict[float, Measurement]]) -> Comparison:
-    """Return each point against the one before it on its curve, as what should be greater."""
-    return compare(
-        (later, earlier)
-        for each in curves
-        for earlier, later in zip(list(each.values()), list(each.values())[1:], strict=False)
-    )
 
 
 def variant(reproduction: Reproduction, setting: str, method: str, epsilon: float | None) -> VariantRow:

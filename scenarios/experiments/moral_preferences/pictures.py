@@ -28,6 +28,7 @@ _KINDS: Final = {SYNTHETIC: "Section 5.1's voters", MACHINE_LIKE: "a stand-in fo
 _GAP: Final = 0.062
 
 _Draw = Callable[..., None]
+_Named = tuple[str, str, Sequence[CurvePoint], dict[str, Any]]
 
 
 def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
@@ -81,9 +82,7 @@ def _line(axes: Any, xs: Sequence[float], found: Sequence[Measurement], **style:
     axes.errorbar(xs, [m.value for m in found], yerr=[2 * m.standard_error for m in found], **{**_POINT, **style})
 
 
-def _curves(
-    axes: Any, named: Iterable[tuple[str, str, Sequence[CurvePoint], dict[str, Any]]], *, is_ratio: bool = False
-) -> None:
+def _curves(axes: Any, named: Iterable[_Named], *, is_ratio: bool = False) -> None:
     """Draw curves with their names at their ends.
 
     Args:
@@ -116,7 +115,7 @@ def _by_records(reproduction: Reproduction, figure: Any, panels: Any, *, figure_
         )
 
 
-def _algorithms(found: Sequence[CurvePoint]) -> list[tuple[str, str, Sequence[CurvePoint], dict[str, Any]]]:
+def _algorithms(found: Sequence[CurvePoint]) -> list[_Named]:
     return [
         (METHODS[method].title, _COLORS[method], [p for p in found if p.method == method], {}) for method in ALGORITHMS
     ]
@@ -171,7 +170,7 @@ def _group_panels(
         clean(axes, title=title, x=x, y="accuracy")
         axes.set_ylim(low, high)
         percent_scale(axes)
-        named: list[tuple[str, str, Sequence[CurvePoint], dict[str, Any]]] = []
+        named: list[_Named] = []
         for voters, color in ((100, _COLORS["algorithm-3"]), (50, COLORS["sky"])):
             for method, style in (("algorithm-3-weighted", "--"), ("algorithm-3", "-")):
                 name = f"N = {voters}" + (", weighted" if style == "--" else "")
@@ -189,7 +188,7 @@ def _figure_7(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         clean(axes, title=f"ε = {epsilon:g}, N = 50, n = 50", x="B", y="accuracy")
         axes.set_ylim(0.45, 1)
         percent_scale(axes)
-        named = [
+        named: list[_Named] = [
             (
                 METHODS[method].title,
                 _COLORS[method],
@@ -254,6 +253,10 @@ def _variants(reproduction: Reproduction, figure: Any, panels: Any) -> None:
     legend_below(figure, panels.flat[0], marks.items())
 
 
+def _percent(value: float, _place: int) -> str:
+    return f"{100 * value:.0f} %"
+
+
 def _variant_style(row: VariantRow) -> dict[str, Any]:
     method = METHODS[row.method]
     style: dict[str, Any] = {"marker": "o", "linestyle": "-", "linewidth": 1.4, "markersize": 3.5}
@@ -282,7 +285,7 @@ def _weights(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         labels.append(f"{METHODS[row.method].title}, {row.voters:,} {where}" + (" (fixed)" if row.is_fixed else ""))
     axes.set_yticks(range(len(rows)), labels)
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.xaxis.set_major_formatter(lambda value, _place: f"{100 * value:.0f} %")
+    axes.xaxis.set_major_formatter(_percent)
     marks: list[tuple[str, dict[str, Any]]] = [
         ("plain mean", {"marker": "o", "linestyle": "none", "color": MUTED, "mfc": "white"}),
         ("weighted mean", {"marker": "o", "linestyle": "none", "color": MUTED}),

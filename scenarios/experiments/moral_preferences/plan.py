@@ -27,13 +27,10 @@ from .trials import Cell, Groups
 
 __all__ = [
     "BASELINE_BOUNDS",
-    "COMPARED",
-    "CROWD",
-    "LONG",
-    "MACHINE",
+    "PAPER",
     "REFERENCES",
-    "SHORT",
     "Place",
+    "Sizes",
     "baseline_of",
     "baseline_places",
     "curve_places",
@@ -42,23 +39,47 @@ __all__ = [
     "weight_places",
 ]
 
-SHORT: Final = Setting(records=50)
-LONG: Final = Setting(records=100)
-MACHINE: Final = Setting(kind=MACHINE_LIKE, records=13, features=23)
-CROWD: Final = Setting(records=50, is_fixed=True)
-"""As many voters as in reading M9: too many to be drawn afresh for each repetition."""
-_VOTERS: Final = (50, 100)
-_VOTERS_OF_MACHINE: Final = (50, 100, 200)
-_CROWD_SIZE: Final = 5_000
-_CROWD_OF_OBJECTIVES: Final = 1_000
-"""Of Algorithm 3, whose every report is a maximization."""
+
+class Sizes(msgspec.Struct, frozen=True, kw_only=True):
+    """How large the societies are.
+
+    Args:
+        short: Section 5.1's voters with few records each.
+        long: with twice as many.
+        machine: the stand-in for the Moral Machine's voters.
+        crowd: as many voters as in reading M9: too many to be drawn afresh for each repetition.
+        few: voters.
+        many: twice as many.
+        most: four times as many, of the stand-in.
+        crowd_voters: of the crowd.
+        crowd_objectives: of the crowd with Algorithm 3, whose every report is a maximization.
+        dimensions: d in Figure 5, ascending.
+    """
+
+    short: Setting = Setting(records=50)
+    long: Setting = Setting(records=100)
+    machine: Setting = Setting(kind=MACHINE_LIKE, records=13, features=23)
+    crowd: Setting = Setting(records=50, is_fixed=True)
+    few: int = 50
+    many: int = 100
+    most: int = 200
+    crowd_voters: int = 5_000
+    crowd_objectives: int = 1_000
+    dimensions: tuple[int, ...] = DIMENSIONS
+
+    @property
+    def compared(self) -> dict[str, tuple[Setting, int]]:
+        """Where variants are compared: the two places of Section 5.3."""
+        return {SYNTHETIC: (self.long, self.few), MACHINE_LIKE: (self.machine, self.most)}
+
+
+PAPER: Final = Sizes()
+"""Those of the paper."""
 _OTHERS_CONSERVATIVE: Final = (0.01, 0.1, 0.3, 0.5)
 _OTHERS_MODERATE: Final = (0.05, 0.2, 0.35, 0.5)
 """Of Figure 9, which has fewer points here than in the paper: maximizing in 23 dimensions takes long."""
 _EPSILONS: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
 BASELINE_BOUNDS: Final = (2.0, 10.0)
-COMPARED: Final = {SYNTHETIC: (LONG, 50), MACHINE_LIKE: (MACHINE, 200)}
-"""Where variants are compared: the two places of Section 5.3."""
 REFERENCES: Final = {
     "VLCP": "algorithm-1",
     "VLDP": "algorithm-2",
@@ -95,22 +116,24 @@ def baseline_of(cell: Cell) -> Cell:
     return Cell(setting=cell.setting, voters=cell.voters, method="algorithm-1", epsilon=math.inf)
 
 
-def curve_places() -> Iterator[Place]:
+def curve_places(sizes: Sizes = PAPER) -> Iterator[Place]:
     """Yield the points of Figures 1 to 10."""
     for figure, method in enumerate(ALGORITHMS, start=1):
-        for panel, voters in zip("ab", _VOTERS, strict=True):
-            for setting in (SHORT, LONG):
+        for panel, voters in zip("ab", (sizes.few, sizes.many), strict=True):
+            for setting in (sizes.short, sizes.long):
                 yield from _over_epsilon(figure, panel, setting, voters, method, EPSILONS)
-    for panel, voters in zip("ab", _VOTERS, strict=True):
+    for panel, voters in zip("ab", (sizes.few, sizes.many), strict=True):
         for method in ALGORITHMS:
-            yield from _over_epsilon(4, panel, SHORT, voters, method, EPSILONS)
+            yield from _over_epsilon(4, panel, sizes.short, voters, method, EPSILONS)
     for panel, method in zip("ab", ("algorithm-1", "algorithm-3"), strict=True):
-        for features in DIMENSIONS:
-            yield from _over_epsilon(5, panel, Setting(features=features), 50, method, AXIS)
-    yield from _figures_of_groups()
+        for features in sizes.dimensions:
+            yield from _over_epsilon(
+                5, panel, msgspec.structs.replace(sizes.short, features=features), sizes.few, method, AXIS
+            )
+    yield from _figures_of_groups(sizes)
     for method in ("algorithm-1", "algorithm-2"):
         for bound in BOUNDS:
-            cell = Cell(setting=SHORT, voters=50, method=method, epsilon=EPSILON_OF_BOUNDS, bound=bound)
+            cell = Cell(setting=sizes.short, voters=sizes.few, method=method, epsilon=EPSILON_OF_BOUNDS, bound=bound)
             yield Place(figure=7, varied="bound", at=bound, cell=cell)
             if method == "algorithm-1":
                 yield Place(figure=7, varied="bound", at=bound, cell=msgspec.structs.replace(cell, epsilon=1.0))
@@ -118,13 +141,13 @@ def curve_places() -> Iterator[Place]:
             else:
                 yield Place(figure=7, varied="bound", at=bound, cell=msgspec.structs.replace(cell, epsilon=1.0))
     for panel, method in zip("abc", ALGORITHMS, strict=True):
-        for voters in _VOTERS_OF_MACHINE:
-            yield from _over_epsilon(8, panel, MACHINE, voters, method, AXIS)
+        for voters in (sizes.few, sizes.many, sizes.most):
+            yield from _over_epsilon(8, panel, sizes.machine, voters, method, AXIS)
     for method in ALGORITHMS:
-        yield from _over_epsilon(8, "d", MACHINE, 100, method, AXIS)
-    for panel, (setting, voters) in zip("ab", COMPARED.values(), strict=True):
+        yield from _over_epsilon(8, "d", sizes.machine, sizes.many, method, AXIS)
+    for panel, (setting, voters) in zip("ab", sizes.compared.values(), strict=True):
         for method in ALGORITHMS:
-            epsilons = EPSILONS if setting.kind == SYNTHETIC else AXIS
+            epsilons = AXIS if setting.kind == MACHINE_LIKE and method == "algorithm-3" else EPSILONS
             yield from _over_epsilon(10, panel, setting, voters, method, epsilons)
 
 
@@ -136,12 +159,12 @@ def _over_epsilon(
         yield Place(figure=figure, panel=panel, at=epsilon, cell=cell)
 
 
-def _figures_of_groups() -> Iterator[Place]:
+def _figures_of_groups(sizes: Sizes) -> Iterator[Place]:
     """Yield the points of Figures 6 and 9, as the paper has them and with the weighted mean."""
     for method in ("algorithm-3", "algorithm-3-weighted"):
         for figure, setting, conservatives, moderates in (
-            (6, SHORT, EPSILONS_CONSERVATIVE, EPSILONS_MODERATE),
-            (9, MACHINE, _OTHERS_CONSERVATIVE, _OTHERS_MODERATE),
+            (6, sizes.short, EPSILONS_CONSERVATIVE, EPSILONS_MODERATE),
+            (9, sizes.machine, _OTHERS_CONSERVATIVE, _OTHERS_MODERATE),
         ):
             panels = {
                 "epsilon_conservative": [
@@ -153,15 +176,15 @@ def _figures_of_groups() -> Iterator[Place]:
                 shares = [(at, Groups(conservative=at, moderate=SHARE_MODERATE)) for at in SHARES_CONSERVATIVE]
                 panels = {"conservative": shares, **panels}
             for panel, (varied, points) in zip("abc", panels.items(), strict=False):
-                for voters in _VOTERS:
+                for voters in (sizes.few, sizes.many):
                     for at, groups in points:
                         cell = Cell(setting=setting, voters=voters, method=method, groups=groups)
                         yield Place(figure=figure, panel=panel, varied=varied, at=at, cell=cell)
 
 
-def variant_places() -> Iterator[Place]:
+def variant_places(sizes: Sizes = PAPER) -> Iterator[Place]:
     """Yield every method of every paradigm at equal ε."""
-    for setting, voters in COMPARED.values():
+    for setting, voters in sizes.compared.values():
         for name, method in METHODS.items():
             is_new = setting.kind == SYNTHETIC
             if name.endswith(_SEPARATE) or (method.is_whitened and is_new) or (name in _NOT_FOR_ALL and not is_new):
@@ -170,30 +193,34 @@ def variant_places() -> Iterator[Place]:
                 yield Place(at=epsilon, cell=Cell(setting=setting, voters=voters, method=name, epsilon=epsilon))
 
 
-def weight_places() -> Iterator[Place]:
+def weight_places(sizes: Sizes = PAPER) -> Iterator[Place]:
     """Yield plain and weighted means over voters with an ε of their own."""
-    for setting, sizes in ((SHORT, (50, 100)), (CROWD, (_CROWD_OF_OBJECTIVES, _CROWD_SIZE)), (MACHINE, (100,))):
+    for setting, numbers in (
+        (sizes.short, (sizes.few, sizes.many)),
+        (sizes.crowd, (sizes.crowd_objectives, sizes.crowd_voters)),
+        (sizes.machine, (sizes.many,)),
+    ):
         for plain in ("algorithm-2", "algorithm-3", "direction"):
-            for voters in sizes:
-                if plain == "algorithm-3" and voters > _CROWD_OF_OBJECTIVES:
+            for voters in numbers:
+                if plain == "algorithm-3" and voters > sizes.crowd_objectives:
                     continue
                 for method in (plain, f"{plain}-weighted"):
                     cell = Cell(setting=setting, voters=voters, method=method, groups=Groups())
                     yield Place(varied="voters", at=voters, cell=cell)
 
 
-def projection_places() -> Iterator[Place]:
+def projection_places(sizes: Sizes = PAPER) -> Iterator[Place]:
     """Yield Algorithms 1 and 2 with and without the projection of the released mean."""
-    for setting, voters in COMPARED.values():
+    for setting, voters in sizes.compared.values():
         for plain in ("algorithm-1", "algorithm-2"):
             for method in (plain, f"{plain}-projected"):
                 for epsilon in _EPSILONS:
                     yield Place(at=epsilon, cell=Cell(setting=setting, voters=voters, method=method, epsilon=epsilon))
 
 
-def baseline_places() -> Iterator[Place]:
+def baseline_places(sizes: Sizes = PAPER) -> Iterator[Place]:
     """Yield what there is without noise."""
-    for setting, voters in ((SHORT, 50), (LONG, 50), (MACHINE, 200)):
+    for setting, voters in ((sizes.short, sizes.few), *sizes.compared.values()):
         for bound in BASELINE_BOUNDS:
             cell = Cell(setting=setting, voters=voters, method="algorithm-1", epsilon=math.inf, bound=bound)
             yield Place(varied="bound", at=bound, cell=cell)

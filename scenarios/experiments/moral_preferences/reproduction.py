@@ -3,6 +3,7 @@
 | file | holds |
 |---|---|
 | `figure-1.csv` to `figure-10.csv` | each figure's points: accuracy, and its ratio to that without privacy |
+| `effects.csv` | what ε, N, n, d and the algorithm change, repetition by repetition |
 | `baselines.csv` | what there is without noise, of the society and of single voters (reading M2) |
 | `variants.csv` | all methods of each paradigm at equal ε (readings M3, M4, M6, M8) |
 | `weights.csv` | plain and weighted means where voters have an ε of their own (reading M9) |
@@ -32,11 +33,14 @@ from ..measurements import Measurement, mean_of
 from ..reproductions import write_reproduction
 from .additions import own_findings
 from .claims import findings_on_paper
+from .effects import effects_of
 from .methods import METHODS, parameters_of
 from .pictures import draw_pictures
 from .plan import (
+    PAPER,
     REFERENCES,
     Place,
+    Sizes,
     baseline_of,
     baseline_places,
     curve_places,
@@ -91,6 +95,7 @@ def reproduce_moral_preferences(
     seed: int = 1,
     workers: int = 0,
     pictures: bool = True,
+    sizes: Sizes = PAPER,
     on_progress: Callable[[str], None] | None = None,
 ) -> Reproduction:
     """Run everything that the paper measured again, and more, and write it into a folder.
@@ -101,6 +106,7 @@ def reproduce_moral_preferences(
         seed: of everything drawn; the same seed gives the same files.
         workers: processes; 0 for one each core. The result does not depend on it.
         pictures: draw them, where matplotlib is installed.
+        sizes: of the societies.
         on_progress: called with a line as each part begins.
 
     Raises:
@@ -108,7 +114,7 @@ def reproduce_moral_preferences(
     """
     check_options(trials=trials, seed=seed, workers=workers)
     tell = on_progress or _say_nothing
-    places = [list(each()) for each in _PLANS]
+    places = [list(each(sizes)) for each in _PLANS]
     cells = [cell for plan in places for place in plan for cell in (place.cell, baseline_of(place.cell))]
     found = measure_all(cells, trials=trials, seed=seed, workers=workers or num_cores(), on_progress=tell)
     curves, variants, weights, projections, baselines = places
@@ -121,7 +127,8 @@ def reproduce_moral_preferences(
             "python": platform.python_version(),
         },
         curves=tuple(_curve_point(place, found) for place in curves),
-        baselines=tuple(_baseline(place, found) for place in baselines),
+        effects=tuple(effects_of(curves, found)),
+        baselines=tuple(_baseline(place, found, sizes) for place in baselines),
         variants=tuple(_variant(place, found) for place in variants),
         weights=tuple(_weights(weights, found)),
         projections=tuple(_projections(projections, found)),
@@ -259,11 +266,11 @@ def _projections(places: Iterable[Place], found: _Found) -> Iterator[ProjectionR
         )
 
 
-def _baseline(place: Place, found: _Found) -> BaselineRow:
+def _baseline(place: Place, found: _Found, sizes: Sizes) -> BaselineRow:
     cell = place.cell
     setting = cell.setting
     trials = found[cell]
-    has_number = setting.kind in BASELINES and cell.bound == BOUND and (setting.records, cell.voters) != (50, 50)
+    has_number = cell.bound == BOUND and (setting, cell.voters) == sizes.compared[setting.kind]
     return BaselineRow(
         setting=setting.kind,
         voters=cell.voters,

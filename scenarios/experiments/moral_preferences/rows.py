@@ -8,6 +8,7 @@ from ..reproductions import PaperReproduction
 __all__ = [
     "BaselineRow",
     "CurvePoint",
+    "EffectRow",
     "ProjectionRow",
     "Reproduction",
     "SensitivityRow",
@@ -56,6 +57,29 @@ class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_voter: float | None
     accuracy: Measurement
     ratio: Measurement
+
+
+class EffectRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What one thing changes with all else equal.
+
+    Args:
+        figure: the figure's number.
+        panel: its letter; empty for all.
+        what: more of it, or the first instead of the second.
+        number: of pairs of points.
+        difference: of the accuracies, repetition by repetition: the mean over pairs, or, where the axis itself is what
+            changes, from its one end to the other.
+        least: the smallest difference of a pair, in its standard errors.
+        most: the largest.
+    """
+
+    figure: int
+    panel: str
+    what: str
+    number: int
+    difference: Measurement
+    least: float
+    most: float
 
 
 class VariantRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,6 +199,7 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
 
     Args:
         curves: Figures 1 to 10.
+        effects: what the paper's claims on the figures are judged by.
         baselines: without noise.
         variants: all methods at equal ε.
         weights: plain and weighted means.
@@ -183,6 +208,7 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     """
 
     curves: tuple[CurvePoint, ...]
+    effects: tuple[EffectRow, ...]
     baselines: tuple[BaselineRow, ...]
     variants: tuple[VariantRow, ...]
     weights: tuple[WeightRow, ...]
@@ -195,6 +221,7 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
         figures = {f"figure-{number}": self.of_figure(number) for number in range(1, 11)}
         return {
             **figures,
+            "effects": self.effects,
             "baselines": self.baselines,
             "variants": self.variants,
             "weights": self.weights,

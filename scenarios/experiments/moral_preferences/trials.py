@@ -292,9 +292,8 @@ class _Bench:
         if METHODS[cell.method].mechanism != "laplace":
             return trials
         truth = self._society.truth[:, : cell.voters].reshape(-1, self._setting.features)
-        own = agreement(
-            self._setting, rows[places[: len(self._society.truth)].reshape(-1)] * protocol.summary.step, truth
-        )
+        fits = rows[places[: len(self._society.truth)].reshape(-1)].astype(np.float64) * protocol.summary.step
+        own = agreement(self._setting, fits, truth)
         shares = [math.fsum(of_voters) / cell.voters for of_voters in own.reshape(-1, cell.voters).tolist()]
         if self._setting.is_fixed:
             shares *= len(self._repetitions)

@@ -1,7 +1,7 @@
 """Repetitions over all cores: this process measures the first ones, and each other core's share is a process's own.
 
 A repetition's numbers depend on the seed and its place alone, so that they are the same however they are split. Other
-processes are this module, run by the same interpreter: cells go in and trials come out as messages.
+processes run `work` by the same interpreter: cells go in and trials come out as messages.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import msgspec
 
 from .trials import Cell, Trials, measure
 
-__all__ = ["measure_all", "num_cores", "shares_of"]
+__all__ = ["measure_all", "num_cores", "shares_of", "work"]
 
 _LEAST_SHARE = 5
 """Fewer repetitions are not worth a process: it draws what repetitions have in common once more."""
@@ -85,7 +85,7 @@ def _joined(parts: Sequence[Trials]) -> Trials:
 
 @contextlib.contextmanager
 def _started(task: _Task) -> Generator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", __name__]
+    command = [sys.executable, "-c", f"from {__name__} import work; work()"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603  this module
     try:
         assert process.stdin is not None  # noqa: S101  a pipe was asked for
@@ -98,11 +98,8 @@ def _started(task: _Task) -> Generator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-def _work() -> None:
+def work() -> None:
+    """Run by another process: measure what standard input asks for, and write what it gave to standard output."""
     task = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=_Task)
     found = measure(task.cells, seed=task.seed, start=task.start, stop=task.stop)
     sys.stdout.buffer.write(msgspec.msgpack.encode([found[cell] for cell in task.cells]))
-
-
-if __name__ == "__main__":
-    _work()

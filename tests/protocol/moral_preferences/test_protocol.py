@@ -390,10 +390,25 @@ def test_a_report_beyond_what_the_voters_own_noise_reaches_is_refused(given: dic
     for place in range(3):
         low, high = phase.mechanism_of((place,)).report_range
         width = phase.num_reported
-        phase.check_report([low] + [high] * (width - 1), (place,))
+        phase.check_report([low] + [0] * (width - 1), (place,))
+        phase.check_report([0] * (width - 1) + [high], (place,))
+        if given["mechanism"] != "functional":
+            phase.check_report([low] + [high] * (width - 1), (place,))
         for report in ([high + 1] * width, [low] * (width - 1) + [low - 1]):
             with pytest.raises(ValueError, match="the range at the voter's ε"):
                 phase.check_report(report, (place,))
+
+
+@pytest.mark.parametrize("report", [[1, 1 << 20], [-(1 << 20), -1], [1 << 19, -(1 << 19) - 1]])
+def test_a_place_just_outside_of_the_ball_is_no_maximum(report: list[int]) -> None:
+    """It would weigh more than any voter's: the ball of radius 2 has 2²⁰ steps of 2⁻¹⁹ on either side."""
+    protocol = make_preferences(2, paradigm=Paradigm.RLDP, mechanism="functional")
+    (phase,) = protocol.phases
+    assert phase.mechanism.report_range == (-(1 << 20), 1 << 20)
+    with pytest.raises(ValueError, match="outside of the ball"):
+        phase.check_report(report, ())
+    for inside in ([0, 1 << 20], [-(1 << 20) + 1, -1], [1 << 19, -(1 << 19)]):
+        phase.check_report(inside, ())
 
 
 @every_kind

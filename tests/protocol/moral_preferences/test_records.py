@@ -76,3 +76,15 @@ def test_features_that_are_no_finite_numbers_or_too_large_to_compute_with_are_re
 def test_the_largest_features_have_a_finite_difference() -> None:
     records = Records.of_voters([GREATEST_FEATURE * np.array([pair([1.0], [-1.0])])], num_features=1)
     assert records.differences.tolist() == [[2 * GREATEST_FEATURE]]
+
+
+def test_a_voters_records_are_found_by_its_place() -> None:
+    records = Records.of_voters([FIRST, NOBODY, SECOND], num_features=2)
+    assert records[0].tolist() == FIRST.tolist()
+    assert records[1].shape == (0, 2, 2)
+    assert records[-1].tolist() == SECOND.tolist()
+    assert [each.tolist() for each in records[1:]] == [[], SECOND.tolist()]
+    assert [len(each) for each in records] == [2, 0, 1]
+    for place in (3, -4):
+        with pytest.raises(IndexError):
+            _ = records[place]

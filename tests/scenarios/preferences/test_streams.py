@@ -14,7 +14,6 @@ from psephos.scenarios.preferences.moral_machine import read_moral_machine
 from psephos.scenarios.preferences.parties import load_voters
 from psephos.scenarios.preferences.privacy_groups import PrivacyGroups
 from psephos.scenarios.preferences.streams import is_stream, open_stream
-from psephos.scenarios.preferences.survey import Survey
 
 Put = Callable[[str], Path]
 
