@@ -6,7 +6,7 @@ ROOMS := protocol transports agents scenarios
 # The installation links to every file, so a new or a removed one makes it stale; a changed one does not.
 FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name 'py.typed' | sort)
 
-.PHONY: demo test check bench docs mutate clean FORCE
+.PHONY: demo test check bench bench-survey docs mutate clean FORCE
 
 demo: .venv/installed
 	@$(BIN)/psephos run eu-council --transport tcp
@@ -29,6 +29,10 @@ bench: .venv/installed
 	@$(BIN)/python -m venv --without-pip .rivals
 	@-$(BIN)/pip --python .rivals/bin/python install --quiet --group rivals
 	$(BIN)/python benchmarks/run.py
+
+# An hour and some 15 GB of disk, where TMPDIR says: as many voters as the whole Moral Machine has.
+bench-survey: .venv/installed
+	$(BIN)/python benchmarks/survey_scale.py --markdown docs/survey-scale.md
 
 docs: .venv/installed
 	$(BIN)/pip install --quiet --group docs

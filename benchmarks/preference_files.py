@@ -1,13 +1,16 @@
-"""Files of choices in processes of their own: seconds to read, write and group them by voter, and memory.
+"""Files of choices in processes of their own: rows read in a second, and memory.
 
-`preference_files.py write FILE VOTERS` writes a file in the Moral Machine's format, ten dilemmas a voter, rows
-scattered. `preference_files.py stream FILE` groups it by voter, `preference_files.py choices FILE ROWS` writes and
-reads a CSV file of choices. Each prints seconds and the peak of memory as JSON.
+`preference_files.py VOTERS` writes a file in the Moral Machine's format, ten dilemmas a voter, rows scattered, and
+reads it in both ways: whole in memory (`read_moral_machine`), and grouped by voter out of core
+(`stream_moral_machine`). 4,000,000 voters are the whole Moral Machine, which takes 7 GB of disk for the file and as
+much again for a while; above a million voters, only the second way is measured, since the first one takes more memory
+than most machines have.
 
-`preference_files.py VOTERS` prints both for so many voters: 4,000,000 are the whole Moral Machine, which takes 7 GB of
-disk for the file and as much again for a while.
+`preference_files.py WHAT FILE [NUMBER]` is such a process: it writes or reads a file, and prints as JSON the seconds,
+the peak of its memory, and how many rows there were. Memory is that of the whole process, what was read included.
 """
 
+import importlib.util
 import pathlib
 import subprocess
 import sys
@@ -21,19 +24,23 @@ import numpy as np
 from peaks import peak_bytes
 from psephos.scenarios.preferences.files import read_survey
 from psephos.scenarios.preferences.machine_files import write_moral_machine_like
+from psephos.scenarios.preferences.moral_machine import read_moral_machine
 from psephos.scenarios.preferences.moral_machine_stream import stream_moral_machine
-from table import NOTHING, Row, at_most
+from table import NOTHING, Row, at_most, skipped
 
 __all__ = ["measure"]
 
 _QUICK_SIZES: Final = (1_000, 10_000)
 _SIZES: Final = (10_000, 100_000)
+_MOST_VOTERS_IN_MEMORY: Final = 1_000_000
 _RECORDS: Final = 10
 _ROWS_A_VOTER: Final = 2 * _RECORDS
 _FEATURES: Final = 10
 _CHOICE_ROWS: Final = 1_000_000
+_ROWS_A_RECORD: Final = 2
+_ROWS_OF_CHOICES_A_VOTER: Final = 100
 _MOST_SECONDS: Final = 10
-_MOST_BYTES: Final = 1.2e9
+_MOST_MEGABYTES: Final = 1_200
 _MEGABYTE: Final = 1_000_000
 
 
@@ -42,17 +49,17 @@ class _Child(msgspec.Struct, frozen=True):
 
     seconds: float
     peak: int | None
-    num_records: int
+    num_rows: int
 
 
 def measure(*, quick: bool) -> Iterator[Row]:
-    """Yield seconds of a CSV file of choices, and seconds and memory of grouping scattered responses by voter."""
+    """Yield rows a second and memory of a CSV file of choices, and of scattered responses, read in either way."""
     num_rows = _CHOICE_ROWS // 10 if quick else _CHOICE_ROWS
     with tempfile.TemporaryDirectory() as name:
-        child = _run("choices", str(pathlib.Path(name) / "choices.csv"), str(num_rows))
-        answer = (NOTHING, NOTHING) if quick else at_most(child.seconds, _MOST_SECONDS, unit=" s")
-        what = f"read a CSV file of {num_rows:,} lines of choices, {_FEATURES} features"
-        yield Row(what, f"{child.seconds:.1f} s", NOTHING, NOTHING, *answer)
+        path = str(pathlib.Path(name) / "choices.csv")
+        _run("write choices", path, str(num_rows))
+        what = f"a CSV file of {num_rows:,} lines of choices, {_FEATURES} features"
+        yield from _reading(f"read {what}", _run("choices", path), most_seconds=None if quick else _MOST_SECONDS)
     for voters in _QUICK_SIZES if quick else _SIZES:
         yield from _rows(voters)
 
@@ -60,20 +67,28 @@ def measure(*, quick: bool) -> Iterator[Row]:
 def _rows(voters: int) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as name:
         path = pathlib.Path(name) / "responses.csv"
-        written = _run("write", str(path), str(voters))
+        written = _run("write responses", str(path), str(voters))
         what = f"scattered Moral Machine responses of {voters:,} voters ({voters * _ROWS_A_VOTER:,} rows)"
         size = path.stat().st_size / _MEGABYTE
         yield Row(f"write {what}", f"{written.seconds:.1f} s ({size:,.0f} MB)", NOTHING, NOTHING, NOTHING, NOTHING)
-        try:
-            streamed = _run("stream", str(path))
-        except subprocess.CalledProcessError:
-            yield Row(f"group {what} by voter", NOTHING, NOTHING, NOTHING, NOTHING, "needs the extra outofcore")
-            return
-        yield Row(f"group {what} by voter", f"{streamed.seconds:.1f} s", NOTHING, NOTHING, NOTHING, NOTHING)
-        if streamed.peak is not None:
-            answer = at_most(streamed.peak, _MOST_BYTES, unit=" B")
-            what = f"memory of the whole process, {what} grouped by voter"
-            yield Row(what, f"{streamed.peak / _MEGABYTE:,.0f} MB", NOTHING, NOTHING, *answer)
+        if voters <= _MOST_VOTERS_IN_MEMORY:
+            yield from _reading(f"read {what}, in memory", _run("responses", str(path)))
+        streamed = f"group {what} by voter, out of core"
+        if importlib.util.find_spec("duckdb") is None:
+            yield skipped(streamed, "needs the extra outofcore")
+        else:
+            yield from _reading(streamed, _run("stream", str(path)), most_megabytes=_MOST_MEGABYTES)
+
+
+def _reading(
+    what: str, child: _Child, *, most_seconds: float | None = None, most_megabytes: float | None = None
+) -> Iterator[Row]:
+    ours = f"{child.seconds:.1f} s ({child.num_rows / child.seconds:,.0f} rows/s)"
+    yield Row(what, ours, NOTHING, NOTHING, *at_most(child.seconds, most_seconds, unit=" s"))
+    if child.peak is not None:
+        megabytes = child.peak / _MEGABYTE
+        answer = at_most(megabytes, most_megabytes, unit=" MB")
+        yield Row(f"memory of the whole process, {what}", f"{megabytes:,.0f} MB", NOTHING, NOTHING, *answer)
 
 
 def _run(*arguments: str) -> _Child:
@@ -83,45 +98,53 @@ def _run(*arguments: str) -> _Child:
     return msgspec.json.decode(done.stdout, type=_Child)
 
 
-def _write(path: str, voters: str) -> int:
-    return write_moral_machine_like(pathlib.Path(path), voters=int(voters), records=_RECORDS) // 2
+def _write_responses(path: str, voters: str) -> int:
+    return write_moral_machine_like(pathlib.Path(path), voters=int(voters), records=_RECORDS)
 
 
-def _stream(path: str) -> int:
+def _read_responses(path: str) -> int:
+    return read_moral_machine(pathlib.Path(path)).reading.num_rows
+
+
+def _stream_responses(path: str) -> int:
     surveys = stream_moral_machine(pathlib.Path(path), folder=pathlib.Path(path).parent)
-    return sum(survey.reading.num_records for survey in surveys)
+    return sum(survey.reading.num_rows for survey in surveys)
 
 
-def _choices(path: str) -> int:
-    return read_survey(pathlib.Path(path)).reading.num_records
-
-
-def _write_choices(path: str, rows: str) -> None:
+def _write_choices(path: str, rows: str) -> int:
     generator = np.random.default_rng(1)
     with pathlib.Path(path).open("w", encoding="utf-8") as file:
         file.write("voter,record,choice," + ",".join(f"x{place}" for place in range(_FEATURES)) + "\n")
         for place, numbers in enumerate(generator.normal(size=(int(rows), _FEATURES)).round(6).tolist()):
-            cells = ",".join(map(str, numbers))
-            file.write(f"voter {place // 100},{place % 100 // 2},{place % 2},{cells}\n")
+            voter, row = divmod(place, _ROWS_OF_CHOICES_A_VOTER)
+            record, choice = divmod(row, _ROWS_A_RECORD)
+            file.write(f"voter {voter},{record},{choice},{','.join(map(str, numbers))}\n")
+    return int(rows)
 
 
-def _measure_child(what: str, *arguments: str) -> None:
-    if what == "choices":
-        _write_choices(*arguments)
-        arguments = arguments[:1]
-    start = time.perf_counter()
-    num_records = {"write": _write, "stream": _stream, "choices": _choices}[what](*arguments)
-    seconds = time.perf_counter() - start
-    sys.stdout.buffer.write(msgspec.json.encode(_Child(seconds, peak_bytes(), num_records)))
+def _read_choices(path: str) -> int:
+    return read_survey(pathlib.Path(path)).reading.num_rows
+
+
+_STEPS: Final = {
+    "write choices": _write_choices,
+    "choices": _read_choices,
+    "write responses": _write_responses,
+    "responses": _read_responses,
+    "stream": _stream_responses,
+}
 
 
 def _main() -> None:
     first, *others = sys.argv[1:]
-    if others:
-        _measure_child(first, *others)
+    if not others:
+        for row in _rows(int(first)):
+            print("  ".join(row.cells))
         return
-    for row in _rows(int(first)):
-        print("  ".join(row.cells))
+    start = time.perf_counter()
+    num_rows = _STEPS[first](*others)
+    seconds = time.perf_counter() - start
+    sys.stdout.buffer.write(msgspec.json.encode(_Child(seconds, peak_bytes(), num_rows)))
 
 
 if __name__ == "__main__":

@@ -13,10 +13,12 @@ import crowds
 import memory
 import multiparty
 import paper
+import preference_files
 import randomizers
 import scale
 import solvers
 import startup
+import survey_scale
 import tcp
 from table import Row, rewrite_between_marks, to_markdown, to_text
 
@@ -37,6 +39,8 @@ def main() -> None:
         startup.measure(),
         scale.measure(quick=options.quick),
         crowd_scale.measure(quick=options.quick),
+        preference_files.measure(quick=options.quick),
+        survey_scale.measure(quick=options.quick),
         memory.measure(quick=options.quick),
         tcp.measure(quick=options.quick),
         randomizers.measure(quick=options.quick),

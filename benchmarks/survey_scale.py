@@ -1,10 +1,11 @@
 """Private moral preferences at the whole Moral Machine's size: from one file to four results, in bounded memory.
 
 `survey_scale.py --voters 10000 100000 1000000 4000000 --folder FOLDER` makes for each number of voters a file in the
-Moral Machine's format, ten dilemmas a voter, rows scattered; one that is in the folder already is used again. Each file
-is read once: DuckDB groups it by voter, and every batch of voters goes to one of two worker processes, which encodes,
-perturbs and tallies it by all four algorithms. `make bench-survey` runs this and keeps the table in
-`docs/survey-scale.md`; 4,000,000 voters take 7 GB of disk for the file, and about as much again for a while.
+Moral Machine's format, ten dilemmas a voter, rows scattered; one that is in the folder already is used again, and with
+`--resume` so is its measurement. Each file is read once: DuckDB groups it by voter, and every batch of voters goes to
+one of two worker processes, which encodes, perturbs and tallies it by all four algorithms. `make bench-survey` runs
+this and keeps the table in `docs/survey-scale.md`; 4,000,000 voters take 7 GB of disk for the file, and about as much
+again for a while.
 
 Each size is a process of its own, whose peak memory with its workers' is then that size's. Peaks are added up as if
 they had come at the same time, which is more than was ever in memory. At the smallest size the tallies and the results
@@ -132,7 +133,9 @@ def measure(*, quick: bool) -> Iterator[Row]:
         yield from _measure(_QUICK_SIZES if quick else _SIZES, pathlib.Path(name), has_target=not quick)
 
 
-def _measure(sizes: Sequence[int], folder: pathlib.Path, *, has_target: bool) -> Iterator[Row]:
+def _measure(
+    sizes: Sequence[int], folder: pathlib.Path, *, has_target: bool, is_resumed: bool = False
+) -> Iterator[Row]:
     if importlib.util.find_spec("duckdb") is None:
         yield skipped("moral preferences from file to result", "needs the extra outofcore")
         return
@@ -140,8 +143,12 @@ def _measure(sizes: Sequence[int], folder: pathlib.Path, *, has_target: bool) ->
     theory: Any = importlib.import_module("psephos.scenarios.experiments.moral_preferences.theory")
     found: list[_Child] = []
     for num_voters in sizes:
-        path = _make_file(folder, num_voters)
-        child = _run_child(path, is_checked=num_voters == min(sizes))
+        path = folder / f"responses-{num_voters}.csv"
+        kept = path.with_suffix(".json")
+        if not (is_resumed and kept.exists()):
+            _make_file(path, num_voters)
+            kept.write_bytes(_run_child(path, is_checked=num_voters == min(sizes)))
+        child = msgspec.json.decode(kept.read_bytes(), type=_Child)
         if (child.num_voters, child.num_records) != (num_voters, num_voters * _RECORDS):
             raise ValueError(f"{path} must have {num_voters} voters, it has {child.num_voters}")
         accuracies: list[float] = theory.accuracy_of_directions(
@@ -149,8 +156,10 @@ def _measure(sizes: Sequence[int], folder: pathlib.Path, *, has_target: bool) ->
         ).tolist()
         yield from _rows(child, accuracies, has_target=has_target)
         found.append(child)
-    for first, last in itertools.pairwise(found):
-        yield _growth([first, last], has_target=False)
+    found.sort(key=lambda child: child.num_voters)
+    if len(found) > 2:  # noqa: PLR2004  two sizes have one exponent
+        for first, last in itertools.pairwise(found):
+            yield _growth([first, last], has_target=False)
     if len(found) > 1:
         yield _growth(found, has_target=has_target)
 
@@ -183,30 +192,29 @@ def _row(what: str, ours: str, target: str = NOTHING, met: str = NOTHING) -> Row
     return Row(what, ours, NOTHING, NOTHING, target, met)
 
 
-def _make_file(folder: pathlib.Path, num_voters: int) -> pathlib.Path:
-    """Return a file of so many voters; one that is there is whole."""
-    path = folder / f"responses-{num_voters}.csv"
-    if not path.exists():
-        # Under another name until it is done, so that half a file is never taken for one.
-        beside = path.with_suffix(".part")
-        seconds = timed(lambda: write_moral_machine_like(beside, voters=num_voters, records=_RECORDS, seed=_SEED))
-        beside.rename(path)
-        _say(f"{path.name}: {path.stat().st_size / _MEGABYTE:,.0f} MB written in {seconds:.1f} s")
-    return path
+def _make_file(path: pathlib.Path, num_voters: int) -> None:
+    """Write a file of so many voters, unless it is there."""
+    if path.exists():
+        return
+    # Under another name until it is done, so that half a file is never taken for one.
+    beside = path.with_suffix(".part")
+    seconds = timed(lambda: write_moral_machine_like(beside, voters=num_voters, records=_RECORDS, seed=_SEED))
+    beside.rename(path)
+    _say(f"{path.name}: {path.stat().st_size / _MEGABYTE:,.0f} MB written in {seconds:.1f} s")
 
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _run_child(path: pathlib.Path, *, is_checked: bool) -> _Child:
+def _run_child(path: pathlib.Path, *, is_checked: bool) -> bytes:
     done = subprocess.run(  # noqa: S603  this file, by this interpreter
         [sys.executable, __file__, "run", str(path), *(["checked"] if is_checked else [])],
         check=True,
         stdout=subprocess.PIPE,
         env={**os.environ, **_ONE_THREAD},
     )
-    return msgspec.json.decode(done.stdout, type=_Child)
+    return done.stdout
 
 
 @functools.cache
@@ -407,8 +415,9 @@ def _main() -> None:
         _run_as_child(*sys.argv[2:])
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--voters", type=int, nargs="+", default=_ALL_SIZES, metavar="NUMBER", help="sizes, ascending")
+    parser.add_argument("--voters", type=int, nargs="+", default=_ALL_SIZES, metavar="NUMBER", help="the sizes")
     parser.add_argument("--folder", type=pathlib.Path, help="where files are kept; by default they are removed")
+    parser.add_argument("--resume", action="store_true", help="measure only what the folder has no measurement of")
     parser.add_argument(
         "--markdown", type=pathlib.Path, metavar="FILE", help="write the table into FILE too, between its marks"
     )
@@ -419,7 +428,7 @@ def _main() -> None:
         if folder is None:
             folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)
-        for row in _measure(options.voters, folder, has_target=True):
+        for row in _measure(options.voters, folder, has_target=True, is_resumed=options.resume):
             _say(f"{row.what}: {row.ours}")
             rows.append(row)
     print(to_text(rows))

@@ -1,5 +1,6 @@
 """Plain data into typed values: msgspec does it, and its complaints become sentences for who wrote the data."""
 
+import enum
 import re
 import typing
 from typing import Any, Final
@@ -73,9 +74,12 @@ def _allowed(problem: str, kind: type[Any], place: str) -> str:
 
 
 def _choices(kind: type[Any], name: str) -> list[str]:
-    """Return what a struct's field of literals allows; nothing for a field of another type."""
+    """Return what a struct's field of literals, or of an enumeration, allows; nothing for a field of another type."""
     types = {field.name: field.type for field in msgspec.structs.fields(kind)}
-    return [str(choice) for choice in typing.get_args(types.get(name))]
+    named = types.get(name)
+    if isinstance(named, type) and issubclass(named, enum.Enum):
+        return [str(member.value) for member in named]
+    return [str(choice) for choice in typing.get_args(named)]
 
 
 def _tags(kind: type[Any], name: str) -> list[str]:

@@ -66,7 +66,7 @@ class PartiesTable:
         """
         for name in self.fixed & given.keys():
             if given[name] != self.parameters[name]:
-                allowed = f"left out: it follows from the {self.source or 'made-up'} answers"
+                allowed = f"left out: it follows from {self.source or 'the parties'}"
                 raise ConfigurationError(field=name, value=given[name], allowed=allowed)
         return {**self.parameters, **given}
 

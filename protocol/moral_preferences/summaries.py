@@ -87,10 +87,6 @@ class Summary(abc.ABC):
         variance: float | None = getattr(mechanism, "noise_variance", None)
         return None if variance is None else variance * self.step * self.step
 
-    def claimed_share(self) -> float:
-        """Return claimed over proven loss: above 1 where the paper adds more noise than its ε needs."""
-        return 1.0
-
     @abc.abstractmethod
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
         """Run by the server: return the society's preferences, from the mean of all reports.
@@ -200,10 +196,6 @@ class Coefficients(Summary):
     def central_mechanism(self, epsilon: float) -> RowMechanism:
         """The same noise on the sum, which one record changes by as much."""
         return VectorLaplace(self._calibrated / epsilon, self._sensitivity, _GREATEST_SUM)
-
-    def claimed_share(self) -> float:
-        """The calibrated sensitivity over the proven one."""
-        return self._calibrated / self._sensitivity
 
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
         """Return the mean of places, or the place where the mean objective is greatest."""

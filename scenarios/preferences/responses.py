@@ -238,7 +238,10 @@ def _survey(
     names = [rows.names[voter] for voter in kept.tolist()]
     for voter, name in zip(kept.tolist(), names, strict=True):
         if not name.isalnum() or len(name) > 100:  # noqa: PLR2004  the others can name a party in any case
-            check_party_name(name, field=f"{VOTER} ({row_at(int(firsts[voter]))[0]})")
+            try:
+                check_party_name(name)
+            except ConfigurationError:  # only now, since where a row stands takes another reading of the file
+                check_party_name(name, field=f"{VOTER} ({row_at(int(firsts[voter]))[0]})")
     offsets = np.zeros(len(kept) + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows.voters[first_rows], minlength=num_names)[kept], out=offsets[1:])
     return Survey(

@@ -379,3 +379,66 @@ def test_parties_may_stand_in_the_scenario(write: Write) -> None:
     assert isinstance(resolved.protocol, DPWeVote)
     truth: Any = resolved.protocol.truth(resolved.inputs)
     assert truth == {"x": 1.0, "total weight": 4.0, "quota": 2.0}
+
+
+# Voters of a survey.
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "voters.groups={}",
+        "voters.groups.seed=4",
+        "voters.epsilons=mine.csv",
+        "parties.groups.seed=4",
+        "voters={voters=3, groups={}}",
+        "voters={choices='a.csv', epsilons='mine.csv'}",
+    ],
+)
+def test_an_epsilon_for_each_voter_takes_the_place_of_the_scenarios(setting: str) -> None:
+    assert load_scenario("moral-machine").parameters["epsilon"] == 1
+    assert load_scenario("moral-machine", [setting]).parameters == {"paradigm": "RLDP", "mechanism": "direction"}
+    chosen = load_scenario("moral-machine", [setting, "epsilon=2"])  # which whoever resolves it refuses
+    assert chosen.parameters["epsilon"] == 2
+
+
+@pytest.mark.parametrize("setting", ["voters.seed=4", "voters=mine.csv", "voters={voters=3}", "voters.stream=true"])
+def test_other_settings_of_voters_leave_the_scenarios_epsilon(setting: str) -> None:
+    assert load_scenario("moral-machine", [setting]).parameters["epsilon"] == 1
+
+
+def test_groups_of_a_crowds_stand_in_are_something_else() -> None:
+    settings = ["workers.stand_in=peer_grading", "workers.groups=5", "epsilon=3"]
+    assert load_scenario("crowd", settings).parameters["epsilon"] == 3
+    assert load_scenario("crowd", settings[:2]).parameters == load_scenario("crowd", settings[:1]).parameters
+
+
+@pytest.mark.parametrize("setting", ["voters.groups={}", "voters=mine.csv"])
+def test_parameters_of_voters_that_are_no_table_are_named(write: Write, setting: str) -> None:
+    path = write("b.toml", 'protocol = "moral-preferences"\nparameters = 5\n[voters]\nvoters = 3\n')
+    assert refusal(str(path), setting).field == "parameters"
+
+
+@pytest.mark.parametrize("key", ["choices", "responses"])
+def test_a_file_of_voters_takes_the_place_of_the_scenarios_own(key: str) -> None:
+    scenario = load_scenario("fairness-judgements", [f"voters.{key}=mine.csv"])
+    assert scenario.parties == {key: "mine.csv"}  # groups and all: what was said of the others
+    assert (scenario.title, scenario.description) == ("", "")
+    assert scenario.trust
+
+
+def test_paths_of_voters_are_seen_from_their_scenarios_folder(write: Write, tmp_path: Path) -> None:
+    text = 'protocol = "moral-preferences"\n[voters]\n'
+    path = write("a.toml", f"{text}choices = 'a.csv'\nepsilons = 'e.csv'\n")
+    assert load_scenario(str(path)).parties == {
+        "choices": str(tmp_path / "a.csv"),
+        "epsilons": str(tmp_path / "e.csv"),
+    }
+    path = write("b.toml", f"{text}responses = 'r.csv'\nstream = true\n")
+    assert load_scenario(str(path)).parties == {"responses": str(tmp_path / "r.csv"), "stream": True}
+
+
+def test_an_unknown_paradigm_is_answered_with_those_that_there_are() -> None:
+    error = refusal("moral-synthetic", "voters.voters=3", "paradigm=VLPD")
+    assert (error.field, error.value) == ("parameters.paradigm", "VLPD")
+    assert error.allowed == "one of VLCP, RLCP, VLDP, RLDP"

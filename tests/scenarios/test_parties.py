@@ -232,3 +232,75 @@ def test_a_fault_in_a_list_of_workers_is_named(write: Write, workers: str, field
         crowd_of(write, workers, QUESTIONS)
     assert field in {None, caught.value.field}
     assert allowed in caught.value.allowed
+
+
+# Voters of a survey, of whom a file has two lines for each of their records.
+
+FEATURES = "[parameters]\nfeatures = ['lives', 'law']\nparadigm = 'VLDP'\n"
+
+
+def survey_of(write: Write, voters: str, more: str = "") -> Resolved:
+    """Resolve a scenario over these voters."""
+    text = f'protocol = "moral-preferences"\nvoters = {voters}\n{more}'
+    return resolve(load_scenario(str(write("survey.toml", text))))
+
+
+def test_a_file_of_choices_has_two_lines_for_each_record(write: Write) -> None:
+    write("mine.csv", "voter,record,choice,lives,law\nbob,1,1,3,0\nann,1,0,1,1\nbob,1,0,2,2\nann,1,1,5,0\n")
+    resolved = survey_of(write, "'mine.csv'")
+    assert list(resolved.names) == ["bob", "ann"]
+    assert resolved.protocol.parameters.features == ("lives", "law")
+    assert resolved.protocol.parameters.max_records == 1
+    assert resolved.parameters_of_data >= {"features", "max_records"}
+    assert resolved.note == "2 records of 2 voters, from 4 rows"
+    assert not resolved.may_show_truth
+
+
+@pytest.mark.parametrize(
+    "voters",
+    [
+        "[{ voter = 'ann', records = [[[5, 0], [1, 1]]] }, { voter = 'bob', records = [[[3, 0], [2, 2]]] }]",
+        "[{records=[[{law=0, lives=5}, [1, 1]]], voter='ann'}, {voter='bob', records=[[[3.0, 0], {law=2, lives=2}]]}]",
+    ],
+    ids=["lists", "tables"],
+)
+def test_voters_are_listed_with_their_records(write: Write, voters: str) -> None:
+    resolved = survey_of(write, voters, FEATURES)
+    write("mine.csv", "voter,record,choice,lives,law\nann,1,1,5,0\nann,1,0,1,1\nbob,1,1,3,0\nbob,1,0,2,2\n")
+    filed = survey_of(write, "'mine.csv'", FEATURES)
+    assert list(resolved.names) == list(filed.names) == ["ann", "bob"]
+    assert resolved.inputs.private.tolist() == filed.inputs.private.tolist()
+
+
+def test_listed_voters_may_have_an_epsilon_each(write: Write) -> None:
+    rows = [
+        f"{{ voter = '{name}', epsilon = {epsilon}, records = [[[5, 0], [1, 1]]] }}"
+        for name, epsilon in (("ann", 2), ("bob", 0.5), ("cid", 2))
+    ]
+    resolved = survey_of(write, f"[{', '.join(rows)}]", FEATURES)
+    assert resolved.protocol.parameters.epsilons == (0.5, 2)
+    assert resolved.inputs.public.tolist() == [[1], [0], [1]]
+
+
+@pytest.mark.parametrize(
+    ("voters", "field", "allowed"),
+    [
+        ("[]", "voters", "at least one voter"),
+        ("[{ voter = 'ann', records = [] }]", "records (ann)", "at least one record"),
+        ("[{ voter = 'ann', records = [[[5, 0]]] }]", "records (ann)", "each of two alternatives"),
+        ("[{ voter = 'ann', records = [[[5, 0], [1]]] }]", "records (ann)", "each of two alternatives"),
+        ("[{ voter = 'ann', records = [[[5, 0], [1, nan]]] }]", "records (ann)", "numbers in"),
+        ("[{ voter = 'ann', records = [[{lives = 5}, [1, 1]]] }]", "records: an alternative (ann)", "all of lives"),
+        ("[{ voter = 'ann' }]", "records", "a column of the table"),
+        ("[{ voter = 'ann', records = [[[5, 0], [1, 1]]], epsilon = 0 }]", "epsilon (ann)", "a number > 0"),
+        ("[{ voter = 'ann', records = [[[5, 0], [1, 1]]], epsilon = -1 }]", "epsilon (ann)", "a number > 0"),
+        ("[{ voter = 'ann', records = [[[5, 0], [1, 1]]], epsilon = 'x' }]", "epsilon (ann)", "a number > 0"),
+        ("[{ voter = 'ann', records = [[[5, 0], [1, 1]]], age = 3 }]", "age", "left out"),
+        ("[{ partner = 'ann', records = [[[5, 0], [1, 1]]] }]", "voters[1]", "voter and"),
+    ],
+)
+def test_a_fault_in_a_list_of_voters_is_named(write: Write, voters: str, field: str, allowed: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        survey_of(write, voters, FEATURES)
+    assert caught.value.field == field
+    assert allowed in caught.value.allowed

@@ -1,8 +1,9 @@
 """The reproduction's pictures: one color for each algorithm throughout."""
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from ..figures import COLORS, INK, MUTED, clean, draw_figure, label_line_ends, legend_below, percent_scale
@@ -82,16 +83,25 @@ def _line(axes: Any, xs: Sequence[float], found: Sequence[Measurement], **style:
     axes.errorbar(xs, [m.value for m in found], yerr=[2 * m.standard_error for m in found], **{**_POINT, **style})
 
 
-def _curves(axes: Any, named: Iterable[_Named], *, is_ratio: bool = False) -> None:
+def _curves(
+    axes: Any,
+    named: Iterable[_Named],
+    *,
+    is_ratio: bool = False,
+    others: Mapping[str, tuple[float, str]] = MappingProxyType({}),
+) -> None:
     """Draw curves with their names at their ends.
 
     Args:
         axes: the panel; its scale is set.
         named: for each curve its name (empty for none), its color, its points and its style.
         is_ratio: draw ratios rather than accuracies.
+        others: what else has a name at the right, with its value and color.
     """
-    ends: dict[str, tuple[float, str]] = {}
     low, high = axes.get_ylim()
+    ends: dict[str, tuple[float, str]] = {
+        name: ((value - low) / (high - low), color) for name, (value, color) in others.items()
+    }
     for name, color, found, style in named:
         ordered = sorted(found, key=lambda point: point.at)
         values = [point.ratio if is_ratio else point.accuracy for point in ordered]
@@ -229,8 +239,7 @@ def _figure_10(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         _epsilon_axis(axes, title=title, y="share of the accuracy without privacy", low=0.45, high=1.04)
         (low, much), (high, most) = RATIO, HIGH_RATIO
         axes.plot([low, high, high, AXIS[-1]], [much, much, most, most], color=INK, linewidth=0.9, linestyle=":")
-        axes.annotate("Section 5.3", (high, most), (-4, 4), textcoords="offset points", ha="right", fontsize=8)
-        _curves(axes, _algorithms(found), is_ratio=True)
+        _curves(axes, _algorithms(found), is_ratio=True, others={"Section 5.3": (most, INK)})
 
 
 def _variants(reproduction: Reproduction, figure: Any, panels: Any) -> None:
@@ -277,10 +286,18 @@ def _weights(reproduction: Reproduction, figure: Any, panels: Any) -> None:
     labels: list[str] = []
     for place, row in enumerate(rows):
         color = _COLORS[row.method]
-        axes.plot([row.plain.value, row.weighted.value], [place, place], color=color, linewidth=1.6)
-        for measured, face in ((row.plain, "white"), (row.weighted, color)):
-            error = 2 * measured.standard_error
-            axes.errorbar(measured.value, place, xerr=error, color=color, marker="o", markersize=5.5, mfc=face)
+        axes.plot([row.plain.value, row.weighted.value], [place, place], color=MUTED, linewidth=0.8, linestyle=":")
+        for measured, face, shift in ((row.plain, "white", 0.12), (row.weighted, color, -0.12)):
+            axes.errorbar(
+                measured.value,
+                place + shift,
+                xerr=2 * measured.standard_error,
+                color=color,
+                marker="o",
+                markersize=5,
+                mfc=face,
+                elinewidth=1.1,
+            )
         where = "Section 5.1's" if row.setting == SYNTHETIC else "stand-in"
         labels.append(f"{METHODS[row.method].title}, {row.voters:,} {where}" + (" (fixed)" if row.is_fixed else ""))
     axes.set_yticks(range(len(rows)), labels)

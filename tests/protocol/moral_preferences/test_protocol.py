@@ -604,6 +604,13 @@ def test_no_preference_is_a_negative_zero(given: dict[str, Any]) -> None:
     assert b"-0.0" not in msgspec.json.encode(truth)
 
 
+def test_a_small_negative_number_that_is_projected_away_is_no_negative_zero() -> None:
+    protocol = make_preferences(2, paradigm=Paradigm.VLCP, project=True)
+    outcome = protocol.outcome([Tally(1, np.array([-5, 1 << 25], dtype=np.int64))])
+    assert outcome.preferences == (0.0, 2.0)
+    assert math.copysign(1, outcome.preferences[0]) == 1
+
+
 # The truth
 
 

@@ -1,6 +1,5 @@
 """Published moral choices: everybody's to know, of as many records as asked for, with an ε where voters have one."""
 
-import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.scenarios import Resolved, RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.datasets import DATA_SETS, load_data_set
 from psephos.scenarios.loaded import Loaded
+from psephos.scenarios.preferences import moral_machine
 from psephos.scenarios.preferences.dilemmas import FEATURES
 from psephos.scenarios.preferences.machine_files import write_moral_machine_like
 from psephos.scenarios.preferences.privacy_groups import PrivacyGroups, draw_epsilons
@@ -148,11 +148,24 @@ def test_a_rerun_leaves_features_and_records_to_the_data_set(folder: Path, tmp_p
     assert run_in_folder(again, RunFolder(tmp_path / "again"), pictures=False).result == finished.result
 
 
-def test_reading_choices_waits_until_it_is_asked_for() -> None:
-    """Commands that read no data set start fast: naming the data sets imports no pandas of its own."""
-    module = importlib.import_module("psephos.scenarios.datasets.moral_choices")
-    assert set(module.__all__) == {"MORAL_MACHINE_SAMPLE", "MORAL_TROLLEY"}
-    assert not hasattr(module, "pandas")
+@pytest.mark.parametrize("name", ["{}.0", "{}-{}", "user {}"])
+def test_a_file_is_not_read_again_for_users_whose_names_are_numbers_with_a_point(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As the published file has them: to look a line up takes the whole file, and is for errors alone."""
+
+    def look_up(path: Path, row: int) -> Any:
+        raise AssertionError(f"row {row} of {path.name} was looked up")
+
+    path = folder / MACHINE / f"{MACHINE}.csv"
+    header, *rows = path.read_text(encoding="utf-8").splitlines()
+    place = header.split(",").index("UserID")
+    cells = [row.split(",") for row in rows]
+    for row in cells:
+        row[place] = name.format(row[place], "x")
+    path.write_text("\n".join([header, *(",".join(row) for row in cells)]) + "\n", encoding="utf-8")
+    monkeypatch.setattr(moral_machine, "row_at", look_up)
+    assert [each for each in load(folder, MACHINE).names if name.format("", "x").strip() in each]
 
 
 # The real folder.

@@ -1,0 +1,146 @@
+"""What an audit of moral preferences has to check: each mechanism in each paradigm, with neighbors that are far apart.
+
+An audit bounds a loss from below by telling neighbors apart, and needs the pair that is told apart best. Here each
+entry names its unit and adversary, the loss that is claimed and the one that is proven, and a pair of voters' records
+whose summaries are, in the norm that the noise is made for, as far apart as any that are known.
+
+Source: the proofs in the documentation (moral-preferences-proofs).
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray
+from ....protocol.mechanisms import RowMechanism, SphericalLaplace, VectorLaplace
+from ....protocol.moral_preferences import Level, MoralPreferences, Paradigm, Parameters, Records
+from ....protocol.moral_preferences.functional import NoisyObjective
+from ....protocol.moral_preferences.parameters import MechanismName
+from ....protocol.phases import CentralPhase
+from ....protocol.privacy import NeighboringRelation, TrustModel
+from .theory import search_sensitivity, sensitivity_witness
+
+__all__ = ["AuditEntry", "audit_list"]
+
+_SEED = 5
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class AuditEntry:
+    """One loss to audit.
+
+    Args:
+        protocol: with its parameters.
+        before: the records of a voter.
+        after: those of its neighbor.
+
+    Attributes:
+        relation: which data sets are neighbors.
+    """
+
+    protocol: MoralPreferences
+    before: Records
+    after: Records
+    relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE
+
+    @property
+    def name(self) -> str:
+        """The paradigm and the mechanism."""
+        parameters = self.protocol.parameters
+        printed = " as printed" if parameters.sensitivity == "printed" else ""
+        return f"{parameters.paradigm.value} {parameters.mechanism}{printed}"
+
+    @property
+    def unit(self) -> str:
+        """What the neighbors differ in."""
+        return self.protocol.parameters.paradigm.level.value
+
+    @property
+    def model(self) -> TrustModel:
+        """Whom the loss is bounded against."""
+        return self.protocol.parameters.paradigm.model
+
+    @property
+    def claimed(self) -> float:
+        """The loss of the unit that the paper, or the parameter, states."""
+        (loss,) = self.protocol.losses
+        return loss.claimed if loss.part is None else loss.part.claimed
+
+    @property
+    def proven(self) -> float:
+        """The loss of the unit that is proven."""
+        (loss,) = self.protocol.losses
+        return loss.proven if loss.part is None else loss.part.proven
+
+    @property
+    def mechanism(self) -> RowMechanism:
+        """What is told apart: the voter's randomizer, or the server's of the sum."""
+        (phase,) = self.protocol.phases
+        return phase.tally_mechanism if isinstance(phase, CentralPhase) else phase.mechanism
+
+    @property
+    def reach(self) -> float:
+        """How far these neighbors are apart, over the proven sensitivity: 1 where the proof cannot be tighter."""
+        first, second = (self.protocol.summary.rows_of(records)[0] for records in (self.before, self.after))
+        change: list[int] = (first - second).tolist()
+        mechanism = self.mechanism
+        if isinstance(mechanism, NoisyObjective):
+            mechanism = mechanism.noise
+        if isinstance(mechanism, SphericalLaplace):
+            return math.sqrt(sum(entry * entry for entry in change)) / mechanism.sensitivity
+        assert isinstance(mechanism, VectorLaplace)  # noqa: S101  the other kind of noise that summaries make
+        return sum(map(abs, change)) / mechanism.sensitivity
+
+
+def audit_list(*, num_features: int = 3, epsilon: float = 1.0) -> list[AuditEntry]:
+    """Return every mechanism in every paradigm that has it.
+
+    Args:
+        num_features: d.
+        epsilon: ε of the paradigm's unit.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+    """
+    entries: list[AuditEntry] = []
+    for paradigm in Paradigm:
+        is_record, is_central = paradigm.level is Level.RECORD, paradigm.model is TrustModel.CENTRAL
+        names: list[MechanismName] = ["laplace", "direction"]
+        if is_record and not is_central:
+            names.append("functional")
+        if is_record:
+            names.append("pooled")
+        for name in names:
+            entries.append(_entry(paradigm, name, num_features=num_features, epsilon=epsilon, is_printed=False))
+            if name == "functional":
+                entries.append(_entry(paradigm, name, num_features=num_features, epsilon=epsilon, is_printed=True))
+    return entries
+
+
+def _entry(
+    paradigm: Paradigm, mechanism: MechanismName, *, num_features: int, epsilon: float, is_printed: bool
+) -> AuditEntry:
+    parameters = Parameters(
+        features=tuple(f"x{place}" for place in range(1, num_features + 1)),
+        paradigm=paradigm,
+        mechanism=mechanism,
+        epsilon=epsilon,
+        max_records=1,
+        sensitivity="printed" if is_printed else "tight",
+    )
+    if mechanism == "laplace":
+        before, after = sensitivity_witness(1, num_features=num_features, radius=parameters.bound)
+    elif mechanism == "direction":
+        before = np.eye(num_features)[:1]
+        after = -before
+    else:
+        _, (first, second) = search_sensitivity(num_features, seed=_SEED)
+        before, after = first[None, :], second[None, :]
+    return AuditEntry(MoralPreferences(parameters), _records(before), _records(after))
+
+
+def _records(differences: FloatArray) -> Records:
+    """Return one voter's records, of which each has this difference between its alternatives."""
+    offsets = np.array([0, len(differences)], dtype=np.int64)
+    return Records(offsets, differences / 2, -differences / 2)
