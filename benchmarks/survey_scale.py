@@ -183,9 +183,12 @@ def _growth(children: Sequence[_Child], *, has_target: bool) -> Row:
         float(np.polyfit(sizes, np.log(seconds), 1)[0])
         for seconds in ([child.seconds for child in children], [child.cpu_seconds for child in children])
     )
-    what = f"file to results, exponent of growth from {children[0].num_voters:,} to {children[-1].num_voters:,} voters"
+    first, last = children[0].num_voters, children[-1].num_voters
+    what = (
+        f"moral preferences by four algorithms, exponent of growth of the CPU's seconds, {first:,} to {last:,} voters"
+    )
     answer = at_most(of_cpu, _MOST_EXPONENT if has_target else None)
-    return _row(what, f"{of_cpu:.2f} (of the seconds on the clock: {exponent:.2f})", *answer)
+    return _row(what, f"{of_cpu:.2f} (on the clock {exponent:.2f})", *answer)
 
 
 def _row(what: str, ours: str, target: str = NOTHING, met: str = NOTHING) -> Row:

@@ -29,6 +29,8 @@ FILES: Final = ("answers", "truth", *VOTER_FILES)
 """The keys of a table of parties that hold paths."""
 _SOURCES: Final = ("data", "answers", "stand_in", "choices", "responses", "generator")
 """The keys that say where parties are from; a table without one describes made-up ones."""
+_MADE_UP: Final = frozenset({"stand_in", "generator"})
+"""Those of them that make parties up."""
 
 _OWN_EPSILONS: Final = frozenset(OwnEpsilons.__struct_fields__)
 """The keys of a table of voters that give each of them an ε."""
@@ -135,6 +137,10 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
         for told in ("title", "description", "made_up", "public_record"):
             tables.pop(told, None)
         _drop_parameters(tables, protocol.parameters_of_table)
+    if {word, "parties", *(key for key in sources if sources[key] not in _MADE_UP)} & chosen.keys():
+        tables.pop(
+            "seed", None
+        )  # everybody knows the scenario's own, and could take the noise off real parties' values
     _drop_alternatives(tables, protocol, {key.removeprefix("parameters.") for key in chosen})
     if "epsilons" in protocol.parameters_of_table and _has_own_epsilons(chosen, (word, "parties")):
         _drop_parameters(tables, {"epsilon", "epsilons"})  # each voter has its own in place of them

@@ -9,6 +9,7 @@ Source: Wang et al. (2019), Section 3 for the model.
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -28,7 +29,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         margin: β·(first − second).
         probability: that the society prefers the first, Φ(margin); None where only the direction of β is known.
         certainty: the probability that the release without noise would choose the same, its noise taken as normal and
-            independent between features; None where the errors are not known.
+            independent between features; None where the errors are not known, or hang together.
     """
 
     choice: str | None
@@ -56,13 +57,15 @@ def decide(outcome: Outcome, first: Mapping[str, float], second: Mapping[str, fl
             if name not in outcome.features:
                 allowed = f"described by {', '.join(outcome.features)}"
                 raise ConfigurationError(field=f"the {field} alternative", value=name, allowed=allowed)
-            if not abs(value) <= GREATEST_FEATURE:  # not so for nan
+            given: Any = value  # by a caller whom no type checker reads, maybe something else
+            is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
+            if not is_number or not abs(value) <= GREATEST_FEATURE:  # not so for nan
                 allowed = f"in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
                 raise ConfigurationError(field=f"{name} of the {field} alternative", value=value, allowed=allowed)
     differences = [first.get(name, 0.0) - second.get(name, 0.0) for name in outcome.features]
     margin = math.fsum(value * change for value, change in zip(outcome.preferences, differences, strict=True))
     error = None
-    if outcome.errors is not None:
+    if outcome.errors is not None and not outcome.is_whitened:
         squares = (error * error * change * change for error, change in zip(outcome.errors, differences, strict=True))
         error = math.sqrt(math.fsum(squares))
     return Decision(

@@ -28,13 +28,16 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         features: their names.
         preferences: for each feature how much it speaks for an alternative; the society's β, or, where `is_direction`,
             a vector of ℓ₂ norm 1 in its direction (of norm 0 where the reports cancel out).
-        errors: for each feature the standard error, over the noise's draws alone; None where it has no closed form.
+        errors: for each feature the standard error, over the noise's draws alone; None where it has no closed form. It
+            is that from before a projection, which makes it smaller; and of a direction, that from before it was
+            brought to norm 1, in proportion to the norm: along the direction itself the error is gone.
         is_direction: whether only the direction means anything.
         num_voters: how many reported.
         paradigm: VLCP, RLCP, VLDP or RLDP.
         mechanism: what was perturbed.
         levels: the levels of ε at which somebody reported, ascending.
         is_projected: whether the mean was projected to the ball of the bound.
+        is_whitened: whether directions were taken of whitened records, so that errors hang together.
         epsilon_record: the proven loss of one record, of who pays most.
         epsilon_voter: the proven loss of all that a voter says, of who pays most.
     """
@@ -50,6 +53,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     is_projected: bool
     epsilon_record: float
     epsilon_voter: float
+    is_whitened: bool = False
 
     @property
     def estimates(self) -> tuple[Estimate, ...] | None:

@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import FloatArray
 from ..errors import ConfigurationError
 from .paradigms import Level, Paradigm
-from .whitening import Whitening
+from .whitening import GREATEST_FACTOR, Whitening
 
 __all__ = [
     "MAX_BOUND",
@@ -132,8 +132,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             value = f"{len(self.features)} features"
             raise ConfigurationError(field="features", value=value, allowed=f"1 to {most} for {self.mechanism}")
         for number, name in enumerate(self.features):
-            if not 0 < len(name) <= MAX_NAME_LENGTH or name != name.strip() or name in self.features[:number]:
-                allowed = f"distinct names of 1 to {MAX_NAME_LENGTH} characters, without blanks around"
+            is_name = 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name == name.strip()
+            if not is_name or name in self.features[:number]:
+                allowed = f"distinct names of 1 to {MAX_NAME_LENGTH} printable characters, without blanks around"
                 raise ConfigurationError(field="features", value=name, allowed=allowed)
 
     def _check_epsilon(self) -> None:
@@ -167,7 +168,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         matrix = self.covariance_matrix
         is_finite = all(math.isfinite(entry) for row in self.covariance for entry in row)
         if not is_finite or not np.array_equal(matrix, matrix.T) or not _is_positive_definite(matrix):
-            allowed = "a symmetric, positive definite matrix"
+            allowed = (
+                f"a symmetric, positive definite matrix that changes no number more than {GREATEST_FACTOR:g} times"
+            )
             raise ConfigurationError(field="covariance", value="another matrix", allowed=allowed)
 
 

@@ -29,14 +29,16 @@ from .outcome import LevelOutcome, Outcome
 from .paradigms import Level
 from .parameters import Parameters
 from .records import GREATEST_FEATURE, Records
-from .summaries import Summary, make_summary
+from .summaries import GREATEST_SUM, Summary, make_summary
 
 __all__ = ["DisclosedPhase", "MoralPreferences", "PerturbedPhase"]
 
 PHASE: Final = "preferences"
-# Squares of reports are summed coarsely, which is enough for a variance: 2**15 steps in a report's range on either
-# side, so that the squares of four billion numbers fit into 64 bits.
-_COARSE_BITS: Final = 15
+# Squares of reports are summed coarsely, which is enough for a variance: in steps of a 32nd of the noise's standard
+# deviation, and no farther than 2**15 of them, where noise is nothing beside what differs between voters anyway. So the
+# squares of four billion numbers fit into 64 bits.
+_COARSE_STEPS: Final = 32
+_MOST_COARSE: Final = 1 << 15
 # What comes out of linear algebra is released on a public grid, so that a library's last bit is not seen.
 _GRID: Final = 2.0**32
 # Columns of a level's totals before the sums.
@@ -70,6 +72,10 @@ class PerturbedPhase(Phase):
     Args:
         parameters: the session's.
         summary: what is reported.
+
+    Attributes:
+        mechanisms: the local randomizer of each level.
+        shifts: how many bits of a level's reports their coarse squares are without.
     """
 
     def __init__(self, parameters: Parameters, summary: Summary) -> None:
@@ -79,16 +85,14 @@ class PerturbedPhase(Phase):
             (_loss(parameters, summary, mechanism, epsilon),)
             for mechanism, epsilon in zip(self.mechanisms, parameters.levels, strict=True)
         )
-        self._names = [f"with ε = {epsilon:g}" for epsilon in parameters.levels]
+        self._names = [f"with ε = {repr(epsilon).removesuffix('.0')}" for epsilon in parameters.levels]
         super().__init__(
             PHASE,
             columns=range(summary.num_values),
             mechanism=self.mechanisms[0],  # the smallest ε has the widest reports
             losses=self._losses_of_level[-1],
         )
-        self._shifts = [
-            max(0, max(map(abs, mechanism.report_range)).bit_length() - _COARSE_BITS) for mechanism in self.mechanisms
-        ]
+        self.shifts = [_shift_of(mechanism) for mechanism in self.mechanisms]
 
     def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
         """Return that of the voter's ε. See `Phase.mechanism_of`."""
@@ -124,8 +128,8 @@ class PerturbedPhase(Phase):
         totals = np.zeros((len(self.mechanisms), _FIRST_SUM + self.num_reported), dtype=np.int64)
         for level, places in self._by_level(public):
             of_level = reports[places]
-            half = (1 << self._shifts[level]) >> 1
-            coarse = (of_level + half) >> self._shifts[level]
+            half = (1 << self.shifts[level]) >> 1
+            coarse = np.clip((of_level + half) >> self.shifts[level], -_MOST_COARSE, _MOST_COARSE)
             totals[level, _COUNT] = len(of_level)
             totals[level, _SQUARES] = exact_column_sums(exact_column_sums(coarse * coarse)[:, None])[0]
             totals[level, _FIRST_SUM:] = exact_column_sums(of_level)
@@ -139,7 +143,7 @@ class PerturbedPhase(Phase):
             count = int(totals[_COUNT])
             if not count:
                 continue
-            coarse_step = math.ldexp(step, self._shifts[level])
+            coarse_step = math.ldexp(step, self.shifts[level])
             sums.append(
                 LevelSums(
                     epsilon=epsilons[level],
@@ -330,6 +334,12 @@ class MoralPreferences(PhasedProtocol[Parameters, Outcome]):
         if not self.summary.are_possible(inputs.private):
             raise ValueError("a row is no summary of any records: it is farther out than the bound allows")
 
+    def check_roster(self, public: IntArray) -> None:
+        """Refuse more voters than whose sum fits into 64 bits. See `PhasedProtocol.check_roster`."""
+        if len(public) * self.summary.bound > GREATEST_SUM:
+            most = GREATEST_SUM // self.summary.bound
+            raise ConfigurationError(field="voters", value=len(public), allowed=f"at most {most} at max_records")
+
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the society's preferences."""
         (tally,) = tallies
@@ -363,6 +373,7 @@ class MoralPreferences(PhasedProtocol[Parameters, Outcome]):
                 for (epsilon, number), weight in zip(told, weights, strict=True)
             ),
             is_projected=self._is_projected,
+            is_whitened=bool(self.parameters.covariance),
             epsilon_record=loss.proven if loss.part is None else loss.part.proven,
             epsilon_voter=loss.proven,
         )
@@ -409,6 +420,14 @@ class MoralPreferences(PhasedProtocol[Parameters, Outcome]):
         return entries
 
 
+def _shift_of(mechanism: RowMechanism) -> int:
+    """Return how many bits of a report its coarse square is without."""
+    variance: float | None = getattr(mechanism, "noise_variance", None)
+    if variance is None:  # a place in the ball
+        return max(0, mechanism.report_range[1].bit_length() - _MOST_COARSE.bit_length() + 1)
+    return max(0, math.frexp(math.sqrt(variance) / _COARSE_STEPS)[1] - 1)
+
+
 def _pairs_of(entry: Any, row: int, features: Sequence[str]) -> FloatArray:
     """Return a voter's records, from arrays or from tables by feature: shape (records, 2, d)."""
     field = f"records in row {row}"
@@ -417,7 +436,7 @@ def _pairs_of(entry: Any, row: int, features: Sequence[str]) -> FloatArray:
     unnamed = _without_names(entry, field, features)
     try:
         pairs = np.array(unnamed, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ConfigurationError(field=field, value="something else", allowed=allowed) from None
     if not pairs.size:
         raise ConfigurationError(field=field, value="0 records", allowed="at least one record")
@@ -442,8 +461,8 @@ def _without_names(entry: Any, field: str, features: Sequence[str]) -> Any:
 
 def _number(entry: Any, row: int) -> float:
     try:
-        epsilon = float(entry)
-    except (TypeError, ValueError):
+        epsilon = math.nan if isinstance(entry, bool) or "_" in str(entry) else float(entry)
+    except (TypeError, ValueError, OverflowError):
         epsilon = math.nan
     if not epsilon > 0 or math.isinf(epsilon):
         raise ConfigurationError(field=f"epsilon in row {row}", value=entry, allowed="a number > 0")

@@ -29,6 +29,7 @@ class Records(Sequence[FloatArray]):
         rejected: float64, shape (records, d): those of the other one.
 
     Raises:
+        TypeError: an array is of another type.
         ValueError: the shapes do not fit together, or a feature is not in [−GREATEST_FEATURE, GREATEST_FEATURE].
     """
 
@@ -37,6 +38,9 @@ class Records(Sequence[FloatArray]):
     rejected: FloatArray
 
     def __post_init__(self) -> None:
+        kinds = (self.offsets.dtype, self.chosen.dtype, self.rejected.dtype)
+        if kinds != (np.int64, np.float64, np.float64):
+            raise TypeError(f"offsets are int64 and features float64, got {', '.join(map(str, kinds))}")
         if self.chosen.ndim != 2 or self.chosen.shape != self.rejected.shape:  # noqa: PLR2004  a table
             shapes = f"{self.chosen.shape} and {self.rejected.shape}"
             raise ValueError(f"expected two tables of one shape (records, features), got {shapes}")

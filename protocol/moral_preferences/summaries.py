@@ -27,12 +27,12 @@ from .records import Records
 from .sensitivity import grid_sensitivity, num_coefficients
 from .whitening import Whitening
 
-__all__ = ["Coefficients", "Direction", "PreferenceVector", "Summary", "make_summary"]
+__all__ = ["GREATEST_SUM", "Coefficients", "Direction", "PreferenceVector", "Summary", "make_summary"]
 
 # Grid steps in a unit of a summary: rounding is then below the noise of millions of voters' mean.
 _STEPS_IN_UNIT: Final = 1 << 20
-# Sums over any number of voters stay below, and so does the noise on them.
-_GREATEST_SUM: Final = 1 << 60
+GREATEST_SUM: Final = 1 << 60
+"""Sums over all voters are no larger, and have room for noise."""
 _TOO_LARGE: Final = 1 << 63
 
 
@@ -135,7 +135,7 @@ class PreferenceVector(Summary):
 
     def central_mechanism(self, epsilon: float) -> RowMechanism:
         """The same noise on the sum, which one voter changes by as much as its own vector."""
-        return VectorLaplace(2 * self.bound / epsilon, 2 * self.bound, _GREATEST_SUM)
+        return VectorLaplace(2 * self.bound / epsilon, 2 * self.bound, GREATEST_SUM)
 
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
         """Return the mean itself."""
@@ -195,7 +195,7 @@ class Coefficients(Summary):
 
     def central_mechanism(self, epsilon: float) -> RowMechanism:
         """The same noise on the sum, which one record changes by as much."""
-        return VectorLaplace(self._calibrated / epsilon, self._sensitivity, _GREATEST_SUM)
+        return VectorLaplace(self._calibrated / epsilon, self._sensitivity, GREATEST_SUM)
 
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
         """Return the mean of places, or the place where the mean objective is greatest."""
@@ -262,7 +262,7 @@ class Direction(Summary):
 
     def central_mechanism(self, epsilon: float) -> RowMechanism:
         """The same noise on the sum."""
-        return self._mechanism(epsilon, _GREATEST_SUM)
+        return self._mechanism(epsilon, GREATEST_SUM)
 
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
         """Return the direction of the mean, in the records' own coordinates, with ℓ₂ norm 1."""

@@ -7,12 +7,16 @@ Source: reading M8.
 """
 
 import math
+from typing import Final
 
 import numpy as np
 
 from ..arrays import FloatArray
 
-__all__ = ["Whitening"]
+__all__ = ["GREATEST_FACTOR", "Whitening"]
+
+GREATEST_FACTOR: Final = 1e6
+"""By which whitening may change a number."""
 
 
 class Whitening:
@@ -22,12 +26,17 @@ class Whitening:
         covariance: shape (d, d), symmetric and positive definite; it must not be computed from private data.
 
     Raises:
-        ValueError: it is not positive definite.
+        ValueError: it is not positive definite, or so far from the identity that whitening would magnify a number, or
+            make one smaller, more than `GREATEST_FACTOR` times: records would then overflow or not by what is in them.
     """
 
     def __init__(self, covariance: FloatArray) -> None:
-        self._lower = _cholesky(covariance)
-        self.is_identity = bool(np.array_equal(covariance, np.eye(len(covariance))))
+        identity = np.eye(len(covariance))
+        self.is_identity = bool(np.array_equal(covariance, identity))
+        self._lower = identity if self.is_identity else _cholesky(covariance)
+        inverse = self.whiten(identity)
+        if not max(float(np.abs(self._lower).max()), float(np.abs(inverse).max())) <= GREATEST_FACTOR:
+            raise ValueError(f"whitening must change no number by a factor above {GREATEST_FACTOR:g}")
 
     def whiten(self, differences: FloatArray) -> FloatArray:
         """Return L⁻¹V for each row V.

@@ -140,14 +140,15 @@ def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_recor
         ConfigurationError: a file of ε cannot be read or is not what it should be.
     """
     table: dict[str, Entries] = {"records": survey.records}
-    if own is not None and own.groups is not None:
-        table["epsilon"] = draw_epsilons(own.groups, num_voters=len(survey.voters))
-    elif own is not None and own.epsilons:
-        table["epsilon"] = read_epsilons(Path(own.epsilons), voters=survey.voters, field=f"{_FIELD}.epsilons")
     parameters: dict[str, Any] = {
         "features": list(survey.features),
         "max_records": int(survey.records.num_records.max(initial=1)),
     }
+    if own is not None and own.groups is not None:
+        table["epsilon"] = draw_epsilons(own.groups, num_voters=len(survey.voters))
+        parameters["epsilons"] = list(own.groups.levels)
+    elif own is not None and own.epsilons:
+        table["epsilon"] = read_epsilons(Path(own.epsilons), voters=survey.voters, field=f"{_FIELD}.epsilons")
     return Loaded(
         names=survey.voters,
         table=table,

@@ -24,6 +24,7 @@ __all__ = ["PrivacyGroups", "draw_epsilons", "read_epsilons"]
 
 _GENERATOR: Final = "moral-privacy-groups"
 _HUNDREDTHS: Final = 100
+_GREATEST: Final = 10.0  # a thousand hundredths, as many as there may be levels
 _ROUNDING: Final = 1e-9
 
 
@@ -57,11 +58,17 @@ class PrivacyGroups(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             allowed = "fractions of at least 0 that add up to 1"
             raise ConfigurationError(field="conservative, moderate, liberal", value=fractions, allowed=allowed)
         epsilons = [self.epsilon_conservative, self.epsilon_moderate, self.epsilon_liberal]
-        if not 1 / _HUNDREDTHS <= epsilons[0] <= epsilons[1] <= epsilons[2] <= MAX_EPSILON:
+        if not 1 / _HUNDREDTHS <= epsilons[0] <= epsilons[1] <= epsilons[2] <= _GREATEST:
             field = "epsilon_conservative, epsilon_moderate, epsilon_liberal"
-            raise ConfigurationError(field=field, value=epsilons, allowed=f"ascending, in [0.01, {MAX_EPSILON:g}]")
+            raise ConfigurationError(field=field, value=epsilons, allowed=f"ascending, in [0.01, {_GREATEST:g}]")
         if self.seed < 0:
             raise ConfigurationError(field="seed", value="a negative number", allowed="at least 0")
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The levels of ε that voters may have, whoever they are: all hundredths from ε_C to ε_L."""
+        first, last = (math.floor(_HUNDREDTHS * end + 0.5) for end in (self.epsilon_conservative, self.epsilon_liberal))
+        return tuple(number / _HUNDREDTHS for number in range(first, last + 1))
 
 
 def draw_epsilons(groups: PrivacyGroups, *, num_voters: int, start: int = 0) -> list[float]:

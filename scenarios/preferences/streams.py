@@ -4,7 +4,6 @@ A scenario asks for it by `stream = true` in its table of voters; such a session
 """
 
 import dataclasses
-import math
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +26,6 @@ __all__ = ["StreamedResponses", "SurveyStream", "is_stream", "open_stream"]
 
 _FIELD: Final = "voters"
 _BATCH_VOTERS: Final = 10_000
-_HUNDREDTHS: Final = 100
 _GENERATORS: Final = ("normal", "moral_machine")
 
 
@@ -67,11 +65,8 @@ class SurveyStream:
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """The levels of ε that voters may have: all hundredths between the least and the greatest; else none."""
-        if self.groups is None:
-            return ()
-        first, last = self.groups.epsilon_conservative * _HUNDREDTHS, self.groups.epsilon_liberal * _HUNDREDTHS
-        return tuple(number / _HUNDREDTHS for number in range(math.floor(first + 0.5), math.floor(last + 0.5) + 1))
+        """The levels of ε that voters may have; none where everybody has the session's."""
+        return () if self.groups is None else self.groups.levels
 
 
 def is_stream(parties: object) -> bool:

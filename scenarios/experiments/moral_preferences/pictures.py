@@ -120,7 +120,7 @@ def _by_records(reproduction: Reproduction, figure: Any, panels: Any, *, figure_
             axes,
             [
                 (f"n = {records}", _COLORS[found[0].method], [p for p in found if p.records == records], {"ls": style})
-                for records, style in zip((100, 50), _SHADES, strict=False)
+                for records, style in zip(sorted({p.records for p in found}, reverse=True), _SHADES, strict=False)
             ],
         )
 
@@ -181,7 +181,8 @@ def _group_panels(
         axes.set_ylim(low, high)
         percent_scale(axes)
         named: list[_Named] = []
-        for voters, color in ((100, _COLORS["algorithm-3"]), (50, COLORS["sky"])):
+        sizes = sorted({point.voters for point in found}, reverse=True)
+        for voters, color in zip(sizes, (_COLORS["algorithm-3"], COLORS["sky"]), strict=True):
             for method, style in (("algorithm-3-weighted", "--"), ("algorithm-3", "-")):
                 name = f"N = {voters}" + (", weighted" if style == "--" else "")
                 members = [p for p in found if (p.voters, p.method) == (voters, method)]
@@ -195,7 +196,7 @@ def _figure_7(reproduction: Reproduction, figure: Any, panels: Any) -> None:
     found = points(reproduction, 7)
     epsilons = sorted({point.epsilon for point in found if point.epsilon is not None})
     for axes, epsilon in zip(panels.flat, epsilons, strict=True):
-        clean(axes, title=f"ε = {epsilon:g}, N = 50, n = 50", x="B", y="accuracy")
+        clean(axes, title=f"ε = {epsilon:g}, N = {found[0].voters}, n = {found[0].records}", x="B", y="accuracy")
         axes.set_ylim(0.45, 1)
         percent_scale(axes)
         named: list[_Named] = [

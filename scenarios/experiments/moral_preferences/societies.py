@@ -158,7 +158,7 @@ def covariance_of_dilemmas() -> FloatArray:
     differences = _dilemmas()[_HELD_OUT:]
     products = np.zeros((differences.shape[1], differences.shape[1]))
     for row, column in enumerate(differences.T):
-        products[row] = [math.fsum((column * other).tolist()) for other in differences.T]
+        products[row] = [np.cumsum(column * other)[-1] for other in differences.T]  # added in order
     return products / len(differences)
 
 

@@ -1,7 +1,7 @@
 """Decisions of a society: by hand, at ties, and what is refused."""
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -142,3 +142,12 @@ def test_a_session_of_any_mechanism_decides() -> None:
         made = decide(released, {"a": 1.0}, {"b": 1.0})
         assert made.choice in {"first", "second"}
         assert (made.probability is None) == (mechanism == "direction")
+
+
+def test_where_directions_were_whitened_errors_hang_together_and_nothing_is_said_about_certainty() -> None:
+    assert decide(outcome(is_whitened=True), {"young": 1.0}, {}).certainty is None
+
+
+def test_a_value_that_is_no_number_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="young of the first alternative"):
+        decide(outcome(), {"young": cast("float", "x")}, {})

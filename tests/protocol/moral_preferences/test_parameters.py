@@ -201,7 +201,8 @@ def test_the_widest_reports_at_every_limit_fit_into_64_bits(mechanism: Any, epsi
 )
 def test_a_covariance_that_is_none_is_refused_and_not_shown(covariance: tuple[tuple[float, ...], ...]) -> None:
     error = refusal(mechanism="direction", covariance=covariance)
-    assert (error.field, error.allowed) == ("covariance", "a symmetric, positive definite matrix")
+    allowed = "a symmetric, positive definite matrix that changes no number more than 1e+06 times"
+    assert (error.field, error.allowed) == ("covariance", allowed)
 
 
 @pytest.mark.parametrize("covariance", [((1.0,),), ((1.0, 0.0),), ((1.0, 0.0), (0.0,)), (*EYE, (0.0, 0.0))])
@@ -220,8 +221,8 @@ def test_a_covariance_that_is_accepted_can_be_used() -> None:
     """Of matrices that are singular but for rounding, what whitens accepts some; parameters accept the same ones."""
     generator = np.random.default_rng(3)
     accepted: list[bool] = []
-    for _ in range(200):
-        factors = generator.normal(size=(3, 2))
+    for trial in range(200):
+        factors = generator.normal(size=(3, 2 + trial % 2))
         square = factors @ factors.T
         matrix = (square + square.T) / 2
         try:
@@ -262,3 +263,26 @@ def test_parameters_survive_the_wire_and_are_refused_from_it_too() -> None:
     assert isinstance(caught.value.__cause__, ConfigurationError)
     with pytest.raises(msgspec.ValidationError, match="unknown field `radius`"):
         msgspec.convert({**msgspec.to_builtins(parameters), "radius": 1.0}, Parameters)
+
+
+@pytest.mark.parametrize(
+    "covariance",
+    [
+        ((1e-308, 1.2), (1.2, 1.6e308)),  # a record would overflow, or not, by what is in it
+        ((1e-320,),),
+        ((1e-14,),),
+        ((1e14,),),
+    ],
+)
+def test_a_covariance_that_magnifies_or_shrinks_beyond_measure_is_refused(
+    covariance: tuple[tuple[float, ...], ...],
+) -> None:
+    features = ("a", "b")[: len(covariance)]
+    with pytest.raises(ConfigurationError, match="covariance"):
+        Parameters(features=features, mechanism="direction", covariance=covariance)
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31mX", "two\nlines", "", " a"])
+def test_a_features_name_that_a_terminal_could_not_show_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="printable"):
+        Parameters(features=(name,))

@@ -1,6 +1,7 @@
 """Records side by side: how they are cut into voters, and what is refused."""
 
 import math
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -88,3 +89,11 @@ def test_a_voters_records_are_found_by_its_place() -> None:
     for place in (3, -4):
         with pytest.raises(IndexError):
             _ = records[place]
+
+
+def test_arrays_of_another_type_are_refused() -> None:
+    whole = np.array([[1, 2]], dtype=np.int64)
+    with pytest.raises(TypeError, match="features float64"):
+        Records(np.array([0, 1], dtype=np.int64), cast("Any", whole), cast("Any", whole))
+    with pytest.raises(TypeError, match="offsets are int64"):
+        Records(cast("Any", np.array([0.0, 1.0])), np.zeros((1, 2)), np.zeros((1, 2)))

@@ -259,15 +259,6 @@ def test_noise_on_coefficients_has_the_scale_asked_for_and_loses_what_is_proven(
         assert mechanism.event.epsilon <= 0.5
 
 
-@pytest.mark.parametrize("mechanism", ["laplace", "direction", "pooled"])
-def test_what_is_claimed_is_what_is_proven_unless_the_paper_adds_more_noise(mechanism: str) -> None:
-    given: dict[str, Any] = {"mechanism": mechanism, "paradigm": Paradigm.RLDP}
-    assert summary_of(2, **given).claimed_share() == 1.0
-    ratio = printed_sensitivity(2) / tight_sensitivity(2)
-    expected = ratio if mechanism == "pooled" else 1.0
-    assert summary_of(2, sensitivity="printed", **given).claimed_share() == pytest.approx(expected, rel=1e-5)
-
-
 def test_noise_of_a_place_in_the_ball_has_no_variance_that_is_known() -> None:
     summary = summary_of(2, mechanism="functional", paradigm=Paradigm.RLDP)
     assert summary.noise_variance(summary.local_mechanism(1.0)) is None

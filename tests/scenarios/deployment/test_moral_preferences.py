@@ -451,7 +451,7 @@ def test_processes_whose_voters_trust_the_server_rehearse_what_a_run_finds(pseph
         server = start("serve", scenario, "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
         address = server.address()
         words = {party: ("join", address, "--as", party, "--input", f"{party}.csv") for party in NAMES}
-        wary = start(*words["ann"], "--out", "wary").ending()
+        wary = psephos(*words["ann"], "--simulate", "--seed", SEED, "--out", "wary")
         assert (wary.status, wary.out, wary.err.count("\n")) == (2, "", 1)
         assert wary.err.startswith("psephos: --trust-server must be given")
         clients = [start(*words[party], "--trust-server", "--out", f"as-{party}") for party in NAMES]

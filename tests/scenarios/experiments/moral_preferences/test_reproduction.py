@@ -222,7 +222,7 @@ def test_findings_have_numbers_and_no_nans(reproduction: Reproduction) -> None:
     [({"trials": 9}, "--trials"), ({"trials": 10, "seed": -1}, "--seed"), ({"workers": -1}, "--workers")],
 )
 def test_what_cannot_be_run_is_refused_before_anything_is_written(
-    tmp_path: Path, options: dict[str, int], field: str
+    tmp_path: Path, options: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(ConfigurationError) as caught:
         reproduce_moral_preferences(RunFolder(tmp_path), **options)
