@@ -23,9 +23,9 @@ import msgspec
 import numpy as np
 from scipy.special import ndtr
 
-from ...protocol.moral_preferences.records import Records
-from .options import MAX_VOTERS, NAME_DIGITS, check_option, check_range, dot, draw_normals, draw_uniforms
-from .survey import Reading, Survey
+from .made_up import made_up_survey, names_of
+from .options import MAX_VOTERS, check_option, check_range, dot, draw_normals, draw_uniforms
+from .survey import Survey
 
 __all__ = ["FAIRNESS_FEATURES", "FairnessJudgements", "make_fairness"]
 
@@ -95,17 +95,11 @@ def make_fairness(spec: FairnessJudgements, *, start: int = 0, stop: int | None 
     is_second = uniforms[:, :, -1] >= ndtr(dot(rules[:, :, 0] - rules[:, :, 1], truth[:, None, :]))
     chosen = np.where(is_second[:, :, None], rules[:, :, 1], rules[:, :, 0])
     rejected = np.where(is_second[:, :, None], rules[:, :, 0], rules[:, :, 1])
-    total = voters * spec.records
-    return Survey(
-        voters=[f"judge {number:0{NAME_DIGITS}d}" for number in range(start + 1, stop + 1)],
+    return made_up_survey(
+        names_of("judge", start, stop),
+        chosen,
+        rejected,
         features=FAIRNESS_FEATURES,
-        records=Records(
-            np.arange(0, total + 1, spec.records, dtype=np.int64),
-            chosen.reshape(total, width),
-            rejected.reshape(total, width),
-        ),
-        source=f"made-up judgements of fairness (seed {spec.seed})",
-        reading=Reading(num_rows=2 * total, num_responses=total, num_voters=voters, num_records=total),
-        is_generated=True,
         truth=truth,
+        source=f"made-up judgements of fairness (seed {spec.seed})",
     )

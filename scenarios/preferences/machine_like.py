@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.moral_preferences.records import Records
 from .dilemmas import CHARACTERS, FEATURES, features_of_rows
+from .made_up import in_batches, made_up_survey
 from .options import MAX_VOTERS, check_option, check_range, dot, draw_normals, draw_uniforms
-from .survey import Reading, Survey
+from .survey import Survey
 
 __all__ = [
     "MEAN_PREFERENCES",
@@ -247,24 +247,18 @@ def make_machine_like(spec: MoralMachineLike, *, start: int = 0, stop: int | Non
         dilemmas = draw_dilemmas(spec, record, start=start, stop=stop, preferences=truth)
         chosen[:, record] = dilemmas.features[rows, dilemmas.spared]
         rejected[:, record] = dilemmas.features[rows, 1 - dilemmas.spared]
-    total = voters * spec.records
-    return Survey(
-        voters=voter_names(start, stop),
-        features=tuple(FEATURES),
-        records=Records(
-            np.arange(0, total + 1, spec.records, dtype=np.int64),
-            chosen.reshape(total, -1),
-            rejected.reshape(total, -1),
-        ),
-        source=f"made-up voters with dilemmas like the Moral Machine's (seed {spec.seed})",
-        reading=Reading(num_rows=2 * total, num_responses=total, num_voters=voters, num_records=total),
-        is_generated=True,
+    return made_up_survey(
+        voter_names(start, stop),
+        chosen,
+        rejected,
+        features=FEATURES,
         truth=truth,
+        source=f"made-up voters with dilemmas like the Moral Machine's (seed {spec.seed})",
     )
 
 
 def stream_machine_like(spec: MoralMachineLike, *, batch_voters: int) -> Iterator[Survey]:
-    """Yield the same voters, at most so many at a time; the last batch may be smaller.
+    """Return the same voters, at most so many at a time. See `in_batches`.
 
     Args:
         spec: their description.
@@ -273,10 +267,7 @@ def stream_machine_like(spec: MoralMachineLike, *, batch_voters: int) -> Iterato
     Raises:
         ValueError: it is less.
     """
-    if batch_voters < 1:
-        raise ValueError(f"batch_voters must be at least 1, got {batch_voters}")
-    for start in range(0, spec.voters, batch_voters):
-        yield make_machine_like(spec, start=start, stop=min(start + batch_voters, spec.voters))
+    return in_batches(make_machine_like, spec, batch_voters=batch_voters)
 
 
 def _counts(kinds: IntArray, uniforms: FloatArray) -> NDArray[np.int64]:

@@ -17,9 +17,9 @@ import msgspec
 import numpy as np
 
 from ...protocol.arrays import FloatArray
-from ...protocol.moral_preferences.records import Records
-from .options import MAX_VOTERS, NAME_DIGITS, check_option, check_range, dot, draw_normals, draw_uniforms
-from .survey import Reading, Survey
+from .made_up import in_batches, made_up_survey, names_of
+from .options import MAX_VOTERS, check_option, check_range, dot, draw_normals, draw_uniforms
+from .survey import Survey
 
 __all__ = ["SyntheticPreferences", "make_preferences", "mean_preferences", "stream_preferences"]
 
@@ -86,24 +86,18 @@ def make_preferences(spec: SyntheticPreferences, *, start: int = 0, stop: int | 
     is_second = (utilities[:, :, 1] > utilities[:, :, 0])[:, :, None]
     chosen = np.where(is_second, pairs[:, :, 1], pairs[:, :, 0])
     rejected = np.where(is_second, pairs[:, :, 0], pairs[:, :, 1])
-    total = voters * records
-    return Survey(
-        voters=[f"voter {number:0{NAME_DIGITS}d}" for number in range(start + 1, stop + 1)],
-        features=tuple(f"x{place}" for place in range(1, features + 1)),
-        records=Records(
-            np.arange(0, total + 1, records, dtype=np.int64),
-            chosen.reshape(total, features),
-            rejected.reshape(total, features),
-        ),
-        source=f"made-up voters with normal preferences (seed {spec.seed})",
-        reading=Reading(num_rows=2 * total, num_responses=total, num_voters=voters, num_records=total),
-        is_generated=True,
+    return made_up_survey(
+        names_of("voter", start, stop),
+        chosen,
+        rejected,
+        features=[f"x{place}" for place in range(1, features + 1)],
         truth=truth,
+        source=f"made-up voters with normal preferences (seed {spec.seed})",
     )
 
 
 def stream_preferences(spec: SyntheticPreferences, *, batch_voters: int) -> Iterator[Survey]:
-    """Yield the same voters, at most so many at a time; the last batch may be smaller.
+    """Return the same voters, at most so many at a time. See `in_batches`.
 
     Args:
         spec: their description.
@@ -112,7 +106,4 @@ def stream_preferences(spec: SyntheticPreferences, *, batch_voters: int) -> Iter
     Raises:
         ValueError: it is less.
     """
-    if batch_voters < 1:
-        raise ValueError(f"batch_voters must be at least 1, got {batch_voters}")
-    for start in range(0, spec.voters, batch_voters):
-        yield make_preferences(spec, start=start, stop=min(start + batch_voters, spec.voters))
+    return in_batches(make_preferences, spec, batch_voters=batch_voters)
