@@ -29,8 +29,8 @@ FILES: Final = ("answers", "truth", *VOTER_FILES)
 """The keys of a table of parties that hold paths."""
 _SOURCES: Final = ("data", "answers", "stand_in", "choices", "responses", "generator")
 """The keys that say where parties are from; a table without one describes made-up ones."""
-_MADE_UP: Final = frozenset({"stand_in", "generator"})
-"""Those of them that make parties up."""
+_FROM_ELSEWHERE: Final = frozenset(_SOURCES) - {"stand_in", "generator"}
+"""Those of them behind which somebody real may stand."""
 
 _OWN_EPSILONS: Final = frozenset(OwnEpsilons.__struct_fields__)
 """The keys of a table of voters that give each of them an ε."""
@@ -133,14 +133,11 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
     for key in sources.keys() & chosen.keys():
         if sources[key] not in (tables.get(word) or {}):
             tables[word] = {}  # from elsewhere: what was said of the others means nothing here
-    if {word, "parties", *sources} & chosen.keys():  # other parties: what the scenario says of its own no longer holds
+    has_others = bool({word, "parties", *sources} & chosen.keys())
+    if has_others:  # what the scenario says of its own parties no longer holds
         for told in ("title", "description", "made_up", "public_record"):
             tables.pop(told, None)
         _drop_parameters(tables, protocol.parameters_of_table)
-    if {word, "parties", *(key for key in sources if sources[key] not in _MADE_UP)} & chosen.keys():
-        tables.pop(
-            "seed", None
-        )  # everybody knows the scenario's own, and could take the noise off real parties' values
     _drop_alternatives(tables, protocol, {key.removeprefix("parameters.") for key in chosen})
     if "epsilons" in protocol.parameters_of_table and _has_own_epsilons(chosen, (word, "parties")):
         _drop_parameters(tables, {"epsilon", "epsilons"})  # each voter has its own in place of them
@@ -152,7 +149,14 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
         known = word if first == "parties" else first
         set_value(tables, f"{known}{dot}{rest}", value, own=own - {"parties"}, parameters=of_protocol, parties=word)
     tables["parties"] = tables.pop(word, {})
+    if has_others and "seed" not in chosen and not _is_made_up(tables["parties"]):
+        tables.pop("seed", None)  # everybody knows the scenario's own, and could take the noise off somebody's values
     return convert(tables, Scenario, "")
+
+
+def _is_made_up(parties: object) -> bool:
+    """Return whether parties are a generator's."""
+    return isinstance(parties, dict) and not (_FROM_ELSEWHERE & cast("Tables", parties).keys())
 
 
 def _drop_alternatives(tables: Tables, protocol: type[PhasedProtocol[Any, Any]], chosen: Collection[str]) -> None:

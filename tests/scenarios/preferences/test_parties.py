@@ -133,7 +133,9 @@ def test_groups_give_every_voter_an_epsilon() -> None:
     loaded = load_voters({**table, "groups": {"seed": 9}})
     assert loaded.table["epsilon"] == draw_epsilons(PrivacyGroups(seed=9), num_voters=40)
     assert "epsilon" not in load_voters(table).table
-    assert set(load_voters({**table, "groups": {}}).parameters) == {"features", "max_records"}
+    # The levels are the groups', and not those that happened to be drawn.
+    assert loaded.parameters["epsilons"] == list(PrivacyGroups().levels)
+    assert set(load_voters(table).parameters) == {"features", "max_records"}
 
 
 def test_a_file_gives_every_voter_an_epsilon_whatever_its_order(put: Put, tmp_path: Path) -> None:
