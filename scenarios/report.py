@@ -60,7 +60,9 @@ def show_phase(console: Console, closed: Closed, *, num_parties: int) -> None:
 
 def show_release(console: Console, *, num_heard: int, role: str) -> None:
     """Print the last line of a session: who was told."""
-    console.print(Text.assemble(("  release     ", "bold"), f" told to {num_heard:,} {role}s\n"))
+    console.print(
+        Text.assemble(("  release     ", "bold"), f" told to {num_heard:,} {role}{'' if num_heard == 1 else 's'}\n")
+    )
 
 
 def show_privacy(console: Console, protocol: PhasedProtocol[Any, Any], *, public: Sequence[int] | None = None) -> None:

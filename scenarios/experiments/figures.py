@@ -1,26 +1,32 @@
 """How figures look, and how they become files. matplotlib is optional, and imported late."""
 
 import contextlib
+import functools
 import importlib
 import math
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 __all__ = [
     "COLORS",
     "INK",
     "MUTED",
+    "Picture",
     "can_draw",
     "clean",
     "draw_figure",
+    "draw_figures",
     "label_line_ends",
     "label_lines",
     "legend_below",
     "log_scale",
     "percent_scale",
 ]
+
+Picture: TypeAlias = tuple[str, tuple[float, float], tuple[int, int], Callable[..., None]]
+"""Title, size in inches, rows and columns of panels, and what draws them from a reproduction."""
 
 INK: Final = "#1f2933"
 MUTED: Final = "#7b8794"
@@ -91,6 +97,24 @@ def draw_figure(
         paths = [folder / f"{name}.svg", folder / f"{name}.png"]
         figure.savefig(paths[0], metadata={"Date": None})
         figure.savefig(paths[1], dpi=_DOTS_PER_INCH, metadata={"Software": None})
+    return paths
+
+
+def draw_figures(pictures: Mapping[str, Picture], reproduction: object, folder: Path) -> list[Path]:
+    """Draw all figures of a reproduction, as `draw_figure` does.
+
+    Args:
+        pictures: by the files' name.
+        reproduction: what was measured, which each is drawn from.
+        folder: where to.
+
+    Returns:
+        The files.
+    """
+    paths: list[Path] = []
+    for name, (title, size, panels, draw) in pictures.items():
+        drawn = functools.partial(draw, reproduction)
+        paths += draw_figure(folder, name, title=title, size=size, panels=panels, draw=drawn)
     return paths
 
 

@@ -10,6 +10,7 @@ Source: Awad et al. (2018), the published data set.
 import contextlib
 import dataclasses
 import importlib
+import importlib.util
 import re
 import tempfile
 from collections.abc import Generator, Sequence
@@ -39,7 +40,7 @@ from .responses import (
 from .survey import Survey
 from .tables import header_of, row_at
 
-__all__ = ["stream_moral_machine"]
+__all__ = ["check_outofcore", "stream_moral_machine"]
 
 _LEAST_BYTES: Final = 1 << 27
 _THREADS: Final = 2
@@ -48,6 +49,13 @@ _VECTORS: Final = 64
 _WORD_BYTES: Final = 8
 _WORDS: Final = ("a", "b", "c")
 _LINE: Final = re.compile(r"Line: ([0-9]+)")
+
+
+def check_outofcore() -> None:
+    """Raise ConfigurationError where DuckDB is not installed."""
+    if importlib.util.find_spec("duckdb") is None:
+        allowed = "installed to read files that do not fit into memory: pip install 'psephos[outofcore]'"
+        raise ConfigurationError(field="duckdb", value="not installed", allowed=allowed)
 
 
 def stream_moral_machine(
@@ -179,11 +187,8 @@ class _Piece:
 
 def _pieces(path: Path, header: Sequence[str], folder: Path, memory_bytes: int) -> Generator[_Piece]:
     """Yield a file's rows, sorted by voter."""
-    try:
-        duckdb: Any = importlib.import_module("duckdb")
-    except ModuleNotFoundError:
-        allowed = "installed to read files that do not fit into memory: pip install 'psephos[outofcore]'"
-        raise ConfigurationError(field="duckdb", value="not installed", allowed=allowed) from None
+    check_outofcore()
+    duckdb: Any = importlib.import_module("duckdb")
     try:
         temporary = tempfile.TemporaryDirectory(dir=folder)
     except OSError as error:

@@ -15,7 +15,7 @@ from ..conversion import convert
 from ..settings import did_you_mean
 from .dilemmas import FEATURES
 from .machine_like import MoralMachineLike, stream_machine_like
-from .moral_machine_stream import stream_moral_machine
+from .moral_machine_stream import check_outofcore, stream_moral_machine
 from .privacy_groups import PrivacyGroups
 from .responses import Limits, check_header
 from .survey import Survey
@@ -106,6 +106,7 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
 def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> SurveyStream:
     path = Path(file.responses)
     # What can be said before the file is grouped, which takes long, is said now.
+    check_outofcore()
     Limits(file.min_records, file.max_records)
     header_of(path, check_header, field=f"{_FIELD}.responses")
 

@@ -1,6 +1,5 @@
 """The reproduction's pictures: points are simulated, lines are computed."""
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,9 @@ from ..figures import (
     COLORS,
     INK,
     MUTED,
+    Picture,
     clean,
-    draw_figure,
+    draw_figures,
     label_lines,
     legend_below,
     log_scale,
@@ -50,19 +50,15 @@ def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
     Returns:
         The files.
     """
-    paths: list[Path] = []
     trials = f"{reproduction.trials:,} trials a point, ± 2 standard errors"
-    titles: dict[str, tuple[str, tuple[float, float], tuple[int, int], Callable[..., None]]] = {
+    pictures: dict[str, Picture] = {
         "figure-4": (f"Figure 4 again: DPWeVote as printed, uniform votes ({trials})", (10, 7.4), (2, 2), _figure_4),
         "variants": (f"Four variants on the paper's own data ({trials})", (10, 4.2), (1, 2), _variants),
         "skewed": (f"Skewed votes, 500 partners but where it is said ({trials})", (10, 7.4), (2, 2), _skewed),
         "power": (f"How often a vote of 500 partners passes, ε = 2 ({trials})", (10, 4.2), (1, 2), _power),
         "costs": ("Worst-case variance of k candidates at one price of the whole session", (10, 7), (2, 2), _costs),
     }
-    for name, (title, size, panels, draw) in titles.items():
-        drawn = functools.partial(draw, reproduction)
-        paths += draw_figure(folder, name, title=title, size=size, panels=panels, draw=drawn)
-    return paths
+    return draw_figures(pictures, reproduction, folder)
 
 
 def _figure_4(reproduction: Reproduction, figure: Any, panels: Any) -> None:

@@ -1,12 +1,12 @@
 """The reproduction's pictures: one color for each algorithm throughout."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from ..figures import COLORS, INK, MUTED, clean, draw_figure, label_line_ends, legend_below, percent_scale
+from ..figures import COLORS, INK, MUTED, Picture, clean, draw_figures, label_line_ends, legend_below, percent_scale
 from ..measurements import Measurement
 from .evidence import points
 from .methods import ALGORITHMS, METHODS
@@ -28,7 +28,6 @@ _SHADES: Final = ("-", "--", ":")
 _KINDS: Final = {SYNTHETIC: "Section 5.1's voters", MACHINE_LIKE: "a stand-in for the Moral Machine"}
 _GAP: Final = 0.062
 
-_Draw = Callable[..., None]
 _Named = tuple[str, str, Sequence[CurvePoint], dict[str, Any]]
 
 
@@ -42,18 +41,14 @@ def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
     Returns:
         The files.
     """
-    paths: list[Path] = []
-    for name, (title, size, panels, draw) in pictures_of(reproduction).items():
-        drawn = functools.partial(draw, reproduction)
-        paths += draw_figure(folder, name, title=title, size=size, panels=panels, draw=drawn)
-    return paths
+    return draw_figures(pictures_of(reproduction), reproduction, folder)
 
 
-def pictures_of(reproduction: Reproduction) -> dict[str, tuple[str, tuple[float, float], tuple[int, int], _Draw]]:
+def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name: title, size in inches, panels and how."""
     trials = f"{reproduction.trials:,} repetitions a point, ± 2 standard errors"
     two, three = (10.0, 4.2), (13.0, 4.2)
-    pictures: dict[str, tuple[str, tuple[float, float], tuple[int, int], _Draw]] = {}
+    pictures: dict[str, Picture] = {}
     for number, method in enumerate(ALGORITHMS, start=1):
         draw = functools.partial(_by_records, figure_number=number)
         pictures[f"figure-{number}"] = (f"Figure {number} again: {METHODS[method].title} ({trials})", two, (1, 2), draw)

@@ -1,11 +1,10 @@
 """The reproduction's pictures: points are simulated, the density of Δ is computed."""
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..figures import COLORS, INK, MUTED, clean, draw_figure, legend_below, percent_scale
+from ..figures import COLORS, INK, MUTED, Picture, clean, draw_figures, legend_below, percent_scale
 from ..measurements import Measurement
 from .published import METHODS
 from .rows import PublishedCell, Reproduction
@@ -24,8 +23,6 @@ _HIGHEST_DENSITY = 25
 _DENSE = 0.12
 _WORDS = {"peer-grading": "peer grading (a made-up stand-in)", "duchenne": "Duchenne smiles"}
 
-_Draw = Callable[..., None]
-
 
 def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
     """Draw all pictures, as SVG and PNG; none where matplotlib is not installed.
@@ -37,19 +34,15 @@ def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
     Returns:
         The files.
     """
-    paths: list[Path] = []
-    for name, (title, size, panels, draw) in pictures_of(reproduction).items():
-        drawn = functools.partial(draw, reproduction)
-        paths += draw_figure(folder, name, title=title, size=size, panels=panels, draw=drawn)
-    return paths
+    return draw_figures(pictures_of(reproduction), reproduction, folder)
 
 
-def pictures_of(reproduction: Reproduction) -> dict[str, tuple[str, tuple[float, float], tuple[int, int], _Draw]]:
+def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name: title, size in inches, panels and how."""
     trials = f"{reproduction.trials:,} trials a point, ± 2 standard errors"
     compared = f"{reproduction.comparison_trials:,} trials, ± 2 standard errors"
     epsilon = reproduction.weights[0].epsilon
-    pictures: dict[str, tuple[str, tuple[float, float], tuple[int, int], _Draw]] = {
+    pictures: dict[str, Picture] = {
         "figure-1": ("Figure 1 again: the density of the error rate change Δ", (10, 4), (1, 2), _figure_1),
         "figure-2": (
             f"Figure 2 again: weights in one trial of two layers, ε = {epsilon:g}",
