@@ -14,7 +14,7 @@ demo: .venv/installed
 
 test: check
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage run -m pytest -n auto --dist loadfile
 	$(BIN)/coverage combine --quiet
 	$(BIN)/python tests/coverage_gate.py
 
