@@ -20,7 +20,17 @@ from ...preferences.options import dot
 from ...preferences.survey import Survey
 from ...preferences.synthetic import SyntheticPreferences, make_preferences
 
-__all__ = ["MACHINE_LIKE", "SYNTHETIC", "Setting", "Society", "agreement", "covariance_of_dilemmas", "draw_society"]
+__all__ = [
+    "MACHINE_LIKE",
+    "SYNTHETIC",
+    "Setting",
+    "Society",
+    "agreement",
+    "covariance_of_dilemmas",
+    "draw_society",
+    "make_survey",
+    "seed_of",
+]
 
 SYNTHETIC: Final = "synthetic"
 MACHINE_LIKE: Final = "machine-like"

@@ -10,7 +10,7 @@ from .methods import METHODS
 from .rows import CurvePoint, Reproduction
 from .societies import MACHINE_LIKE, SYNTHETIC
 
-__all__ = ["KIND_NAMES", "VARIED_NAMES", "sheets_of"]
+__all__ = ["KIND_NAMES", "VARIED_NAMES", "percent", "sheets_of"]
 
 KIND_NAMES: Final = {
     SYNTHETIC: "Section 5.1's made-up voters",
