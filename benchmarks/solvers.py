@@ -4,13 +4,15 @@ SLSQP is given what a careful user would give it: β = p − q with p, q ≥ 0 a
 gradient of the objective and of the constraint, and vectorized evaluations. Its `ftol` is a change of the objective,
 no gap: it is the largest power of ten for which nearly all of its points have a gap of at most 1e-6, or else that for
 which most have, found on other voters; the share that reaches it stands in the row. Both sides use as many processes,
-each on one core. The data are those of section 5.1 of the paper on moral preferences: β_i ~ N(m, 1) with
-m ~ U(−1, 1)^d, pairs of N(0, 1) alternatives, choices of the probit model; B = 2.
+each on one core and with one thread: SLSQP's small matrices are several times slower where a library spreads them.
+The data are those of section 5.1 of the paper on moral preferences: β_i ~ N(m, 1) with m ~ U(−1, 1)^d, pairs of N(0, 1)
+alternatives, choices of the probit model; B = 2.
 """
 
 import functools
 import math
 import multiprocessing
+import os
 import statistics
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -29,6 +31,7 @@ __all__ = ["measure"]
 _RADIUS: Final = 2.0
 _TOLERANCE: Final = 1e-6
 _PROCESSES: Final = 2
+_ONE_THREAD: Final = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
 _LEAST_RATIO: Final = 15.0
 _LEAST_A_SECOND: Final = 20_000.0
 # Records a voter, features, whether there is a target.
@@ -43,6 +46,7 @@ _VOTERS_TO_TUNE: Final = 60
 def measure(*, quick: bool) -> Iterator[Row]:
     """Yield voters a second on two processes, ours and SLSQP's, and ours on one."""
     num_ours, num_theirs = (2_000, 20) if quick else (20_000, 400)
+    os.environ.update(_ONE_THREAD)  # which the processes inherit before they import a library with threads
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(_PROCESSES, mp_context=context) as pool:
         for num_records, num_features, has_target in _SIZES:
