@@ -1,9 +1,8 @@
 """Running a survey that does not fit into memory: batches of voters through arrays, and the same folder at the end.
 
 The result is that of the whole survey at once, bit for bit. Nobody's values are kept, so there is no truth beside the
-estimates, and nothing to record. Where voters fall into groups, the levels of ε that there may be are public before any
-voter is read: the tally has a row for each of them, not only for those that occur, and what a voter pays at most is the
-greatest one.
+estimates, and nothing to record. Where voters have an ε of their own, the ledger's one line says what each pays at
+most: who has which is not kept.
 """
 
 import contextlib

@@ -12,6 +12,8 @@ from .societies import MACHINE_LIKE, SYNTHETIC
 
 __all__ = ["KIND_NAMES", "VARIED_NAMES", "percent", "sheets_of"]
 
+_MANY_PANELS: Final = 3
+"""From so many on, panels differ in what their names say, and a table need not repeat it."""
 KIND_NAMES: Final = {
     SYNTHETIC: "Section 5.1's made-up voters",
     MACHINE_LIKE: "made-up voters like the Moral Machine's (a stand-in)",
@@ -87,7 +89,7 @@ def _column(point: CurvePoint, among: Sequence[CurvePoint]) -> str:
         weighted = point.method.endswith("weighted")
         parts.append(f"{number}w" if weighted else number)
     for name, letter in (("voters", "N"), ("records", "n"), ("features", "d")):
-        if len({getattr(other, name) for other in among}) > 1 and len({other.panel for other in among}) < 3:  # noqa: PLR2004
+        if len({getattr(other, name) for other in among}) > 1 and len({other.panel for other in among}) < _MANY_PANELS:
             is_told = point.figure == 10 and name != "voters"  # noqa: PLR2004  one panel, one society
             if not is_told:
                 parts.append(f"{letter}{getattr(point, name)}")

@@ -73,7 +73,7 @@ def read(request: pytest.FixtureRequest, tmp_path: Path) -> Read:
     """Return what reads a file, in memory or as the batches of a stream put together."""
     if request.param == "memory":
         return read_moral_machine
-    pytest.importorskip("duckdb")
+    pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
 
     def read_stream(path: Path, **options: object) -> Survey:
         return joined(list(stream_moral_machine(path, folder=tmp_path, **options)))  # pyright: ignore[reportArgumentType]  options of any kind, on purpose
@@ -311,7 +311,7 @@ def test_stream_option_that_is_not_allowed_is_refused(
 
 @pytest.mark.parametrize("batch_voters", [1, 2, 3, 1000])
 def test_batches_are_the_whole_survey(tmp_path: Path, batch_voters: int) -> None:
-    pytest.importorskip("duckdb")
+    pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
     path = tmp_path / "like.csv"
     write_moral_machine_like(path, voters=7, records=3, seed=4)
     lines = path.read_text().splitlines()
@@ -330,7 +330,7 @@ def test_batches_are_the_whole_survey(tmp_path: Path, batch_voters: int) -> None
 
 
 def test_stream_leaves_no_temporary_files(tmp_path: Path) -> None:
-    pytest.importorskip("duckdb")
+    pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
     path = tmp_path / "like.csv"
     write_moral_machine_like(path, voters=50, records=3)
     folder = tmp_path / "temporary"
@@ -343,7 +343,7 @@ def test_stream_leaves_no_temporary_files(tmp_path: Path) -> None:
 
 
 def test_stream_without_a_temporary_folder_is_refused(put: Put, tmp_path: Path) -> None:
-    pytest.importorskip("duckdb")
+    pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
     with pytest.raises(ConfigurationError) as caught:
         next(stream_moral_machine(put(text_of(SEVERAL)), folder=tmp_path / "none"))
     assert caught.value.field == "folder"
