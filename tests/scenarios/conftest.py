@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -155,3 +156,13 @@ def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     importlib.invalidate_caches()
     yield "survey_elsewhere"
     sys.modules.pop("survey_elsewhere", None)
+
+
+@pytest.fixture
+def real_sets() -> Path:
+    """The real folder of data sets, or a skipped test."""
+    named = os.environ.get("PSEPHOS_DATA")
+    folder = Path(named) if named else Path(__file__).parents[3] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("no folder of data sets: neither PSEPHOS_DATA nor shared/data beside the checkout")
+    return folder

@@ -2,7 +2,6 @@
 
 import collections
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from psephos.scenarios.run import Finished
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
 
-REPOSITORY = Path(__file__).parents[2]
 PATHS = ("memory", "tcp", "array")
 SMALL = {
     "moral-machine": ("voters.voters=7", "voters.records=3"),
@@ -561,16 +559,6 @@ def test_identical_alternatives_say_nothing_and_stop_nothing(tmp_path: Path, wri
 
 
 # Real choices.
-
-
-@pytest.fixture
-def real_sets() -> Path:
-    """The real folder of data sets, or a skipped test."""
-    named = os.environ.get("PSEPHOS_DATA")
-    folder = Path(named) if named else REPOSITORY.parent / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip("no folder of data sets: neither PSEPHOS_DATA nor shared/data beside the checkout")
-    return folder
 
 
 @pytest.mark.parametrize(("name", "num_features"), [("moral_machine_sample", 23), ("moral_trolley", 4)])

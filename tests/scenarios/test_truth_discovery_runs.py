@@ -2,7 +2,6 @@
 
 import collections
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,23 +17,12 @@ from psephos.scenarios.run import Finished
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
 
-REPOSITORY = Path(__file__).parents[2]
 PATHS = ("memory", "tcp", "array")
 SMALL = ("workers.tasks=20", "workers.workers=9", "workers.answers_per_task=4")
 OF_TABLE = {"tasks", "answer_sets", "answer_set_of_task", "max_answers"}
 ANSWERS = "task,worker,label\nq1,ann,yes\nq2,ann,no\nq1,bob,yes\nq3,bob,no\nq2,cid,no\nq1,cid,no\nq3,dee,yes\n"
 # Without noise: two of three say yes to q1, both say no to q2, and q3 is open.
 CLEAN = {"q1": ("yes", 3), "q2": ("no", 2), "q3": ("no", 2)}
-
-
-@pytest.fixture
-def real_sets() -> Path:
-    """The real folder of data sets, or a skipped test."""
-    named = os.environ.get("PSEPHOS_DATA")
-    folder = Path(named) if named else REPOSITORY.parent / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip("no folder of data sets: neither PSEPHOS_DATA nor shared/data beside the checkout")
-    return folder
 
 
 @pytest.fixture

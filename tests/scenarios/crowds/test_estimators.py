@@ -1,6 +1,5 @@
 """Classes for frames give by name what the estimators give by code."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -189,12 +188,9 @@ def test_codes_must_be_integers_and_some() -> None:
         MajorityVote().fit((empty, empty, empty))
 
 
-def test_the_papers_data_set_has_its_published_error() -> None:
+def test_the_papers_data_set_has_its_published_error(real_sets: Path) -> None:
     """Reading T1: majority .76 with ties to 0, truth discovery .717, on the first answers of the Duchenne data."""
-    named = os.environ.get("PSEPHOS_DATA")
-    folder = (Path(named) if named else Path(__file__).parents[4] / "shared" / "data") / "duchenne"
-    if not folder.is_dir():
-        pytest.skip("no folder of data sets: neither PSEPHOS_DATA nor shared/data beside the checkout")
+    folder = real_sets / "duchenne"
     names = ["task", "worker", "label"]
     frame = pd.read_csv(folder / "mturklabels.txt", sep=" ", names=names, dtype={"task": str})
     gold = pd.read_csv(folder / "groundtruth.txt", sep="\t", names=["task", "label"], dtype={"task": str})

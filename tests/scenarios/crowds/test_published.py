@@ -1,6 +1,5 @@
 """Published crowds: the real ones have the counts and accuracies that are known; small ones show what is refused."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from psephos.scenarios.crowds.published import CROWDS, PassMark, load_crowd
 from psephos.scenarios.crowds.tables import read_table
 from scipy.io import savemat
 
-REPOSITORY = Path(__file__).parents[3]
 Put = Callable[[str, str | bytes], None]
 
 # Tasks, workers, answers after repeats, gold tasks, labels, accuracy of majority voting (ties to the smaller label).
@@ -68,16 +66,6 @@ def sets(put: Put, tmp_path: Path) -> Path:
         put(name, content)
     put_grades(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def real_sets() -> Path:
-    """The real folder, or a skipped test."""
-    named = os.environ.get("PSEPHOS_DATA")
-    folder = Path(named) if named else REPOSITORY.parent / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip("no folder of data sets: neither PSEPHOS_DATA nor shared/data beside the checkout")
-    return folder
 
 
 def put_grades(folder: Path, *, score: Any = 25, width: int = 4, staff: Any = None, is_packed: bool = False) -> None:

@@ -1,13 +1,10 @@
 """Folders of data sets: a small one that the tests write, and the real one where it is."""
 
 import gzip
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-REPOSITORY = Path(__file__).parents[3]
 
 # States that nobody knows but three, with as many votes as the treaties gave to all together.
 COUNCIL = [
@@ -69,13 +66,3 @@ def sets(put: Callable[[str, str | bytes], Path], tmp_path: Path, monkeypatch: p
     for name, lines in SMALL.items():
         put(name, "\n".join(lines) + "\n")
     return tmp_path / "sets"
-
-
-@pytest.fixture
-def real_sets() -> Path:
-    """The real folder, or a skipped test."""
-    named = os.environ.get("PSEPHOS_DATA")
-    folder = Path(named) if named else REPOSITORY.parent / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip("no folder of data sets: neither PSEPHOS_DATA nor shared/data beside the checkout")
-    return folder

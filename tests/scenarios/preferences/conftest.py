@@ -1,12 +1,10 @@
 """What the tests of surveys share: files of some lines, and the folder of real data sets."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[3]
 Put = Callable[[str], Path]
 
 
@@ -23,10 +21,6 @@ def put(tmp_path: Path) -> Put:
 
 
 @pytest.fixture
-def data() -> Path:
+def data(real_sets: Path) -> Path:
     """Return the folder of real data sets, or skip the test."""
-    named = os.environ.get("PSEPHOS_DATA")
-    folder = Path(named) if named else REPOSITORY.parent / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip("no folder of data sets: neither PSEPHOS_DATA nor shared/data beside the checkout")
-    return folder
+    return real_sets
