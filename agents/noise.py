@@ -12,7 +12,8 @@ denominator. Its law is that of P rounded down by less than 2**-256: each report
 more, so that they hold for the sampled law too (where one is exactly 0, the sampled law's is below 2**-199).
 
 Rows with spherical Laplace noise are sampled without any error by `spherical_noise`, which asks for more bits whenever
-those drawn leave the integer to which a coordinate rounds undecided. Values that are disclosed take no entropy.
+those drawn leave the integer to which a coordinate rounds undecided. Mechanisms that bring an exact sampler of their
+own, made of uniform integers, get those from the operating system. Values that are disclosed take no entropy.
 
 Source: OpenDP library; Canonne, Kamath and Steinke (2020) for the exact discrete Laplace sampler.
 """
@@ -28,6 +29,7 @@ from ..protocol.mechanisms import (
     NO_ANSWER,
     Disclosure,
     DiscreteLaplace,
+    ExactMechanism,
     FiniteChannel,
     FreshTwoLayer,
     GeneralizedRandomizedResponse,
@@ -35,6 +37,7 @@ from ..protocol.mechanisms import (
     Mechanism,
     OneLayer,
     PostProcessed,
+    Prepared,
     RowMechanism,
     SphericalLaplace,
     TwoLayer,
@@ -124,8 +127,12 @@ class SecureNoise:
         if maker is not None:
             made: Any = maker(mechanism)  # of the kind that the mechanism's kind calls for
             return _each(made) if isinstance(mechanism, Mechanism) else made
+        if isinstance(mechanism, ExactMechanism):
+            return _from_entropy(mechanism)
         if isinstance(mechanism, PostProcessed):
             return _finishing(mechanism, self._sampler(mechanism.noise))
+        if isinstance(mechanism, Prepared):
+            return _prepared(mechanism, self._sampler(mechanism.noise))
         known = ", ".join(kind.__name__ for kind in self._makers)
         allowed = f"one with an exact sampler ({known}, or given to SecureNoise)"
         raise ConfigurationError(field="mechanism", value=type(mechanism).__name__, allowed=allowed)
@@ -145,6 +152,24 @@ def _finishing(mechanism: PostProcessed, sampler: RowSampler) -> RowSampler:
 
     def sample(values: Sequence[int]) -> list[int]:
         return mechanism.finish_row(sampler(values))
+
+    return sample
+
+
+def _prepared(mechanism: Prepared, sampler: RowSampler) -> RowSampler:
+    """Return a sampler that shows another mechanism's what that one sees of a row."""
+
+    def sample(values: Sequence[int]) -> list[int]:
+        return sampler(mechanism.prepare_row(values))
+
+    return sample
+
+
+def _from_entropy(mechanism: ExactMechanism) -> RowSampler:
+    """Return a mechanism's own sampler, from the operating system's entropy."""
+
+    def sample(values: Sequence[int]) -> list[int]:
+        return mechanism.randomize_exactly(values, secrets.randbelow)
 
     return sample
 

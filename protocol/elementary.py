@@ -10,7 +10,7 @@ import decimal
 import functools
 import math
 
-__all__ = ["erfc", "exp", "expm1", "power_of_two_above", "power_of_two_below", "square"]
+__all__ = ["erfc", "exp", "expm1", "ln", "log1p", "power_of_two_above", "power_of_two_below", "square"]
 
 # Twice the digits of a float, so that rounding to a float is the only rounding that counts.
 _DIGITS = 34
@@ -49,6 +49,19 @@ def erfc(x: float) -> float:
             power = -power * square / n
             total += power / (2 * n + 1)
         return float(1 - 2 * total / _square_root_of_pi())
+
+
+@functools.lru_cache(maxsize=4096)
+def ln(x: float) -> float:
+    """Return the natural logarithm of `x` > 0."""
+    return float(decimal.Context(prec=_DIGITS).ln(decimal.Decimal(x)))
+
+
+@functools.lru_cache(maxsize=4096)
+def log1p(x: float) -> float:
+    """Return ln(1 + x) for `x` > −1, precisely also where `x` is small (of at least 1e-30 in size, or 0)."""
+    context = decimal.Context(prec=2 * _DIGITS)
+    return float(context.ln(context.add(decimal.Decimal(1), decimal.Decimal(x))))
 
 
 def power_of_two_below(x: float) -> float:

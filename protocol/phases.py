@@ -42,8 +42,8 @@ __all__ = [
 Entries: TypeAlias = Sequence[Any] | NDArray[Any]
 """One column of a table as its users know it: text or numbers, a party each."""
 
-Truth: TypeAlias = Mapping[str, float] | Mapping[str, str]
-"""What an outcome estimates, by name: numbers, or labels."""
+Truth: TypeAlias = Mapping[str, float] | Mapping[str, str] | Mapping[str, float | str]
+"""What an outcome estimates, by name: numbers, labels, or both."""
 
 MechanismGroups: TypeAlias = Sequence[tuple[RowMechanism, IntArray | slice]]
 """Local randomizers, each with the places of the persons who use it."""

@@ -5,6 +5,7 @@ through the same mechanisms, and tallies merge exactly in any order. A protocol 
 batches, one after another, so that a population need not fit into memory.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -58,10 +59,12 @@ def draw_reports(phase: Phase, inputs: Inputs, *, noise: SimulatedNoise, protoco
 
 
 def draw_for_release(noise: NoiseSource, *, protocol: str, phase: CentralPhase) -> Draw:
-    """Return what a server that is trusted with values draws its noise by; simulated, it has a stream of its own."""
+    """Return what a server that is trusted with values draws its noise by; simulated, each draw has its own stream."""
+    stream = f"release of {phase.name}"
+    streams = itertools.chain([stream], (f"{stream}, draw {number}" for number in itertools.count(2)))
 
     def draw(mechanism: Any, values: Sequence[int]) -> Sequence[int]:
-        return noise.randomize(mechanism, values, protocol=protocol, phase=f"release of {phase.name}", place=0)
+        return noise.randomize(mechanism, values, protocol=protocol, phase=next(streams), place=0)
 
     return draw
 

@@ -22,8 +22,8 @@ class Tally:
     Args:
         num_reports: how many clients it covers.
         totals: int64, any shape that the phase chooses; summed over the clients.
-        rows: int64, shape (any number, columns that the phase chooses): what is kept apart, in ascending order. Rows of
-            different clients differ, as they do where one column holds the client's place.
+        rows: int64, shape (any number, columns that the phase chooses): what is kept apart, in ascending order. Equal
+            rows stand side by side; where it matters whose a row is, a column holds the client's place.
 
     Raises:
         TypeError: totals or rows are of another type.

@@ -8,7 +8,7 @@ with the field, the value and what is allowed.
 import contextlib
 import re
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, cast
@@ -18,16 +18,18 @@ import msgspec
 from ..protocol.errors import ConfigurationError
 from ..protocol.phases import PhasedProtocol
 from .conversion import convert
+from .elections.parties import PATH_TABLES
+from .elections.parties import PATHS as ELECTION_FILES
 from .plugins import ARRAY, find_protocol
 from .preferences import PATHS as VOTER_FILES
 from .preferences import OwnEpsilons
 from .settings import Tables, did_you_mean, read_setting, set_value
 
-__all__ = ["FILES", "Scenario", "load_scenario", "shipped_scenarios"]
+__all__ = ["Scenario", "load_scenario", "move_paths", "shipped_scenarios"]
 
-FILES: Final = ("answers", "truth", *VOTER_FILES)
+_FILES: Final = ("answers", "truth", *VOTER_FILES, *ELECTION_FILES)
 """The keys of a table of parties that hold paths."""
-_SOURCES: Final = ("data", "answers", "stand_in", "choices", "responses", "generator")
+_SOURCES: Final = ("data", "answers", "stand_in", "choices", "responses", "file", "group_files", "generator")
 """The keys that say where parties are from; a table without one describes made-up ones."""
 _FROM_ELSEWHERE: Final = frozenset(_SOURCES) - {"stand_in", "generator"}
 """Those of them behind which somebody real may stand."""
@@ -213,9 +215,25 @@ def _name_parties(tables: Tables, word: str, *, folder: Path) -> None:
     if isinstance(own, str):
         tables[word] = str(folder / own)
     elif isinstance(own, dict):
-        paths = cast("Tables", own)
-        files = {key: str(folder / paths[key]) for key in FILES if isinstance(paths.get(key), str) and paths[key]}
-        tables[word] = {**paths, **files}
+        tables[word] = move_paths(cast("Tables", own), lambda path: str(folder / path))
+
+
+def move_paths(parties: Tables, move: Callable[[str], str]) -> Tables:
+    """Return a table of parties with every path in it replaced.
+
+    Args:
+        parties: the table.
+        move: returns what replaces a path.
+    """
+    moved = dict(parties)
+    for key in _FILES:
+        if isinstance(parties.get(key), str) and parties[key]:
+            moved[key] = move(parties[key])
+    for key in PATH_TABLES:
+        if isinstance(parties.get(key), dict):
+            table = cast("Tables", parties[key])
+            moved[key] = {name: move(path) if isinstance(path, str) and path else path for name, path in table.items()}
+    return moved
 
 
 def _find(source: str) -> Path:

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from ..protocol.errors import ConfigurationError
+from ..protocol.fair_voting import FairVoting
 from ..protocol.moral_preferences import MoralPreferences
 from ..protocol.phases import Entries, PhasedProtocol
 from ..protocol.roles import check_party_name
 from ..protocol.truth_discovery import TruthDiscovery
 from .crowds.parties import load_workers
 from .datasets import load_data_set
+from .elections.parties import SUFFIXES, load_electorate
 from .generators import generate
 from .loaded import Loaded
 from .preferences import load_voters
@@ -124,6 +126,10 @@ def read_parties(
             return _from_loaded(load_workers(parties, parameters=parameters), role)
         case str() | Mapping() if issubclass(protocol, MoralPreferences) and not _is_table(parties, {role}, {"record"}):
             return _from_loaded(load_voters(parties), role)
+        case Mapping() if issubclass(protocol, FairVoting):
+            return _from_loaded(load_electorate(parties), role)
+        case str() if issubclass(protocol, FairVoting) and parties.lower().removesuffix(".gz").endswith(SUFFIXES):
+            return _from_loaded(load_electorate(parties), role)
         case str():
             return read_parties_file(Path(parties), role)
         case Mapping():

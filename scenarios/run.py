@@ -19,7 +19,7 @@ from ..agents.noise import SecureNoise
 from ..protocol.phases import Truth
 from ..protocol.privacy import Budget, LedgerEntry
 from ..protocol.randomness import SimulatedNoise
-from .config import FILES
+from .config import move_paths
 from .folder import RunFolder, open_event_log
 from .plugins import ARRAY, make_transport
 from .presentation import draw_outcome, rows_of
@@ -174,8 +174,7 @@ def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
         if isinstance(written.get(path), str) and written[path]:
             written[path] = seen_from(folder, written[path])
     if isinstance(resolved.scenario.parties, dict):
-        given = resolved.scenario.parties
-        written["parties"] = {**given, **{key: seen_from(folder, given[key]) for key in FILES if given.get(key)}}
+        written["parties"] = move_paths(resolved.scenario.parties, lambda path: seen_from(folder, path))
     return written
 
 

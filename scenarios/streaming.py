@@ -22,7 +22,7 @@ from ..protocol.privacy import LedgerEntry
 from ..protocol.randomness import SimulatedNoise
 from ..protocol.roles import SessionKind
 from ..protocol.server_machine import SessionResult
-from .config import FILES, Scenario
+from .config import Scenario, move_paths
 from .conversion import convert
 from .folder import RunFolder, open_event_log
 from .plugins import ARRAY, find_protocol
@@ -247,9 +247,5 @@ def _to_run_again(session: StreamedSession, folder: RunFolder) -> dict[str, Any]
         name: value for name, value in parameters.items() if name not in session.parameters_of_stream
     }
     written.pop("seed")
-    given: dict[str, Any] = written["parties"]
-    written["parties"] = {
-        **given,
-        **{key: seen_from(folder.path, given[key]) for key in FILES if given.get(key)},
-    }
+    written["parties"] = move_paths(written["parties"], lambda path: seen_from(folder.path, path))
     return written

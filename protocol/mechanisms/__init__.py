@@ -13,6 +13,7 @@ from .answer_perturbation import (
 from .certificate import Certificate
 from .disclosure import Disclosure
 from .discrete_laplace import CLAMP_IN_SCALES, DiscreteLaplace, laplace_grid
+from .exact import Below, ExactMechanism, has_happened, has_happened_exp
 from .finite_channel import FiniteChannel
 from .hyper import Beta, Discrete, HyperDistribution, PointMass, Uniform, uniform_for
 from .joint_law import (
@@ -27,24 +28,38 @@ from .joint_law import (
     loss_of_some_answers,
     uniform_of_loss,
 )
-from .mechanism import FiniteMechanism, Mechanism, PostProcessed, RowMechanism
+from .mechanism import FiniteMechanism, Mechanism, PostProcessed, Prepared, RowMechanism
 from .randomized_response import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, check_epsilon
+from .rankings import (
+    MAX_ALTERNATIVES,
+    MAX_RANKED,
+    NoisyScores,
+    SampledPair,
+    SampledPosition,
+    WholeRanking,
+    code_of_rankings,
+    rankings_of_codes,
+)
 from .spherical_laplace import MAX_DIMENSION, SphericalLaplace
 from .unbiased import UnbiasedReport, has_optimal, optimal, randomized_response, two_point
 from .vector_laplace import VectorLaplace
 
 __all__ = [
     "CLAMP_IN_SCALES",
+    "MAX_ALTERNATIVES",
     "MAX_DIMENSION",
     "MAX_EPSILON",
+    "MAX_RANKED",
     "MIN_EPSILON",
     "MIN_FLIP_PROBABILITY",
     "NO_ANSWER",
+    "Below",
     "Beta",
     "Certificate",
     "Disclosure",
     "Discrete",
     "DiscreteLaplace",
+    "ExactMechanism",
     "FiniteChannel",
     "FiniteMechanism",
     "FreshTwoLayer",
@@ -52,20 +67,28 @@ __all__ = [
     "HyperDistribution",
     "HyperLosses",
     "Mechanism",
+    "NoisyScores",
     "OneLayer",
     "PointMass",
     "PostProcessed",
+    "Prepared",
     "RowMechanism",
+    "SampledPair",
+    "SampledPosition",
     "SphericalLaplace",
     "TwoLayer",
     "UnbiasedReport",
     "Uniform",
     "VectorLaplace",
+    "WholeRanking",
     "block_offsets",
     "check_epsilon",
+    "code_of_rankings",
     "compare_hypers",
     "epsilon_of",
     "flip_probability_of",
+    "has_happened",
+    "has_happened_exp",
     "has_optimal",
     "hypers_of_mean",
     "laplace_grid",
@@ -77,6 +100,7 @@ __all__ = [
     "loss_of_some_answers",
     "optimal",
     "randomized_response",
+    "rankings_of_codes",
     "two_point",
     "uniform_for",
     "uniform_of_loss",

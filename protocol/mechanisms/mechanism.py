@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..privacy.events import PrivacyEvent, SelfComposed
 
-__all__ = ["FiniteMechanism", "Mechanism", "PostProcessed", "RowMechanism", "check_batch"]
+__all__ = ["FiniteMechanism", "Mechanism", "PostProcessed", "Prepared", "RowMechanism", "check_batch"]
 
 
 class RowMechanism(abc.ABC):
@@ -125,6 +125,68 @@ class PostProcessed(RowMechanism):
     def finish_row(self, noisy: Sequence[int]) -> list[int]:
         """Return `finish_rows` of one row."""
         return self.finish_rows(np.array([noisy], dtype=np.int64))[0].tolist()
+
+
+class Prepared(RowMechanism):
+    """A mechanism that sees a function of the row, and nothing else of it.
+
+    The function has no randomness. What privacy the other mechanism has for what the function returns, this one has for
+    the row, and a sampler of the other one's law serves it.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abc.abstractmethod
+    def noise(self) -> RowMechanism:
+        """The other mechanism."""
+
+    @abc.abstractmethod
+    def num_prepared_of(self, num_values: int) -> int:
+        """Return how many values the other mechanism sees of a row of so many."""
+
+    @abc.abstractmethod
+    def prepare_rows(self, values: IntArray) -> IntArray:
+        """Return what the other mechanism sees, each row on its own.
+
+        Args:
+            values: int64, shape (n, w), in `value_range`.
+
+        Returns:
+            int64, shape (n, num_prepared_of(w)).
+
+        Raises:
+            ValueError: a value is out of range.
+        """
+
+    def prepare_row(self, values: Sequence[int]) -> list[int]:
+        """Return `prepare_rows` of one row."""
+        return self.prepare_rows(np.array([values], dtype=np.int64))[0].tolist()
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """The other mechanism's."""
+        return self.noise.report_range
+
+    def slots_of(self, num_values: int) -> int:
+        """As many as the other mechanism takes for what it sees."""
+        return self.noise.slots_of(self.num_prepared_of(num_values))
+
+    def num_reports_of(self, num_values: int) -> int:
+        """As many as the other mechanism reports."""
+        return self.noise.num_reports_of(self.num_prepared_of(num_values))
+
+    def event_of(self, num_values: int) -> PrivacyEvent:
+        """The other mechanism's."""
+        return self.noise.event_of(self.num_prepared_of(num_values))
+
+    def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Prepare, then randomize. See `RowMechanism.randomize_rows`."""
+        return self.noise.randomize_rows(self.prepare_rows(values), uniforms)
+
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        """Return `randomize_rows` of one row. See `RowMechanism.randomize_row`."""
+        return self.noise.randomize_row(self.prepare_row(values), uniforms)
 
 
 class Mechanism(RowMechanism):

@@ -15,6 +15,7 @@ from ..conversion import convert
 from ..loaded import Loaded
 from ..settings import did_you_mean
 from .crowd_labels import CROWD_LABELS
+from .elections import PABULIB, PREFLIB_BREAKFAST, PREFLIB_DOTS, PREFLIB_UK_LABOR, ZURICH_PB
 from .loading import DataSet
 from .moral_choices import MORAL_MACHINE_SAMPLE, MORAL_TROLLEY
 from .roll_calls import UN_GENERAL_ASSEMBLY
@@ -29,7 +30,12 @@ DATA_SETS: Final[Mapping[str, DataSet]] = {
     "imf_votes": IMF_VOTES,
     "moral_machine_sample": MORAL_MACHINE_SAMPLE,
     "moral_trolley": MORAL_TROLLEY,
+    "pabulib": PABULIB,
+    "preflib_00024_dots": PREFLIB_DOTS,
+    "preflib_00030_uklabor": PREFLIB_UK_LABOR,
+    "preflib_00035_breakfast": PREFLIB_BREAKFAST,
     "un_general_assembly": UN_GENERAL_ASSEMBLY,
+    "zurich_pb": ZURICH_PB,
     **CROWD_LABELS,
 }
 """By the name of the folder that holds it."""

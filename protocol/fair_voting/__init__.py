@@ -1,0 +1,40 @@
+"""Fair and private voting: groups of voters rank alternatives, and one wins that treats the groups alike.
+
+How a vote is kept private is its parameter `mechanism`. The aggregator is trusted with the rankings in
+
+- `laplace`, the paper's Algorithm 1: noise on the groups' utilities, from which anything may then be computed;
+- `sampling`, the paper's Algorithm 2: few voters are asked few questions, and now and then the winner is random;
+- `exponential`, the exponential mechanism on the objective itself.
+
+Nobody is trusted in `sampled_pair`, `sampled_position`, `whole_ranking` and `noisy_scores`, which the paper lacks:
+voters randomize their rankings themselves. `local` is the one of them with the least variance.
+
+Source: Mohsin, Fair and Private Voting Rules, project report.
+"""
+
+from .objective import Objective, disparity_of, welfare_of
+from .outcome import AlternativeOutcome, Outcome
+from .parameters import Parameters
+from .protocol import DisclosedRankings, FairVoting, RandomizedRankings
+from .rankings import Rankings, positions_of_orders
+from .reference import reference_run
+from .rules import RULES
+from .scoring import Scoring, make_scores
+
+__all__ = [
+    "RULES",
+    "AlternativeOutcome",
+    "DisclosedRankings",
+    "FairVoting",
+    "Objective",
+    "Outcome",
+    "Parameters",
+    "RandomizedRankings",
+    "Rankings",
+    "Scoring",
+    "disparity_of",
+    "make_scores",
+    "positions_of_orders",
+    "reference_run",
+    "welfare_of",
+]

@@ -1,0 +1,262 @@
+"""What a trusted aggregator elects with: Algorithm 2 by samples, and the exponential mechanism.
+
+Both see the groups' sums of utilities alone, flattened group by group, and report nothing but the winner. Sums are in
+steps of the scoring's grid, from its center, and a group counts all voters of the roster: who has not reported leaves 0
+for each alternative, which is a voter who is indifferent at the center.
+
+Source: the paper, Algorithm 2, which follows Lee (2015); readings F2 to F4. McSherry and Talwar (2007) for the
+exponential mechanism.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..mechanisms import Below, ExactMechanism, has_happened
+from ..mechanisms.binomial import draw_binomial, draw_binomial_exactly
+from ..mechanisms.exponential import choice_probabilities, choose, choose_exactly
+from ..privacy import NeighboringRelation, NonPrivate, PrivacyEvent, PureMechanism
+from .objective import Objective
+from .scoring import Scoring
+
+__all__ = ["Choice", "ExponentialChoice", "SampleScale", "SampledChoice"]
+
+SampleScale: TypeAlias = Literal["unbiased", "printed"]
+
+_GREATEST: Final = 2**62
+
+
+class Choice(ExactMechanism):
+    """Elect one of m alternatives from groups' sums."""
+
+    __slots__ = ()
+
+    scoring: Scoring
+    group_sizes: tuple[int, ...]
+    objective: Objective
+    proven: tuple[float, ...]
+
+    @property
+    def num_alternatives(self) -> int:
+        """How many alternatives there are: m."""
+        return self.scoring.num_alternatives
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """Sums of utilities."""
+        return -_GREATEST, _GREATEST
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """An alternative: [0, m − 1]."""
+        return 0, self.num_alternatives - 1
+
+    def num_reports_of(self, num_values: int) -> int:
+        """One number."""
+        del num_values
+        return 1
+
+    def event_of(self, num_values: int) -> PrivacyEvent:
+        """What the voter pays who pays most."""
+        del num_values
+        return self.event_of_group(max(range(len(self.proven)), key=self.proven.__getitem__))
+
+    def event_of_group(self, group: int) -> PrivacyEvent:
+        """Return what a voter of a group pays."""
+        proven = self.proven[group]
+        return NonPrivate() if math.isinf(proven) else PureMechanism(epsilon=proven)
+
+    def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Elect, each row on its own. See `RowMechanism.randomize_rows`."""
+        rows = [self.randomize_row(row, own) for row, own in zip(values.tolist(), uniforms.tolist(), strict=True)]
+        return np.array(rows, dtype=np.int64).reshape(-1, 1)
+
+    def groups_of(self, values: Sequence[int]) -> list[Sequence[int]]:
+        """Return the sums of each group.
+
+        Raises:
+            ValueError: there are not m numbers for each group.
+        """
+        size = self.num_alternatives
+        if len(values) != size * len(self.group_sizes):
+            raise ValueError(f"expected {size} sums for each of {len(self.group_sizes)} groups, got {len(values)}")
+        return [values[start : start + size] for start in range(0, len(values), size)]
+
+
+@dataclasses.dataclass(frozen=True)
+class SampledChoice(Choice):
+    """Algorithm 2: elect by the groups' utilities as random voters' answers to random questions tell them.
+
+    With probability γ any alternative wins, all alike. Else S_k(a) ~ Bin(n_s, θ_k(a)) for all groups and alternatives,
+    independently, with θ_k(a) = (2/m)·(mean utility − least)/(greatest − least): lines 7 to 14 ask a Bin(n_s, 2/m)
+    number of random voters whether they prefer a to a random b, and with Borda scores that is so with probability
+    W_k(a)/(m − 1). The objective elects by W̃_k = S_k/n_k as printed (line 17), or by the unbiased
+    Ŵ_k = S_k·m·range/(2·n_s) + least (reading F3); ties fall at random.
+
+    Args:
+        scoring: the utilities.
+        group_sizes: how many voters are on the roster, group by group.
+        objective: what is elected; comparisons with welfare take Ŵ or W̃ for utilities.
+        num_samples: n_s ≥ 1.
+        sum_sizes: how many voters the sums are of, group by group: all of the roster, or n_s where voters are sampled
+            first (reading F4).
+        gamma: γ in [0, 1).
+        scale: which estimate.
+        proven: the proven ε of a voter of each group.
+
+    Privacy:
+        Replace-one, unit: the voter, against whoever sees the winner: `proven`, as `sampling_bounds` proves it;
+        infinite at γ = 0.
+
+    Source:
+        The paper, Algorithm 2; readings F2 to F4.
+    """
+
+    scoring: Scoring
+    group_sizes: tuple[int, ...]
+    objective: Objective
+    num_samples: int
+    sum_sizes: tuple[int, ...]
+    gamma: float
+    scale: SampleScale
+    proven: tuple[float, ...]
+
+    def slots_of(self, num_values: int) -> int:
+        """One uniform for γ, one for ties, one for each S."""
+        return 2 + num_values
+
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        """Elect. See `RowMechanism.randomize_row`."""
+        coin, of_ties, *of_counts = uniforms
+        if coin < self.gamma:
+            return [min(int(coin / self.gamma * self.num_alternatives), self.num_alternatives - 1)]
+        left = iter(of_counts)
+        counts = [
+            [draw_binomial(self.num_samples, chance, next(left)) for chance in group]
+            for group in self.hit_probabilities(values)
+        ]
+        tied = self.objective.best(self.utilities_of(counts), self.group_sizes)
+        return [tied[min(int(of_ties * len(tied)), len(tied) - 1)]]
+
+    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+        """Elect, drawing without any rounding. See `ExactMechanism`."""
+        chances = self.hit_probabilities(values)
+        if has_happened(Fraction(self.gamma), below):
+            return [below(self.num_alternatives)]
+        counts = [[draw_binomial_exactly(self.num_samples, chance, below) for chance in group] for group in chances]
+        tied = self.objective.best(self.utilities_of(counts), self.group_sizes)
+        return [tied[below(len(tied))]]
+
+    def hit_probabilities(self, values: Sequence[int]) -> list[list[Fraction]]:
+        """Return θ_k(a), group by group.
+
+        Raises:
+            ValueError: a sum is none of utilities of so many voters.
+        """
+        least = self.scoring.steps[-1]
+        chances = [
+            [Fraction(2 * (total - size * least), self.num_alternatives * size * self.scoring.range) for total in group]
+            for group, size in zip(self.groups_of(values), self.sum_sizes, strict=True)
+        ]
+        most = Fraction(2, self.num_alternatives)
+        if not all(0 <= chance <= most for group in chances for chance in group):
+            raise ValueError("a sum is not one of utilities of as many voters as the group has")
+        return chances
+
+    def utilities_of(self, counts: Sequence[Sequence[int]]) -> list[list[Fraction]]:
+        """Return what the groups' utilities are taken for, of the counts S: in units of the scores.
+
+        As printed S_k/n_k; for other scores than Borda's these are in its unit all the same.
+        """
+        if self.scale == "printed":
+            return [
+                [Fraction(count, size) for count in group] for group, size in zip(counts, self.group_sizes, strict=True)
+            ]
+        step = Fraction(self.scoring.step)
+        each = Fraction(self.num_alternatives * self.scoring.range, 2 * self.num_samples) * step
+        least = (self.scoring.steps[-1] + self.scoring.center) * step
+        return [[count * each + least for count in group] for group in counts]
+
+
+@dataclasses.dataclass(frozen=True)
+class ExponentialChoice(Choice):
+    """Elect with probability ∝ e^(ε·q/(2Δ)), q the objective's quality and Δ its greatest sensitivity.
+
+    Args:
+        scoring: the utilities.
+        group_sizes: how many voters are on the roster, group by group.
+        objective: whose quality counts.
+        epsilon: of a voter of the group that moves qualities most: the smallest.
+        relation: which profiles are neighbors.
+
+    Attributes:
+        proven: the ε of a voter of each group: less in larger ones.
+
+    Privacy:
+        ε-DP, unit: the voter, for the relation, against whoever sees the winner: qualities of neighbors differ by Δ at
+        most, and so does the logarithm of their normalizing sums after division by the rate.
+
+    Source:
+        McSherry and Talwar (2007), Theorem 6.
+    """
+
+    scoring: Scoring
+    group_sizes: tuple[int, ...]
+    objective: Objective
+    epsilon: float
+    relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE
+    proven: tuple[float, ...] = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        sensitivities = self._sensitivities()
+        most = max(sensitivities)
+        proven = tuple(self.epsilon * float(own / most) for own in sensitivities)
+        object.__setattr__(self, "proven", proven)
+
+    def slots_of(self, num_values: int) -> int:
+        """One uniform."""
+        del num_values
+        return 1
+
+    @functools.cached_property
+    def rate(self) -> Fraction:
+        """ε/(2Δ), Δ in steps."""
+        return Fraction(self.epsilon) / (2 * max(self._sensitivities()))
+
+    def qualities(self, values: Sequence[int]) -> list[Fraction]:
+        """Return the quality of each alternative, in steps."""
+        utilities = [
+            [Fraction(total, size) for total in group]
+            for group, size in zip(self.groups_of(values), self.group_sizes, strict=True)
+        ]
+        in_steps = self._in_steps()
+        return [in_steps.quality(utilities, self.group_sizes, place) for place in range(self.num_alternatives)]
+
+    def probabilities(self, values: Sequence[int]) -> tuple[float, ...]:
+        """Return the exact law of the winner, to rounding."""
+        return choice_probabilities(self.qualities(values), self.rate)
+
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        """Elect. See `RowMechanism.randomize_row`."""
+        return [choose(self.qualities(values), self.rate, uniforms[0])]
+
+    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+        """Elect, drawing without any rounding. See `ExactMechanism`."""
+        return [choose_exactly(self.qualities(values), self.rate, below)]
+
+    def _in_steps(self) -> Objective:
+        limit = self.objective.max_disparity / Fraction(self.scoring.step)
+        return dataclasses.replace(self.objective, max_disparity=limit)
+
+    def _sensitivities(self) -> list[Fraction]:
+        change = self.scoring.greatest_change(self.relation)
+        return [
+            self.objective.quality_sensitivity(change, self.group_sizes, group)
+            for group in range(len(self.group_sizes))
+        ]

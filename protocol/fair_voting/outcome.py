@@ -1,0 +1,54 @@
+"""What a fair and private vote releases to all voters."""
+
+import msgspec
+
+from ..estimators import Estimate
+
+__all__ = ["AlternativeOutcome", "Outcome"]
+
+
+class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What is released of one alternative.
+
+    Args:
+        name: its name.
+        utilities: the mean utility to each group, in the groups' order, in units of the scores.
+        welfare: the mean utility to all voters of the roster.
+        disparity: the greatest of the utilities less the least. Noise makes it larger: an absolute value of what is
+            unbiased is not.
+    """
+
+    name: str
+    utilities: tuple[Estimate, ...]
+    welfare: Estimate
+    disparity: float
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The public outcome: the winner, and the estimates where these are private as well.
+
+    Args:
+        winner: the alternative that is elected.
+        alternatives: the estimates from which it was; empty where the mechanism releases the winner alone.
+        candidates: the names of all alternatives.
+        groups: the groups' names.
+        group_sizes: how many voters of each are on the roster.
+        num_reports: how many reported, group by group; empty in the central model, where that may be protected.
+        mechanism: what made it private: with "local", the mechanism that was chosen.
+        objective: what was elected.
+        model: "central" or "local": whether the aggregator was trusted.
+        epsilon_claimed: what the paper says that a voter pays.
+        epsilon_proven: what a voter pays at most; infinite, and None here, for Algorithm 2 with γ = 0.
+    """
+
+    winner: str
+    alternatives: tuple[AlternativeOutcome, ...]
+    candidates: tuple[str, ...]
+    groups: tuple[str, ...]
+    group_sizes: tuple[int, ...]
+    num_reports: tuple[int, ...]
+    mechanism: str
+    objective: str
+    model: str
+    epsilon_claimed: float
+    epsilon_proven: float | None

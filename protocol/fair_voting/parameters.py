@@ -1,0 +1,211 @@
+"""The public parameters of a fair and private vote."""
+
+import math
+from fractions import Fraction
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from ..errors import ConfigurationError
+from ..mechanisms import MAX_ALTERNATIVES, MAX_RANKED
+from ..privacy import NeighboringRelation, TrustModel
+from .choices import SampleScale
+from .objective import Objective, ObjectiveName
+from .sampling_bounds import Reading, is_feasible, num_samples
+from .scoring import MAX_SCORE, ScoreName, Scoring, make_scores
+
+__all__ = [
+    "CENTRAL",
+    "LOCAL",
+    "MAX_EPSILON",
+    "MAX_GROUPS",
+    "MAX_SAMPLES",
+    "MIN_EPSILON",
+    "MechanismName",
+    "Parameters",
+]
+
+MechanismName: TypeAlias = Literal[
+    "laplace",
+    "sampling",
+    "exponential",
+    "local",
+    "sampled_pair",
+    "sampled_position",
+    "whole_ranking",
+    "noisy_scores",
+]
+
+CENTRAL: Final[frozenset[MechanismName]] = frozenset({"laplace", "sampling", "exponential"})
+"""In which the aggregator is trusted with the rankings."""
+LOCAL: Final[tuple[MechanismName, ...]] = ("sampled_pair", "sampled_position", "whole_ranking", "noisy_scores")
+"""In which nobody is."""
+
+MIN_EPSILON: Final = 1e-4
+"""Below, noise of Laplace's law has no room in reports of 64 bits."""
+MAX_EPSILON: Final = 30.0
+"""Above, a simulation's uniforms of 53 bits cannot express how seldom a response is a lie."""
+MAX_GROUPS: Final = 1_000
+MAX_VOTERS: Final = 1 << 32
+MAX_SAMPLES: Final = 1 << 20
+"""Of Algorithm 2, for each group and alternative."""
+MAX_SAMPLED_FROM: Final = 20
+"""Alternatives of Algorithm 2 where it samples voters first: their rankings are kept as numbers of 64 bits."""
+MAX_NAME_LENGTH: Final = 256
+SEPARATOR: Final = ">"
+"""Between the names of a ranking as text."""
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What both sides of a session agree on.
+
+    Args:
+        alternatives: what is ranked; 2 to `MAX_ALTERNATIVES` distinct names without ">".
+        groups: the groups' names, at least two.
+        group_sizes: how many voters of each group are on the roster, at least one.
+        mechanism: how the outcome is kept private. The aggregator is trusted with the rankings in "laplace" (Algorithm
+            1), "sampling" (Algorithm 2) and "exponential". Nobody is in "sampled_pair", "sampled_position",
+            "whole_ranking" and "noisy_scores", or in "local": the one of these with the least variance.
+        epsilon: in nats, per voter. For Algorithm 2 the paper's label, which its proven loss exceeds.
+        scores: a name, or a score for each position, the best first.
+        objective: what is elected (reading F5).
+        max_disparity: t of objective "constrained", in units of the scores.
+        fairness_weight: λ of "penalized"; and of "constrained" under the exponential mechanism, which pays λ for each
+            unit of disparity above t.
+        relation: which profiles are neighbors: one voter's ranking is replaced, or one voter is added or removed, the
+            sizes of the groups staying as they are. Algorithm 2 and the local mechanisms have the first alone.
+        calibration: of Algorithm 1: its noise as the paper prints it, or the least that the relation takes
+            (reading F1).
+        gamma: of Algorithm 2: γ in [0, 1), the probability of a random winner.
+        delta: of Algorithm 2: δ in (0, 1), which fixes the number of samples (reading F2).
+        num_samples: of Algorithm 2: n_s; by default ⌈(m/ε²)·ln(m/δ)⌉, refused where that is more than ε·min n_k.
+        reading: of Algorithm 2, line 9: a voter is drawn from the group, or from the sub-sample of line 4 (reading F4).
+        scale: of Algorithm 2, line 17: as printed, or without bias (reading F3).
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    alternatives: tuple[str, ...]
+    groups: tuple[str, ...]
+    group_sizes: tuple[int, ...]
+    mechanism: MechanismName = "laplace"
+    epsilon: float = 1.0
+    scores: ScoreName | tuple[float, ...] = "borda"
+    objective: ObjectiveName = "parity"
+    max_disparity: float = 0.0
+    fairness_weight: float = 1.0
+    relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE
+    calibration: Literal["tight", "printed"] = "tight"
+    gamma: float = 0.05
+    delta: float = 1e-3
+    num_samples: int | None = None
+    reading: Reading = "group"
+    scale: SampleScale = "unbiased"
+
+    def __post_init__(self) -> None:
+        if not 2 <= len(self.alternatives) <= MAX_ALTERNATIVES:  # noqa: PLR2004  one alternative is no choice
+            value = f"{len(self.alternatives)} alternative{'s' * (len(self.alternatives) != 1)}"
+            raise ConfigurationError(field="alternatives", value=value, allowed=f"2 to {MAX_ALTERNATIVES}")
+        _check_names("alternatives", self.alternatives, without=SEPARATOR)
+        self._check_groups()
+        if not MIN_EPSILON <= self.epsilon <= MAX_EPSILON:
+            allowed = f"in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]"
+            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
+        make_scores(self.scores, len(self.alternatives))
+        for field, value in (("max_disparity", self.max_disparity), ("fairness_weight", self.fairness_weight)):
+            if not 0 <= value <= MAX_SCORE:
+                raise ConfigurationError(field=field, value=value, allowed=f"in [0, {MAX_SCORE:g}]")
+        self._check_relation()
+        self._check_local()
+        self._check_sampling()
+
+    @property
+    def model(self) -> TrustModel:
+        """Whom losses are bounded against."""
+        return TrustModel.CENTRAL if self.mechanism in CENTRAL else TrustModel.LOCAL
+
+    @property
+    def num_voters(self) -> int:
+        """How many voters are on the roster."""
+        return sum(self.group_sizes)
+
+    def make_scoring(self, *, is_centered: bool) -> Scoring:
+        """Return the utilities of rankings; see `Scoring`."""
+        return Scoring(make_scores(self.scores, len(self.alternatives)), is_centered=is_centered)
+
+    def make_objective(self) -> Objective:
+        """Return what is elected."""
+        return Objective(self.objective, Fraction(self.max_disparity), Fraction(self.fairness_weight))
+
+    @property
+    def samples(self) -> int:
+        """n_s of Algorithm 2, as given or as the label ε says."""
+        if self.num_samples is not None:
+            return self.num_samples
+        return num_samples(self.epsilon, self.delta, len(self.alternatives))
+
+    def _check_groups(self) -> None:
+        if not 2 <= len(self.groups) <= MAX_GROUPS:  # noqa: PLR2004  one group has nobody to be treated alike
+            value = f"{len(self.groups)} group{'s' * (len(self.groups) != 1)}"
+            raise ConfigurationError(field="groups", value=value, allowed=f"2 to {MAX_GROUPS}")
+        _check_names("groups", self.groups)
+        if len(self.group_sizes) != len(self.groups):
+            allowed = f"{len(self.groups)} numbers of voters, one for each of {', '.join(self.groups[:12])}"
+            raise ConfigurationError(field="group_sizes", value=list(self.group_sizes), allowed=allowed)
+        for group, size in zip(self.groups, self.group_sizes, strict=True):
+            if size < 1:
+                raise ConfigurationError(field=f"group {group!r}", value=f"{size} voters", allowed="at least one voter")
+        if self.num_voters > MAX_VOTERS:
+            raise ConfigurationError(field="group_sizes", value=self.num_voters, allowed=f"{MAX_VOTERS} voters at most")
+
+    def _check_relation(self) -> None:
+        if self.relation is NeighboringRelation.REPLACE_ONE or self.mechanism in {"laplace", "exponential"}:
+            return
+        allowed = f"{NeighboringRelation.REPLACE_ONE.value!r} for mechanism {self.mechanism!r}"
+        raise ConfigurationError(field="relation", value=self.relation.value, allowed=allowed)
+
+    def _check_local(self) -> None:
+        size = len(self.alternatives)
+        if self.mechanism == "whole_ranking" and size > MAX_RANKED:
+            allowed = f"another one for more than {MAX_RANKED} alternatives: there are {size}"
+            raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
+        if self.mechanism == "sampled_pair" and not self.make_scoring(is_centered=False).is_equally_spaced:
+            allowed = "another one, or equally spaced scores: comparisons of pairs tell no others"
+            raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
+
+    def _check_sampling(self) -> None:
+        if not 0 <= self.gamma < 1:
+            raise ConfigurationError(field="gamma", value=self.gamma, allowed="in [0, 1)")
+        if not 0 < self.delta < 1:
+            raise ConfigurationError(field="delta", value=self.delta, allowed="in (0, 1)")
+        if self.num_samples is not None and not 1 <= self.num_samples <= MAX_SAMPLES:
+            raise ConfigurationError(field="num_samples", value=self.num_samples, allowed=f"in [1, {MAX_SAMPLES}]")
+        if self.mechanism != "sampling":
+            return
+        if self.samples > MAX_SAMPLES:
+            allowed = f"larger: it takes {self.samples} samples, of at most {MAX_SAMPLES}"
+            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
+        least = min(self.group_sizes)
+        if self.num_samples is None and not is_feasible(self.samples, self.epsilon, self.group_sizes):
+            allowed = (
+                f"larger for a group of {least}: it takes {self.samples} samples, and at most "
+                f"{math.floor(self.epsilon * least)} are allowed (ε·min n_k)"
+            )
+            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
+        if self.reading == "subsample":
+            if self.samples > least:
+                allowed = f"at most the smallest group's {least} voters where these are sampled first"
+                raise ConfigurationError(field="num_samples", value=self.samples, allowed=allowed)
+            if len(self.alternatives) > MAX_SAMPLED_FROM:
+                allowed = f"'group' for more than {MAX_SAMPLED_FROM} alternatives"
+                raise ConfigurationError(field="reading", value=self.reading, allowed=allowed)
+
+
+def _check_names(field: str, names: tuple[str, ...], *, without: str = "") -> None:
+    for number, name in enumerate(names):
+        is_name = 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name == name.strip()
+        if not is_name or name in names[:number] or (without and without in name):
+            allowed = f"distinct names of 1 to {MAX_NAME_LENGTH} printable characters, without blanks around"
+            allowed += f" and without {without!r}" if without else ""
+            raise ConfigurationError(field=field, value=name, allowed=allowed)

@@ -1,0 +1,528 @@
+"""Fair and private voting as a list of phases: voters enroll with a public group, and report their ranking.
+
+In the central model that is a `CentralPhase`: voters disclose their rankings, and the aggregator, which is trusted with
+them, elects privately (Algorithms 1 and 2, the exponential mechanism). In the local model it is a `Phase`: voters
+randomize their rankings, and whoever has the reports can elect.
+
+A private row is a ranking: the position of each alternative, from 0, the best. A public row is the place of the voter's
+group among the groups.
+"""
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, ClassVar, Final, cast
+
+import msgspec
+import numpy as np
+
+from ..arrays import IntArray
+from ..errors import ConfigurationError
+from ..estimators import Estimate
+from ..mechanisms import RowMechanism, VectorLaplace, code_of_rankings, rankings_of_codes
+from ..phases import CentralPhase, Column, Draw, Entries, Inputs, Phase, PhasedProtocol
+from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from ..tally import Tally
+from .choices import Choice, ExponentialChoice, SampledChoice
+from .objective import Utilities, disparity_of, welfare_of
+from .outcome import AlternativeOutcome, Outcome
+from .parameters import SEPARATOR, Parameters
+from .rankings import Rankings, are_rankings
+from .reports import RankingReport, make_report
+from .rules import RULES
+from .sampling_bounds import epsilon_of_hit, hit_bound
+from .scoring import Scoring
+from .subsample import Subsample
+
+__all__ = ["DisclosedRankings", "FairVoting", "RandomizedRankings"]
+
+PHASE: Final = "rankings"
+UNIT: Final = "voter"
+# Sums of utilities stay below, so that they never overflow, with room for noise.
+_GREATEST_SUM: Final = 2**61
+# Names in an error message.
+_MOST_NAMED: Final = 20
+
+
+class DisclosedRankings(CentralPhase):
+    """Voters show the aggregator their rankings, and it elects with noise of its own (the central model).
+
+    The tally has each group's sums of utilities, shape (G, m), in steps from the scoring's center. Where Algorithm 2
+    samples voters first, its rows have each voter's group and the code of its ranking. As the phase closes, Laplace
+    noise is added to the sums, or they are replaced by the winner, shape (1,).
+
+    Args:
+        parameters: the session's.
+
+    Attributes:
+        scoring: the utilities.
+        choice: what elects on the sums; None where noise is added to them.
+    """
+
+    def __init__(self, parameters: Parameters) -> None:
+        # Algorithm 1 as printed counts utilities from 0, all others from where a voter changes them least.
+        is_centered = parameters.mechanism != "laplace" or parameters.calibration == "tight"
+        self.scoring = parameters.make_scoring(is_centered=is_centered)
+        self.choice = None if parameters.mechanism == "laplace" else _make_choice(parameters, self.scoring)
+        self._parameters = parameters
+        self._subsample = None
+        if parameters.mechanism == "sampling" and parameters.reading == "subsample":
+            self._subsample = Subsample(parameters.group_sizes, parameters.samples)
+        mechanism = self.choice or _make_laplace(parameters, self.scoring)
+        self._losses_of_group = [(_loss(parameters, mechanism, group),) for group in range(len(parameters.groups))]
+        worst = max(self._losses_of_group, key=lambda losses: losses[0].proven)
+        super().__init__(
+            PHASE,
+            columns=range(len(parameters.alternatives)),
+            bound=len(parameters.alternatives) - 1,
+            tally_mechanism=mechanism,
+            losses=worst,
+        )
+
+    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
+        """Return what a voter of the group pays: less in a larger one. See `Phase.losses_of`."""
+        return self._losses_of_group[public[0]]
+
+    def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
+        """Group voters by what they pay. See `Phase.loss_groups`."""
+        if len(set(self._losses_of_group)) == 1:
+            return [("", len(public), self._losses_of_group[0])]
+        numbers = np.bincount(public[:, 0], minlength=len(self._losses_of_group)).tolist()
+        return [
+            (f"of {name}", number, losses)
+            for name, number, losses in zip(self._parameters.groups, numbers, self._losses_of_group, strict=True)
+            if number
+        ]
+
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        """Refuse what is no ranking: it would weigh more than a voter. See `Phase.check_report`."""
+        del public
+        _check_ranking(report)
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Add up the utilities, group by group."""
+        del earlier
+        totals = self.sums_of(reports, public[:, 0])
+        if self._subsample is None:
+            return Tally(len(reports), totals)
+        rows = np.stack([public[:, 0], code_of_rankings(reports)], axis=1)
+        return Tally(len(reports), totals, rows[np.lexsort(rows.T[::-1])])
+
+    def sums_of(self, positions: IntArray, groups: IntArray) -> IntArray:
+        """Return the groups' sums of utilities, in steps from the center.
+
+        Args:
+            positions: rankings, shape (n, m).
+            groups: the places of their voters' groups, shape (n,).
+
+        Returns:
+            int64, shape (G, m).
+        """
+        num_groups, size = len(self._parameters.groups), self.num_values
+        # How often each group has each alternative at each position: counting is faster than adding up utilities.
+        cells = (groups[:, None] * size + np.arange(size)) * size + positions
+        counts = np.bincount(cells.reshape(-1), minlength=num_groups * size * size)
+        return counts.reshape(num_groups, size, size) @ np.array(self.scoring.steps, dtype=np.int64)
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        """Run by the server as the phase closes, once. See `CentralPhase.randomize_tally`."""
+        if self.choice is None:
+            return super().randomize_tally(tally, draw)
+        sums = tally.totals if self._subsample is None else self._sums_of_sampled(tally.rows, self._subsample, draw)
+        return Tally(tally.num_reports, np.array(draw(self.choice, sums.reshape(-1).tolist()), dtype=np.int64))
+
+    def _sums_of_sampled(self, rows: IntArray, subsample: Subsample, draw: Draw) -> IntArray:
+        """Return the sums of the voters that line 4 of Algorithm 2 samples from each group."""
+        parameters = self._parameters
+        chosen = np.array(draw(subsample, [0]), dtype=np.int64).reshape(-1, parameters.samples)
+        sums = np.zeros((len(parameters.groups), self.num_values), dtype=np.int64)
+        for group, places in enumerate(chosen):
+            start, stop = np.searchsorted(rows[:, 0], [group, group + 1]).tolist()
+            present = places[places < stop - start]  # who has not reported leaves 0
+            positions = rankings_of_codes(rows[start + present, 1], self.num_values)
+            sums[group] = self.sums_of(positions, np.full(len(present), group, dtype=np.int64))[group]
+        return sums
+
+
+class RandomizedRankings(Phase):
+    """Voters randomize their rankings (the local model).
+
+    The tally has for each group the number of its reports, then what the mechanism's estimator needs: shape
+    (G, 1 + width).
+
+    Args:
+        parameters: the session's.
+
+    Attributes:
+        report: the local mechanism with its estimator.
+    """
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.report: RankingReport = make_report(parameters)
+        self._num_groups = len(parameters.groups)
+        mechanism = self.report.mechanism
+        size = len(parameters.alternatives)
+        loss = PrivacyLoss(
+            mechanism=self.report.name,
+            event=mechanism.event_of(size),
+            unit=UNIT,
+            relation=NeighboringRelation.REPLACE_ONE,
+            model=TrustModel.LOCAL,
+            claimed=parameters.epsilon,
+        )
+        super().__init__(PHASE, columns=range(size), mechanism=mechanism, losses=[loss])
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Tally the reports of each group by itself."""
+        del earlier
+        totals = np.zeros((self._num_groups, 1 + self.report.width), dtype=np.int64)
+        for group in np.unique(public[:, 0]).tolist():
+            own = reports[public[:, 0] == group]
+            totals[group, 0] = len(own)
+            totals[group, 1:] = self.report.totals_of(own)
+        return Tally(len(reports), totals)
+
+
+class FairVoting(PhasedProtocol[Parameters, Outcome]):
+    """A winner that treats groups of voters alike, and reveals little of any voter's ranking.
+
+    Args:
+        parameters: the session's.
+
+    Privacy:
+        Unit: the voter, whose group is public. Central model ("laplace", "sampling", "exponential"): of the release,
+        against whoever sees that, for the relation of the parameters; the aggregator sees every ranking and is trusted.
+        Local model (the other mechanisms): ε-LDP, replace-one, against all others colluding.
+
+    Source:
+        Mohsin, Fair and Private Voting Rules (papers/002), Algorithms 1 and 2; readings F1 to F6.
+    """
+
+    name: ClassVar[str] = "fair-voting"
+    client_role: ClassVar[str] = "voter"
+    server_role: ClassVar[str] = "aggregator"
+    parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
+    outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
+    parameters_of_table: ClassVar[frozenset[str]] = frozenset({"alternatives", "groups", "group_sizes"})
+    parameters_of_public_columns: ClassVar[frozenset[str]] = frozenset({"group_sizes"})
+
+    @classmethod
+    def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
+        """Fill in groups and their sizes from the column of groups, and alternatives from the first ranking.
+
+        Groups come in the order of their first voters, alternatives in that of their names.
+        """
+        completed = dict(given)
+        if "group" in table and not isinstance(table["group"], np.ndarray):
+            numbers = Counter(str(entry).strip() for entry in table["group"])
+            groups: Any = completed.setdefault("groups", [name for name in numbers if name])
+            if isinstance(groups, (list, tuple)):
+                names = cast("Sequence[Any]", groups)
+                completed.setdefault("group_sizes", [numbers[str(name)] for name in names])
+        rankings = table.get("ranking")
+        if rankings is not None and len(rankings) and not isinstance(rankings, (Rankings, np.ndarray)):
+            completed.setdefault("alternatives", sorted(set(_names_of(rankings[0]))))
+        return completed
+
+    def make_phases(self) -> Iterator[Phase]:
+        """Yield the one phase."""
+        is_central = self.parameters.model is TrustModel.CENTRAL
+        yield DisclosedRankings(self.parameters) if is_central else RandomizedRankings(self.parameters)
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return the columns: a voter's group and its ranking."""
+        groups = ", ".join(self.parameters.groups[:_MOST_NAMED])
+        names = ", ".join(self.parameters.alternatives[:_MOST_NAMED])
+        ranking = f"all of {names}, the best first, with {SEPARATOR!r} between them"
+        return (
+            Column("group", private=False, description=f"the voter's group, one of {groups}"),
+            Column("ranking", private=True, description=ranking),
+        )
+
+    def encode(self, table: Mapping[str, Entries]) -> Inputs:
+        """Check a table and turn it into rows. See `PhasedProtocol.encode`.
+
+        Entries of `ranking` are a `Rankings`, or for each voter text or a list of names, the best first; those of
+        `group` are names, or an int64 array of places among the groups.
+        """
+        for name in table:
+            if name not in {"group", "ranking"}:
+                allowed = "left out: the columns are group, ranking"
+                raise ConfigurationError(field=name, value="a column", allowed=allowed)
+        if "ranking" not in table:
+            raise ConfigurationError(field="ranking", value="no such column", allowed="a column of the table")
+        positions = self._positions_of(table["ranking"])
+        return Inputs(positions, self.encode_public(table, num_parties=len(positions)))
+
+    def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
+        """Return the places of the voters' groups. See `PhasedProtocol.encode_public`."""
+        if "group" not in table:
+            raise ConfigurationError(field="group", value="no such column", allowed="a column of the table")
+        entries = table["group"]
+        if len(entries) != num_parties:
+            raise ConfigurationError(field="group", value=f"{len(entries)} entries", allowed=f"{num_parties} entries")
+        if isinstance(entries, np.ndarray) and np.issubdtype(entries.dtype, np.integer):
+            codes = entries.astype(np.int64).reshape(-1, 1)
+            if num_parties and not (int(codes.min()) >= 0 and int(codes.max()) < len(self.parameters.groups)):
+                allowed = f"places among the {len(self.parameters.groups)} groups"
+                raise ConfigurationError(field="group", value=f"{codes.min()} to {codes.max()}", allowed=allowed)
+            return codes
+        places = {name: place for place, name in enumerate(self.parameters.groups)}
+        public = np.empty((num_parties, 1), dtype=np.int64)
+        for row, entry in enumerate(entries, start=1):
+            place = places.get(str(entry).strip())
+            if place is None:
+                allowed = f"one group of {', '.join(self.parameters.groups[:_MOST_NAMED])}"
+                raise ConfigurationError(field=f"group in row {row}", value=entry, allowed=allowed)
+            public[row - 1, 0] = place
+        return public
+
+    def write_public(self, public: IntArray) -> dict[str, list[str]]:
+        """Return each voter's group. See `PhasedProtocol.write_public`."""
+        places: list[int] = public[:, 0].tolist()
+        return {"group": [self.parameters.groups[place] for place in places]}
+
+    def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
+        """Return a voter's ranking. See `PhasedProtocol.encode_own`.
+
+        Args:
+            entries: `ranking`; `group` may be given, and must then be the server's.
+            public: its public row.
+        """
+        self.check_public(public)
+        if "ranking" not in entries:
+            raise ConfigurationError(field="ranking", value="no such column", allowed="a column of the table")
+        if "group" in entries:
+            ours = self.encode_public({"group": [entries["group"]]}, num_parties=1)[0].tolist()
+            if ours != list(public):
+                allowed = f"what the server has: {self.parameters.groups[public[0]]}"
+                raise ConfigurationError(field="group", value=entries["group"], allowed=allowed)
+        (row,) = self._positions_of([entries["ranking"]]).tolist()
+        return tuple(row)
+
+    def check_public(self, public: Sequence[int]) -> None:
+        """Refuse what is no group. See `PhasedProtocol.check_public`."""
+        if len(public) != 1 or not 0 <= public[0] < len(self.parameters.groups):
+            allowed = f"the place of a group, in [0, {len(self.parameters.groups) - 1}]"
+            raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
+
+    def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
+        """Refuse what is no ranking: its neighbors might be farther away than the noise is made for."""
+        del public
+        _check_ranking(row)
+
+    def check_inputs(self, inputs: Inputs) -> None:
+        """Raise ValueError unless every row is a ranking. See `PhasedProtocol.check_inputs`."""
+        super().check_inputs(inputs)
+        if not are_rankings(inputs.private).all():
+            raise ValueError("a row is no ranking: it does not have each position once")
+
+    def check_roster(self, public: IntArray) -> None:
+        """Refuse another number of voters in a group than the parameters say, or more than sums have room for."""
+        numbers: list[int] = np.bincount(public[:, 0], minlength=len(self.parameters.groups)).tolist()
+        for name, number, size in zip(self.parameters.groups, numbers, self.parameters.group_sizes, strict=True):
+            if number != size:
+                allowed = f"the {size} of group_sizes"
+                raise ConfigurationError(field=f"group {name!r}", value=f"{number} voters", allowed=allowed)
+        scoring = self.parameters.make_scoring(is_centered=False)
+        if len(public) * scoring.bound > _GREATEST_SUM:
+            most = _GREATEST_SUM // scoring.bound
+            raise ConfigurationError(field="voters", value=len(public), allowed=f"at most {most} with these scores")
+
+    def outcome(self, tallies: Sequence[Tally]) -> Outcome:
+        """Return the winner, and the estimates where they are private too."""
+        (tally,) = tallies
+        (phase,) = self.phases
+        if isinstance(phase, RandomizedRankings):
+            groups: list[list[int]] = tally.totals.tolist()
+            told = [phase.report.utilities(totals, count) for count, *totals in groups]
+            utilities, estimates = [values for values, _ in told], [own for _, own in told]
+            return self._outcome(utilities, estimates, name=phase.report.name, counts=[count for count, *_ in groups])
+        assert isinstance(phase, DisclosedRankings)  # noqa: S101  the other kind that `make_phases` makes
+        if phase.choice is not None:
+            (winner,) = tally.totals.tolist()
+            return self._release(winner, (), name=self.parameters.mechanism, counts=())
+        utilities = self._utilities(tally.totals, phase.scoring)
+        laplace = cast("VectorLaplace", phase.tally_mechanism)
+        error = math.sqrt(laplace.noise_variance) * phase.scoring.step
+        estimates = [
+            [Estimate(float(value), error / size) for value in row]
+            for row, size in zip(utilities, self.parameters.group_sizes, strict=True)
+        ]
+        return self._outcome(utilities, estimates, name=self.parameters.mechanism, counts=())
+
+    def truth(self, inputs: Inputs) -> dict[str, float | str]:
+        """Return what the outcome estimates, and who would win without privacy.
+
+        For each alternative and group the mean utility, under "alternative (group)"; under the name of a rule its
+        winners, among them "least disparity" and the session's own objective.
+        """
+        parameters = self.parameters
+        phase = DisclosedRankings(msgspec.structs.replace(parameters, mechanism="laplace"))
+        sums = phase.sums_of(inputs.private, inputs.public[:, 0])
+        utilities = self._utilities(sums, phase.scoring)
+        told: dict[str, float | str] = {}
+        for place, name in enumerate(parameters.alternatives):
+            for group, row in zip(parameters.groups, utilities, strict=True):
+                told[f"{name} ({group})"] = float(row[place])
+        objective = parameters.make_objective()
+        winners = {
+            "this objective": objective.best(utilities, parameters.group_sizes),
+            "least disparity": dataclasses.replace(objective, name="parity").best(utilities, parameters.group_sizes),
+            **{name: rule(Rankings(inputs.private)) for name, rule in RULES.items()},
+        }
+        for name, places in winners.items():
+            told[name] = ", ".join(parameters.alternatives[place] for place in places)
+        return told
+
+    def _utilities(self, sums: IntArray, scoring: Scoring) -> list[list[Fraction]]:
+        """Return mean utilities in units of the scores, of sums in steps from the center."""
+        step = Fraction(scoring.step)
+        rows: list[list[int]] = sums.tolist()
+        return [
+            [(Fraction(total, size) + scoring.center) * step for total in row]
+            for row, size in zip(rows, self.parameters.group_sizes, strict=True)
+        ]
+
+    def _outcome(
+        self, utilities: Utilities, estimates: Sequence[Sequence[Estimate]], *, name: str, counts: Sequence[int]
+    ) -> Outcome:
+        sizes = self.parameters.group_sizes
+        winner, *_ = self.parameters.make_objective().best(utilities, sizes)  # of tied ones the first
+        told: list[AlternativeOutcome] = []
+        for place, alternative in enumerate(self.parameters.alternatives):
+            of_groups = [own[place] for own in estimates]
+            errors = [own.standard_error * size for own, size in zip(of_groups, sizes, strict=True)]
+            told.append(
+                AlternativeOutcome(
+                    name=alternative,
+                    utilities=tuple(of_groups),
+                    welfare=Estimate(float(welfare_of(utilities, sizes, place)), math.hypot(*errors) / sum(sizes)),
+                    disparity=float(disparity_of(utilities, place)),
+                )
+            )
+        return self._release(winner, tuple(told), name=name, counts=counts)
+
+    def _release(
+        self, winner: int, alternatives: tuple[AlternativeOutcome, ...], *, name: str, counts: Sequence[int]
+    ) -> Outcome:
+        parameters = self.parameters
+        (loss,) = self.losses
+        return Outcome(
+            winner=parameters.alternatives[winner],
+            alternatives=alternatives,
+            candidates=parameters.alternatives,
+            groups=parameters.groups,
+            group_sizes=parameters.group_sizes,
+            num_reports=tuple(counts),
+            mechanism=name,
+            objective=parameters.objective,
+            model=parameters.model.value,
+            epsilon_claimed=loss.claimed,
+            epsilon_proven=None if math.isinf(loss.proven) else loss.proven,
+        )
+
+    def _positions_of(self, entries: Entries) -> IntArray:
+        """Return rankings as positions, checked against the alternatives; `field` names the row."""
+        names = self.parameters.alternatives
+        if isinstance(entries, Rankings):
+            if entries.num_alternatives != len(names):
+                value = f"of {entries.num_alternatives} alternatives"
+                raise ConfigurationError(field="ranking", value=value, allowed=f"of {len(names)} alternatives")
+            return entries.positions
+        known: dict[tuple[str, ...], list[int]] = {}
+        positions = np.empty((len(entries), len(names)), dtype=np.int64)
+        for row, entry in enumerate(entries, start=1):
+            order = _names_of(entry)
+            own = known.get(order)
+            if own is None:
+                _check_order(order, names, field=f"ranking in row {row}")
+                places = {name: place for place, name in enumerate(order)}
+                own = known[order] = [places[name] for name in names]
+            positions[row - 1] = own
+        return positions
+
+
+def _make_laplace(parameters: Parameters, scoring: Scoring) -> VectorLaplace:
+    """Return Algorithm 1's noise on groups' sums.
+
+    On W_k the printed scale is m(m − 1)/(2·n_k·ε), that is Σs/ε on the sum. One voter changes the sums of its own group
+    alone, so that all groups have noise of the same scale (parallel composition).
+    """
+    sensitivity = scoring.sensitivity(parameters.relation)
+    scale = float(sensitivity)
+    if parameters.calibration == "printed":
+        scale = float(scoring.sensitivity(NeighboringRelation.ADD_OR_REMOVE_ONE))  # from 0: the sum of the scores
+    bound = max(scoring.bound * max(parameters.group_sizes), 1)
+    return VectorLaplace(scale=scale / parameters.epsilon, sensitivity=sensitivity, bound=bound)
+
+
+def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
+    """Return what elects on groups' sums."""
+    objective = parameters.make_objective()
+    if parameters.mechanism == "exponential":
+        return ExponentialChoice(
+            scoring, parameters.group_sizes, objective, epsilon=parameters.epsilon, relation=parameters.relation
+        )
+    sizes = parameters.group_sizes
+    return SampledChoice(
+        scoring,
+        sizes,
+        objective,
+        num_samples=parameters.samples,
+        sum_sizes=sizes if parameters.reading == "group" else (parameters.samples,) * len(sizes),
+        gamma=parameters.gamma,
+        scale=parameters.scale,
+        proven=tuple(_proven_of_sampling(parameters, scoring, group) for group in range(len(sizes))),
+    )
+
+
+def _proven_of_sampling(parameters: Parameters, scoring: Scoring, group: int) -> float:
+    """Return the proven ε of Algorithm 2 for a voter of a group."""
+    hit = hit_bound(
+        scoring, group_size=parameters.group_sizes[group], samples=parameters.samples, reading=parameters.reading
+    )
+    return epsilon_of_hit(hit, gamma=parameters.gamma, num_alternatives=len(parameters.alternatives))
+
+
+def _loss(parameters: Parameters, mechanism: RowMechanism, group: int) -> PrivacyLoss:
+    """Return what a voter of a group pays."""
+    size = len(parameters.alternatives)
+    event = mechanism.event_of_group(group) if isinstance(mechanism, Choice) else mechanism.event_of(size)
+    return PrivacyLoss(
+        mechanism=parameters.mechanism,
+        event=event,
+        unit=UNIT,
+        relation=parameters.relation,
+        model=TrustModel.CENTRAL,
+        claimed=parameters.epsilon,
+    )
+
+
+def _check_ranking(positions: Sequence[int]) -> None:
+    if sorted(positions) != list(range(len(positions))):
+        raise ValueError("it is no ranking: it does not have each position once")
+
+
+def _names_of(entry: Any) -> tuple[str, ...]:
+    """Return the names of a ranking as users write it: text, or a list."""
+    if isinstance(entry, str):
+        return tuple(name.strip() for name in entry.split(SEPARATOR))
+    if isinstance(entry, (list, tuple)):
+        return tuple(str(name).strip() for name in cast("Sequence[Any]", entry))
+    return (str(entry),)
+
+
+def _check_order(order: Sequence[str], names: Sequence[str], *, field: str) -> None:
+    """Raise ConfigurationError unless an order has each alternative once."""
+    allowed = f"each of {', '.join(names[:_MOST_NAMED])} once, the best first, with {SEPARATOR!r} between them"
+    for place, name in enumerate(order):
+        if name not in names:
+            raise ConfigurationError(field=f"{field}: unknown alternative", value=name, allowed=allowed)
+        if name in order[:place]:
+            raise ConfigurationError(field=f"{field}: repeated alternative", value=name, allowed=allowed)
+    for name in names:
+        if name not in order:
+            raise ConfigurationError(field=f"{field}: missing alternative", value=name, allowed=allowed)

@@ -1,0 +1,105 @@
+"""Rankings: what a voter of a fair and private vote holds, and many voters' rankings side by side.
+
+A ranking is a strict, complete order of all alternatives. It is kept as positions, since every utility here is a
+function of the position: position 0 is the best.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import IntArray
+
+__all__ = ["Rankings", "are_rankings", "positions_of_orders"]
+
+# Rows at a time: their temporaries stay in the processor's cache.
+_BATCH_ROWS = 1 << 14
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rankings(Sequence[IntArray]):
+    """The rankings of some voters.
+
+    Args:
+        positions: int64, shape (n, m): the position of each alternative in each voter's ranking, from 0, the best, to
+            m − 1; every row has each of them once.
+
+    Raises:
+        TypeError: positions are of another type.
+        ValueError: they are no table, or a row is no ranking; the message names the first such row, from 1.
+    """
+
+    positions: IntArray
+
+    def __post_init__(self) -> None:
+        if self.positions.dtype != np.int64:
+            raise TypeError(f"positions are int64, got {self.positions.dtype}")
+        if self.positions.ndim != 2:  # noqa: PLR2004  a table
+            raise ValueError(f"expected a table of shape (voters, alternatives), got shape {self.positions.shape}")
+        are_fine = are_rankings(self.positions)
+        if not are_fine.all():
+            row = int(are_fine.argmin())
+            most = self.num_alternatives - 1
+            raise ValueError(f"row {row + 1} is no ranking: it does not have each position of 0 to {most} once")
+
+    @property
+    def num_alternatives(self) -> int:
+        """How many alternatives are ranked: m."""
+        return self.positions.shape[1]
+
+    @overload
+    def __getitem__(self, index: int) -> IntArray: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Rankings": ...
+
+    def __getitem__(self, index: int | slice) -> "IntArray | Rankings":
+        """Return one voter's positions, shape (m,), or the rankings of some voters."""
+        if isinstance(index, slice):
+            return Rankings(self.positions[index])
+        return self.positions[index]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+
+def are_rankings(positions: IntArray) -> NDArray[np.bool_]:
+    """Return which rows have each position once.
+
+    Args:
+        positions: int64, shape (n, m), of any content.
+
+    Returns:
+        bool, shape (n,).
+    """
+    num_alternatives = positions.shape[1]
+    fine: NDArray[np.bool_] = np.empty(len(positions), dtype=np.bool_)
+    every = (1 << num_alternatives) - 1 if num_alternatives < 63 else 0  # noqa: PLR2004  bits of a number
+    for start in range(0, len(positions), _BATCH_ROWS):
+        batch = positions[start : start + _BATCH_ROWS]
+        if every:
+            # As sets of bits, which is several times faster than sorting; outside of the range is no bit of the set.
+            bits = np.left_shift(1, np.clip(batch, -1, num_alternatives) & 63)
+            fine[start : start + len(batch)] = np.bitwise_or.reduce(bits, axis=1) == every
+        else:
+            are_right: NDArray[np.bool_] = np.equal(np.sort(batch, axis=1), np.arange(num_alternatives))
+            fine[start : start + len(batch)] = are_right.all(axis=1)
+    return fine
+
+
+def positions_of_orders(orders: IntArray) -> IntArray:
+    """Return rankings as positions that are given as orders.
+
+    Args:
+        orders: int64, shape (n, m): each voter's alternatives by their number, the best first; rows have each once.
+
+    Returns:
+        int64, shape (n, m): the position of each alternative.
+    """
+    positions = np.empty_like(orders)
+    rows = np.arange(len(orders))[:, None]
+    positions[rows, orders] = np.arange(orders.shape[1])
+    return positions

@@ -1,0 +1,96 @@
+"""One fair and private vote with all parties in one function, to be read beside the paper's Algorithms 1 and 2.
+
+Agents, the array path and replays must equal it bit for bit; the tests hold them to that.
+"""
+
+import numpy as np
+
+from ..phases import Inputs
+from ..randomness import SimulatedNoise
+from ..tally import Tally
+from .outcome import Outcome
+from .protocol import DisclosedRankings, FairVoting, RandomizedRankings
+from .subsample import Subsample
+
+__all__ = ["reference_run"]
+
+
+def reference_run(protocol: FairVoting, inputs: Inputs, *, noise: SimulatedNoise) -> Outcome:
+    """Run a session of any mechanism in which every voter answers.
+
+    Args:
+        protocol: with its parameters.
+        inputs: every voter's ranking and group.
+        noise: the simulation's.
+
+    Source:
+        Mohsin, Fair and Private Voting Rules, Algorithms 1 and 2; readings F1 to F6.
+    """
+    (phase,) = protocol.phases
+    rankings: list[list[int]] = inputs.private.tolist()
+    groups: list[int] = inputs.public[:, 0].tolist()
+    if isinstance(phase, RandomizedRankings):
+        return _run_local(protocol, phase, rankings, groups, noise)
+    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the other kind
+    # Voters send their rankings to the aggregator, which is trusted with them. Algorithm 1, line 2; here sums, since
+    # the groups' sizes are public.
+    sums = _sums(phase, rankings, groups, num_groups=len(protocol.parameters.groups))
+    stream = f"release of {phase.name}"
+    if phase.choice is None:
+        # Algorithm 1, lines 3 to 5: noise on the groups' utilities; the least difference wins.
+        noisy = noise.randomize(phase.tally_mechanism, sums, protocol=protocol.name, phase=stream, place=0)
+        return protocol.outcome([Tally(len(inputs), np.array(noisy, dtype=np.int64).reshape(-1, phase.num_values))])
+    if protocol.parameters.mechanism == "sampling" and protocol.parameters.reading == "subsample":
+        # Algorithm 2, line 4.
+        sums = _sums_of_sampled(protocol, phase, rankings, groups, noise)
+        stream += ", draw 2"
+    # Algorithm 2, lines 2 and 5 to 19, or the exponential mechanism.
+    winner = noise.randomize(phase.choice, sums, protocol=protocol.name, phase=stream, place=0)
+    return protocol.outcome([Tally(len(inputs), np.array(winner, dtype=np.int64))])
+
+
+def _sums(phase: DisclosedRankings, rankings: list[list[int]], groups: list[int], *, num_groups: int) -> list[int]:
+    """Return each group's sums of utilities, group after group."""
+    steps = phase.scoring.steps
+    sums = [[0] * phase.num_values for _ in range(num_groups)]
+    for ranking, group in zip(rankings, groups, strict=True):
+        for alternative, position in enumerate(ranking):
+            sums[group][alternative] += steps[position]
+    return [total for own in sums for total in own]
+
+
+def _sums_of_sampled(
+    protocol: FairVoting,
+    phase: DisclosedRankings,
+    rankings: list[list[int]],
+    groups: list[int],
+    noise: SimulatedNoise,
+) -> list[int]:
+    parameters = protocol.parameters
+    subsample = Subsample(parameters.group_sizes, parameters.samples)
+    places = noise.randomize(subsample, [0], protocol=protocol.name, phase=f"release of {phase.name}", place=0)
+    sampled: list[list[int]] = []
+    owners: list[int] = []
+    for group in range(len(parameters.groups)):
+        own = sorted(ranking for ranking, of in zip(rankings, groups, strict=True) if of == group)
+        start = group * parameters.samples
+        sampled += [own[place] for place in places[start : start + parameters.samples]]
+        owners += [group] * parameters.samples
+    return _sums(phase, sampled, owners, num_groups=len(parameters.groups))
+
+
+def _run_local(
+    protocol: FairVoting,
+    phase: RandomizedRankings,
+    rankings: list[list[int]],
+    groups: list[int],
+    noise: SimulatedNoise,
+) -> Outcome:
+    """Run a session in the local model: every voter randomizes its own ranking, and only that leaves it."""
+    tally: Tally | None = None
+    for place, (ranking, group) in enumerate(zip(rankings, groups, strict=True)):
+        report = noise.randomize(phase.mechanism, ranking, protocol=protocol.name, phase=phase.name, place=place)
+        own = phase.tally(np.array([report], dtype=np.int64), earlier=[], public=np.array([[group]], dtype=np.int64))
+        tally = own if tally is None else tally.merge(own)
+    assert tally is not None  # noqa: S101  a session has a voter
+    return protocol.outcome([tally])

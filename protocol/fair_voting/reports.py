@@ -1,0 +1,270 @@
+"""Locally randomized rankings: how each mechanism's reports are tallied, and what they say of a group's utilities.
+
+Estimates are unbiased, linear in the tally, and exact fractions, so that a tie is a tie. The mean variance of one
+voter's estimate, averaged over the alternatives, is the same for every ranking; with v the mean square of the scores
+about their mean, g the gap of neighboring scores, p and q the probabilities of the true and of one other answer:
+
+    sampled_pair:      g²·m(m − 1)²/8 / (2p − 1)² − v        p = e^ε/(e^ε + 1)
+    sampled_position:  m·v/(p − q)² − v                       p = e^ε/(e^ε + m − 1)
+    whole_ranking:     v/(p − q)² − v                         p = e^ε/(e^ε + m! − 1)
+    noisy_scores:      that of the noise                      2·(Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎|/ε)²
+
+`best_report` takes the least. For Borda scores that is the pair while ε is small, since one bit is asked for; the whole
+ranking for few alternatives, or noisy scores for many, when ε is large.
+"""
+
+import abc
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import ClassVar, Final
+
+import numpy as np
+
+from ..arrays import IntArray, exact_column_sums
+from ..elementary import square
+from ..estimators import Estimate
+from ..mechanisms import (
+    MAX_RANKED,
+    NoisyScores,
+    RowMechanism,
+    SampledPair,
+    SampledPosition,
+    WholeRanking,
+    rankings_of_codes,
+)
+from .parameters import LOCAL, MechanismName, Parameters
+from .scoring import Scoring
+
+__all__ = ["RankingReport", "best_report", "make_report", "possible_reports"]
+
+
+class RankingReport(abc.ABC):
+    """One local mechanism, its tally and its estimator.
+
+    Args:
+        scoring: the utilities.
+        epsilon: of the mechanism.
+
+    Attributes:
+        name: the mechanism's.
+        width: how many numbers a group's tally has, beside the number of its reports.
+    """
+
+    name: ClassVar[MechanismName]
+    width: int
+
+    @property
+    @abc.abstractmethod
+    def mechanism(self) -> RowMechanism:
+        """The local randomizer of a ranking."""
+
+    def __init__(self, scoring: Scoring, epsilon: float) -> None:
+        self.epsilon = epsilon
+        self.size = scoring.num_alternatives
+        step = Fraction(scoring.step)
+        scores = [(own + scoring.center) * step for own in scoring.steps]
+        self.mean = sum(scores, Fraction(0)) / self.size
+        self.centered = [score - self.mean for score in scores]
+        self.spread = math.fsum(square(float(score)) for score in self.centered) / self.size
+
+    @property
+    @abc.abstractmethod
+    def mean_variance(self) -> float:
+        """The variance of one voter's estimate, averaged over the alternatives, in squared units of the scores."""
+
+    @abc.abstractmethod
+    def totals_of(self, reports: IntArray) -> IntArray:
+        """Return the tally of some reports: int64, shape (width,).
+
+        Args:
+            reports: int64, shape (n, numbers of a report).
+        """
+
+    @abc.abstractmethod
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[tuple[Fraction, float]]:
+        """Yield for each alternative the estimated mean utility, about the scores' mean, and one report's mean square.
+
+        Args:
+            totals: a group's tally.
+            count: of its reports, at least 1.
+        """
+
+    def utilities(self, totals: Sequence[int], count: int) -> tuple[list[Fraction], list[Estimate]]:
+        """Return a group's mean utilities, exact and with standard errors, in units of the scores.
+
+        The errors count how voters differ as well as the randomization, and are too large by that, but for noisy
+        scores. A group without a report is taken to be indifferent, and the error is the scores' whole range.
+        """
+        if not count:
+            error = float(self.centered[0] - self.centered[-1])
+            return [self.mean] * self.size, [Estimate(float(self.mean), error)] * self.size
+        values: list[Fraction] = []
+        told: list[Estimate] = []
+        for value, mean_square in self.estimates(totals, count):
+            values.append(value + self.mean)
+            variance = max(mean_square - square(float(value)), 0.0)
+            told.append(Estimate(float(values[-1]), math.sqrt(variance / count)))
+        return values, told
+
+
+class _PairReport(RankingReport):
+    name: ClassVar[MechanismName] = "sampled_pair"
+
+    def __init__(self, scoring: Scoring, epsilon: float) -> None:
+        super().__init__(scoring, epsilon)
+        self._mechanism = SampledPair(epsilon, self.size)
+        self.width = 2 * self._mechanism.num_questions
+        gap = (self.centered[0] - self.centered[-1]) / (self.size - 1)
+        keep = Fraction(self._mechanism.response.keep_probability)
+        # A preferred alternative has half a gap more than its mean from this pair, and one pair of all is asked.
+        self._factor = gap * self._mechanism.num_questions / 2 / (2 * keep - 1)
+
+    @property
+    def mechanism(self) -> SampledPair:
+        return self._mechanism
+
+    @property
+    def mean_variance(self) -> float:
+        return square(float(self._factor)) * 2 / self.size - self.spread
+
+    def totals_of(self, reports: IntArray) -> IntArray:
+        return np.bincount(reports[:, 0], minlength=self.width).astype(np.int64)
+
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[tuple[Fraction, float]]:
+        wins, contests = [0] * self.size, [0] * self.size
+        firsts, seconds = (side.tolist() for side in self._mechanism.pairs)
+        for question, (first, second) in enumerate(zip(firsts, seconds, strict=True)):
+            for_first, for_second = totals[2 * question], totals[2 * question + 1]
+            wins[first] += for_first - for_second
+            wins[second] += for_second - for_first
+            for alternative in (first, second):
+                contests[alternative] += for_first + for_second
+        for won, asked in zip(wins, contests, strict=True):
+            yield self._factor * won / count, square(float(self._factor)) * asked / count
+
+
+class _PositionReport(RankingReport):
+    name: ClassVar[MechanismName] = "sampled_position"
+
+    def __init__(self, scoring: Scoring, epsilon: float) -> None:
+        super().__init__(scoring, epsilon)
+        self._mechanism = SampledPosition(epsilon, self.size)
+        self.width = self.size * self.size
+        self._factor = self.size / _gap_of(self._mechanism.response.keep_probability, self.size)
+
+    @property
+    def mechanism(self) -> SampledPosition:
+        return self._mechanism
+
+    @property
+    def mean_variance(self) -> float:
+        return self.spread * square(float(self._factor)) / self.size - self.spread
+
+    def totals_of(self, reports: IntArray) -> IntArray:
+        return np.bincount(reports[:, 0], minlength=self.width).astype(np.int64)
+
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[tuple[Fraction, float]]:
+        return _from_positions(totals, self.centered, self._factor, count)
+
+
+class _WholeReport(RankingReport):
+    name: ClassVar[MechanismName] = "whole_ranking"
+
+    def __init__(self, scoring: Scoring, epsilon: float) -> None:
+        super().__init__(scoring, epsilon)
+        self._mechanism = WholeRanking(epsilon, self.size)
+        self.width = self.size * self.size
+        response = self._mechanism.response
+        self._factor = 1 / _gap_of(response.keep_probability, response.num_choices)
+
+    @property
+    def mechanism(self) -> WholeRanking:
+        return self._mechanism
+
+    @property
+    def mean_variance(self) -> float:
+        return self.spread * square(float(self._factor)) - self.spread
+
+    def totals_of(self, reports: IntArray) -> IntArray:
+        positions = rankings_of_codes(reports[:, 0], self.size)
+        cells = positions + np.arange(self.size) * self.size
+        return np.bincount(cells.reshape(-1), minlength=self.width).astype(np.int64)
+
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[tuple[Fraction, float]]:
+        return _from_positions(totals, self.centered, self._factor, count)
+
+
+class _ScoresReport(RankingReport):
+    name: ClassVar[MechanismName] = "noisy_scores"
+
+    def __init__(self, scoring: Scoring, epsilon: float) -> None:
+        super().__init__(scoring, epsilon)
+        self._mechanism = NoisyScores(epsilon, scoring.steps)
+        self.width = self.size
+        self._step = Fraction(scoring.step)
+        self._center = scoring.center * self._step - self.mean
+
+    @property
+    def mechanism(self) -> NoisyScores:
+        return self._mechanism
+
+    @property
+    def mean_variance(self) -> float:
+        return self._mechanism.laplace.noise_variance * square(float(self._step))
+
+    def totals_of(self, reports: IntArray) -> IntArray:
+        return exact_column_sums(reports)
+
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[tuple[Fraction, float]]:
+        for total in totals:
+            value = total * self._step / count + self._center
+            yield value, self.mean_variance + square(float(value))
+
+
+_REPORTS: Final[tuple[type[RankingReport], ...]] = (_PairReport, _PositionReport, _WholeReport, _ScoresReport)
+
+
+def possible_reports(scoring: Scoring, epsilon: float) -> list[RankingReport]:
+    """Return a report by each local mechanism that these utilities allow."""
+    possible: list[RankingReport] = []
+    for kind in _REPORTS:
+        is_possible = {
+            "sampled_pair": scoring.is_equally_spaced,
+            "whole_ranking": scoring.num_alternatives <= MAX_RANKED,
+        }.get(kind.name, True)
+        if is_possible:
+            possible.append(kind(scoring, epsilon))
+    return possible
+
+
+def best_report(scoring: Scoring, epsilon: float) -> RankingReport:
+    """Return the report with the least mean variance."""
+    return min(possible_reports(scoring, epsilon), key=lambda report: report.mean_variance)
+
+
+def make_report(parameters: Parameters) -> RankingReport:
+    """Return the report of a session in the local model."""
+    scoring = parameters.make_scoring(is_centered=True)
+    if parameters.mechanism == "local":
+        return best_report(scoring, parameters.epsilon)
+    return _REPORTS[LOCAL.index(parameters.mechanism)](scoring, parameters.epsilon)
+
+
+def _gap_of(keep_probability: float, num_choices: int) -> Fraction:
+    """Return p − q of randomized response."""
+    keep = Fraction(keep_probability)
+    return keep - (1 - keep) / (num_choices - 1)
+
+
+def _from_positions(
+    totals: Sequence[int], centered: Sequence[Fraction], factor: Fraction, count: int
+) -> Iterator[tuple[Fraction, float]]:
+    """Yield estimates and mean squares from how often each alternative was reported at each position."""
+    size = len(centered)
+    squares = [square(float(score)) for score in centered]
+    for start in range(0, size * size, size):
+        numbers = totals[start : start + size]
+        value = sum((number * score for number, score in zip(numbers, centered, strict=True)), Fraction(0))
+        mean_square = math.fsum(number * own for number, own in zip(numbers, squares, strict=True))
+        yield factor * value / count, square(float(factor)) * mean_square / count

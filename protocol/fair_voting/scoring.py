@@ -1,0 +1,135 @@
+"""Positional scoring: what a voter gains when an alternative wins, by its position in the voter's ranking.
+
+Utilities are integers on a public grid, as everything that is reported or tallied; a sum of them is exact, and what one
+voter can change in it is a number that is counted here and nowhere else.
+
+Source: the paper's ranked utility is m − k for the alternative at rank k (Background); reading F6 for any other scores;
+reading F1 for what one voter changes.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from ..arrays import IntArray
+from ..elementary import power_of_two_below
+from ..errors import ConfigurationError
+from ..privacy import NeighboringRelation
+from .rankings import Rankings
+
+__all__ = ["MAX_SCORE", "ScoreName", "Scoring", "make_scores"]
+
+ScoreName: TypeAlias = Literal["borda", "plurality", "veto"]
+
+MAX_SCORE: Final = 1e6
+# Steps between the best and the worst score: at least so many, as a power of two. Noise is then as good as continuous.
+_STEP_BITS: Final = 20
+
+
+def make_scores(scores: ScoreName | Sequence[float], num_alternatives: int) -> tuple[float, ...]:
+    """Return a score for each position, the best first.
+
+    Args:
+        scores: a name, or the scores themselves. Borda: m − 1 down to 0; plurality: 1 for the best; veto: 0 for the
+            worst, 1 for all others.
+        num_alternatives: m ≥ 2.
+
+    Raises:
+        ConfigurationError: there are not m scores, one is larger than the one before it or out of range, or all are
+            alike.
+    """
+    match scores:
+        case "borda":
+            return tuple(float(score) for score in range(num_alternatives - 1, -1, -1))
+        case "plurality":
+            return (1.0, *(0.0,) * (num_alternatives - 1))
+        case "veto":
+            return (*(1.0,) * (num_alternatives - 1), 0.0)
+        case _:
+            pass
+    if len(scores) != num_alternatives:
+        allowed = f"{num_alternatives} numbers, one for each position"
+        raise ConfigurationError(field="scores", value=list(scores), allowed=allowed)
+    for score in scores:
+        if not -MAX_SCORE <= score <= MAX_SCORE:
+            raise ConfigurationError(field="scores", value=score, allowed=f"in [-{MAX_SCORE:g}, {MAX_SCORE:g}]")
+    if any(later > score for score, later in itertools.pairwise(scores)) or scores[0] == scores[-1]:
+        allowed = "falling from the best position to the worst, and not all alike"
+        raise ConfigurationError(field="scores", value=list(scores), allowed=allowed)
+    return tuple(scores)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scoring:
+    """The utilities of a ranking, in steps of a public grid.
+
+    Args:
+        scores: one for each position, the best first, falling.
+        is_centered: whether utilities are counted from a median score, so that adding or removing a voter changes sums
+            least. Where utilities of groups are compared, the center cancels out (reading F1).
+
+    Attributes:
+        step: one step, in units of the scores: a power of two.
+        steps: each position's score in steps, counted from the center.
+        center: the center in steps: a score is (steps + center)·step, to half a step.
+    """
+
+    scores: tuple[float, ...]
+    is_centered: bool = True
+    step: float = dataclasses.field(init=False)
+    steps: tuple[int, ...] = dataclasses.field(init=False)
+    center: int = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        step = power_of_two_below(self.scores[0] - self.scores[-1]) / (1 << _STEP_BITS)
+        whole = [round(score / step) for score in self.scores]
+        size = len(whole)
+        center = (whole[(size - 1) // 2] + whole[size // 2]) // 2 if self.is_centered else 0
+        object.__setattr__(self, "step", step)
+        object.__setattr__(self, "center", center)
+        object.__setattr__(self, "steps", tuple(score - center for score in whole))
+
+    @property
+    def num_alternatives(self) -> int:
+        """How many alternatives are ranked: m."""
+        return len(self.scores)
+
+    @property
+    def range(self) -> int:
+        """The best score less the worst, in steps."""
+        return self.steps[0] - self.steps[-1]
+
+    @property
+    def bound(self) -> int:
+        """The greatest size of a utility, in steps."""
+        return max(map(abs, self.steps))
+
+    @property
+    def is_equally_spaced(self) -> bool:
+        """Whether the scores are Borda's, up to a shift and a factor: then comparisons of pairs tell them."""
+        gaps = {better - worse for better, worse in itertools.pairwise(self.steps)}
+        return max(gaps) - min(gaps) <= 1  # a step, which is rounding
+
+    def utilities_of(self, rankings: Rankings) -> IntArray:
+        """Return each voter's utility of each alternative, in steps from the center: int64, shape (n, m)."""
+        return np.array(self.steps, dtype=np.int64)[rankings.positions]
+
+    def sensitivity(self, relation: NeighboringRelation) -> int:
+        """Return how far a group's sums move in l1 norm at most when one voter changes, in steps.
+
+        A voter who is removed leaves 0 for each alternative: the utilities of a voter who is indifferent at the center.
+
+        Replace-one: Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎|, by reversing the ranking, since no two orders of the same numbers are farther
+        apart; for Borda scores ⌊m²/2⌋. Add-remove-one: Σ|s − center|; for Borda scores ⌊m²/4⌋ from the median,
+        m(m − 1)/2 from 0.
+        """
+        if relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
+            return sum(map(abs, self.steps))
+        return sum(abs(better - worse) for better, worse in zip(self.steps, reversed(self.steps), strict=True))
+
+    def greatest_change(self, relation: NeighboringRelation) -> int:
+        """Return how far one alternative's sum moves at most when one voter changes, in steps."""
+        return self.bound if relation is NeighboringRelation.ADD_OR_REMOVE_ONE else self.range

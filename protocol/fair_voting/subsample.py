@@ -1,0 +1,80 @@
+"""Line 4 of Algorithm 2: some voters of each group, all sets of that size alike.
+
+Whom is sampled does not depend on any ranking, so that this draw shows nothing of one.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..mechanisms import Below, ExactMechanism
+from ..privacy import NoRelease
+
+__all__ = ["Subsample"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Subsample(ExactMechanism):
+    """Draw n_s of each group's places, without replacement, in the order in which they are drawn.
+
+    Its row is a single 0; a report has n_s places for each group, group by group.
+
+    Args:
+        group_sizes: n_k.
+        num_samples: 1 ≤ n_s ≤ min n_k.
+    """
+
+    group_sizes: tuple[int, ...]
+    num_samples: int
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """A single 0."""
+        return 0, 0
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """Places in a group."""
+        return 0, max(self.group_sizes) - 1
+
+    def slots_of(self, num_values: int) -> int:
+        """One uniform for each draw."""
+        del num_values
+        return self.num_samples * len(self.group_sizes)
+
+    def num_reports_of(self, num_values: int) -> int:
+        """One number for each draw."""
+        return self.slots_of(num_values)
+
+    def event_of(self, num_values: int) -> NoRelease:
+        """No ranking is looked at."""
+        del num_values
+        return NoRelease()
+
+    def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Draw, each row on its own. See `RowMechanism.randomize_rows`."""
+        rows = [self.randomize_row(row, own) for row, own in zip(values.tolist(), uniforms.tolist(), strict=True)]
+        return np.array(rows, dtype=np.int64).reshape(len(values), -1)
+
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        """Draw. See `RowMechanism.randomize_row`."""
+        del values
+        left = iter(uniforms)
+        return self._draw(lambda number: min(int(next(left) * number), number - 1))
+
+    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+        """Draw without rounding. See `ExactMechanism`."""
+        del values
+        return self._draw(below)
+
+    def _draw(self, below: Callable[[int], int]) -> list[int]:
+        drawn: list[int] = []
+        for size in self.group_sizes:
+            moved: dict[int, int] = {}  # Fisher and Yates's shuffle, of which only the first places are needed
+            for place in range(self.num_samples):
+                other = place + below(size - place)
+                drawn.append(moved.get(other, other))
+                moved[other] = moved.get(place, place)
+        return drawn

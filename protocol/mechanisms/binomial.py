@@ -1,0 +1,65 @@
+"""Binomial numbers from one uniform each, with the same bits on every processor.
+
+The law is walked from its mode by ratios of neighboring probabilities, which takes nothing but the four operations.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final
+
+from .exact import Below, has_happened
+
+__all__ = ["binomial_law", "draw_binomial", "draw_binomial_exactly"]
+
+# What is rarer, relative to the mode, no uniform of 53 bits names.
+_NEGLIGIBLE: Final = 2.0**-80
+
+
+def binomial_law(number: int, probability: Fraction) -> tuple[int, Sequence[float]]:
+    """Return the law of Bin(number, probability) where it is not negligible.
+
+    Args:
+        number: n ≥ 0.
+        probability: in [0, 1].
+
+    Returns:
+        The least count, and P[count] from there upwards, to within some 1e-15 of their sum.
+    """
+    if number == 0 or probability == 0:
+        return 0, (1.0,)
+    if probability == 1:
+        return number, (1.0,)
+    odds = float(probability / (1 - probability))
+    mode = min(int((number + 1) * probability), number)
+    above: list[float] = []
+    mass, count = 1.0, mode
+    while count < number and mass > _NEGLIGIBLE:
+        mass *= (number - count) / (count + 1) * odds
+        count += 1
+        above.append(mass)
+    below: list[float] = []
+    mass, count = 1.0, mode
+    while count > 0 and mass > _NEGLIGIBLE:
+        mass *= count / ((number - count + 1) * odds)
+        count -= 1
+        below.append(mass)
+    masses = [*reversed(below), 1.0, *above]
+    total = math.fsum(masses)
+    return count, [mass / total for mass in masses]
+
+
+def draw_binomial(number: int, probability: Fraction, uniform: float) -> int:
+    """Return the count that a uniform in [0, 1) names, by the inverse of the cumulative law."""
+    least, masses = binomial_law(number, probability)
+    left = uniform
+    for place, mass in enumerate(masses):
+        left -= mass
+        if left < 0:
+            return least + place
+    return least + len(masses) - 1  # rounding
+
+
+def draw_binomial_exactly(number: int, probability: Fraction, below: Below) -> int:
+    """Return a count of events that have happened, drawn one by one without rounding."""
+    return sum(has_happened(probability, below) for _ in range(number))

@@ -1,0 +1,59 @@
+"""Mechanisms that can be sampled exactly from uniform integers, and the pieces that such samplers are made of.
+
+A deployment samples laws without floating-point error. Where a law is made of rational numbers and of powers of e, that
+takes nothing but uniform integers below a bound, which come in as a function: from the operating system's entropy in a
+deployment, from a seed in a test.
+
+Source: Canonne, Kamath and Steinke (2020), Algorithm 1, for Bernoulli(e^(−x)).
+"""
+
+import abc
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TypeAlias
+
+from .mechanism import RowMechanism
+
+__all__ = ["Below", "ExactMechanism", "has_happened", "has_happened_exp"]
+
+Below: TypeAlias = Callable[[int], int]
+"""Returns an integer that is uniform in [0, n), for n ≥ 1, independent of all before."""
+
+
+class ExactMechanism(RowMechanism):
+    """A mechanism that brings its own exact sampler."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+        """Return a report, drawn without any rounding.
+
+        Args:
+            values: a row, in `value_range`.
+            below: where randomness comes from.
+
+        Raises:
+            ValueError: the row is not allowed.
+        """
+
+
+def has_happened(probability: Fraction, below: Below) -> bool:
+    """Return whether an event of this probability in [0, 1] has happened."""
+    return below(probability.denominator) < probability.numerator
+
+
+def has_happened_exp(x: Fraction, below: Below) -> bool:
+    """Return whether an event of probability e^(−x), x ≥ 0, has happened."""
+    whole, rest = divmod(x, 1)
+    return all(_has_happened_exp_small(Fraction(1), below) for _ in range(int(whole))) and _has_happened_exp_small(
+        rest, below
+    )
+
+
+def _has_happened_exp_small(x: Fraction, below: Below) -> bool:
+    """Do it for x in [0, 1]: the first of events with probability x/1, x/2, … that fails has an odd number."""
+    number = 1
+    while has_happened(x / number, below):
+        number += 1
+    return number % 2 == 1

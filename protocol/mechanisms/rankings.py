@@ -1,0 +1,364 @@
+"""Local randomizers of rankings: a comparison, a position, or the whole ranking, by randomized response.
+
+A row is a ranking: the position of each alternative, from 0, the best, to m − 1. `SampledPair` and `SampledPosition`
+draw what is asked, without a look at the ranking, and answer that alone by randomized response; `WholeRanking` is
+randomized response among all m! rankings; `NoisyScores` adds Laplace noise to the scores.
+
+Source: Warner (1965) and Wang, Wu and Hu (2016) for randomized response; sampling one of many questions and answering
+it at the whole budget is Nguyên et al. (2016), Section III; Yan, Li and Liu (2020) randomize pairs so; Dwork, McSherry,
+Nissim and Smith (2006) for scores.
+"""
+
+import abc
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..errors import ConfigurationError
+from ..privacy.events import LocalRandomizer, PrivacyEvent
+from .exact import Below, ExactMechanism
+from .mechanism import Prepared, RowMechanism
+from .randomized_response import GeneralizedRandomizedResponse
+from .vector_laplace import VectorLaplace
+
+__all__ = [
+    "MAX_ALTERNATIVES",
+    "MAX_RANKED",
+    "NoisyScores",
+    "SampledPair",
+    "SampledPosition",
+    "WholeRanking",
+    "code_of_rankings",
+    "rankings_of_codes",
+]
+
+MAX_ALTERNATIVES: Final = 50
+MAX_RANKED: Final = 8
+"""Of more alternatives there are so many rankings that a report is hardly ever the true one, at any ε that protects."""
+
+
+class _SampledQuestion(ExactMechanism):
+    """Ask one question of several about a ranking, all alike, and answer it by randomized response."""
+
+    __slots__ = ()
+
+    epsilon: float
+    num_alternatives: int
+    response: GeneralizedRandomizedResponse
+
+    @property
+    @abc.abstractmethod
+    def num_questions(self) -> int:
+        """How many questions there are."""
+
+    @abc.abstractmethod
+    def answers(self, positions: IntArray, questions: IntArray) -> IntArray:
+        """Return the true answers: int64, shape (n,).
+
+        Args:
+            positions: rankings, shape (n, m).
+            questions: one for each ranking, shape (n,).
+        """
+
+    def check_parameters(self) -> None:
+        """Raise ConfigurationError unless the number of alternatives is allowed."""
+        if not 2 <= self.num_alternatives <= MAX_ALTERNATIVES:  # noqa: PLR2004  one alternative is no question
+            allowed = f"in [2, {MAX_ALTERNATIVES}]"
+            raise ConfigurationError(field="num_alternatives", value=self.num_alternatives, allowed=allowed)
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """Positions: [0, m − 1]."""
+        return 0, self.num_alternatives - 1
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """A question and an answer: question·answers + answer."""
+        return 0, self.num_questions * self.response.num_choices - 1
+
+    def slots_of(self, num_values: int) -> int:
+        """One uniform for the question, one for the response."""
+        del num_values
+        return 2
+
+    def num_reports_of(self, num_values: int) -> int:
+        """One number."""
+        del num_values
+        return 1
+
+    def event_of(self, num_values: int) -> PrivacyEvent:
+        """The response's ε: the question does not depend on the ranking."""
+        del num_values
+        return LocalRandomizer(epsilon=self.epsilon)
+
+    def report_probabilities(self, positions: Sequence[int]) -> tuple[float, ...]:
+        """Return the exact law of a ranking's report: P[report], for all reports in order.
+
+        Args:
+            positions: a ranking, m of them.
+        """
+        ranking = np.array([positions], dtype=np.int64)
+        channel = self.response.channel_matrix()  # of the response's answers
+        law: list[float] = []
+        for question in range(self.num_questions):
+            answer = int(self.answers(ranking, np.array([question], dtype=np.int64))[0])
+            law += [kept / self.num_questions for kept in channel[answer]]
+        return tuple(law)
+
+    def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Draw a question, then randomize its answer. See `RowMechanism.randomize_rows`."""
+        if values.ndim != 2 or values.shape[1] != self.num_alternatives or uniforms.shape != (len(values), 2):  # noqa: PLR2004  a table; two uniforms
+            expected = f"rows of {self.num_alternatives} positions and two uniforms each"
+            raise ValueError(f"expected {expected}, got {values.shape} and {uniforms.shape}")
+        if values.size and (int(values.min()) < 0 or int(values.max()) >= self.num_alternatives):
+            raise ValueError(f"positions must be in [0, {self.num_alternatives - 1}]")
+        questions = np.minimum((uniforms[:, 0] * self.num_questions).astype(np.int64), self.num_questions - 1)
+        answers = self.response.randomize(self.answers(values, questions), uniforms[:, 1:])
+        return (questions * self.response.num_choices + answers)[:, None]
+
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        """Return `randomize_rows` of one row, bit for bit."""
+        question = min(int(uniforms[0] * self.num_questions), self.num_questions - 1)
+        answer = self.response.randomize_one(self._answer(values, question), uniforms[1:])
+        return [question * self.response.num_choices + answer]
+
+    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+        """Draw without rounding, but for that of the keep probability itself. See `ExactMechanism`."""
+        question = below(self.num_questions)
+        answer = self._answer(values, question)
+        keep, of = self.response.keep_probability.as_integer_ratio()
+        if below(of) >= keep:
+            lie = below(self.response.num_choices - 1)
+            answer = lie + (lie >= answer)
+        return [question * self.response.num_choices + answer]
+
+    def _answer(self, values: Sequence[int], question: int) -> int:
+        if len(values) != self.num_alternatives or not all(0 <= value < self.num_alternatives for value in values):
+            raise ValueError(f"expected {self.num_alternatives} positions in [0, {self.num_alternatives - 1}]")
+        return int(self.answers(np.array([values], dtype=np.int64), np.array([question], dtype=np.int64))[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class SampledPair(_SampledQuestion):
+    """Say of a pair of alternatives, drawn uniformly, which is preferred, by randomized response.
+
+    Questions are the pairs (a, b) with a < b in lexicographic order; answer 0: a is preferred, 1: b is.
+
+    Args:
+        epsilon: in nats, per ranking.
+        num_alternatives: 2 ≤ m ≤ `MAX_ALTERNATIVES`.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+
+    Privacy:
+        ε-LDP, replace-one, unit: the ranking. Exact: two rankings that differ in a pair attain it (see
+        `report_probabilities`).
+    """
+
+    epsilon: float
+    num_alternatives: int
+    response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.check_parameters()
+        object.__setattr__(self, "response", GeneralizedRandomizedResponse(self.epsilon, 2))
+
+    @property
+    def num_questions(self) -> int:
+        """m(m − 1)/2."""
+        return self.num_alternatives * (self.num_alternatives - 1) // 2
+
+    @functools.cached_property
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """The first and the second alternative of each question."""
+        first, second = np.triu_indices(self.num_alternatives, 1)
+        return first.astype(np.int64), second.astype(np.int64)
+
+    def answers(self, positions: IntArray, questions: IntArray) -> IntArray:
+        """Return 0 where the pair's first alternative is preferred, 1 where the second is."""
+        first, second = (side[questions] for side in self.pairs)
+        rows = np.arange(len(positions))
+        return (positions[rows, first] > positions[rows, second]).astype(np.int64)
+
+
+@dataclasses.dataclass(frozen=True)
+class SampledPosition(_SampledQuestion):
+    """Say of an alternative, drawn uniformly, at which position it is, by randomized response among m positions.
+
+    Args:
+        epsilon: in nats, per ranking.
+        num_alternatives: 2 ≤ m ≤ `MAX_ALTERNATIVES`.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+
+    Privacy:
+        ε-LDP, replace-one, unit: the ranking. Exact: see `report_probabilities`.
+    """
+
+    epsilon: float
+    num_alternatives: int
+    response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.check_parameters()
+        object.__setattr__(self, "response", GeneralizedRandomizedResponse(self.epsilon, self.num_alternatives))
+
+    @property
+    def num_questions(self) -> int:
+        """One for each alternative."""
+        return self.num_alternatives
+
+    def answers(self, positions: IntArray, questions: IntArray) -> IntArray:
+        """Return the alternatives' positions."""
+        return positions[np.arange(len(positions)), questions]
+
+
+@dataclasses.dataclass(frozen=True)
+class WholeRanking(Prepared):
+    """Keep the whole ranking with p = e^ε/(e^ε + m! − 1), else tell any other one, all alike.
+
+    A report is a ranking's code (`code_of_rankings`).
+
+    Args:
+        epsilon: in nats, per ranking.
+        num_alternatives: 2 ≤ m ≤ `MAX_RANKED`.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+
+    Privacy:
+        ε-LDP, replace-one, unit: the ranking. Exact: see `GeneralizedRandomizedResponse.channel_matrix`.
+    """
+
+    epsilon: float
+    num_alternatives: int
+    response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.num_alternatives <= MAX_RANKED:  # noqa: PLR2004  one alternative is no ranking
+            allowed = f"in [2, {MAX_RANKED}]"
+            raise ConfigurationError(field="num_alternatives", value=self.num_alternatives, allowed=allowed)
+        number = math.factorial(self.num_alternatives)
+        object.__setattr__(self, "response", GeneralizedRandomizedResponse(self.epsilon, number))
+
+    @property
+    def noise(self) -> RowMechanism:
+        """Randomized response on the ranking's code."""
+        return self.response
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """Positions: [0, m − 1]."""
+        return 0, self.num_alternatives - 1
+
+    def num_prepared_of(self, num_values: int) -> int:
+        """One code."""
+        del num_values
+        return 1
+
+    def prepare_rows(self, values: IntArray) -> IntArray:
+        """Return the rankings' codes, shape (n, 1)."""
+        return code_of_rankings(values)[:, None]
+
+
+@dataclasses.dataclass(frozen=True)
+class NoisyScores(Prepared):
+    """Add Laplace noise to the score of each alternative.
+
+    Args:
+        epsilon: in nats, per ranking.
+        steps: each position's score in steps of a public grid, the best first, falling.
+
+    Attributes:
+        laplace: the noise.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+
+    Privacy:
+        ε-LDP, replace-one, unit: the ranking. In l1 norm the scores of two rankings are Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎| apart at
+        most, which they are where one is the other reversed.
+    """
+
+    epsilon: float
+    steps: tuple[int, ...]
+    laplace: VectorLaplace = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        distance = sum(abs(one - other) for one, other in zip(self.steps, reversed(self.steps), strict=True))
+        bound = max(map(abs, self.steps), default=0)
+        laplace = VectorLaplace(scale=distance / self.epsilon, sensitivity=distance, bound=bound)
+        object.__setattr__(self, "laplace", laplace)
+
+    @property
+    def noise(self) -> RowMechanism:
+        """Laplace noise for each score."""
+        return self.laplace
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """Positions: [0, m − 1]."""
+        return 0, len(self.steps) - 1
+
+    def num_prepared_of(self, num_values: int) -> int:
+        """A score for each alternative."""
+        return num_values
+
+    def prepare_rows(self, values: IntArray) -> IntArray:
+        """Return the scores, shape (n, m)."""
+        if values.size and (int(values.min()) < 0 or int(values.max()) >= len(self.steps)):
+            raise ValueError(f"positions must be in [0, {len(self.steps) - 1}]")
+        return np.array(self.steps, dtype=np.int64)[values]
+
+
+def code_of_rankings(positions: IntArray) -> IntArray:
+    """Number rankings from 0 to m! − 1, in the lexicographic order of their positions (Lehmer's code).
+
+    Args:
+        positions: int64, shape (n, m), m ≤ 20; each row has each position once.
+
+    Returns:
+        int64, shape (n,).
+
+    Raises:
+        ValueError: there are more alternatives.
+    """
+    size = positions.shape[1]
+    if size > 20:  # noqa: PLR2004  21! is beyond 64 bits
+        raise ValueError(f"rankings of up to 20 alternatives have a code in 64 bits, got {size}")
+    columns = [np.ascontiguousarray(positions[:, place]) for place in range(size)]
+    codes = np.zeros(len(positions), dtype=np.int64)
+    for place in range(size):
+        smaller = np.zeros(len(positions), dtype=np.int64)
+        for later in range(place + 1, size):
+            smaller += columns[later] < columns[place]
+        codes = codes * (size - place) + smaller
+    return codes
+
+
+def rankings_of_codes(codes: IntArray, num_alternatives: int) -> IntArray:
+    """Return the rankings that codes number: the inverse of `code_of_rankings`.
+
+    Args:
+        codes: int64, shape (n,), in [0, m!).
+        num_alternatives: m ≤ 20.
+
+    Returns:
+        int64, shape (n, m): positions.
+    """
+    size = num_alternatives
+    digits = np.empty((len(codes), size), dtype=np.int64)
+    rest = codes
+    for place in range(size - 1, -1, -1):
+        rest, digits[:, place] = np.divmod(rest, size - place)
+    # From the back: a position is a digit, and pushes those behind it that are not below it up by one.
+    for place in range(size - 2, -1, -1):
+        digits[:, place + 1 :] += digits[:, place + 1 :] >= digits[:, place : place + 1]
+    return digits

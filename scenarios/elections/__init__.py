@@ -1,0 +1,27 @@
+"""Elections: profiles of rankings with groups, from generators, published files and files of one's own."""
+
+from .files import RankingFile, load_rankings
+from .parties import PATH_TABLES, PATHS, SUFFIXES, as_electorate, load_electorate
+from .pref_voting import from_pref_voting, groups_to_pref_voting, to_pref_voting
+from .profile import Profile
+from .societies import ImpartialGroup, MallowsGroup, PlackettLuceGroup, Society, make_profile, read_society
+
+__all__ = [
+    "PATHS",
+    "PATH_TABLES",
+    "SUFFIXES",
+    "ImpartialGroup",
+    "MallowsGroup",
+    "PlackettLuceGroup",
+    "Profile",
+    "RankingFile",
+    "Society",
+    "as_electorate",
+    "from_pref_voting",
+    "groups_to_pref_voting",
+    "load_electorate",
+    "load_rankings",
+    "make_profile",
+    "read_society",
+    "to_pref_voting",
+]

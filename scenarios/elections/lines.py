@@ -1,0 +1,60 @@
+"""Lines of a file of ballots: as text, and what is wrong with one.
+
+A fault is named with its line, an encoding's too.
+"""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final, cast
+
+from ...protocol.errors import ConfigurationError
+from ..reading import readable
+
+__all__ = ["line_fault", "read_lines"]
+
+_BOM: Final = b"\xef\xbb\xbf"
+_MAX_SHOWN_BYTES: Final = 40
+
+
+def line_fault(path: Path, line: int, value: object, allowed: str, *, what: str = "") -> ConfigurationError:
+    """Return the error for something on a line.
+
+    Args:
+        path: the file.
+        line: its line, from 1.
+        value: what stands there.
+        allowed: what may stand there.
+        what: of the line is meant; by default all of it.
+    """
+    where = f"{path.name} line {line}"
+    return ConfigurationError(field=f"{what} ({where})" if what else where, value=value, allowed=allowed)
+
+
+def read_lines(path: Path, *, field: str) -> Iterator[str]:
+    """Yield the lines of a file of UTF-8, which may be packed (`.gz`), with their ends.
+
+    Args:
+        path: the file, with or without a byte order mark.
+        field: the setting that names it, for errors.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or a line of it is no text.
+    """
+    with readable(path, field=field, value=path), _open(path) as file:
+        for number, line in enumerate(file, start=1):
+            content = line.removeprefix(_BOM) if number == 1 else line
+            try:
+                text = content.decode()
+            except UnicodeDecodeError as error:
+                byte = f"byte {error.start + 1} of the line is 0x{content[error.start]:02x}: {error.reason}"
+                raise line_fault(path, number, content[:_MAX_SHOWN_BYTES], f"UTF-8 text ({byte})") from None
+            if "\0" in text:
+                raise line_fault(path, number, text[:_MAX_SHOWN_BYTES], "text without NUL bytes")
+            yield text
+
+
+def _open(path: Path) -> IO[bytes]:
+    if path.suffix == ".gz":
+        return cast("IO[bytes]", gzip.open(path, "rb"))
+    return path.open("rb")

@@ -1,0 +1,1 @@
+"""The paper on fair and private voting rules, run again."""
