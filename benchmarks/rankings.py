@@ -77,7 +77,7 @@ class _Culture:
     def law(self) -> FloatArray:
         """The probability of each ranking, in the order of `itertools.permutations`."""
         if self.name == "mallows":
-            return mallows_probabilities(self._positions, centre=range(_NUM_ALTERNATIVES), dispersion=_DISPERSION)
+            return mallows_probabilities(self._positions, center=range(_NUM_ALTERNATIVES), dispersion=_DISPERSION)
         return plackett_luce_probabilities(self._positions, weights=_WEIGHTS)
 
     def run(self) -> float:
@@ -114,7 +114,7 @@ class _Culture:
     def _draw(self) -> IntArray:
         if self.name == "mallows":
             uniforms = philox_rows(self._trial, start=0, stop=_NUM_VOTERS, slots=_NUM_ALTERNATIVES - 1)
-            return draw_mallows(uniforms, centre=range(_NUM_ALTERNATIVES), dispersion=_DISPERSION)
+            return draw_mallows(uniforms, center=range(_NUM_ALTERNATIVES), dispersion=_DISPERSION)
         uniforms = philox_rows(self._trial, start=0, stop=_NUM_VOTERS, slots=_NUM_ALTERNATIVES)
         return draw_plackett_luce(uniforms, weights=_WEIGHTS)
 
@@ -173,7 +173,7 @@ def _many(num_voters: int, *, has_target: bool) -> Row:
 def _winners(num_voters: int, num_alternatives: int) -> Iterator[Row]:
     what = f"winners of {num_voters:,} rankings of {num_alternatives}"
     uniforms = philox_rows(2, start=0, stop=num_voters, slots=num_alternatives - 1)
-    rankings = Rankings(draw_mallows(uniforms, centre=range(num_alternatives), dispersion=0.9))
+    rankings = Rankings(draw_mallows(uniforms, center=range(num_alternatives), dispersion=0.9))
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "orders.npy"
         np.save(file, positions_of_orders(rankings.positions))  # an inverse goes in both directions

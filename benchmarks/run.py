@@ -10,11 +10,13 @@ import sys
 
 import crowd_scale
 import crowds
+import elections
 import memory
 import multiparty
 import paper
 import preference_files
 import randomizers
+import rankings
 import scale
 import solvers
 import startup
@@ -48,6 +50,8 @@ def main() -> None:
         crowds.measure(quick=options.quick),
         paper.measure(quick=options.quick),
         solvers.measure(quick=options.quick),
+        rankings.measure(quick=options.quick),
+        elections.measure(quick=options.quick),
     )
     for row in topics:
         print(f"{row.what}: {row.ours}", file=sys.stderr)

@@ -152,6 +152,11 @@ class Phase(abc.ABC):
                 allowed = f"at least what phase {self.name!r} draws: {bound:g}"
                 raise ConfigurationError(field="losses", value=least, allowed=allowed)
 
+    @property
+    def hides_participation(self) -> bool:
+        """Whether it is private who reported, and so how many did: neighbors differ by a person who is there or not."""
+        return any(loss.relation is NeighboringRelation.ADD_OR_REMOVE_ONE for loss in self.losses)
+
     @functools.cached_property
     def decoder(self) -> msgspec.msgpack.Decoder[tuple[int, ...]]:
         """Decodes and checks the payload type that this phase declares.

@@ -15,9 +15,10 @@ import contextlib
 import csv
 import io
 import logging
+import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 import msgspec
 import structlog
@@ -174,9 +175,21 @@ def read_ledger(run: Path) -> list[LedgerEntry]:
     entries: list[LedgerEntry] = []
     for number, line in enumerate(lines, start=1):
         try:
-            entries.append(decoder.decode(line))
+            entries.append(_read_entry(line, decoder))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             allowed = f"a ledger's entry ({error})"
             shown = line[:80].decode(errors="replace")
             raise ConfigurationError(field=f"{path.name} line {number}", value=shown, allowed=allowed) from None
     return entries
+
+
+def _read_entry(line: bytes, decoder: msgspec.json.Decoder[LedgerEntry]) -> LedgerEntry:
+    """Return the entry of a line. JSON has no infinity: a loss that nothing bounds is written as null."""
+    try:
+        return decoder.decode(line)
+    except msgspec.ValidationError:
+        written: object = msgspec.json.decode(line)
+        entry = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
+        if entry.get("proven", 0) is not None:
+            raise
+        return msgspec.convert({**entry, "proven": math.inf}, LedgerEntry)

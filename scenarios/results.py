@@ -51,7 +51,11 @@ def published(
         "protocol": protocol.name,
         "kind": kind.value,
         "num_parties": num_parties,
-        "received": {phase.name: n for phase, n in zip(protocol.phases, left.num_received, strict=True)},
+        "received": {
+            phase.name: n
+            for phase, n in zip(protocol.phases, left.num_received, strict=True)
+            if not phase.hides_participation
+        },
         "outcome": msgspec.to_builtins(left.outcome),
         "privacy": _privacy_of(protocol),
         "tallies": [tally.totals.tolist() for tally in left.tallies],

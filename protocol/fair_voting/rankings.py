@@ -85,8 +85,8 @@ def are_rankings(positions: IntArray) -> NDArray[np.bool_]:
             bits = np.left_shift(1, np.clip(batch, -1, num_alternatives) & 63)
             fine[start : start + len(batch)] = np.bitwise_or.reduce(bits, axis=1) == every
         else:
-            are_right: NDArray[np.bool_] = np.equal(np.sort(batch, axis=1), np.arange(num_alternatives))
-            fine[start : start + len(batch)] = are_right.all(axis=1)
+            in_order = np.arange(num_alternatives, dtype=np.int64)
+            fine[start : start + len(batch)] = (np.sort(batch, axis=1) == in_order).all(axis=1)
     return fine
 
 

@@ -1,11 +1,11 @@
-"""Mallows's model: rankings around a centre, the likelier the fewer pairs they order against it.
+"""Mallows's model: rankings around a center, the likelier the fewer pairs they order against it.
 
-A ranking r has probability φ^d(r, c)/Z, where c is the centre, d is Kendall's tau distance (how many pairs of
+A ranking r has probability φ^d(r, c)/Z, where c is the center, d is Kendall's tau distance (how many pairs of
 alternatives the two order differently), φ in [0, 1] the dispersion, and Z = Π_i (1 + φ + … + φ^(i−1)), i = 1…m. At
-φ = 0 every ranking is the centre; at φ = 1 all m! are equally likely, which is called impartial culture.
+φ = 0 every ranking is the center; at φ = 1 all m! are equally likely, which is called impartial culture.
 
-Rankings are drawn by repeated insertion: the centre's i-th alternative is put among the i − 1 before it, in front of
-the last k of them with probability φ^k/(1 + φ + … + φ^(i−1)). It then is in k pairs that the centre orders otherwise,
+Rankings are drawn by repeated insertion: the center's i-th alternative is put among the i − 1 before it, in front of
+the last k of them with probability φ^k/(1 + φ + … + φ^(i−1)). It then is in k pairs that the center orders otherwise,
 and k₁, …, k_m determine the ranking and are determined by it, so that the product of their probabilities is the law.
 
 Nothing here draws: uniforms come in. The steps are multiplications, divisions and comparisons alone, so that their
@@ -32,12 +32,12 @@ _MOST_ALTERNATIVES: Final = 127
 """Positions of a batch are kept in eight bits."""
 
 
-def draw_mallows(uniforms: FloatArray, *, centre: Sequence[int], dispersion: float) -> IntArray:
+def draw_mallows(uniforms: FloatArray, *, center: Sequence[int], dispersion: float) -> IntArray:
     """Return one ranking for each row of uniforms.
 
     Args:
-        uniforms: float64 in [0, 1), shape (n, m − 1): column i − 2 places the centre's i-th alternative, i = 2…m.
-        centre: the m ≥ 1 alternatives by number, the best first, each once.
+        uniforms: float64 in [0, 1), shape (n, m − 1): column i − 2 places the center's i-th alternative, i = 2…m.
+        center: the m ≥ 1 alternatives by number, the best first, each once.
         dispersion: φ, in [0, 1].
 
     Returns:
@@ -49,7 +49,7 @@ def draw_mallows(uniforms: FloatArray, *, centre: Sequence[int], dispersion: flo
     Source:
         Doignon, Pekeč and Regenwetter (2004): the repeated insertion model.
     """
-    ranks = _ranks_of(centre)
+    ranks = _ranks_of(center)
     num_alternatives = len(ranks)
     _check_dispersion(dispersion)
     if num_alternatives > _MOST_ALTERNATIVES:
@@ -79,15 +79,15 @@ def draw_impartial(uniforms: FloatArray) -> IntArray:
     """
     if uniforms.ndim != 2:  # noqa: PLR2004  a table
         raise ValueError(f"uniforms must have shape (n, m - 1), got {uniforms.shape}")
-    return draw_mallows(uniforms, centre=range(uniforms.shape[1] + 1), dispersion=1.0)
+    return draw_mallows(uniforms, center=range(uniforms.shape[1] + 1), dispersion=1.0)
 
 
-def mallows_probabilities(positions: IntArray, *, centre: Sequence[int], dispersion: float) -> FloatArray:
+def mallows_probabilities(positions: IntArray, *, center: Sequence[int], dispersion: float) -> FloatArray:
     """Return the probability φ^d/Z of each of some rankings.
 
     Args:
         positions: int64, shape (n, m), a ranking in each row.
-        centre: the alternatives by number, the best first, each once.
+        center: the alternatives by number, the best first, each once.
         dispersion: φ, in [0, 1].
 
     Returns:
@@ -100,19 +100,19 @@ def mallows_probabilities(positions: IntArray, *, centre: Sequence[int], dispers
         Mallows (1957).
     """
     _check_dispersion(dispersion)
-    distances = kendall_tau_distances(positions, centre=centre)
+    distances = kendall_tau_distances(positions, center=center)
     num_alternatives = positions.shape[1]
     powers = _powers(dispersion, num_alternatives * (num_alternatives - 1) // 2 + 1)
     normalizer = math.prod(math.fsum(powers[:number]) for number in range(1, num_alternatives + 1))
     return np.array(powers)[distances] / normalizer
 
 
-def kendall_tau_distances(positions: IntArray, *, centre: Sequence[int]) -> IntArray:
-    """Return how many pairs of alternatives each of some rankings orders otherwise than the centre.
+def kendall_tau_distances(positions: IntArray, *, center: Sequence[int]) -> IntArray:
+    """Return how many pairs of alternatives each of some rankings orders otherwise than the center.
 
     Args:
         positions: int64, shape (n, m), a ranking in each row.
-        centre: the alternatives by number, the best first, each once.
+        center: the alternatives by number, the best first, each once.
 
     Returns:
         int64, shape (n,), in [0, m(m − 1)/2].
@@ -120,10 +120,10 @@ def kendall_tau_distances(positions: IntArray, *, centre: Sequence[int]) -> IntA
     Raises:
         ValueError: a parameter or a shape is out of range.
     """
-    num_alternatives = len(_ranks_of(centre))
+    num_alternatives = len(_ranks_of(center))
     if positions.ndim != 2 or positions.shape[1] != num_alternatives:  # noqa: PLR2004  a table
         raise ValueError(f"positions must have shape (n, {num_alternatives}), got {positions.shape}")
-    ordered = positions[:, list(centre)]
+    ordered = positions[:, list(center)]
     distances = np.zeros(len(positions), dtype=np.int64)
     for better, worse in itertools.combinations(range(num_alternatives), 2):
         distances += ordered[:, better] > ordered[:, worse]
@@ -131,14 +131,14 @@ def kendall_tau_distances(positions: IntArray, *, centre: Sequence[int]) -> IntA
 
 
 def _insert(columns: FloatArray, thresholds: Sequence[Sequence[float]]) -> NDArray[Any]:
-    """Return the position of each of the centre's alternatives.
+    """Return the position of each of the center's alternatives.
 
     Args:
         columns: float64 in [0, 1), shape (m − 1, n).
         thresholds: for each of them, where one place further to the front begins.
 
     Returns:
-        int8, shape (m, n), by the alternatives' place in the centre.
+        int8, shape (m, n), by the alternatives' place in the center.
     """
     positions = np.zeros((len(columns) + 1, columns.shape[1]), dtype=np.int8)
     is_reached = np.empty(columns.shape[1], dtype=np.bool_)
@@ -155,7 +155,7 @@ def _insert(columns: FloatArray, thresholds: Sequence[Sequence[float]]) -> NDArr
 
 
 def _thresholds(number: int, dispersion: float) -> list[float]:
-    """Return the distribution function of the place of the centre's alternative of this number, without its last 1.
+    """Return the distribution function of the place of the center's alternative of this number, without its last 1.
 
     Returns:
         (1 + φ + … + φ^k)/(1 + φ + … + φ^(number − 1)) for k = 0…number − 2.
@@ -170,16 +170,16 @@ def _powers(dispersion: float, number: int) -> list[float]:
     return list(itertools.accumulate(itertools.repeat(float(dispersion), number - 1), lambda a, b: a * b, initial=1.0))
 
 
-def _ranks_of(centre: Sequence[int]) -> list[int]:
-    """Return the place of each alternative in the centre.
+def _ranks_of(center: Sequence[int]) -> list[int]:
+    """Return the place of each alternative in the center.
 
     Raises:
         ValueError: it does not have each alternative once.
     """
-    ranks = {alternative: rank for rank, alternative in enumerate(centre)}
-    if not centre or len(ranks) != len(centre) or set(ranks) != set(range(len(centre))):
-        raise ValueError(f"centre must have each alternative's number once, got {list(centre)}")
-    return [ranks[alternative] for alternative in range(len(centre))]
+    ranks = {alternative: rank for rank, alternative in enumerate(center)}
+    if not center or len(ranks) != len(center) or set(ranks) != set(range(len(center))):
+        raise ValueError(f"center must have each alternative's number once, got {list(center)}")
+    return [ranks[alternative] for alternative in range(len(center))]
 
 
 def _check_dispersion(dispersion: float) -> None:

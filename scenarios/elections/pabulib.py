@@ -242,7 +242,8 @@ def _read_projects(path: Path, rows: Iterator[tuple[int, list[str]]]) -> dict[st
             allowed = "given" if not row[own] else "another one: a project has it already"
             raise line_fault(path, line, row[own], allowed, what="project_id")
         if "," in row[own]:
-            raise line_fault(path, line, row[own], "without a comma, which separates the projects of a vote")
+            allowed = "without a comma, which separates the projects of a vote"
+            raise line_fault(path, line, row[own], allowed, what="project_id")
         if len(projects) == MAX_ALTERNATIVES_OF_A_FILE:
             raise line_fault(path, line, row[own], f"no further one: at most {MAX_ALTERNATIVES_OF_A_FILE:,} projects")
         projects[row[own]] = row[name] if name >= 0 else ""

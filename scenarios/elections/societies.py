@@ -111,32 +111,31 @@ class MallowsGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     Args:
         voters: how many, at least 1.
-        dispersion: φ, from 0 (all agree with the centre) to 1 (every ranking is equally likely).
-        centre: all alternatives, the best first; by default in the order in which the society names them.
+        dispersion: φ, from 0 (all agree with the center) to 1 (every ranking is equally likely).
+        center: all alternatives, the best first; by default in the order in which the society names them.
     """
 
     voters: int
     dispersion: float
-    centre: tuple[str, ...] = ()
+    center: tuple[str, ...] | None = None
 
     def check(self, alternatives: Sequence[str], place: _Place) -> None:
-        """Check dispersion and centre. See `GroupOfVoters.check`."""
+        """Check dispersion and center. See `GroupOfVoters.check`."""
         if not 0 <= self.dispersion <= 1:
             raise ConfigurationError(field=place("dispersion"), value=self.dispersion, allowed="in [0, 1]")
-        faults = _faults_of(self.centre, alternatives) if self.centre else ""
-        if faults:
+        if self.center is not None and (faults := _faults_of(self.center, alternatives)):
             allowed = f"all {len(alternatives)} alternatives, each once ({faults})"
-            raise ConfigurationError(field=place("centre"), value=list(self.centre), allowed=allowed)
+            raise ConfigurationError(field=place("center"), value=list(self.center), allowed=allowed)
 
     def slots(self, num_alternatives: int) -> int:
-        """One for each alternative but the centre's first. See `GroupOfVoters.slots`."""
+        """One for each alternative but the center's first. See `GroupOfVoters.slots`."""
         return num_alternatives - 1
 
     def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
         """Return one ranking for each row of uniforms. See `GroupOfVoters.draw`."""
         numbers = {name: number for number, name in enumerate(alternatives)}
-        centre = [numbers[name] for name in self.centre or alternatives]
-        return draw_mallows(uniforms, centre=centre, dispersion=self.dispersion)
+        center = [numbers[name] for name in (alternatives if self.center is None else self.center)]
+        return draw_mallows(uniforms, center=center, dispersion=self.dispersion)
 
 
 class PlackettLuceGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -305,9 +304,9 @@ def _check_number(number: int, value: object) -> None:
         raise ConfigurationError(field=f"{_FIELD}.alternatives", value=value, allowed=allowed)
 
 
-def _faults_of(centre: Sequence[str], alternatives: Sequence[str]) -> str:
-    """Return what makes a centre no ranking of the alternatives; empty where it is one."""
-    known, counts = set(alternatives), collections.Counter(centre)
+def _faults_of(center: Sequence[str], alternatives: Sequence[str]) -> str:
+    """Return what makes a center no ranking of the alternatives; empty where it is one."""
+    known, counts = set(alternatives), collections.Counter(center)
     unknown = [name for name in counts if name not in known]
     hint = did_you_mean(unknown[0], alternatives) if unknown else ""
     faults = {

@@ -1,7 +1,7 @@
 """How outcomes are shown: in a terminal, as a table, as a picture.
 
-Each protocol has a room of its own here, `votes`, `truths` or `preferences`, and what it says is found by the
-outcome's type. Any other outcome, such as that of somebody else's protocol, is shown by its fields.
+Each protocol has a room of its own here, `votes`, `truths`, `preferences` or `elections`, and what it says is found by
+the outcome's type. Any other outcome, such as that of somebody else's protocol, is shown by its fields.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,10 @@ from typing import Any, Final
 import msgspec
 from rich.console import Console
 
-from ...protocol import dpwevote, moral_preferences, truth_discovery
+from ...protocol import dpwevote, fair_voting, moral_preferences, truth_discovery
 from ...protocol.phases import Truth
 from .drawing import save_picture
+from .elections import ELECTIONS
 from .plain import PLAIN
 from .preferences import PREFERENCES
 from .presenter import Known, Presenter, Rows
@@ -25,6 +26,7 @@ __all__ = ["draw_outcome", "make_console", "rows_of", "show_outcome", "show_own_
 
 _PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {
     dpwevote.Outcome: VOTES,
+    fair_voting.Outcome: ELECTIONS,
     moral_preferences.Outcome: PREFERENCES,
     truth_discovery.Outcome: TRUTHS,
     truth_discovery.OwnOutcome: OWN_TRUTHS,
@@ -57,7 +59,7 @@ def show_own_outcome(console: Console, own: msgspec.Struct) -> None:
 
 
 def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, str] | None = None) -> Rows:
-    """Return the rows of `estimates.csv`: one for each candidate, task or feature; one for another protocol's outcome.
+    """Return the rows of `estimates.csv`: one for each candidate, task, feature or alternative; one of another outcome.
 
     Args:
         outcome: what was released.

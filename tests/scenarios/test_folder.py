@@ -3,13 +3,14 @@
 import datetime as dt
 import importlib
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.protocol.privacy import LedgerEntry
+from psephos.protocol.privacy import LedgerEntry, NeighboringRelation, NonPrivate, PrivacyLoss, TrustModel
 from psephos.scenarios import Finished, RunFolder, load_scenario, read_ledger, resolve, run_in_folder
 from psephos.scenarios.folder import open_event_log
 
@@ -185,6 +186,21 @@ def test_the_ledger_is_read_back_as_it_was_written(
     assert entries == list(finished.record.entries)
     assert all(type(entry) is LedgerEntry for entry in entries)
     assert len(entries) == (len(VALUES) if transport == "memory" else 1)
+
+
+def test_a_loss_that_nothing_bounds_is_read_back_as_infinite(tmp_path: Path) -> None:
+    loss = PrivacyLoss(
+        mechanism="none",
+        event=NonPrivate(),
+        unit="voter",
+        relation=NeighboringRelation.REPLACE_ONE,
+        model=TrustModel.CENTRAL,
+        claimed=1.0,
+    )
+    entry = LedgerEntry.of(loss, person="ann", session="s", phase="rankings")
+    RunFolder(tmp_path / "run").write_ledger([entry])
+    assert read_ledger(tmp_path / "run") == [entry]
+    assert entry.proven == math.inf
 
 
 def test_what_is_no_run_has_no_ledger(tmp_path: Path) -> None:

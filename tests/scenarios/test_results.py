@@ -6,7 +6,10 @@ import pytest
 from psephos.protocol import PhasedProtocol, SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.dpwevote import Parameters as VoteParameters
+from psephos.protocol.fair_voting import FairVoting
+from psephos.protocol.fair_voting import Parameters as VotingParameters
 from psephos.protocol.phases import Inputs
+from psephos.protocol.privacy import NeighboringRelation
 from psephos.protocol.roles import SessionKind
 from psephos.protocol.server_machine import SessionResult
 from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
@@ -53,3 +56,16 @@ def test_truth_discovery_publishes_what_one_answer_loses_beside_all_and_only_tot
     assert part["claimed"] < part["proven"] < loss.proven
     (totals,) = result["tallies"]
     assert [sum(of_task) for of_task in totals] == [1, 2]  # of each task by label: nobody's own reports
+
+
+@pytest.mark.parametrize("relation", list(NeighboringRelation))
+def test_who_took_part_is_not_published_where_that_is_protected(relation: NeighboringRelation) -> None:
+    """One voter of the roster has not reported: with add-remove-one neighbors nobody may know."""
+    vote = FairVoting(
+        VotingParameters(alternatives=("a", "b"), groups=("g", "h"), group_sizes=(2, 1), relation=relation)
+    )
+    inputs = vote.encode({"group": ["g", "h"], "ranking": ["a > b", "b > a"]})
+    result = content(vote, inputs)
+    hides = relation is NeighboringRelation.ADD_OR_REMOVE_ONE
+    assert result["received"] == ({} if hides else {"rankings": 2})
+    assert result["outcome"]["group_sizes"] == (2, 1)

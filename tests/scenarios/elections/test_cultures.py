@@ -48,9 +48,9 @@ def check_frequencies(positions: IntArray, probabilities: FloatArray) -> None:
     assert float(chdtrc(len(expected) - 1, statistic)) > FALSE_ALARM
 
 
-def distance_by_pairs(positions: Sequence[int], centre: Sequence[int]) -> int:
-    """Count the pairs that a ranking orders otherwise than the centre, as the definition says."""
-    return sum(positions[better] > positions[worse] for better, worse in itertools.combinations(centre, 2))
+def distance_by_pairs(positions: Sequence[int], center: Sequence[int]) -> int:
+    """Count the pairs that a ranking orders otherwise than the center, as the definition says."""
+    return sum(positions[better] > positions[worse] for better, worse in itertools.combinations(center, 2))
 
 
 # Mallows.
@@ -62,7 +62,7 @@ def test_every_inversion_vector_makes_a_ranking_of_its_own_with_mallows_probabil
     num_alternatives: int, dispersion: Fraction
 ) -> None:
     """The uniforms in the middle of each interval are all that the sampler can tell apart, so this is its whole law."""
-    centre = list(np.random.default_rng(3).permutation(num_alternatives).tolist())
+    center = list(np.random.default_rng(3).permutation(num_alternatives).tolist())
     vectors: list[tuple[int, ...]] = []
     uniforms: list[list[float]] = []
     probabilities: list[Fraction] = []
@@ -78,19 +78,19 @@ def test_every_inversion_vector_makes_a_ranking_of_its_own_with_mallows_probabil
             uniforms.append(middles[1:])
             probabilities.append(probability)
     table = np.array(uniforms, dtype=np.float64).reshape(len(vectors), num_alternatives - 1)
-    positions = draw_mallows(table, centre=centre, dispersion=float(dispersion))
+    positions = draw_mallows(table, center=center, dispersion=float(dispersion))
     assert sum(probabilities) == 1
     assert positions.dtype == np.int64
     rows: list[list[int]] = positions.tolist()
     assert len(vectors) == (math.factorial(num_alternatives) if dispersion else 1)
     assert len(set(map(tuple, rows))) == len(vectors)
     assert [sorted(row) for row in rows] == [list(range(num_alternatives))] * len(vectors)
-    distances = [distance_by_pairs(row, centre) for row in rows]
+    distances = [distance_by_pairs(row, center) for row in rows]
     assert distances == [sum(vector) for vector in vectors]
-    assert kendall_tau_distances(positions, centre=centre).tolist() == distances
-    normalizer = sum(dispersion ** distance_by_pairs(row, centre) for row in all_rankings(num_alternatives).tolist())
+    assert kendall_tau_distances(positions, center=center).tolist() == distances
+    normalizer = sum(dispersion ** distance_by_pairs(row, center) for row in all_rankings(num_alternatives).tolist())
     assert probabilities == [dispersion**distance / normalizer for distance in distances]
-    law = mallows_probabilities(positions, centre=centre, dispersion=float(dispersion))
+    law = mallows_probabilities(positions, center=center, dispersion=float(dispersion))
     assert law.tolist() == pytest.approx([float(each) for each in probabilities], rel=1e-14)
 
 
@@ -102,22 +102,22 @@ def test_an_interval_holds_its_beginning_and_not_its_end(dispersion: Fraction) -
         bound = float(sum(dispersion**k for k in range(behind)) / total)
         below, above = bound * (1 - 1e-15), bound * (1 + 1e-15)
         uniforms = np.array([[0.0, 0.0, 0.0, below], [0.0, 0.0, 0.0, above]])
-        positions = draw_mallows(uniforms, centre=range(5), dispersion=float(dispersion))
+        positions = draw_mallows(uniforms, center=range(5), dispersion=float(dispersion))
         assert positions[:, 4].tolist() == [4 - behind + 1, 4 - behind]
 
 
-def test_no_dispersion_is_the_centre_whatever_the_uniforms() -> None:
+def test_no_dispersion_is_the_center_whatever_the_uniforms() -> None:
     largest = 1 - 2.0**-53
     uniforms = np.array([[0.0, 0.0, 0.0], [largest, largest, largest], [0.5, largest, 0.0]])
-    positions = draw_mallows(uniforms, centre=[2, 0, 3, 1], dispersion=0.0)
+    positions = draw_mallows(uniforms, center=[2, 0, 3, 1], dispersion=0.0)
     assert positions.tolist() == [[1, 3, 0, 2]] * 3
-    assert draw_mallows(uniforms[1:2], centre=[2, 0, 3, 1], dispersion=1.0).tolist() == [[2, 0, 3, 1]]  # reversed
+    assert draw_mallows(uniforms[1:2], center=[2, 0, 3, 1], dispersion=1.0).tolist() == [[2, 0, 3, 1]]  # reversed
 
 
 def test_probabilities_by_hand() -> None:
-    """Centre b > a > c and φ = ½: Z = 1·(3/2)·(7/4) = 21/8; c > a > b has all three pairs against it."""
+    """Center b > a > c and φ = ½: Z = 1·(3/2)·(7/4) = 21/8; c > a > b has all three pairs against it."""
     rankings = positions_of_orders(np.array([[1, 0, 2], [0, 1, 2], [2, 0, 1]]))
-    law = mallows_probabilities(rankings, centre=[1, 0, 2], dispersion=0.5)
+    law = mallows_probabilities(rankings, center=[1, 0, 2], dispersion=0.5)
     assert law.tolist() == pytest.approx([8 / 21, 4 / 21, 1 / 21], rel=1e-15)
 
 
@@ -125,8 +125,8 @@ def test_probabilities_by_hand() -> None:
 def test_frequencies_of_mallows_rankings_are_its_law(dispersion: float) -> None:
     """200,000 rankings of four alternatives. False alarm: 1e-6 for each of three dispersions."""
     uniforms = philox_rows(71, start=0, stop=200_000, slots=3)
-    positions = draw_mallows(uniforms, centre=[2, 0, 1, 3], dispersion=dispersion)
-    check_frequencies(positions, mallows_probabilities(all_rankings(4), centre=[2, 0, 1, 3], dispersion=dispersion))
+    positions = draw_mallows(uniforms, center=[2, 0, 1, 3], dispersion=dispersion)
+    check_frequencies(positions, mallows_probabilities(all_rankings(4), center=[2, 0, 1, 3], dispersion=dispersion))
 
 
 def test_mean_distance_of_many_alternatives_is_that_of_the_law() -> None:
@@ -135,9 +135,9 @@ def test_mean_distance_of_many_alternatives_is_that_of_the_law() -> None:
     means = [sum(k * w for k, w in enumerate(row)) / sum(row) for row in weights]
     squares = [sum(k * k * w for k, w in enumerate(row)) / sum(row) for row in weights]
     variance = sum(square - mean**2 for square, mean in zip(squares, means, strict=True))
-    centre = np.random.default_rng(5).permutation(50).tolist()
+    center = np.random.default_rng(5).permutation(50).tolist()
     uniforms = philox_rows(72, start=0, stop=5_000, slots=49)
-    distances = kendall_tau_distances(draw_mallows(uniforms, centre=centre, dispersion=0.9), centre=centre)
+    distances = kendall_tau_distances(draw_mallows(uniforms, center=center, dispersion=0.9), center=center)
     assert abs(float(distances.mean()) - sum(means)) < 5 * math.sqrt(variance / 5_000)
 
 
@@ -146,7 +146,7 @@ def test_mean_distance_of_many_alternatives_is_that_of_the_law() -> None:
 
 def test_impartial_culture_is_mallows_at_one_bit_for_bit() -> None:
     uniforms = philox_rows(73, start=0, stop=5_000, slots=6)
-    assert draw_impartial(uniforms).tolist() == draw_mallows(uniforms, centre=range(7), dispersion=1.0).tolist()
+    assert draw_impartial(uniforms).tolist() == draw_mallows(uniforms, center=range(7), dispersion=1.0).tolist()
 
 
 def test_frequencies_of_impartial_rankings_are_alike() -> None:
@@ -230,12 +230,12 @@ def test_an_alternative_without_weight_to_speak_of_is_last() -> None:
 def test_rows_are_rankings_and_do_not_depend_on_each_other(num_alternatives: int) -> None:
     """More rows than a batch has: a voter's ranking is the same alone, among others and in any batch."""
     uniforms = philox_rows(78, start=0, stop=4_100, slots=num_alternatives)
-    centre = np.random.default_rng(6).permutation(num_alternatives).tolist()
+    center = np.random.default_rng(6).permutation(num_alternatives).tolist()
     weights = (1 + np.arange(num_alternatives) % 7).tolist()
     for positions, alone in (
         (
-            draw_mallows(uniforms[:, 1:], centre=centre, dispersion=0.7),
-            draw_mallows(uniforms[2047:2050, 1:], centre=centre, dispersion=0.7),
+            draw_mallows(uniforms[:, 1:], center=center, dispersion=0.7),
+            draw_mallows(uniforms[2047:2050, 1:], center=center, dispersion=0.7),
         ),
         (draw_plackett_luce(uniforms, weights=weights), draw_plackett_luce(uniforms[2047:2050], weights=weights)),
         (draw_impartial(uniforms[:, 1:]), draw_impartial(uniforms[2047:2050, 1:])),
@@ -246,7 +246,7 @@ def test_rows_are_rankings_and_do_not_depend_on_each_other(num_alternatives: int
 
 
 def test_no_voters_have_no_rankings() -> None:
-    assert draw_mallows(np.empty((0, 3)), centre=range(4), dispersion=0.5).shape == (0, 4)
+    assert draw_mallows(np.empty((0, 3)), center=range(4), dispersion=0.5).shape == (0, 4)
     assert draw_plackett_luce(np.empty((0, 4)), weights=[1, 2, 3, 4]).shape == (0, 4)
     assert draw_impartial(np.empty((0, 0))).shape == (0, 1)
 
@@ -254,17 +254,17 @@ def test_no_voters_have_no_rankings() -> None:
 @pytest.mark.parametrize("dispersion", [-0.1, 1.1, math.nan])
 def test_dispersion_is_checked(dispersion: float) -> None:
     with pytest.raises(ValueError, match="dispersion must be in"):
-        draw_mallows(np.zeros((1, 1)), centre=[0, 1], dispersion=dispersion)
+        draw_mallows(np.zeros((1, 1)), center=[0, 1], dispersion=dispersion)
     with pytest.raises(ValueError, match="dispersion must be in"):
-        mallows_probabilities(all_rankings(2), centre=[0, 1], dispersion=dispersion)
+        mallows_probabilities(all_rankings(2), center=[0, 1], dispersion=dispersion)
 
 
-@pytest.mark.parametrize("centre", [[], [0, 0, 1], [0, 1, 3], [-1, 0, 1], [1, 2, 3]])
-def test_centre_is_checked(centre: list[int]) -> None:
+@pytest.mark.parametrize("center", [[], [0, 0, 1], [0, 1, 3], [-1, 0, 1], [1, 2, 3]])
+def test_center_is_checked(center: list[int]) -> None:
     with pytest.raises(ValueError, match="each alternative's number once"):
-        draw_mallows(np.zeros((1, 2)), centre=centre, dispersion=0.5)
+        draw_mallows(np.zeros((1, 2)), center=center, dispersion=0.5)
     with pytest.raises(ValueError, match="each alternative's number once"):
-        kendall_tau_distances(all_rankings(3), centre=centre)
+        kendall_tau_distances(all_rankings(3), center=center)
 
 
 @pytest.mark.parametrize("weights", [[], [1, 0], [1, -1], [1, math.nan], [1, math.inf], [1, 1e-101], [1, 1e101]])
@@ -278,11 +278,11 @@ def test_weights_are_checked(weights: list[float]) -> None:
 @pytest.mark.parametrize("shape", [(2,), (2, 1), (2, 4), (2, 3, 1)])
 def test_shapes_are_checked(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="shape"):
-        draw_mallows(np.zeros(shape), centre=range(3), dispersion=0.5)
+        draw_mallows(np.zeros(shape), center=range(3), dispersion=0.5)
     with pytest.raises(ValueError, match="shape"):
         draw_plackett_luce(np.zeros(shape), weights=[1, 2, 3])
     with pytest.raises(ValueError, match="shape"):
-        kendall_tau_distances(np.zeros(shape, dtype=np.int64), centre=range(3))
+        kendall_tau_distances(np.zeros(shape, dtype=np.int64), center=range(3))
     with pytest.raises(ValueError, match="shape"):
         plackett_luce_probabilities(np.zeros(shape, dtype=np.int64), weights=[1, 2, 3])
 
@@ -294,6 +294,6 @@ def test_shape_of_uniforms_for_impartial_rankings_is_checked() -> None:
 
 def test_number_of_alternatives_is_checked() -> None:
     with pytest.raises(ValueError, match="at most 127"):
-        draw_mallows(np.zeros((1, 127)), centre=range(128), dispersion=0.5)
+        draw_mallows(np.zeros((1, 127)), center=range(128), dispersion=0.5)
     with pytest.raises(ValueError, match="at most 127"):
         draw_plackett_luce(np.zeros((1, 128)), weights=[1.0] * 128)

@@ -85,7 +85,7 @@ def test_each_group_becomes_a_profile_and_comes_back(theirs: Any, profile: Profi
 def test_many_voters_come_back_with_their_rankings() -> None:
     """Fifty alternatives, so that numbers of two digits, and of bytes that look like letters, are met."""
     generator = np.random.default_rng(8)
-    positions = draw_mallows(generator.random((300, 49)), centre=range(50), dispersion=0.6)
+    positions = draw_mallows(generator.random((300, 49)), center=range(50), dispersion=0.6)
     profile = Profile(
         alternatives=tuple(f"a{number}" for number in range(50)),
         rankings=Rankings(positions),

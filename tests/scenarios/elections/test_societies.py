@@ -26,7 +26,7 @@ NAMES = ("bus", "park", "pool", "school")
 def table_of(generator: str, **changes: Any) -> dict[str, Any]:
     """Return a table of two groups, the second with these changes; None takes an option away."""
     own: dict[str, dict[str, Any]] = {
-        "mallows": {"voters": 5, "dispersion": 0.4, "centre": ["pool", "bus", "school", "park"]},
+        "mallows": {"voters": 5, "dispersion": 0.4, "center": ["pool", "bus", "school", "park"]},
         "plackett_luce": {"voters": 5, "weights": [4, 3, 2, 1]},
         "impartial": {"voters": 5},
     }
@@ -48,8 +48,8 @@ def uniforms_of(group: str, *, voters: int, slots: int, seed: int = 7) -> Any:
     return philox_rows(key, start=0, stop=voters, slots=slots)
 
 
-def test_mallows_groups_have_centres_and_dispersions_of_their_own() -> None:
-    profile = make_profile(read_society(table_of("mallows", dispersion=0.9, centre=None, voters=3), "mallows"))
+def test_mallows_groups_have_centers_and_dispersions_of_their_own() -> None:
+    profile = make_profile(read_society(table_of("mallows", dispersion=0.9, center=None, voters=3), "mallows"))
     assert profile.alternatives == NAMES
     assert profile.groups == ("north", "south")
     assert profile.members.tolist() == [0, 0, 0, 0, 0, 1, 1, 1]
@@ -59,8 +59,8 @@ def test_mallows_groups_have_centres_and_dispersions_of_their_own() -> None:
     assert profile.is_generated
     assert (list(profile.lines), profile.note) == ([], "")
     assert profile.source == "made-up voters (seed 7)"
-    north = draw_mallows(uniforms_of("north", voters=5, slots=3), centre=[2, 0, 3, 1], dispersion=0.4)
-    south = draw_mallows(uniforms_of("south", voters=3, slots=3), centre=[0, 1, 2, 3], dispersion=0.9)
+    north = draw_mallows(uniforms_of("north", voters=5, slots=3), center=[2, 0, 3, 1], dispersion=0.4)
+    south = draw_mallows(uniforms_of("south", voters=3, slots=3), center=[0, 1, 2, 3], dispersion=0.9)
     assert profile.rankings.positions.tolist() == [*north.tolist(), *south.tolist()]
 
 
@@ -74,7 +74,7 @@ def test_plackett_luce_and_impartial_groups_are_drawn_by_their_laws() -> None:
 
 def test_groups_of_different_laws_make_one_society() -> None:
     groups: dict[str, GroupOfVoters] = {
-        "north": MallowsGroup(voters=2, dispersion=0.0, centre=("c", "a", "b")),
+        "north": MallowsGroup(voters=2, dispersion=0.0, center=("c", "a", "b")),
         "south": ImpartialGroup(voters=3),
         "west": PlackettLuceGroup(voters=1, weights=(1e-90, 1, 1e90)),
     }
@@ -130,23 +130,24 @@ def test_a_number_of_alternatives_has_names_made_up() -> None:
         ("mallows", {"dispersion": float("nan")}, "voters.groups.south.dispersion", "in [0, 1]"),
         ("mallows", {"dispersion": "low"}, "voters.groups.south.dispersion", "a number"),
         ("mallows", {"dispersion": None}, "voters.groups.south", "required key 'dispersion'"),
-        ("mallows", {"centre": ["bus", "park", "pool"]}, "voters.groups.south.centre", "(left out: 'school')"),
+        ("mallows", {"center": []}, "voters.groups.south.center", "left out: 'bus', 'park', 'pool', 'school'"),
+        ("mallows", {"center": ["bus", "park", "pool"]}, "voters.groups.south.center", "(left out: 'school')"),
         (
             "mallows",
-            {"centre": ["bus", "park", "pool", "school", "park"]},
-            "voters.groups.south.centre",
+            {"center": ["bus", "park", "pool", "school", "park"]},
+            "voters.groups.south.center",
             "(repeated: 'park')",
         ),
         (
             "mallows",
-            {"centre": ["bus", "park", "pool", "school", "zoo"]},
-            "voters.groups.south.centre",
+            {"center": ["bus", "park", "pool", "school", "zoo"]},
+            "voters.groups.south.center",
             "(no alternative: 'zoo')",
         ),
         (
             "mallows",
-            {"centre": ["bus", "bus", "parc", "pool"]},
-            "voters.groups.south.centre",
+            {"center": ["bus", "bus", "parc", "pool"]},
+            "voters.groups.south.center",
             "(repeated: 'bus'; left out: 'park', 'school'; no alternative: 'parc' (did you mean 'park'?))",
         ),
         ("plackett_luce", {"weights": [1, 2, 3]}, "voters.groups.south.weights", "4 weights"),
@@ -213,6 +214,6 @@ def test_an_unknown_generator_is_refused_with_the_nearest_known_one() -> None:
 
 def test_a_long_list_of_faults_is_cut() -> None:
     names = [f"a{number}" for number in range(1, 13)]
-    groups = {"x": {"voters": 1, "dispersion": 1}, "y": {"voters": 1, "dispersion": 1, "centre": names[:4]}}
+    groups = {"x": {"voters": 1, "dispersion": 1}, "y": {"voters": 1, "dispersion": 1, "center": names[:4]}}
     with pytest.raises(ConfigurationError, match="left out: 'a5', 'a6', 'a7', 'a8', 'a9' and 3 more"):
         read_society({"alternatives": names, "groups": groups}, "mallows")
