@@ -85,7 +85,7 @@ class SecureNoise:
             SphericalLaplace: _spherical_laplace,
             Disclosure: _disclosure,
         }
-        if taken := [kind.__name__ for kind in samplers or {} if kind in built_in]:
+        if taken := [kind.__name__ for kind in samplers or {} if kind in built_in or issubclass(kind, ExactMechanism)]:
             raise ConfigurationError(
                 field="samplers", value=taken[0], allowed="for mechanisms without a sampler of ours"
             )

@@ -16,9 +16,10 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from ..protocol.errors import ConfigurationError
+from ..protocol.fair_voting import FairVoting
 from ..protocol.phases import PhasedProtocol
 from .conversion import convert
-from .elections.parties import PATH_TABLES
+from .elections.parties import PATH_TABLES, SUFFIXES
 from .elections.parties import PATHS as ELECTION_FILES
 from .plugins import ARRAY, find_protocol
 from .preferences import PATHS as VOTER_FILES
@@ -129,23 +130,27 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
         if key not in own:
             raise _unknown_key(key, own)
     _name_parties(tables, word, folder=path.parent)
+    if issubclass(protocol, FairVoting):
+        tables[word] = _with_ballots(tables.get(word, {}))
+        pairs = [(key, _with_ballots(value) if key in {word, "parties"} else value) for key, value in pairs]
     if isinstance(tables.get("data"), str) and tables["data"]:
         tables["data"] = str(path.parent / tables["data"])
-    sources = {f"{name}.{source}": source for name in (word, "parties") for source in _SOURCES}
-    for key in sources.keys() & chosen.keys():
-        if sources[key] not in (tables.get(word) or {}):
-            tables[word] = {}  # from elsewhere: what was said of the others means nothing here
-    has_others = bool({word, "parties", *sources} & chosen.keys())
+    words = (word, "parties")
+    sources = {source for key in chosen for source in _SOURCES if _is_below(key, source, words)}
+    if sources - _sources_of(tables.get(word), chosen, words):
+        tables[word] = {}  # from elsewhere: what was said of the others means nothing here
+    has_others = bool(sources or {*words} & chosen.keys())
     if has_others:  # what the scenario says of its own parties no longer holds
         for told in ("title", "description", "made_up", "public_record"):
             tables.pop(told, None)
         _drop_parameters(tables, protocol.parameters_of_table)
     _drop_alternatives(tables, protocol, {key.removeprefix("parameters.") for key in chosen})
-    if "epsilons" in protocol.parameters_of_table and _has_own_epsilons(chosen, (word, "parties")):
+    if "epsilons" in protocol.parameters_of_table and _has_own_epsilons(chosen, words):
         _drop_parameters(tables, {"epsilon", "epsilons"})  # each voter has its own in place of them
     if chosen.get("noise") == "secure":
         tables.pop("seed", None)  # the scenario's own; one that is set beside it is refused
     of_protocol = protocol.parameters_type.__struct_fields__
+    pairs.sort(key=lambda pair: pair[0] not in words)  # the whole first: it would undo its parts
     for key, value in pairs:
         first, dot, rest = key.partition(".")
         known = word if first == "parties" else first
@@ -154,6 +159,26 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
     if has_others and "seed" not in chosen and not _is_made_up(tables["parties"]):
         tables.pop("seed", None)  # everybody knows the scenario's own, and could take the noise off somebody's values
     return convert(tables, Scenario, "")
+
+
+def _is_below(key: str, source: str, words: Collection[str]) -> bool:
+    """Return whether a key of a setting is a source of parties, or stands in its table."""
+    return any(key == f"{word}.{source}" or key.startswith(f"{word}.{source}.") for word in words)
+
+
+def _sources_of(parties: object, chosen: Tables, words: Collection[str]) -> set[str]:
+    """Return where a scenario's own parties are from, but for a data set in place of which another one is chosen."""
+    if not isinstance(parties, dict):
+        return set()
+    own = cast("Tables", parties)
+    is_another = any(chosen.get(f"{word}.data", own.get("data")) != own.get("data") for word in words)
+    return {key for key in own if not (key == "data" and is_another)}
+
+
+def _with_ballots(parties: object) -> object:
+    """Return a file of ballots as a table, beside which the groups of its voters can be said; all else as it is."""
+    is_of_ballots = isinstance(parties, str) and parties.lower().removesuffix(".gz").endswith(SUFFIXES)
+    return {"file": parties} if is_of_ballots else parties
 
 
 def _is_made_up(parties: object) -> bool:

@@ -79,7 +79,11 @@ def _choices(kind: type[Any], name: str) -> list[str]:
     named = types.get(name)
     if isinstance(named, type) and issubclass(named, enum.Enum):
         return [str(member.value) for member in named]
-    return [str(choice) for choice in typing.get_args(named)]
+    choices: list[str] = []
+    for choice in typing.get_args(named):  # of a literal its values, of a union its parts
+        words = typing.get_args(choice) if typing.get_origin(choice) is typing.Literal else [choice]
+        choices += ["or a list" if typing.get_origin(word) is tuple else str(word) for word in words]
+    return choices
 
 
 def _tags(kind: type[Any], name: str) -> list[str]:

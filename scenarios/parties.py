@@ -46,6 +46,7 @@ class PartiesTable:
         fixed: which of these cannot be set otherwise.
         gold: what is true, where somebody knows: a name's true value.
         note: what became of the rows of their file, as a line for people.
+        has_header: whether the first line of their file says what is in the others.
     """
 
     names: Sequence[str]
@@ -59,6 +60,7 @@ class PartiesTable:
     fixed: frozenset[str] = frozenset()
     gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     note: str = ""
+    has_header: bool = True
 
     def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return a scenario's parameters with what the source of the parties says of the others.
@@ -74,7 +76,7 @@ class PartiesTable:
 
     @contextlib.contextmanager
     def naming_lines(self) -> Generator[None]:
-        """Let errors about the table's rows name the line of the file rather than the row, and other ones its header.
+        """Let errors about the table's rows name line and party rather than the row, and other ones the file's header.
 
         Raises:
             ConfigurationError: what the code inside raises.
@@ -83,13 +85,15 @@ class PartiesTable:
             yield
         except ConfigurationError as error:
             row = re.search(r"(.*) in row (\d+)(: .*)?$", error.field)
-            if row is None and not self.lines:
+            if row is None and not (self.lines and self.has_header):
                 raise
             if row is None:
                 field = f"{error.field} ({self.source} line 1)"
                 raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
             number = int(row[2])
-            where = f"{self.source} line {self.lines[number - 1]}" if self.lines else self.names[number - 1]
+            where = self.names[number - 1]
+            if self.lines:
+                where = f"{self.source} line {self.lines[number - 1]}, {where}"
             field = f"{row[1]}{row[3] or ''} ({where})"
             raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
 
@@ -128,7 +132,7 @@ def read_parties(
             return _from_loaded(load_voters(parties), role)
         case Mapping() if issubclass(protocol, FairVoting):
             return _from_loaded(load_electorate(parties), role)
-        case str() if issubclass(protocol, FairVoting) and parties.lower().removesuffix(".gz").endswith(SUFFIXES):
+        case str() if issubclass(protocol, FairVoting) and _is_of_ballots(parties):
             return _from_loaded(load_electorate(parties), role)
         case str():
             return read_parties_file(Path(parties), role)
@@ -159,6 +163,11 @@ def _is_table(
     return columns <= set(header) and not others & set(header)
 
 
+def _is_of_ballots(path: str) -> bool:
+    """Return whether a file is one of PrefLib's or Pabulib's, by its name."""
+    return path.lower().removesuffix(".gz").endswith(SUFFIXES)
+
+
 def _from_loaded(loaded: Loaded, role: str, *, is_of_data_set: bool = False) -> PartiesTable:
     return PartiesTable(
         names=check_names(loaded.names, role, source=loaded.source, lines=loaded.lines),
@@ -172,6 +181,7 @@ def _from_loaded(loaded: Loaded, role: str, *, is_of_data_set: bool = False) -> 
         fixed=loaded.fixed,
         gold=loaded.gold,
         note=loaded.note,
+        has_header=not _is_of_ballots(loaded.source),
     )
 
 

@@ -98,7 +98,7 @@ def run_session(
         transport=make_transport(scenario.transport),
         rules=resolved.rules,
         default_rules=resolved.default_rules,
-        budget=None if scenario.budget is None else Budget(epsilon=scenario.budget),
+        budget=None if scenario.budget is None else Budget(epsilon=scenario.budget, relation=None),
         log=log,
         listener=listener,
         on_progress=on_progress,

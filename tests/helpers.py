@@ -34,6 +34,8 @@ from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
 from psephos.protocol.errors import MalformedMessageError
+from psephos.protocol.fair_voting import FairVoting, Rankings
+from psephos.protocol.fair_voting import Parameters as FairVotingParameters
 from psephos.protocol.mechanisms import RowMechanism
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Hello, Inquiry, Message, Report, decode, encode
 from psephos.protocol.moral_preferences import MoralPreferences
@@ -58,6 +60,8 @@ __all__ = [
     "error_of",
     "failure_of",
     "hello",
+    "make_fair_inputs",
+    "make_fair_vote",
     "make_inputs",
     "make_names",
     "make_preference_inputs",
@@ -130,6 +134,28 @@ def make_preference_inputs(protocol: MoralPreferences, num_voters: int, *, seed:
     if parameters.is_personal:
         table["epsilon"] = [parameters.epsilons[voter % len(parameters.epsilons)] for voter in range(num_voters)]
     return protocol.encode(table)
+
+
+def make_fair_vote(*group_sizes: int, num_alternatives: int = 3, **given: Any) -> FairVoting:
+    """Return a fair vote on alternatives called a, b and so on, of groups called g0, g1 and so on."""
+    sizes = group_sizes or (3, 2)
+    return FairVoting(
+        FairVotingParameters(
+            alternatives=tuple("abcdefghijklmnopqrstuvwxyz"[:num_alternatives]),
+            groups=tuple(f"g{number}" for number in range(len(sizes))),
+            group_sizes=sizes,
+            **given,
+        )
+    )
+
+
+def make_fair_inputs(protocol: FairVoting, *, seed: int = 0) -> Inputs:
+    """Return rows of all voters of the groups, in an order drawn at random, whose rankings are uniform."""
+    parameters = protocol.parameters
+    generator = np.random.default_rng(seed)
+    groups = generator.permutation(np.repeat(np.arange(len(parameters.groups)), parameters.group_sizes))
+    positions = [generator.permutation(len(parameters.alternatives)) for _ in groups]
+    return protocol.encode({"group": groups, "ranking": Rankings(np.array(positions, dtype=np.int64))})
 
 
 def hello(party: str, /, **changes: Any) -> Hello:

@@ -20,7 +20,14 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..mechanisms import Below, ExactMechanism, has_happened
 from ..mechanisms.binomial import draw_binomial, draw_binomial_exactly
-from ..mechanisms.exponential import choice_probabilities, choose, choose_exactly
+from ..mechanisms.exponential import (
+    choice_probabilities,
+    choose,
+    choose_exactly,
+    flip,
+    flip_exactly,
+    flip_probabilities,
+)
 from ..privacy import NeighboringRelation, NonPrivate, PrivacyEvent, PureMechanism
 from .objective import Objective
 from .scoring import Scoring
@@ -186,7 +193,7 @@ class SampledChoice(Choice):
 
 @dataclasses.dataclass(frozen=True)
 class ExponentialChoice(Choice):
-    """Elect with probability ∝ e^(ε·q/(2Δ)), q the objective's quality and Δ its greatest sensitivity.
+    """Elect by the objective's quality q: with probability ∝ e^(ε·q/(2Δ)), Δ its greatest sensitivity, or by flips.
 
     Args:
         scoring: the utilities.
@@ -194,16 +201,18 @@ class ExponentialChoice(Choice):
         objective: whose quality counts.
         epsilon: of a voter of the group that moves qualities most: the smallest.
         relation: which profiles are neighbors.
+        is_flipped: whether permute-and-flip takes the exponential mechanism's place.
 
     Attributes:
         proven: the ε of a voter of each group: less in larger ones.
 
     Privacy:
         ε-DP, unit: the voter, for the relation, against whoever sees the winner: qualities of neighbors differ by Δ at
-        most, and so does the logarithm of their normalizing sums after division by the rate.
+        most, and so does the logarithm of their normalizing sums after division by the rate. A voter of a group whose
+        members move qualities less pays less in proportion.
 
     Source:
-        McSherry and Talwar (2007), Theorem 6.
+        McSherry and Talwar (2007), Theorem 6; McKenna and Sheldon (2020), Theorem 1.
     """
 
     scoring: Scoring
@@ -211,6 +220,7 @@ class ExponentialChoice(Choice):
     objective: Objective
     epsilon: float
     relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE
+    is_flipped: bool = False
     proven: tuple[float, ...] = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -220,9 +230,9 @@ class ExponentialChoice(Choice):
         object.__setattr__(self, "proven", proven)
 
     def slots_of(self, num_values: int) -> int:
-        """One uniform."""
+        """One uniform, or two for each alternative."""
         del num_values
-        return 1
+        return 2 * self.num_alternatives if self.is_flipped else 1
 
     @functools.cached_property
     def rate(self) -> Fraction:
@@ -240,15 +250,20 @@ class ExponentialChoice(Choice):
 
     def probabilities(self, values: Sequence[int]) -> tuple[float, ...]:
         """Return the exact law of the winner, to rounding."""
-        return choice_probabilities(self.qualities(values), self.rate)
+        law = flip_probabilities if self.is_flipped else choice_probabilities
+        return law(self.qualities(values), self.rate)
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
         """Elect. See `RowMechanism.randomize_row`."""
-        return [choose(self.qualities(values), self.rate, uniforms[0])]
+        qualities = self.qualities(values)
+        if self.is_flipped:
+            return [flip(qualities, self.rate, uniforms)]
+        return [choose(qualities, self.rate, uniforms[0])]
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         """Elect, drawing without any rounding. See `ExactMechanism`."""
-        return [choose_exactly(self.qualities(values), self.rate, below)]
+        draw = flip_exactly if self.is_flipped else choose_exactly
+        return [draw(self.qualities(values), self.rate, below)]
 
     def _in_steps(self) -> Objective:
         limit = self.objective.max_disparity / Fraction(self.scoring.step)

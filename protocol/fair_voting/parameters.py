@@ -29,6 +29,7 @@ MechanismName: TypeAlias = Literal[
     "laplace",
     "sampling",
     "exponential",
+    "permute_and_flip",
     "local",
     "sampled_pair",
     "sampled_position",
@@ -36,7 +37,7 @@ MechanismName: TypeAlias = Literal[
     "noisy_scores",
 ]
 
-CENTRAL: Final[frozenset[MechanismName]] = frozenset({"laplace", "sampling", "exponential"})
+CENTRAL: Final[frozenset[MechanismName]] = frozenset({"laplace", "sampling", "exponential", "permute_and_flip"})
 """In which the aggregator is trusted with the rankings."""
 LOCAL: Final[tuple[MechanismName, ...]] = ("sampled_pair", "sampled_position", "whole_ranking", "noisy_scores")
 """In which nobody is."""
@@ -64,14 +65,15 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         groups: the groups' names, at least two.
         group_sizes: how many voters of each group are on the roster, at least one.
         mechanism: how the outcome is kept private. The aggregator is trusted with the rankings in "laplace" (Algorithm
-            1), "sampling" (Algorithm 2) and "exponential". Nobody is in "sampled_pair", "sampled_position",
-            "whole_ranking" and "noisy_scores", or in "local": the one of these with the least variance.
+            1), "sampling" (Algorithm 2), "exponential" and "permute_and_flip". Nobody is in "sampled_pair",
+            "sampled_position", "whole_ranking" and "noisy_scores", or in "local": the one of these with the least
+            variance.
         epsilon: in nats, per voter. For Algorithm 2 the paper's label, which its proven loss exceeds.
         scores: a name, or a score for each position, the best first.
         objective: what is elected (reading F5).
         max_disparity: t of objective "constrained", in units of the scores.
-        fairness_weight: λ of "penalized"; and of "constrained" under the exponential mechanism, which pays λ for each
-            unit of disparity above t.
+        fairness_weight: λ of "penalized"; and of "constrained" where qualities are chosen by ("exponential",
+            "permute_and_flip"): λ for each unit of disparity above t.
         relation: which profiles are neighbors: one voter's ranking is replaced, or one voter is added or removed, the
             sizes of the groups staying as they are. Algorithm 2 and the local mechanisms have the first alone.
         calibration: of Algorithm 1: its noise as the paper prints it, or the least that the relation takes
@@ -105,7 +107,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.alternatives) <= MAX_ALTERNATIVES:  # noqa: PLR2004  one alternative is no choice
-            value = f"{len(self.alternatives)} alternative{'s' * (len(self.alternatives) != 1)}"
+            value = _counted(self.alternatives, "alternative")
             raise ConfigurationError(field="alternatives", value=value, allowed=f"2 to {MAX_ALTERNATIVES}")
         _check_names("alternatives", self.alternatives, without=SEPARATOR)
         self._check_groups()
@@ -124,6 +126,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def model(self) -> TrustModel:
         """Whom losses are bounded against."""
         return TrustModel.CENTRAL if self.mechanism in CENTRAL else TrustModel.LOCAL
+
+    @property
+    def is_centered(self) -> bool:
+        """Whether utilities are counted from where a voter changes them least: not in Algorithm 1 as printed."""
+        return self.mechanism != "laplace" or self.calibration == "tight"
 
     @property
     def num_voters(self) -> int:
@@ -147,7 +154,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def _check_groups(self) -> None:
         if not 2 <= len(self.groups) <= MAX_GROUPS:  # noqa: PLR2004  one group has nobody to be treated alike
-            value = f"{len(self.groups)} group{'s' * (len(self.groups) != 1)}"
+            value = _counted(self.groups, "group")
             raise ConfigurationError(field="groups", value=value, allowed=f"2 to {MAX_GROUPS}")
         _check_names("groups", self.groups)
         if len(self.group_sizes) != len(self.groups):
@@ -160,10 +167,20 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigurationError(field="group_sizes", value=self.num_voters, allowed=f"{MAX_VOTERS} voters at most")
 
     def _check_relation(self) -> None:
-        if self.relation is NeighboringRelation.REPLACE_ONE or self.mechanism in {"laplace", "exponential"}:
+        if self.relation is NeighboringRelation.REPLACE_ONE or self.mechanism in CENTRAL - {"sampling"}:
             return
         allowed = f"{NeighboringRelation.REPLACE_ONE.value!r} for mechanism {self.mechanism!r}"
         raise ConfigurationError(field="relation", value=self.relation.value, allowed=allowed)
+
+    def _least_label(self) -> float:
+        """Return the least ε, in thousandths, at which Algorithm 2 has enough voters for its samples."""
+        size = len(self.alternatives)
+        low, high = 0, round(1000 * MAX_EPSILON)
+        while high - low > 1:
+            label = (low + high) // 2
+            needed = num_samples(label / 1000, self.delta, size)
+            low, high = (low, label) if is_feasible(needed, label / 1000, self.group_sizes) else (label, high)
+        return high / 1000
 
     def _check_local(self) -> None:
         size = len(self.alternatives)
@@ -189,8 +206,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         least = min(self.group_sizes)
         if self.num_samples is None and not is_feasible(self.samples, self.epsilon, self.group_sizes):
             allowed = (
-                f"larger for a group of {least}: it takes {self.samples} samples, and at most "
-                f"{math.floor(self.epsilon * least)} are allowed (ε·min n_k)"
+                f"at least {self._least_label():g} for a group of {least} (N/A below): this label takes {self.samples} "
+                f"samples, and ε·min n_k = {math.floor(self.epsilon * least)}"
             )
             raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
         if self.reading == "subsample":
@@ -200,6 +217,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             if len(self.alternatives) > MAX_SAMPLED_FROM:
                 allowed = f"'group' for more than {MAX_SAMPLED_FROM} alternatives"
                 raise ConfigurationError(field="reading", value=self.reading, allowed=allowed)
+
+
+def _counted(names: tuple[str, ...], what: str) -> str:
+    return f"1 {what}: {names[0]}" if len(names) == 1 else f"{len(names)} {what}s"
 
 
 def _check_names(field: str, names: tuple[str, ...], *, without: str = "") -> None:

@@ -26,13 +26,14 @@ from ..phases import CentralPhase, Column, Draw, Entries, Inputs, Phase, PhasedP
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .choices import Choice, ExponentialChoice, SampledChoice
+from .groups import names_two_groups
 from .objective import Utilities, disparity_of, welfare_of
 from .outcome import AlternativeOutcome, Outcome
 from .parameters import SEPARATOR, Parameters
 from .rankings import Rankings, are_rankings
 from .reports import RankingReport, make_report
 from .rules import RULES
-from .sampling_bounds import epsilon_of_hit, hit_bound
+from .sampling_bounds import proven_epsilon
 from .scoring import Scoring
 from .subsample import Subsample
 
@@ -42,6 +43,8 @@ PHASE: Final = "rankings"
 UNIT: Final = "voter"
 # Sums of utilities stay below, so that they never overflow, with room for noise.
 _GREATEST_SUM: Final = 2**61
+# Rankings from which alternatives are found: one line may be wrong, and most are not.
+_RANKINGS_LOOKED_AT: Final = 1_000
 # Names in an error message.
 _MOST_NAMED: Final = 20
 
@@ -62,9 +65,7 @@ class DisclosedRankings(CentralPhase):
     """
 
     def __init__(self, parameters: Parameters) -> None:
-        # Algorithm 1 as printed counts utilities from 0, all others from where a voter changes them least.
-        is_centered = parameters.mechanism != "laplace" or parameters.calibration == "tight"
-        self.scoring = parameters.make_scoring(is_centered=is_centered)
+        self.scoring = parameters.make_scoring(is_centered=parameters.is_centered)
         self.choice = None if parameters.mechanism == "laplace" else _make_choice(parameters, self.scoring)
         self._parameters = parameters
         self._subsample = None
@@ -192,9 +193,10 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
         parameters: the session's.
 
     Privacy:
-        Unit: the voter, whose group is public. Central model ("laplace", "sampling", "exponential"): of the release,
-        against whoever sees that, for the relation of the parameters; the aggregator sees every ranking and is trusted.
-        Local model (the other mechanisms): ε-LDP, replace-one, against all others colluding.
+        Unit: the voter, whose group is public. Central model ("laplace", "sampling", "exponential",
+        "permute_and_flip"): of the release, against whoever sees that, for the relation of the parameters; the
+        aggregator sees every ranking and is trusted. Local model (the other mechanisms): ε-LDP, replace-one, against
+        all others colluding.
 
     Source:
         Mohsin, Fair and Private Voting Rules (papers/002), Algorithms 1 and 2; readings F1 to F6.
@@ -210,20 +212,26 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
 
     @classmethod
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
-        """Fill in groups and their sizes from the column of groups, and alternatives from the first ranking.
+        """Fill in groups and their sizes from the column of groups, and alternatives from the rankings.
 
-        Groups come in the order of their first voters, alternatives in that of their names.
+        Groups come in the order of their first voters, alternatives in that of their names: those that most of the
+        first rankings have.
         """
         completed = dict(given)
+        if "group" not in table and "groups" not in given:
+            raise ConfigurationError(field="group", value="no such column", allowed="a column of the table")
         if "group" in table and not isinstance(table["group"], np.ndarray):
-            numbers = Counter(str(entry).strip() for entry in table["group"])
-            groups: Any = completed.setdefault("groups", [name for name in numbers if name])
+            groups: Any = completed.setdefault("groups", _groups_of(table["group"]))
             if isinstance(groups, (list, tuple)):
+                numbers = Counter(str(entry).strip() for entry in table["group"])
                 names = cast("Sequence[Any]", groups)
                 completed.setdefault("group_sizes", [numbers[str(name)] for name in names])
-        rankings = table.get("ranking")
-        if rankings is not None and len(rankings) and not isinstance(rankings, (Rankings, np.ndarray)):
-            completed.setdefault("alternatives", sorted(set(_names_of(rankings[0]))))
+        if "alternatives" not in given:
+            rankings = table.get("ranking")
+            if rankings is None or not len(rankings):
+                raise ConfigurationError(field="ranking", value="no such column", allowed="a column of the table")
+            if not isinstance(rankings, Rankings):
+                completed["alternatives"] = _alternatives_of(rankings)
         return completed
 
     def make_phases(self) -> Iterator[Phase]:
@@ -326,9 +334,9 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
             if number != size:
                 allowed = f"the {size} of group_sizes"
                 raise ConfigurationError(field=f"group {name!r}", value=f"{number} voters", allowed=allowed)
-        scoring = self.parameters.make_scoring(is_centered=False)
-        if len(public) * scoring.bound > _GREATEST_SUM:
-            most = _GREATEST_SUM // scoring.bound
+        bound = self.parameters.make_scoring(is_centered=self.parameters.is_centered).bound
+        if len(public) * bound > _GREATEST_SUM:
+            most = _GREATEST_SUM // bound
             raise ConfigurationError(field="voters", value=len(public), allowed=f"at most {most} with these scores")
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
@@ -353,6 +361,21 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
         ]
         return self._outcome(utilities, estimates, name=self.parameters.mechanism, counts=())
 
+    def largest_outcome(self, num_parties: int) -> Outcome:
+        """Return an outcome with the longest numbers. See `PhasedProtocol.largest_outcome`."""
+        estimate = Estimate(0.1, 0.1)
+        of_groups = (estimate,) * len(self.parameters.groups)
+        (phase,) = self.phases
+        is_winner_alone = isinstance(phase, DisclosedRankings) and phase.choice is not None
+        told = tuple(
+            AlternativeOutcome(name=name, utilities=of_groups, welfare=estimate, disparity=0.1)
+            for name in (() if is_winner_alone else self.parameters.alternatives)
+        )
+        names = self.parameters.alternatives
+        longest = max(range(len(names)), key=lambda place: len(names[place].encode()))
+        counts = (num_parties,) * len(of_groups)
+        return self._release(longest, told, name=self.parameters.mechanism, counts=counts)
+
     def truth(self, inputs: Inputs) -> dict[str, float | str]:
         """Return what the outcome estimates, and who would win without privacy.
 
@@ -360,7 +383,7 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
         winners, among them "least disparity" and the session's own objective.
         """
         parameters = self.parameters
-        phase = DisclosedRankings(msgspec.structs.replace(parameters, mechanism="laplace"))
+        phase = DisclosedRankings(msgspec.structs.replace(parameters, mechanism="laplace", calibration="tight"))
         sums = phase.sums_of(inputs.private, inputs.public[:, 0])
         utilities = self._utilities(sums, phase.scoring)
         told: dict[str, float | str] = {}
@@ -462,9 +485,14 @@ def _make_laplace(parameters: Parameters, scoring: Scoring) -> VectorLaplace:
 def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
     """Return what elects on groups' sums."""
     objective = parameters.make_objective()
-    if parameters.mechanism == "exponential":
+    if parameters.mechanism in {"exponential", "permute_and_flip"}:
         return ExponentialChoice(
-            scoring, parameters.group_sizes, objective, epsilon=parameters.epsilon, relation=parameters.relation
+            scoring,
+            parameters.group_sizes,
+            objective,
+            epsilon=parameters.epsilon,
+            relation=parameters.relation,
+            is_flipped=parameters.mechanism == "permute_and_flip",
         )
     sizes = parameters.group_sizes
     return SampledChoice(
@@ -481,10 +509,16 @@ def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
 
 def _proven_of_sampling(parameters: Parameters, scoring: Scoring, group: int) -> float:
     """Return the proven ε of Algorithm 2 for a voter of a group."""
-    hit = hit_bound(
-        scoring, group_size=parameters.group_sizes[group], samples=parameters.samples, reading=parameters.reading
+    return proven_epsilon(
+        scoring,
+        group_sizes=parameters.group_sizes,
+        group=group,
+        samples=parameters.samples,
+        reading=parameters.reading,
+        gamma=parameters.gamma,
+        objective=parameters.objective,
+        scale=parameters.scale,
     )
-    return epsilon_of_hit(hit, gamma=parameters.gamma, num_alternatives=len(parameters.alternatives))
 
 
 def _loss(parameters: Parameters, mechanism: RowMechanism, group: int) -> PrivacyLoss:
@@ -504,6 +538,30 @@ def _loss(parameters: Parameters, mechanism: RowMechanism, group: int) -> Privac
 def _check_ranking(positions: Sequence[int]) -> None:
     if sorted(positions) != list(range(len(positions))):
         raise ValueError("it is no ranking: it does not have each position once")
+
+
+def _groups_of(entries: Entries) -> list[str]:
+    """Return the groups in the order of their first voters.
+
+    Raises:
+        ConfigurationError: a voter is in none, or in two.
+    """
+    rows: dict[str, int] = {}
+    for row, entry in enumerate(entries, start=1):
+        rows.setdefault(str(entry).strip(), row)
+    for name, row in rows.items():
+        if not name or names_two_groups(name, rows):
+            others = [other for other in rows if other and other != name][:_MOST_NAMED]
+            allowed = f"one group, such as {', '.join(others)}" if others else "the name of a group"
+            raise ConfigurationError(field=f"group in row {row}", value=name, allowed=allowed)
+    return list(rows)
+
+
+def _alternatives_of(entries: Entries) -> list[str]:
+    """Return the alternatives, in the order of their names: those that most of the first rankings have."""
+    sets = Counter(frozenset(_names_of(entry)) - {""} for entry in entries[:_RANKINGS_LOOKED_AT])
+    ((usual, _),) = sets.most_common(1)
+    return sorted(usual)
 
 
 def _names_of(entry: Any) -> tuple[str, ...]:

@@ -82,8 +82,8 @@ class RankingReport(abc.ABC):
         """
 
     @abc.abstractmethod
-    def estimates(self, totals: Sequence[int], count: int) -> Iterator[tuple[Fraction, float]]:
-        """Yield for each alternative the estimated mean utility, about the scores' mean, and one report's mean square.
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
+        """Yield for each alternative the estimated mean utility, about the scores' mean.
 
         Args:
             totals: a group's tally.
@@ -93,19 +93,15 @@ class RankingReport(abc.ABC):
     def utilities(self, totals: Sequence[int], count: int) -> tuple[list[Fraction], list[Estimate]]:
         """Return a group's mean utilities, exact and with standard errors, in units of the scores.
 
-        The errors count how voters differ as well as the randomization, and are too large by that, but for noisy
-        scores. A group without a report is taken to be indifferent, and the error is the scores' whole range.
+        The error is that of the mechanism's draws, averaged over the alternatives: of some it is a little less, of
+        others more. A group without a report is taken to be indifferent, and the error is the scores' whole range.
         """
         if not count:
             error = float(self.centered[0] - self.centered[-1])
             return [self.mean] * self.size, [Estimate(float(self.mean), error)] * self.size
-        values: list[Fraction] = []
-        told: list[Estimate] = []
-        for value, mean_square in self.estimates(totals, count):
-            values.append(value + self.mean)
-            variance = max(mean_square - square(float(value)), 0.0)
-            told.append(Estimate(float(values[-1]), math.sqrt(variance / count)))
-        return values, told
+        error = math.sqrt(self.mean_variance / count)
+        values = [value + self.mean for value in self.estimates(totals, count)]
+        return values, [Estimate(float(value), error) for value in values]
 
 
 class _PairReport(RankingReport):
@@ -131,17 +127,15 @@ class _PairReport(RankingReport):
     def totals_of(self, reports: IntArray) -> IntArray:
         return np.bincount(reports[:, 0], minlength=self.width).astype(np.int64)
 
-    def estimates(self, totals: Sequence[int], count: int) -> Iterator[tuple[Fraction, float]]:
-        wins, contests = [0] * self.size, [0] * self.size
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
+        wins = [0] * self.size
         firsts, seconds = (side.tolist() for side in self._mechanism.pairs)
         for question, (first, second) in enumerate(zip(firsts, seconds, strict=True)):
             for_first, for_second = totals[2 * question], totals[2 * question + 1]
             wins[first] += for_first - for_second
             wins[second] += for_second - for_first
-            for alternative in (first, second):
-                contests[alternative] += for_first + for_second
-        for won, asked in zip(wins, contests, strict=True):
-            yield self._factor * won / count, square(float(self._factor)) * asked / count
+        for won in wins:
+            yield self._factor * won / count
 
 
 class _PositionReport(RankingReport):
@@ -164,7 +158,7 @@ class _PositionReport(RankingReport):
     def totals_of(self, reports: IntArray) -> IntArray:
         return np.bincount(reports[:, 0], minlength=self.width).astype(np.int64)
 
-    def estimates(self, totals: Sequence[int], count: int) -> Iterator[tuple[Fraction, float]]:
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
         return _from_positions(totals, self.centered, self._factor, count)
 
 
@@ -191,7 +185,7 @@ class _WholeReport(RankingReport):
         cells = positions + np.arange(self.size) * self.size
         return np.bincount(cells.reshape(-1), minlength=self.width).astype(np.int64)
 
-    def estimates(self, totals: Sequence[int], count: int) -> Iterator[tuple[Fraction, float]]:
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
         return _from_positions(totals, self.centered, self._factor, count)
 
 
@@ -216,10 +210,9 @@ class _ScoresReport(RankingReport):
     def totals_of(self, reports: IntArray) -> IntArray:
         return exact_column_sums(reports)
 
-    def estimates(self, totals: Sequence[int], count: int) -> Iterator[tuple[Fraction, float]]:
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
         for total in totals:
-            value = total * self._step / count + self._center
-            yield value, self.mean_variance + square(float(value))
+            yield total * self._step / count + self._center
 
 
 _REPORTS: Final[tuple[type[RankingReport], ...]] = (_PairReport, _PositionReport, _WholeReport, _ScoresReport)
@@ -259,12 +252,10 @@ def _gap_of(keep_probability: float, num_choices: int) -> Fraction:
 
 def _from_positions(
     totals: Sequence[int], centered: Sequence[Fraction], factor: Fraction, count: int
-) -> Iterator[tuple[Fraction, float]]:
-    """Yield estimates and mean squares from how often each alternative was reported at each position."""
+) -> Iterator[Fraction]:
+    """Yield estimates from how often each alternative was reported at each position."""
     size = len(centered)
-    squares = [square(float(score)) for score in centered]
     for start in range(0, size * size, size):
         numbers = totals[start : start + size]
         value = sum((number * score for number, score in zip(numbers, centered, strict=True)), Fraction(0))
-        mean_square = math.fsum(number * own for number, own in zip(numbers, squares, strict=True))
-        yield factor * value / count, square(float(factor)) * mean_square / count
+        yield factor * value / count

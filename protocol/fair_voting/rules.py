@@ -47,7 +47,7 @@ def pairwise_wins(rankings: Rankings) -> IntArray:
     """Return how many voters prefer each alternative to each other one: int64, shape (m, m)."""
     size = rankings.num_alternatives
     # By columns of small numbers, which are next to each other in memory.
-    columns = np.ascontiguousarray(rankings.positions.T.astype(np.int8))
+    columns = np.ascontiguousarray(rankings.positions.T.astype(np.int16))
     wins = np.zeros((size, size), dtype=np.int64)
     for first in range(size):
         for second in range(first + 1, size):

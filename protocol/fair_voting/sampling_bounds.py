@@ -1,38 +1,64 @@
 """How much Algorithm 2 reveals: bounds on what one voter changes, and the ε that they prove.
 
-One voter of group k is replaced. Let h bound the change of the probability of any outcome of lines 3 to 19. The winner
-has probability P(a) = γ/m + (1 − γ)·Q(a), so that P(a)/P'(a) ≤ 1 + m(1 − γ)h/γ: the algorithm is
-ln(1 + m(1 − γ)h/γ)-DP, and (0, (1 − γ)h)-DP. Bounds on h follow from how seldom the voter is looked at, and from how
-little its answers move S; the least of those that hold is taken. docs/fair-voting-proofs.md has the proofs.
+One voter of group k is replaced. The winner has probability P(a) = γ/m + (1 − γ)·Q(a), where Q is the law of lines 3 to
+19. Two kinds of bounds hold, and the least of all is taken:
 
-Source: the paper, Result 2, claims ε itself; readings F2 and F4, where all of this is from.
+- h bounds the change of any Q(a), by how seldom the voter is looked at and how little its answers move S. Then
+  P(a)/P'(a) ≤ 1 + m(1 − γ)h/γ: ln(1 + m(1 − γ)h/γ)-DP, and (0, (1 − γ)h)-DP;
+- ln P(a) itself is followed while θ moves: a small Q(a) changes little, and the change of a large one hardly counts
+  (`spread_bound`).
+
+docs/fair-voting-proofs.md has the proofs.
+
+Source: the paper, Result 2, claims ε itself; readings F2 and F4, where the first kind is from. The second is ours.
 """
 
+import dataclasses
+import functools
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
-from ..elementary import expm1, ln, log1p, square
+from ..elementary import exp, expm1, ln, log1p, square
+from .choices import SampleScale
+from .objective import ObjectiveName
 from .scoring import Scoring
 
 __all__ = [
+    "Comparison",
     "Reading",
     "delta_of_hit",
     "epsilon_of_hit",
     "hit_bound",
     "is_feasible",
+    "largest_probability",
     "num_samples",
+    "proven_epsilon",
     "simple_hit_bound",
+    "spread_bound",
+    "steepest_step",
     "tighter_hit_bound",
 ]
 
 Reading: TypeAlias = Literal["group", "subsample"]
 """Whom line 9 of Algorithm 2 draws voters from: P_k, so that line 4 is idle, or line 4's sub-sample."""
 
+Comparison: TypeAlias = Literal["any", "weighted counts", "counts"]
+"""How the winner follows from S: somehow; by the least |w₁·S₁ − w₂·S₂|; by the least |S₁ − S₂|, ties at random."""
+
 _FEWEST_FOR_TIGHTER: Final = 3
 """Alternatives: a hit is certain for two, and the number of hits then has no spread to hide in."""
 # e^x is 0 far below.
 _LEAST_LOGARITHM: Final = -700.0
+# Variances: above, three terms of an expansion are precise to a part in 10⁵; below, a series has at most 200 terms.
+_GREATEST_FOR_SERIES: Final = 40.0
+_NEGLIGIBLE: Final = 2.0**-60
+# How a bound is raised, which covers what rounding takes off.
+_MARGIN: Final = 1 + 2.0**-36
+# Where to cut between alternatives that are followed in two ways: all cuts are valid, and the best is taken.
+_CUTS: Final = 6
+_CELLS: Final = 12
 
 
 def num_samples(epsilon: float, delta: float, num_alternatives: int) -> int:
@@ -90,7 +116,8 @@ def tighter_hit_bound(scoring: Scoring, *, group_size: int, samples: int) -> flo
     The voter moves θ(a) by δ_a = (2/(n·m))·|change of its utility|/range, at most by those of a reversed ranking.
     h* = 1 − Π(1 − δ_j)^(n_s) couples the numbers of hits trial by trial; h† = n_s·Σ δ_j·μ_j has
     μ_j = [2e(n_s − 1)θ_j(1 − θ_j)]^(−½), a bound on the largest probability of a binomial number, and the j-th
-    smallest θ is at least θ_j, the mean of the j smallest utilities of the other voters' rankings.
+    smallest θ is at least θ_j, the mean of the j smallest utilities of the other voters' rankings, or the center of
+    one that has not reported. As θ is at most 2/m, θ(1 − θ) is at least the less of its values at both.
     """
     size = scoring.num_alternatives
     if size < _FEWEST_FOR_TIGHTER:
@@ -100,7 +127,7 @@ def tighter_hit_bound(scoring: Scoring, *, group_size: int, samples: int) -> flo
     for move in moves:
         never += samples * log1p(-move)
     coupled = -expm1(never) if never > _LEAST_LOGARITHM else 1.0
-    largest = [min(1.0, _largest_probability(chance, samples)) for chance in _least_chances(scoring, group_size)]
+    largest = [_largest_of_binomial(samples - 1, chance, size) for chance in _least_chances(scoring, group_size)]
     spread = samples * math.fsum(move * most for move, most in zip(moves, largest, strict=True))
     return min(1.0, coupled, spread)
 
@@ -116,16 +143,19 @@ def _least_chances(scoring: Scoring, group_size: int) -> list[float]:
     """Return for each j what the j-th smallest θ is at least, whatever the voter says."""
     least = scoring.steps[-1]
     unit = 2 * (group_size - 1) / (group_size * scoring.num_alternatives * scoring.range)
-    chances: list[float] = []
-    total = 0
-    for number, step in enumerate(reversed(scoring.steps), start=1):
-        total += step - least
-        chances.append(unit * total / number)
-    return chances
+    sums = itertools.accumulate(step - least for step in reversed(scoring.steps))
+    # Who has not reported leaves 0 steps, −least above the least.
+    return [unit * min(total / number, -least) for number, total in enumerate(sums, start=1)]
 
 
-def _largest_probability(chance: float, samples: int) -> float:
-    spread = 2 * math.e * (samples - 1) * chance * (1 - chance)
+def _variance(chance: float, num_alternatives: int) -> float:
+    """Return the least θ(1 − θ) of all θ from `chance` to 2/m: concave in it, and rising."""
+    most = 2 / num_alternatives
+    return min(chance * (1 - chance), most * (1 - most))
+
+
+def _largest_of_binomial(number: int, chance: float, num_alternatives: int) -> float:
+    spread = 2 * math.e * number * _variance(chance, num_alternatives)
     return 1.0 if spread <= 1 else 1 / math.sqrt(spread)
 
 
@@ -135,3 +165,206 @@ def _at_least_once(probability: float, times: int) -> float:
         return 1.0
     exponent = times * log1p(-probability)
     return 1.0 if exponent < _LEAST_LOGARITHM else -expm1(exponent)
+
+
+@functools.lru_cache(maxsize=4096)
+def largest_probability(variance: float) -> float:
+    """Return e^(−V)·I₀(V): no number is likelier to be a sum of independent 0s and 1s of variance V ≥ 0.
+
+    Exact to rounding up to V = 40; above it at most a part in 10⁵ more. For large V about 1/√(2πV).
+    """
+    if variance > _GREATEST_FOR_SERIES:
+        each = 1 / variance
+        sum_of_three = 1 + each / 8 + 9 / 128 * square(each) + 75 / 512 * square(each) * each
+        return min(1.0, sum_of_three / math.sqrt(2 * math.pi * variance) + exp(-variance) / 2)
+    term, total, number = 1.0, 1.0, 0
+    while term > total * _NEGLIGIBLE:
+        number += 1
+        term *= square(variance / (2 * number))
+        total += term
+    return total * exp(-variance)
+
+
+@functools.lru_cache(maxsize=4096)
+def steepest_step(variance: float) -> float:
+    """Return η(V) = (2/π)·∫₀¹ e^(−2Vx)/√(1 − x) dx: probabilities of neighboring values differ by no more.
+
+    Of a sum of independent 0s and 1s of variance V ≥ 0. Precise as `largest_probability` is; for large V about 1/(πV).
+    """
+    if variance > _GREATEST_FOR_SERIES:
+        each = 1 / (2 * variance)
+        series = 1 + each / 2 + 3 / 4 * square(each) + 15 / 4 * square(each) * each
+        return 2 / math.pi * (series * each + math.sqrt(2) * exp(-variance))
+    term, total, number = 1.0, 2.0, 0
+    while number < 2 * variance or term > total * _NEGLIGIBLE:
+        number += 1
+        term *= 2 * variance / number
+        total += term / (number + 0.5)
+    return 2 / math.pi * total * exp(-2 * variance)
+
+
+def proven_epsilon(
+    scoring: Scoring,
+    *,
+    group_sizes: tuple[int, ...],
+    group: int,
+    samples: int,
+    reading: Reading,
+    gamma: float,
+    objective: ObjectiveName,
+    scale: SampleScale,
+) -> float:
+    """Return the least ε that is proven for a voter of a group; infinite at γ = 0.
+
+    Args:
+        scoring: the utilities.
+        group_sizes: n_k of all groups.
+        group: the voter's, k.
+        samples: n_s.
+        reading: whom voters are drawn from.
+        gamma: γ in [0, 1).
+        objective: what is elected.
+        scale: which estimates are compared.
+    """
+    size = scoring.num_alternatives
+    hit = hit_bound(scoring, group_size=group_sizes[group], samples=samples, reading=reading)
+    proven = epsilon_of_hit(hit, gamma=gamma, num_alternatives=size)
+    if reading == "subsample" or gamma == 0:
+        return proven
+    comparison: Comparison = "any"
+    if objective == "parity" and len(group_sizes) == 2:  # noqa: PLR2004  the paper's groups
+        comparison = "counts" if scale == "unbiased" or len(set(group_sizes)) == 1 else "weighted counts"
+    by_spread = spread_bound(
+        scoring, group_size=group_sizes[group], samples=samples, gamma=gamma, comparison=comparison
+    )
+    return min(proven, by_spread)
+
+
+@functools.lru_cache(maxsize=256)
+def spread_bound(scoring: Scoring, *, group_size: int, samples: int, gamma: float, comparison: Comparison) -> float:
+    """Return an ε that follows from how far S spreads; infinite where it is not known to.
+
+    The alternative z that the other voters of the group like least may have no spread. Where θ(z) is below a cut, z is
+    followed by itself (`_Followed`), and where it is above, with all others: if n_s·Σ δ²/θ(1 − θ) = I bounds the Fisher
+    information, ln P changes by ½√(I/(g(1 + g))) at most, g = γ/(m(1 − γ)).
+
+    Args:
+        scoring: the utilities.
+        group_size: n_k of the voter's group.
+        samples: n_s.
+        gamma: γ in (0, 1).
+        comparison: what is known of the objective.
+    """
+    size = scoring.num_alternatives
+    least = scoring.steps[-1]
+    if size < _FEWEST_FOR_TIGHTER or sum(scoring.steps) > 0:
+        # The mean is above the center: voters who have not reported lower all θ below the bounds that rankings obey.
+        return math.inf
+    shares = [2 * (step - least) / (size * scoring.range) for step in reversed(scoring.steps)]
+    others = [share * (group_size - 1) / group_size for share in shares]
+    if others[1] == 0:
+        return math.inf
+    moves = _moves(scoring, group_size)
+    floor = gamma / (size * (1 - gamma))
+    rate = math.sqrt(samples / (floor * (1 + floor))) / 2
+    together = _least_chances(scoring, group_size)
+    best = math.inf
+    cut = others[1]
+    for _ in range(_CUTS):
+        cut /= 2
+        all_followed = rate * _length(moves, [cut, *together[1:]], size)
+        chances = [others[1] - cut, *others[2:]]
+        lengths = [rate * _length(moves[:place] + moves[place + 1 :], chances, size) for place in range(size)]
+        followed = _Followed(samples, floor, moves[0], chances, shares, cut, comparison)
+        alone = max(
+            loss - slope * (moves[0] - move) + length
+            for loss, slope in followed.losses()
+            for move, length in zip(moves, lengths, strict=True)
+        )
+        best = min(best, max(all_followed, alone))
+    return best * _MARGIN
+
+
+def _length(moves: Sequence[float], chances: Sequence[float], num_alternatives: int) -> float:
+    """Return √(Σ δ²/θ(1 − θ)), the largest moves at the smallest θ."""
+    return math.sqrt(
+        math.fsum(
+            square(move) / _variance(chance, num_alternatives) for move, chance in zip(moves, chances, strict=True)
+        )
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Followed:
+    """How ln P moves with θ(z) alone, which is below the cut.
+
+    Args:
+        samples: n_s.
+        floor: g = γ/(m(1 − γ)).
+        move: the greatest δ.
+        chances: what the other θ of the voter's group are at least, rising.
+        shares: what the θ of a group that ranks alike are, rising.
+        cut: θ(z) of the other voters is at most.
+        comparison: what is known of the objective.
+    """
+
+    samples: int
+    floor: float
+    move: float
+    chances: Sequence[float]
+    shares: Sequence[float]
+    cut: float
+    comparison: Comparison
+
+    def losses(self) -> list[tuple[float, float]]:
+        """Return pairs: by how much ln P changes at most as θ(z) moves by δ, and that bound's slope in δ.
+
+        One pair for each range of the other group's θ(z); the greatest holds.
+        """
+        size = len(self.shares)
+        own = [self.samples * _variance(chance, size) for chance in self.chances]
+        if self.comparison != "counts":
+            change = 1.0
+            if self.comparison == "weighted counts":
+                change -= math.prod(max(0.0, 1 - 2 * largest_probability(variance)) for variance in own)
+            return [self._by_change(change)]
+        # The other group's spread adds to one's own. Where it likes z no less than another one, it adds nothing there.
+        second = self.shares[1]
+        found = [self._by_either(own, second)]
+        rest = [mine + self.samples * _variance(share, size) for mine, share in zip(own, self.shares[1:], strict=True)]
+        for cell in range(_CELLS):
+            left, right = second * cell / _CELLS, second * (cell + 1) / _CELLS
+            both = own[0] + self.samples * _variance(second - right, size)
+            found.append(self._by_either([both, *rest[1:]], left))
+        return found
+
+    def _by_either(self, variances: Sequence[float], chance: float) -> tuple[float, float]:
+        """Return the less of two bounds: by z's own spread, its θ in the other group being at least `chance`."""
+        spread = self.samples * _variance(chance, len(self.shares))
+        return min(self._by_change(largest_probability(spread)), self._by_ratio(variances))
+
+    def _by_change(self, change: float) -> tuple[float, float]:
+        """Each of n_s questions moves Q by `change` at most."""
+        rate = self.samples * change / self.floor
+        return ln(1 + rate * self.move), rate / (1 + rate * self.move)
+
+    def _by_ratio(self, variances: Sequence[float]) -> tuple[float, float]:
+        """A change of Q in proportion to what Q is at least: of another winner than z, or of z."""
+        floor = self.floor
+        most, step = largest_probability(variances[0]), steepest_step(variances[0])
+        of_other = max(step / floor, (1.5 * most + step) / (floor + most / 2), (2 * most + step) / (floor + most))
+        rate = self.samples * max(of_other, self._ratio_of_own(variances)) / (1 - self.cut - self.move)
+        return rate * self.move, rate
+
+    def _ratio_of_own(self, variances: Sequence[float]) -> float:
+        """Return the greatest (g + s²)/(g + κ·s·(s − c)⁺) − 1 of s in [0, 1]: z wins with s² before it moves."""
+        floor = self.floor
+        roots = [2 * math.sqrt(steepest_step(variance)) for variance in variances]
+        root = roots[0]
+        kept = math.prod(max(0.0, 1 - other) for other in roots[1:])
+        if root >= 1 or kept == 0:
+            return 1 / floor
+        middle = floor * (1 - kept)
+        at = (middle + math.sqrt(square(middle) + square(kept * root) * floor)) / (kept * root)
+        at = min(max(at, root), 1.0)
+        return (floor + square(at)) / (floor + kept * at * (at - root)) - 1

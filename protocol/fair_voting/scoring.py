@@ -25,6 +25,8 @@ __all__ = ["MAX_SCORE", "ScoreName", "Scoring", "make_scores"]
 ScoreName: TypeAlias = Literal["borda", "plurality", "veto"]
 
 MAX_SCORE: Final = 1e6
+MIN_RANGE: Final = 1e-6
+"""The best score less the worst, at least, and in proportion to the larger: below, steps have no room in 64 bits."""
 # Steps between the best and the worst score: at least so many, as a power of two. Noise is then as good as continuous.
 _STEP_BITS: Final = 20
 
@@ -39,7 +41,7 @@ def make_scores(scores: ScoreName | Sequence[float], num_alternatives: int) -> t
 
     Raises:
         ConfigurationError: there are not m scores, one is larger than the one before it or out of range, or all are
-            alike.
+            alike, or as good as alike.
     """
     match scores:
         case "borda":
@@ -56,8 +58,9 @@ def make_scores(scores: ScoreName | Sequence[float], num_alternatives: int) -> t
     for score in scores:
         if not -MAX_SCORE <= score <= MAX_SCORE:
             raise ConfigurationError(field="scores", value=score, allowed=f"in [-{MAX_SCORE:g}, {MAX_SCORE:g}]")
-    if any(later > score for score, later in itertools.pairwise(scores)) or scores[0] == scores[-1]:
-        allowed = "falling from the best position to the worst, and not all alike"
+    is_falling = all(later <= score for score, later in itertools.pairwise(scores))
+    if not is_falling or scores[0] - scores[-1] < MIN_RANGE * max(1.0, *map(abs, scores)):
+        allowed = f"falling from the best position to the worst, and not all alike (to {MIN_RANGE:g})"
         raise ConfigurationError(field="scores", value=list(scores), allowed=allowed)
     return tuple(scores)
 

@@ -56,7 +56,7 @@ class Subsample(ExactMechanism):
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Draw, each row on its own. See `RowMechanism.randomize_rows`."""
         rows = [self.randomize_row(row, own) for row, own in zip(values.tolist(), uniforms.tolist(), strict=True)]
-        return np.array(rows, dtype=np.int64).reshape(len(values), -1)
+        return np.array(rows, dtype=np.int64).reshape(len(values), self.slots_of(1))
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
         """Draw. See `RowMechanism.randomize_row`."""

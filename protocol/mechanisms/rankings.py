@@ -112,19 +112,18 @@ class _SampledQuestion(ExactMechanism):
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Draw a question, then randomize its answer. See `RowMechanism.randomize_rows`."""
-        if values.ndim != 2 or values.shape[1] != self.num_alternatives or uniforms.shape != (len(values), 2):  # noqa: PLR2004  a table; two uniforms
-            expected = f"rows of {self.num_alternatives} positions and two uniforms each"
-            raise ValueError(f"expected {expected}, got {values.shape} and {uniforms.shape}")
-        if values.size and (int(values.min()) < 0 or int(values.max()) >= self.num_alternatives):
-            raise ValueError(f"positions must be in [0, {self.num_alternatives - 1}]")
+        _check_positions(values, self.num_alternatives)
+        if uniforms.shape != (len(values), 2):
+            raise ValueError(f"expected two uniforms for each of {len(values)} rows, got shape {uniforms.shape}")
         questions = np.minimum((uniforms[:, 0] * self.num_questions).astype(np.int64), self.num_questions - 1)
         answers = self.response.randomize(self.answers(values, questions), uniforms[:, 1:])
         return (questions * self.response.num_choices + answers)[:, None]
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
         """Return `randomize_rows` of one row, bit for bit."""
-        question = min(int(uniforms[0] * self.num_questions), self.num_questions - 1)
-        answer = self.response.randomize_one(self._answer(values, question), uniforms[1:])
+        of_question, of_answer = uniforms
+        question = min(int(of_question * self.num_questions), self.num_questions - 1)
+        answer = self.response.randomize_one(self._answer(values, question), (of_answer,))
         return [question * self.response.num_choices + answer]
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
@@ -265,6 +264,7 @@ class WholeRanking(Prepared):
 
     def prepare_rows(self, values: IntArray) -> IntArray:
         """Return the rankings' codes, shape (n, 1)."""
+        _check_positions(values, self.num_alternatives)
         return code_of_rankings(values)[:, None]
 
 
@@ -313,9 +313,16 @@ class NoisyScores(Prepared):
 
     def prepare_rows(self, values: IntArray) -> IntArray:
         """Return the scores, shape (n, m)."""
-        if values.size and (int(values.min()) < 0 or int(values.max()) >= len(self.steps)):
-            raise ValueError(f"positions must be in [0, {len(self.steps) - 1}]")
+        _check_positions(values, len(self.steps))
         return np.array(self.steps, dtype=np.int64)[values]
+
+
+def _check_positions(values: IntArray, num_alternatives: int) -> None:
+    """Raise ValueError unless these are rows of m positions; that each has every position once is the caller's."""
+    if values.ndim != 2 or values.shape[1] != num_alternatives:  # noqa: PLR2004  a table
+        raise ValueError(f"expected rows of {num_alternatives} positions, got shape {values.shape}")
+    if values.size and (int(values.min()) < 0 or int(values.max()) >= num_alternatives):
+        raise ValueError(f"positions must be in [0, {num_alternatives - 1}]")
 
 
 def code_of_rankings(positions: IntArray) -> IntArray:

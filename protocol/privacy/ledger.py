@@ -131,14 +131,15 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         epsilon: ≥ 0, in nats, pure.
-        relation: a loss under another relation is refused.
+        relation: a loss under another relation is refused; None counts each under its own, as it suits a ledger of one
+            session.
 
     Raises:
         ConfigurationError: ε is negative or not a number.
     """
 
     epsilon: float
-    relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE
+    relation: NeighboringRelation | None = NeighboringRelation.REPLACE_ONE
 
     def __post_init__(self) -> None:
         if not self.epsilon >= 0:
@@ -167,8 +168,9 @@ class Reservation:
         self._take(self._left)
 
     def _take(self, amount: float) -> None:
-        self._left -= amount
-        self._ledger.reserved -= amount
+        # Of what is unbounded nothing is left: infinity less infinity is no number.
+        self._left = self._left - amount if amount < self._left else 0.0
+        self._ledger.reserved = self._ledger.reserved - amount if amount < self._ledger.reserved else 0.0
 
 
 class Ledger:
@@ -241,8 +243,9 @@ class Ledger:
         requested = 0.0
         units: list[str] = []
         for loss in losses:
-            if loss.relation is not self._budget.relation:
-                stated, budgeted = loss.relation.value, self._budget.relation.value
+            of_budget = self._budget.relation
+            if of_budget is not None and loss.relation is not of_budget:
+                stated, budgeted = loss.relation.value, of_budget.value
                 raise PrivacyError(f"the loss is stated for {stated} neighbors, the budget for {budgeted}")
             requested += loss.proven
             units += [loss.unit] if loss.unit not in units else []

@@ -178,7 +178,7 @@ def _open_ledger(party: str, *, budget: float | None, is_invited: bool) -> Ledge
 
 
 def _budget(epsilon: float | None) -> Budget | None:
-    return None if epsilon is None else Budget(epsilon=epsilon)
+    return None if epsilon is None else Budget(epsilon=epsilon, relation=None)
 
 
 def _agree(

@@ -148,9 +148,10 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
             field = " and ".join(f"{_FIELD}.{name}" for name in sources)
             raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
         if not sources:
-            columns = "group_column, " if type_of(Path(self.file)) == _PABULIB else ""
-            allowed = f"said by one of groups_file, {columns}group_rule; or each has a file, by group_files"
-            raise ConfigurationError(field=f"{_FIELD}: the groups", value="nothing", allowed=allowed)
+            columns = f"{_FIELD}.group_column, " if type_of(Path(self.file)) == _PABULIB else ""
+            allowed = "given for the voters of one file (or group_files, a file for each group)"
+            field = f"one of {_FIELD}.groups_file, {columns}{_FIELD}.group_rule"
+            raise ConfigurationError(field=field, value="nothing", allowed=allowed)
         if self.group_names and sources[0] not in {"groups_file", "group_column"}:
             allowed = "left out where no entries stand for groups"
             raise ConfigurationError(field=f"{_FIELD}.group_names", value=self.group_names, allowed=allowed)
@@ -292,6 +293,9 @@ def grouping_of_column(ballots: Ballots, options: ColumnOptions, *, groups: Sequ
     column, entries = options.group_column, ballots.entries
     if options.age_cuts:
         groups, entries = age_groups(ballots, entries, options.age_cuts, column=column)
+        if empty := [group for group in groups if group not in entries]:
+            allowed = f"ages with voters in each group: nobody is {empty[0]}"
+            raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(options.age_cuts), allowed=allowed)
     return groups_of_entries(
         ballots,
         entries,
@@ -346,7 +350,8 @@ def _kept(ballots: Ballots, wanted: Sequence[str]) -> list[int]:
     field = f"{_FIELD}.alternatives"
     for name in wanted:
         if name not in places:
-            allowed = f"alternatives of {ballots.source}{did_you_mean(name, places)}"
+            some = ", ".join(ballots.alternatives[:_MAX_SHOWN])
+            allowed = f"an alternative of {ballots.source}: {some}{did_you_mean(name, places)}"
             raise ConfigurationError(field=field, value=name, allowed=allowed)
     kept = [places[name] for name in wanted] or list(range(len(ballots.alternatives)))
     if len(set(kept)) < len(kept):
@@ -367,7 +372,9 @@ def _note(ballots: Ballots, *, num_kept: int, num_tied: int, num_out: int, optio
         sentences.append(f"{num_kept} of {len(ballots.alternatives)} alternatives")
     if num_tied:
         how = f"at random (seed {options.ties_seed})" if options.ties == "random" else "as they are listed"
-        sentences.append(f"ties, or alternatives not ranked, of {num_tied:,} voters were ordered {how}")
+        sentences.append(
+            f"ties, or alternatives not ranked, of {num_tied:,} voter{'s' * (num_tied != 1)} were ordered {how}"
+        )
     if more:
         sentences.append(more)
     return "; ".join(sentences)

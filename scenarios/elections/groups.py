@@ -16,6 +16,7 @@ import numpy as np
 
 from ...protocol.arrays import IntArray
 from ...protocol.errors import ConfigurationError
+from ...protocol.fair_voting.groups import names_two_groups
 from ...protocol.roles import check_party_name
 from ..reading import read_rows
 from ..settings import did_you_mean
@@ -133,6 +134,10 @@ def groups_of_entries(
             allowed = f"entries of {column!r}: {_some(known)}{did_you_mean(entry, known)}"
             raise ConfigurationError(field="voters.group_names", value=entry, allowed=allowed)
     name_of = {entry: renamed.get(entry, entry) for entry in index if entry}
+    for entry in name_of:
+        if entry not in renamed and names_two_groups(entry, name_of):
+            voter = int(np.argmax(codes == index[entry]))
+            raise ConfigurationError(field=f"{column} ({where(voter)})", value=entry, allowed="one group")
     named = tuple(groups) or tuple(dict.fromkeys(name_of.values()))
     place_of = {name: place for place, name in enumerate(named)}
     for entry, name in name_of.items():

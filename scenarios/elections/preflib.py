@@ -8,8 +8,8 @@ The letters say what the orders are: strict (s) or with ties (t), complete (c) o
 in the order of the lines.
 
 It is parsed here and not by preflibtools since version 2.0.33 of that takes wrong totals, an alternative that is
-repeated, omitted or unknown, a count below 0 and ties among strict orders without a word, names no line for what it
-does refuse, and takes five times as long.
+repeated, omitted or unknown, a count below 0 and ties among strict orders without a word, and names no line for what
+it does refuse.
 
 Source: Mattei and Walsh (2013), PrefLib; the format of 2022, https://preflib.org/format.
 """
@@ -180,9 +180,12 @@ def _read_votes(path: Path, lines: Iterator[tuple[int, str]], *, is_strict: bool
         if count is None or order is None:
             if not line.strip():
                 continue
-            if not _COUNT.fullmatch(count_text) or not form.fullmatch(order_text):
+            if (count is None and not _COUNT.fullmatch(count_text)) or (
+                order is None and not form.fullmatch(order_text)
+            ):
                 raise _fault_of(path, number, line.strip(), is_strict=is_strict)
-            count = known_counts[count_text] = int(count_text)
+            if count is None:
+                count = known_counts[count_text] = int(count_text)
             if order is None:
                 order = known[order_text] = len(known)
                 first_lines.append(number)

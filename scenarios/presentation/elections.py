@@ -28,21 +28,22 @@ __all__ = ["ELECTIONS"]
 
 _OBJECTIVES: Final = {
     "parity": "the least disparity",
-    "constrained": "the most welfare among alternatives within the limit of disparity",
+    "constrained": "the most welfare within the limit of disparity",
     "penalized": "the most welfare less a price for disparity",
 }
 _MECHANISMS: Final = {
     "laplace": "noise on the groups' utilities",
     "sampling": "random questions to random voters; now and then anything wins",
     "exponential": "the better an alternative, the likelier it wins",
+    "permute_and_flip": "the better an alternative, the likelier it wins",
     "sampled_pair": "voters compare two random alternatives each, and may lie",
     "sampled_position": "voters tell where they rank a random alternative, and may lie",
     "whole_ranking": "voters tell a whole ranking each, and may lie",
     "noisy_scores": "voters add noise to all their scores",
 }
 _TRUSTED: Final = {
-    TrustModel.CENTRAL: "the aggregator: it sees every voter's ranking, and elects by chance of its own",
-    TrustModel.LOCAL: "nobody: voters randomize their rankings, before these leave them",
+    TrustModel.CENTRAL: "the aggregator: it sees every voter's ranking",
+    TrustModel.LOCAL: "nobody: voters randomize what they report, before it leaves them",
 }
 # What a vote without privacy elects, by the truth's names: the session's own objective, the paper's, and the others.
 _RULES: Final = ("this objective", "least disparity", *RULES)
@@ -51,6 +52,7 @@ _MOST_NAMED: Final = 8
 """Groups in the line of voters."""
 _WIDEST_NAME: Final = 24
 """An alternative's, where it is weighed whether all groups fit; longer ones go on in the next line."""
+_WIDEST_GROUP: Final = 16
 _DIGITS: Final = 2
 _DIGITS_WITHOUT_ERRORS: Final = 3
 _MOST_DECIMALS: Final = 9
@@ -67,9 +69,14 @@ _MARKS: Final[tuple[dict[str, Any], ...]] = (
 _MARK_OF_MANY: Final[dict[str, Any]] = {"color": RULE, "marker": "|", "markersize": 9}
 _MANY_MARKS: Final = 2_000
 """More than these are a bitmap, also in the SVG."""
+_FULL_MARKS: Final = 30
+"""Fewer than these are drawn in full color."""
+_PALEST: Final = 0.08
 _HOLLOW: Final[dict[str, Any]] = {"mfc": "white", "markeredgewidth": 1.4}
-_BELOW: Final = 0.27
+_BELOW: Final = 0.28
 """How far below its estimates a row has its truth."""
+_APART: Final = 0.05
+"""How far below each other a row has its groups, so that their errors can be read."""
 _WINNER_BAND: Final = {"color": GOOD, "alpha": 0.09, "linewidth": 0, "zorder": 0}
 
 
@@ -168,23 +175,35 @@ def _show_header(console: Console, outcome: Outcome) -> None:
     table = Table.grid(padding=(0, 0, 0, 2))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row(Text("Elected is", style="bold"), Text(_OBJECTIVES[outcome.objective]))
-    table.add_row(Text("Voters", style="bold"), Text(_by_group(outcome, outcome.group_sizes)))
-    if outcome.num_reports and outcome.num_reports != outcome.group_sizes:
-        table.add_row(Text("Reports", style="bold"), Text(_by_group(outcome, outcome.num_reports)))
-    table.add_row(Text(outcome.mechanism, style="bold"), Text(_MECHANISMS[outcome.mechanism]))
-    table.add_row(Text("Trusted", style="bold"), Text(_TRUSTED[TrustModel(outcome.model)]))
-    table.add_row(Text("Proven loss", style="bold"), _loss(outcome))
+    said: dict[str, str | Text] = {
+        "Objective": f"{outcome.objective}: {_OBJECTIVES[outcome.objective]}",
+        "Voters": _by_group(outcome, outcome.group_sizes),
+        "Reports": _by_group(outcome, outcome.num_reports or outcome.group_sizes),
+        "Mechanism": f"{outcome.mechanism}: {_MECHANISMS[outcome.mechanism]}",
+        "Trusted": _TRUSTED[TrustModel(outcome.model)],
+        "Proven loss": _loss(outcome),
+    }
+    if said["Reports"] == said["Voters"]:
+        del said["Reports"]
+    for label, text in said.items():
+        table.add_row(Text(label, style="bold"), text)
     console.print(table)
     console.print()
 
 
 def _by_group(outcome: Outcome, numbers: Sequence[int]) -> str:
     """Return how many there are of each group, of the first groups."""
-    named = [f"{name} {number:,}" for name, number in zip(outcome.groups, numbers, strict=True)]
+    named = [f"{number:,} of {_short(name)}" for name, number in zip(outcome.groups, numbers, strict=True)]
     if len(named) > _MOST_NAMED:
         named[_MOST_NAMED:] = [f"and {len(named) - _MOST_NAMED:,} more groups"]
     return f"{sum(numbers):,}: {', '.join(named)}"
+
+
+def _short(name: str) -> str:
+    """Return as much of a group's name as a column has room for."""
+    text = Text(name)
+    text.truncate(_WIDEST_GROUP, overflow="ellipsis")
+    return text.plain
 
 
 def _loss(outcome: Outcome) -> Text:
@@ -205,34 +224,33 @@ def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequenc
     true = [own for alternative in shown if (own := alternative.true) is not None]
     welfare = _column([own.welfare for own in served])
     of_groups = [_column([own.utilities[place] for own in served]) for place in range(len(outcome.groups))]
-    decimals = min(_decimals([own.utilities[place] for own in served]) for place in range(len(outcome.groups)))
+    decimals = _decimals_of_disparity(served)
     disparity = [f"{own.disparity:,.{decimals}f}" for own in served]
     truths: dict[str, Sequence[str]] = {}
     if outcome.alternatives and true:
         digits = _decimals([own.welfare for own in served])
-        truths["True welfare"] = [f"{own.welfare.value:,.{digits}f}" for own in true]
+        truths["True welfare"] = [_number(own.welfare.value, digits) for own in true]
         truths["True disparity"] = [f"{own.disparity:,.{decimals}f}" for own in true]
     names: list[Cell] = [Text(own.name, style="bold green" if own.is_winner else "") for own in shown]
-    texts: dict[str, Sequence[Cell]] = {"Alternative": names}
     sizes = zip(outcome.groups, outcome.group_sizes, strict=True)
     each = {f"{group} ({size:,})": cells for (group, size), cells in zip(sizes, of_groups, strict=True)}
     numbers: dict[str, Sequence[str]] = {"Welfare": welfare, **each, "Disparity": disparity}
     if not _fit(console, shown, numbers):
-        texts["Worst off"] = [outcome.groups[own.worst] for own in served]
-        texts["Best off"] = [outcome.groups[own.best] for own in served]
         numbers = {
             "Welfare": welfare,
-            "Least": [of_groups[own.worst][row] for row, own in enumerate(served)],
-            "Greatest": [of_groups[own.best][row] for row, own in enumerate(served)],
+            "Least": _column([own.utilities[own.worst] for own in served], decimals),
+            "Worst off": [_short(outcome.groups[own.worst]) for own in served],
+            "Greatest": _column([own.utilities[own.best] for own in served], decimals),
+            "Best off": [_short(outcome.groups[own.best]) for own in served],
             "Disparity": disparity,
         }
-    columns: dict[str, Sequence[Cell]] = {**texts, **numbers, **truths}
+    columns: list[Sequence[Cell]] = [names, *numbers.values(), *truths.values()]
     show_table(
         console,
-        tuple(texts),
+        ("Alternative",),
         (*numbers, *truths),
-        rows=list(zip(*columns.values(), strict=True)),
-        drop=("True welfare", "True disparity", "Best off", "Worst off", "Greatest", "Least"),
+        rows=list(zip(*columns, strict=True)),
+        drop=("True welfare", "True disparity", "Greatest", "Best off", "Worst off", "Least"),
     )
     if len(alternatives) > len(shown):
         show_note(console, f"… and {len(alternatives) - len(shown)} more alternatives in {known.table}")
@@ -245,14 +263,21 @@ def _fit(console: Console, shown: Sequence[_Alternative], numbers: Mapping[str, 
     return sum(widths) + 3 * len(widths) <= console.width  # what `show_table` puts between columns
 
 
-def _column(estimates: Sequence[Estimate]) -> list[str]:
-    """Return a column of estimates, all with as many decimals."""
-    decimals = _decimals(estimates)
+def _column(estimates: Sequence[Estimate], decimals: int | None = None) -> list[str]:
+    """Return a column of estimates with as many decimals each; by default as their errors deserve."""
+    if decimals is None:
+        decimals = _decimals(estimates)
     with_errors = any(own.standard_error for own in estimates)
     return [
-        f"{own.value:,.{decimals}f}" + (f" ± {own.standard_error:,.{decimals}f}" if with_errors else "")
+        _number(own.value, decimals) + (f" ± {own.standard_error:,.{decimals}f}" if with_errors else "")
         for own in estimates
     ]
+
+
+def _number(value: float, decimals: int) -> str:
+    written = f"{value:,.{decimals}f}"
+    # What is rounded to 0 has no sign.
+    return written if any(digit in written for digit in "123456789") else written.removeprefix("-")
 
 
 def _decimals(estimates: Sequence[Estimate]) -> int:
@@ -262,6 +287,11 @@ def _decimals(estimates: Sequence[Estimate]) -> int:
         numbers, digits = [max(abs(own.value) for own in estimates)], _DIGITS_WITHOUT_ERRORS
     least = min(numbers)
     return min(max(digits - 1 - math.floor(math.log10(least)), 0), _MOST_DECIMALS) if least else 0
+
+
+def _decimals_of_disparity(served: Sequence[_Served]) -> int:
+    """Return with how many decimals differences of these groups' utilities are written: those of the least certain."""
+    return min(_decimals([own.utilities[place] for own in served]) for place in range(len(served[0].utilities)))
 
 
 def _show_rules(
@@ -277,8 +307,9 @@ def _show_rules(
     for joined, rules in rules_of.items():
         tied = [served[name] for name in _tied(joined, outcome.candidates)]
         welfare = _range((own.welfare.value for own in tied), decimals)
-        rows.append((", ".join(rules), joined, welfare, _range((own.disparity for own in tied), decimals)))
-    show_table(console, ("Without privacy, by", "Winner"), ("Its welfare", "Its disparity"), rows=rows)
+        rows.append((joined, ", ".join(rules), welfare, _range((own.disparity for own in tied), decimals)))
+    texts, numbers = ("Non-private winner", "By"), ("Its welfare", "Its disparity")
+    show_table(console, texts, numbers, rows=rows, drop=("Its welfare",))
 
 
 def _tied(joined: str, candidates: Sequence[str]) -> Sequence[str]:
@@ -296,7 +327,7 @@ def _tied(joined: str, candidates: Sequence[str]) -> Sequence[str]:
 
 def _range(values: Iterable[float], decimals: int) -> str:
     """Return the least and the greatest of some numbers, as one where they are written alike."""
-    written = [f"{value:,.{decimals}f}" for value in sorted(values)]
+    written = [_number(value, decimals) for value in sorted(values)]
     return " to ".join(dict.fromkeys((written[0], written[-1])))
 
 
@@ -308,15 +339,12 @@ def _notes(outcome: Outcome, known: Known) -> Iterable[str]:
     if not outcome.alternatives:
         yield "disparity: the greatest mean utility of a group less the least"
         return
-    yield "disparity: the greatest mean utility of a group less the least; noise adds to it,"
-    yield "on average, and most where it is small"
+    yield "disparity: the greatest mean utility of a group less the least;"
+    yield "noise makes it larger on average, most where it is small"
     if outcome.model == TrustModel.CENTRAL.value:
-        yield "± is one standard error of the noise; who sent no ranking counts as indifferent"
+        yield "± is one standard error of the noise; who sent nothing counts as indifferent"
         return
-    if outcome.mechanism == "noisy_scores":
-        yield "± is one standard error of the noise"
-    else:
-        yield "± is one standard error of the randomization, and of how voters differ"
+    yield "± is one standard error of the randomization, not of how voters differ"
     if not all(outcome.num_reports):
         yield "a group without a report counts as indifferent"
 
@@ -375,39 +403,43 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
             marks[fold(f"to {group} ({size:,})")] = {**mark, **hollow, "linestyle": "none"}
     else:
         marks[f"to each of {len(outcome.groups):,} groups"] = {**_MARK_OF_MANY, "linestyle": "none"}
-    marks["disparity"] = {"color": MUTED, "linewidth": 3, "alpha": 0.6}
+    marks["disparity between groups"] = {"color": MUTED, "linewidth": 3, "alpha": 0.6}
     marks["welfare: to all voters"] = {
         "color": INK,
         "marker": "|",
-        "markersize": 15,
+        "markersize": 12,
         "markeredgewidth": 2,
         "linestyle": "none",
     }
     if outcome.alternatives and _is_told_apart(outcome):
         marks[f"± {ERRORS_SHOWN} standard errors"] = {"color": INK, "linewidth": 1.4}
     if outcome.alternatives and known.truth is not None:
-        truth = {**_MARKS[0], **_HOLLOW, "color": INK, "markersize": 6, "linestyle": "none"}
-        marks["hollow, or below: the truth"] = truth if _is_told_apart(outcome) else {**truth, "marker": "|"}
+        if _is_told_apart(outcome):
+            hollow = {**_MARKS[0], **_HOLLOW, "color": INK, "markersize": 5.5}
+            marks["hollow, below: the truth"] = {**hollow, "linestyle": "none"}
+        else:
+            marks["below: the truth"] = {**_MARK_OF_MANY, "markersize": 6, "linestyle": "none"}
     return marks
 
 
 def _draw_rows(axes: Any, *, outcome: Outcome, alternatives: Sequence[_Alternative], names: Sequence[str]) -> None:
     is_bitmap = len(outcome.groups) * len(alternatives) > _MANY_MARKS
-    for row, alternative in enumerate(alternatives):
-        if alternative.is_winner:
-            axes.axhspan(row - 0.5, row + 0.5, **_WINNER_BAND)
-        own, true = alternative.known, alternative.true
-        if own is None:
-            continue
-        has_both = alternative.estimated is not None and true is not None
-        level = row - _BELOW / 2 if has_both else row
-        _draw_served(axes, level, own, is_hollow=alternative.estimated is None, is_bitmap=is_bitmap, scale=1.0)
-        if true is not None and has_both:
-            _draw_served(axes, level + _BELOW, true, is_hollow=True, is_bitmap=is_bitmap, scale=0.75)
-        said = f"disparity {own.disparity:,.{_decimals([*own.utilities])}f}"
+    is_estimated = bool(outcome.alternatives)
+    served = [own for alternative in alternatives if (own := alternative.known) is not None]
+    decimals = _decimals_of_disparity(served)
+    for row, (alternative, own) in enumerate(zip(alternatives, served, strict=True)):
+        beside = alternative.true if is_estimated else None
+        level = row if beside is None else row - _BELOW / 2
+        reach = 0.2 if beside is None else 0.13
+        _draw_served(axes, level, own, is_hollow=not is_estimated, is_bitmap=is_bitmap, reach=reach)
+        if beside is not None:
+            _draw_served(axes, level + _BELOW, beside, is_hollow=True, is_bitmap=is_bitmap, reach=0.1)
+        said = f"disparity {own.disparity:,.{decimals}f}"
         color = GOOD if alternative.is_winner else MUTED
         annotate_row(axes, row, f"wins\n{said}" if alternative.is_winner else said, color=color)
-    what = "mean utility" if outcome.alternatives else "true mean utility; only the winner was released"
+        if alternative.is_winner:
+            axes.axhspan(row - 0.5, row + 0.5, **_WINNER_BAND)
+    what = "mean utility" if is_estimated else "true mean utility; only the winner was released"
     axes.set_xlabel(f"{what}\n{_source(outcome)}")
     name_rows(axes, names)
     for label, alternative in zip(axes.get_yticklabels(), alternatives, strict=True):
@@ -415,35 +447,34 @@ def _draw_rows(axes: Any, *, outcome: Outcome, alternatives: Sequence[_Alternati
             label.set(color=GOOD, fontweight="bold")
 
 
-def _draw_served(axes: Any, level: float, own: _Served, *, is_hollow: bool, is_bitmap: bool, scale: float) -> None:
-    """Draw a mark for each group, a line from the worst off to the best off, and a tick for all voters."""
+def _draw_served(axes: Any, level: float, own: _Served, *, is_hollow: bool, is_bitmap: bool, reach: float) -> None:
+    """Draw a mark for each group, a line from the worst off to the best off, and a tick for all voters.
+
+    Args:
+        axes: where to.
+        level: at which height.
+        own: what is drawn.
+        is_hollow: it is the truth.
+        is_bitmap: there are too many marks to describe each.
+        reach: of the tick, up and down.
+    """
     values = [utility.value for utility in own.utilities]
-    axes.plot(
-        [min(values), max(values)],
-        [level, level],
-        color=MUTED,
-        linewidth=3 * scale,
-        alpha=0.6,
-        solid_capstyle="butt",
-        zorder=1,
-    )
-    reach = 0.2 * scale
-    axes.plot([own.welfare.value] * 2, [level - reach, level + reach], color=INK, linewidth=2 * scale, zorder=2)
+    size = 0.75 if is_hollow else 1.0
+    ends = [min(values), max(values)]
+    axes.plot(ends, [level] * 2, color=MUTED, linewidth=3 * size, alpha=0.6, solid_capstyle="butt", zorder=1)
+    axes.plot([own.welfare.value] * 2, [level - reach, level + reach], color=INK, linewidth=2 * size, zorder=2)
     if len(values) > len(_MARKS):
-        mark = {**_MARK_OF_MANY, "markersize": 9 * scale}
-        axes.plot(values, [level] * len(values), linestyle="none", alpha=0.5, zorder=3, rasterized=is_bitmap, **mark)
+        # The more there are, the paler each, so that their density can be seen.
+        alpha = min(max(_FULL_MARKS / len(values), _PALEST), 1.0)
+        mark = {**_MARK_OF_MANY, "markersize": 9 * size, "alpha": alpha, "linestyle": "none"}
+        axes.plot(values, [level] * len(values), zorder=3, rasterized=is_bitmap, **mark)
         return
-    for utility, mark in zip(own.utilities, _MARKS, strict=False):
-        drawn = {**mark, "markersize": mark["markersize"] * scale, **(_HOLLOW if is_hollow else {})}
-        axes.errorbar(
-            utility.value,
-            level,
-            xerr=ERRORS_SHOWN * utility.standard_error or None,
-            capsize=3,
-            linewidth=1.4,
-            zorder=4,
-            **drawn,
-        )
+    for place, (utility, mark) in enumerate(zip(own.utilities, _MARKS, strict=False)):
+        drawn = {**mark, "markersize": mark["markersize"] * size, **(_HOLLOW if is_hollow else {})}
+        error = ERRORS_SHOWN * utility.standard_error
+        # Bars of errors would hide each other.
+        at = level + _APART * (place - (len(values) - 1) / 2) if error else level
+        axes.errorbar(utility.value, at, xerr=error or None, capsize=3, linewidth=1.4, zorder=4, **drawn)
 
 
 def _source(outcome: Outcome) -> str:

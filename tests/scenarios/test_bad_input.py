@@ -100,14 +100,14 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
     "a weight outside the set": (
         "partner,weight,merger\nann,1,1\nbob,4,0\n",
         [],
-        ["weight (own.csv line 3) must be one of 1, 2, 3, got '4'"],
+        ["weight (own.csv line 3, bob) must be one of 1, 2, 3, got '4'"],
     ),
     "an opinion of 2": (
         "partner,weight,merger\nann,1,2\n",
         [],
-        ["merger (own.csv line 2) must be one of 0, 1, got '2'"],
+        ["merger (own.csv line 2, ann) must be one of 0, 1, got '2'"],
     ),
-    "an opinion in words": ("partner,weight,merger\nann,1,yes\n", [], ["merger (own.csv line 2)", "0, 1, got 'yes'"]),
+    "an opinion in words": ("partner,weight,merger\nann,1,yes\n", [], ["merger (own.csv line 2, ann)", "0, 1, got 'yes'"]),
     "a partner twice": (
         "partner,weight,merger\nann,1,1\nbob,1,1\nann,2,1\n",
         [],
@@ -190,7 +190,7 @@ def test_an_unknown_scenario_is_answered_with_those_that_there_are(psephos: Psep
     for command, more in (("run", ()), ("serve", ("--listen", "127.0.0.1:0")), ("roster", ())):
         ended = psephos(command, "consortum", *more, "--out", "out")
         assert (ended.status, ended.out) == (2, "")
-        assert ended.err.startswith("psephos: scenario must be a file, or one of consortium, ")
+        assert ended.err.startswith("psephos: scenario must be a file, or one of breakfast, consortium, ")
         assert ended.err.endswith(", got 'consortum'\n")
         assert not Path("out").exists()
 
@@ -578,7 +578,7 @@ CHOICES: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "too many records": (
         CHOICES_FINE.replace("bob", "ann").replace("ann,1,1,3,0\nann,1,0", "ann,2,1,3,0\nann,2,0"),
         ["max_records=1"],
-        ["records (own.csv line 2) must be 1 to 1 records (max_records), got '2 records'"],
+        ["records (own.csv line 2, ann) must be 1 to 1 records (max_records), got '2 records'"],
     ),
     "an unknown generator": (
         CHOICES_FINE,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from psephos.protocol import ConfigurationError
+from psephos.protocol.fair_voting import FairVoting
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.crowds.published import CROWDS
 from psephos.scenarios.datasets import DATA_SETS
@@ -49,8 +50,11 @@ def refusal(source: str, *settings: str) -> ConfigurationError:
 
 
 def test_every_data_set_is_tried_here() -> None:
+    """Crowds, choices and elections are tried by themselves."""
     of_choices = {"moral_machine_sample", "moral_trolley"}
-    assert set(TABLES) | set(CROWDS) | of_choices == set(DATA_SETS)  # crowds and choices are tried by themselves
+    elections = {name for name, data_set in DATA_SETS.items() if data_set.protocol is FairVoting}
+    assert len(elections) == 5
+    assert set(TABLES) | set(CROWDS) | of_choices | elections == set(DATA_SETS)
 
 
 @pytest.mark.parametrize("data", list(TABLES))
@@ -178,7 +182,7 @@ def test_a_state_that_stands_twice_is_named_with_both_lines(ballot: Callable[...
 
 def test_a_weight_outside_a_scenarios_own_set_is_named_with_its_line(ballot: Callable[..., str], sets: Path) -> None:
     error = refusal(ballot("imf_votes"), f"data={sets}", "weights=[10.24, 12.25, 51]")
-    assert error.field == "weight (votes.csv line 3)"
+    assert error.field == "weight (votes.csv line 3, Beta)"
 
 
 def test_the_truth_of_what_is_public_record_is_shown_in_simulations_alone(

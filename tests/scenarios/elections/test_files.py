@@ -80,7 +80,7 @@ def test_voters_of_a_preflib_file_take_turns(write: Write) -> None:
     assert list(profile.voters) == ["voter 1", "voter 2", "voter 3", "voter 4"]
     assert list(profile.lines) == [7, 8, 9, 10]
     assert (profile.source, profile.is_generated) == ("trees.soi", False)
-    assert profile.note == "4 voters; ties, or alternatives not ranked, of 1 voters were ordered as they are listed"
+    assert profile.note == "4 voters; ties, or alternatives not ranked, of 1 voter were ordered as they are listed"
 
 
 def test_companion_tells_the_groups_of_a_preflib_file(write: Write) -> None:
@@ -138,7 +138,11 @@ def test_ages_are_groups(write: Write) -> None:
     assert profile.groups == ("under 30", "30 to 59", "60 and over")
     assert groups_of(profile) == ["30 to 59", "under 30", "60 and over", "30 to 59"]
     error = refusal(file=write("park.pb", PARK), group_column="age", age_cuts=[30, 60, 80])
-    assert (error.field, error.value) == ("voters.groups", "80 and over")
+    assert (error.field, error.value, error.allowed) == (
+        "voters.age_cuts",
+        [30, 60, 80],
+        "ages with voters in each group: nobody is 80 and over",
+    )
 
 
 def test_companion_names_the_voters_of_a_pabulib_file(write: Write) -> None:
@@ -156,7 +160,7 @@ def test_some_alternatives_are_kept_by_name_or_id_in_the_order_given(write: Writ
     error = refusal(**options, alternatives=["Pond", "Paht"])
     assert (error.field, error.allowed) == (
         "voters.alternatives",
-        "alternatives of park.pb (did you mean 'Path'?)",
+        "an alternative of park.pb: Pond, Path, Bench (did you mean 'Path'?)",
     )
     assert refusal(**options, alternatives=["p1", "Pond"]).allowed == "alternatives, each once"
     assert refusal(**options, alternatives=["Pond"]).allowed == "2 to 50"
@@ -178,8 +182,12 @@ ONE = {"file": "trees.soc"}
 CONFLICTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "nothing": ({}, "voters.file and voters.group_files", "given one of them alone"),
     "file and files": ({**ONE, "group_files": {"a": "a.soc"}}, "voters.file and voters.group_files", "alone"),
-    "no groups": (ONE, "voters: the groups", "said by one of groups_file, group_rule; or each has a file"),
-    "no groups of votes": ({"file": "p.pb"}, "voters: the groups", "groups_file, group_column, group_rule"),
+    "no groups": (ONE, "one of voters.groups_file, voters.group_rule", "given for the voters of one file"),
+    "no groups of votes": (
+        {"file": "p.pb"},
+        "one of voters.groups_file, voters.group_column, voters.group_rule",
+        "or group_files",
+    ),
     "two sources": (
         {**ONE, "groups_file": "w.csv", "group_rule": "alternating"},
         "voters.groups_file and voters.group_rule",

@@ -195,6 +195,14 @@ def test_missing_and_empty_files_are_refused(write: Write, tmp_path: Path) -> No
     assert refusal(write("empty.pb", "")).field == "empty.pb line 1"
 
 
+def test_no_more_projects_and_votes_than_a_table_should_have(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    projects = "".join(f"q{number};1;Q{number}\n" for number in range(997))
+    error = refusal(write("park.pb", park().replace("VOTES", f"{projects}VOTES")))
+    assert (error.field, error.value) == ("park.pb line 1009", "q996")
+    monkeypatch.setattr("psephos.scenarios.elections.pabulib.MAX_VOTERS", 2)
+    assert refusal(write("park.pb", park())).field == "park.pb line 17"
+
+
 def test_rows_may_have_entries_that_the_header_is_known_not_to_name(write: Write) -> None:
     text = park().replace("2,5,2", "2,5,2;late").replace("P/2;1", "P/2;1;early").replace("0,-1", "0,-1;late")
     assert refusal(write("park.pb", text)).field == "park.pb line 15"

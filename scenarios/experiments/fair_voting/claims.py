@@ -1,0 +1,2 @@
+def findings_on_paper(r):
+    return ()

@@ -1,0 +1,270 @@
+"""Profiles that differ in one voter's ranking and whose winners under Algorithm 2 differ as much as a search can find.
+
+The law of the winner is computed, not sampled, so that what is found is a loss that the mechanism has: a lower bound on
+every ε that may be proven of it. A search proves no more than that.
+
+Source: reading F4, whose .69 (label .6) and 1.83 (γ = .01) belong to the printed scale and to ties that always fall on
+the same side; Psephos draws lots, and groups' sizes decide whether there are ties at all.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.elementary import ln
+from ....protocol.fair_voting.choices import SampledChoice
+from ....protocol.mechanisms.binomial import binomial_law
+
+__all__ = ["Neighbors", "Ties", "loss_between", "search_neighbors", "winner_law"]
+
+Ties: TypeAlias = Literal["random", "first"]
+
+_MAX_RANKED: Final = 6
+"""Alternatives: a profile has a number for each of their m! orders."""
+_MOVES: Final = 4
+"""Kinds of moves, all equally often: two that change the voter, two that change other voters."""
+
+_DRAWS: Final = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Neighbors:
+    """Two profiles that differ in the ranking of one voter of the first group.
+
+    Args:
+        sums: the groups' sums of utilities with the voter's one ranking, flattened, in steps from the scoring's center.
+        changed_sums: with its other ranking.
+        alternative: whose probability of winning changes most.
+        loss: |ln P(a)/P'(a)| of that alternative.
+    """
+
+    sums: tuple[int, ...]
+    changed_sums: tuple[int, ...]
+    alternative: int
+    loss: float
+
+
+def winner_law(choice: SampledChoice, values: Sequence[int], *, ties: Ties = "random") -> FloatArray:
+    """Return the exact law of the winner, to some 1e-13.
+
+    S_k(a) are independent, and so are the ΔW of the alternatives: a wins where its own is the least, and one time in
+    t + 1 where t others tie with it.
+
+    Args:
+        choice: with objective "parity" and two groups, or more whose counts are compared as they are: on the unbiased
+            scale, or with equal sizes.
+        values: sums of utilities, as `SampledChoice.randomize_row` takes them.
+        ties: how they fall; "first", on the first alternative, is not what `choice` does.
+
+    Returns:
+        float64, shape (m,).
+
+    Raises:
+        ValueError: the objective or the scale is another one.
+    """
+    if choice.objective.name != "parity":
+        raise ValueError(f"the law is that of objective 'parity', got {choice.objective.name!r}")
+    weights = _weights(choice)
+    if len(weights) > 2 and len(set(weights)) > 1:  # noqa: PLR2004  two groups of any weight
+        raise ValueError("counts of more than two groups are compared on the unbiased scale or for equal sizes")
+    columns = zip(*choice.hit_probabilities(values), strict=True)
+    laws = [_disparity_law(choice.num_samples, tuple(column), weights) for column in columns]
+    return choice.gamma / len(laws) + (1 - choice.gamma) * _law_of_least(laws, ties)
+
+
+def loss_between(
+    choice: SampledChoice, values: Sequence[int], other_values: Sequence[int], *, ties: Ties = "random"
+) -> tuple[float, int]:
+    """Return the greatest |ln P(a)/P'(a)| between two profiles' sums, and its a; infinite where one is 0 alone.
+
+    Raises:
+        ValueError: see `winner_law`.
+    """
+    return _loss(winner_law(choice, values, ties=ties), winner_law(choice, other_values, ties=ties))
+
+
+def search_neighbors(
+    choice: SampledChoice, *, seed: int, num_starts: int = 4, num_steps: int = 400, ties: Ties = "random"
+) -> Neighbors:
+    """Climb from random pairs of neighboring profiles to a pair that loses much.
+
+    The voter is of the first group. A start is the best of a hundred pairs that have each group rank by one or two
+    orders; a step moves some voters of a group from one order to another, or changes one of the voter's two rankings,
+    and is kept where it loses no less.
+
+    Args:
+        choice: see `winner_law`; the sums are of all voters of the groups.
+        seed: of starts and steps. The same seed finds the same pair.
+        num_starts: at least 1.
+        num_steps: of each start.
+        ties: see `winner_law`.
+
+    Raises:
+        ValueError: see `winner_law`; there are more than 6 alternatives, or sums are of a sub-sample.
+    """
+    size = choice.num_alternatives
+    if size > _MAX_RANKED:
+        raise ValueError(f"the search takes at most {_MAX_RANKED} alternatives, got {size}")
+    if choice.sum_sizes != choice.group_sizes:
+        raise ValueError("the search takes sums of all voters, not of a sub-sample")
+    generator = np.random.default_rng(seed)
+    orders = np.array(list(itertools.permutations(range(size))), dtype=np.int64)
+    utilities = np.array(choice.scoring.steps, dtype=np.int64)[orders]
+    others = (choice.group_sizes[0] - 1, *choice.group_sizes[1:])
+    best: Neighbors | None = None
+    for _ in range(num_starts):
+        draws = [_draw(others, len(orders), generator) for _ in range(_DRAWS)]
+        tries = [_evaluate(choice, utilities, *draw, ties) for draw in draws]
+        place = max(range(_DRAWS), key=lambda number: tries[number].loss)
+        (counts, voter), found = draws[place], tries[place]
+        for _ in range(num_steps):
+            new_counts, new_voter = _step(counts, voter, generator)
+            tried = _evaluate(choice, utilities, new_counts, new_voter, ties)
+            if tried.loss >= found.loss:
+                counts, voter, found = new_counts, new_voter, tried
+        if best is None or found.loss > best.loss:
+            best = found
+    if best is None:
+        raise ValueError(f"the search takes at least one start, got {num_starts}")
+    return best
+
+
+def _draw(numbers: Sequence[int], num_orders: int, generator: np.random.Generator) -> tuple[list[IntArray], IntArray]:
+    """Return how many voters of each group have each order, and the two orders of the voter."""
+    all_counts: list[IntArray] = []
+    for number in numbers:
+        counts = np.zeros(num_orders, dtype=np.int64)
+        first, second = generator.integers(num_orders, size=2).tolist()
+        of_first = number if generator.random() < 0.5 else int(generator.integers(number + 1))  # noqa: PLR2004  a coin
+        counts[first] += of_first
+        counts[second] += number - of_first
+        all_counts.append(counts)
+    return all_counts, generator.integers(num_orders, size=2)
+
+
+def _step(counts: list[IntArray], voter: IntArray, generator: np.random.Generator) -> tuple[list[IntArray], IntArray]:
+    kind = int(generator.integers(_MOVES))
+    num_orders = len(counts[0])
+    if kind < 2:  # noqa: PLR2004  the voter before, or after
+        voter = voter.copy()
+        voter[kind] = generator.integers(num_orders)
+        return counts, voter
+    group = int(generator.integers(len(counts)))
+    present = np.flatnonzero(counts[group])
+    if not len(present):
+        return counts, voter
+    source, target = int(generator.choice(present)), int(generator.integers(num_orders))
+    # All scales alike: from a single voter to all of the order.
+    most = int(counts[group][source])
+    moved = min(most, max(1, most >> int(generator.integers(most.bit_length() + 1))))
+    changed = counts[group].copy()
+    changed[source] -= moved
+    changed[target] += moved
+    return [*counts[:group], changed, *counts[group + 1 :]], voter
+
+
+def _evaluate(
+    choice: SampledChoice, utilities: IntArray, counts: Sequence[IntArray], voter: IntArray, ties: Ties
+) -> Neighbors:
+    sums = np.stack([own @ utilities for own in counts])
+    before, after = sums.copy(), sums.copy()
+    before[0] += utilities[voter[0]]
+    after[0] += utilities[voter[1]]
+    values, other_values = tuple(before.reshape(-1).tolist()), tuple(after.reshape(-1).tolist())
+    loss, alternative = loss_between(choice, values, other_values, ties=ties)
+    return Neighbors(values, other_values, alternative, loss)
+
+
+def _loss(law: FloatArray, other: FloatArray) -> tuple[float, int]:
+    losses: list[float] = []
+    for one, two in zip(law.tolist(), other.tolist(), strict=True):
+        both = one > 0 and two > 0
+        losses.append(abs(ln(one / two)) if both else (0.0 if one == two else math.inf))
+    alternative = max(range(len(losses)), key=losses.__getitem__)
+    return losses[alternative], alternative
+
+
+def _weights(choice: SampledChoice) -> tuple[int, ...]:
+    """Return what a count of each group weighs, as integers without a common divisor."""
+    if choice.scale == "unbiased":
+        return (1,) * len(choice.group_sizes)
+    most = math.lcm(*choice.group_sizes)
+    return tuple(most // size for size in choice.group_sizes)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _disparity_law(
+    samples: int, chances: tuple[Fraction, ...], weights: tuple[int, ...]
+) -> tuple[IntArray, FloatArray]:
+    """Return the values of an alternative's ΔW, rising, in a common unit, and their probabilities."""
+    laws = [_dense_law(samples, chance) for chance in chances]
+    if len(set(weights)) > 1:
+        counts = np.arange(samples + 1, dtype=np.int64)
+        apart = np.abs(weights[0] * counts[:, None] - weights[1] * counts).reshape(-1)
+        values, places = np.unique(apart, return_inverse=True)
+        masses = np.zeros(len(values))
+        np.add.at(masses, places.reshape(-1), np.outer(laws[0], laws[1]).reshape(-1))
+        return values, masses
+    if len(laws) == 2:  # noqa: PLR2004  a convolution
+        signed = np.convolve(laws[0], laws[1][::-1])
+        masses = signed[samples:].copy()
+        masses[1:] += signed[:samples][::-1]
+        return np.arange(samples + 1, dtype=np.int64), masses
+    # All counts in a window of d + 1 whose least is one of them: P(all in the window) less P(all above its least).
+    tails = np.zeros((len(laws), 2 * samples + 3))
+    tails[:, 1 : samples + 2] = np.cumsum(laws, axis=1)
+    tails[:, samples + 2 :] = 1.0
+    least = np.arange(samples + 1)
+    within = np.array(
+        [
+            float(
+                np.sum(
+                    np.prod(tails[:, least + width + 1] - tails[:, least], axis=0)
+                    - np.prod(tails[:, least + width + 1] - tails[:, least + 1], axis=0)
+                )
+            )
+            for width in range(samples + 1)
+        ]
+    )
+    return least.astype(np.int64), np.diff(within, prepend=0.0)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _dense_law(samples: int, chance: Fraction) -> FloatArray:
+    least, masses = binomial_law(samples, chance)
+    law = np.zeros(samples + 1)
+    law[least : least + len(masses)] = masses
+    return law
+
+
+def _law_of_least(laws: Sequence[tuple[IntArray, FloatArray]], ties: Ties) -> FloatArray:
+    """Return each one's probability to be the least of independent numbers."""
+    values = np.unique(np.concatenate([own for own, _ in laws]))
+    here = np.zeros((len(laws), len(values)))
+    for row, (own, masses) in zip(here, laws, strict=True):
+        row[np.searchsorted(values, own)] = masses
+    above = np.cumsum(here[:, ::-1], axis=1)[:, ::-1] - here
+    won = np.empty(len(laws))
+    if ties == "first":
+        for place in range(len(laws)):
+            behind = np.prod(above[place + 1 :] + here[place + 1 :], axis=0)
+            won[place] = float(np.sum(here[place] * np.prod(above[:place], axis=0) * behind))
+        return won
+    for place in range(len(laws)):
+        # tied[t]: the probability that t others tie with a value and the rest are above it.
+        tied = np.zeros((len(laws), len(values)))
+        tied[0] = 1.0
+        for other in range(len(laws)):
+            if other != place:
+                tied[1:] = tied[1:] * above[other] + tied[:-1] * here[other]
+                tied[0] *= above[other]
+        shares = 1 / np.arange(1, len(laws) + 1)
+        won[place] = float(np.sum(here[place] * (tied * shares[:, None]).sum(axis=0)))
+    return won

@@ -1,0 +1,2 @@
+def draw_pictures(r, p):
+    return []

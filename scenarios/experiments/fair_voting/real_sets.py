@@ -1,0 +1,100 @@
+"""Published elections: what they are, and where they are read from."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+
+from ....protocol.arrays import IntArray
+from ....protocol.fair_voting import FairVoting, Rankings
+from ...datasets import load_data_set
+from .profiles import Profiles, fixed_profile
+
+__all__ = ["REAL_SETS", "LoadedSet", "RealSet", "load_real_sets"]
+
+
+class RealSet(msgspec.Struct, frozen=True, kw_only=True):
+    """A published profile.
+
+    Args:
+        name: short.
+        title: for people.
+        options: as a scenario's table of voters has them.
+        max_disparity: t of objective "constrained": it admits more than the least ΔW, and not all.
+    """
+
+    name: str
+    title: str
+    options: Mapping[str, Any]
+    max_disparity: float
+
+
+class LoadedSet(msgspec.Struct, frozen=True, kw_only=True):
+    """What a folder has of it.
+
+    Args:
+        real_set: what it is.
+        profiles: the one profile.
+        alternatives: their names.
+        groups: their names.
+    """
+
+    real_set: RealSet
+    profiles: Profiles
+    alternatives: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+REAL_SETS: Final = (
+    RealSet(
+        name="breakfast",
+        title="What is for breakfast: 21 men and 21 women rank 15 items",
+        options={"data": "preflib_00035_breakfast"},
+        max_disparity=0.6,
+    ),
+    RealSet(
+        name="zurich",
+        title="Projects for Zurich: 180 participants from 4 districts, 24 projects",
+        options={"data": "zurich_pb"},
+        max_disparity=3.0,
+    ),
+    RealSet(
+        name="podlesie",
+        title="Projects for Podlesie, Katowice: 992 men and 1,049 women, 13 projects",
+        options={"data": "pabulib", "election": "poland_katowice_2021_podlesie"},
+        max_disparity=0.1,
+    ),
+)
+
+
+def load_real_sets(folder: str) -> tuple[list[LoadedSet], dict[str, str]]:
+    """Return what a folder of data sets has, and why the others are not there.
+
+    Args:
+        folder: of all data sets; empty where nobody has named it.
+
+    Raises:
+        ConfigurationError: a data set is not what it should be.
+    """
+    if not folder:
+        return [], {real_set.name: "no folder of data sets was named" for real_set in REAL_SETS}
+    found: list[LoadedSet] = []
+    missing: dict[str, str] = {}
+    for real_set in REAL_SETS:
+        if not (Path(folder) / real_set.options["data"]).is_dir():
+            missing[real_set.name] = "not in the folder of data sets"
+            continue
+        loaded = load_data_set(real_set.options, folder=folder, parameters={}, protocol=FairVoting)
+        rankings = cast("Rankings", loaded.table["ranking"])
+        members = cast("IntArray", loaded.table["group"])
+        groups = tuple(loaded.parameters["groups"])
+        found.append(
+            LoadedSet(
+                real_set=real_set,
+                profiles=fixed_profile(rankings.positions, members, len(groups)),
+                alternatives=tuple(loaded.parameters["alternatives"]),
+                groups=groups,
+            )
+        )
+    return found, missing

@@ -1,0 +1,2 @@
+def show_reproduction(console, r):
+    pass

@@ -1,0 +1,2 @@
+def summary_in_markdown(r, pictures=True, prefix=""):
+    return ""

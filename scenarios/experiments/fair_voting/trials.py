@@ -1,0 +1,278 @@
+"""Many elections of one cell: the protocol's own mechanisms and estimators, over arrays.
+
+Election t has row t of the release's streams; in the local model its voters are rows t·n to (t + 1)·n of one
+population. So each has noise of its own, and all cells of one seed and session share their luck.
+"""
+
+import dataclasses
+import math
+from fractions import Fraction
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expm1
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.fair_voting import DisclosedRankings, FairVoting, Objective, Parameters, RandomizedRankings
+from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
+from ....protocol.fair_voting.reports import RankingReport
+from ....protocol.fair_voting.subsample import Subsample
+from ....protocol.mechanisms import VectorLaplace, code_of_rankings
+from ....protocol.phases import Inputs
+from ....protocol.population import draw_reports
+from ....protocol.randomness import SimulatedNoise
+from .binomials import draw_binomials
+from .exact_winners import best_of
+from .profiles import Profiles
+
+__all__ = ["Release", "choice_shares", "clean_release", "elect", "qualities_of", "release", "winners_of"]
+
+_ROWS_AT_A_TIME: Final = 1 << 16
+_NOBODY: Final = -1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Release:
+    """What winners are elected by, in every trial; any objective can be.
+
+    Args:
+        values: integers, shape (trials, G, m): W_k(a) is unit·values/denominator, up to a shift that all share.
+        unit: in units of the scores.
+        denominators: of the groups.
+        sizes: n_k.
+        random_winners: int64, shape (trials,): who wins whatever the values are (Algorithm 2, line 2); −1 for nobody.
+        of_ties: uniforms, shape (trials,), by which one of those that tie wins; the first one where there are none.
+    """
+
+    values: NDArray[Any]
+    unit: Fraction
+    denominators: tuple[int, ...]
+    sizes: tuple[int, ...]
+    random_winners: IntArray | None = None
+    of_ties: FloatArray | None = None
+
+    def rescaled(self) -> "Release":
+        """Return Algorithm 2's counts on the printed scale S_k/n_k instead of the unbiased one (reading F3)."""
+        return dataclasses.replace(self, unit=Fraction(1), denominators=self.sizes)
+
+
+def elect(released: Release, objective: Objective) -> IntArray:
+    """Return the winners: int64, shape (trials,)."""
+    best = best_of(
+        released.values,
+        unit=released.unit,
+        denominators=released.denominators,
+        sizes=released.sizes,
+        objective=objective,
+    )
+    winners = best.argmax(axis=1)
+    if released.of_ties is not None:
+        ties = best.sum(axis=1)
+        chosen = np.minimum((released.of_ties * ties).astype(np.int64), ties - 1)
+        winners = (best.cumsum(axis=1) == (chosen + 1)[:, None]).argmax(axis=1)
+    if released.random_winners is not None:
+        winners = np.where(released.random_winners == _NOBODY, winners, released.random_winners)
+    return winners.astype(np.int64)
+
+
+def clean_release(parameters: Parameters, profiles: Profiles) -> Release:
+    """Return what there is without privacy."""
+    scoring = parameters.make_scoring(is_centered=False)
+    return Release(profiles.sums(scoring), Fraction(scoring.step), profiles.group_sizes, profiles.group_sizes)
+
+
+def winners_of(
+    vote: FairVoting, profiles: Profiles, objective: Objective, *, trials: int, noise: SimulatedNoise
+) -> IntArray:
+    """Return the winners of all trials by one objective; see `release`."""
+    return elect(release(vote, profiles, trials=trials, noise=noise), objective)
+
+
+def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: SimulatedNoise) -> Release:
+    """Run all trials of a session, up to what the winner is elected by.
+
+    Args:
+        vote: of any mechanism but those that choose by qualities, for which see `choice_shares`.
+        profiles: as many elections as trials, or one for all of them.
+        trials: how many.
+        noise: the simulation's.
+    """
+    (phase,) = vote.phases
+    if isinstance(phase, RandomizedRankings):
+        return _local(vote, phase, profiles, trials=trials, noise=noise)
+    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the other kind
+    if phase.choice is None:
+        return _laplace(vote, phase, profiles, trials=trials, noise=noise)
+    assert isinstance(phase.choice, SampledChoice)  # noqa: S101  the caller asks for no other
+    return _sampled(vote, phase, phase.choice, profiles, trials=trials, noise=noise)
+
+
+def choice_shares(vote: FairVoting, profiles: Profiles) -> FloatArray:
+    """Return the probability of each winner of the exponential mechanism or of permute-and-flip.
+
+    Args:
+        vote: of one of these.
+        profiles: any number of elections.
+
+    Returns:
+        float64, shape (elections, m): the protocol's own law, to within some 1e-12.
+    """
+    (phase,) = vote.phases
+    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the caller asks for no other
+    choice = phase.choice
+    assert isinstance(choice, ExponentialChoice)  # noqa: S101  the same
+    if len(profiles) == 1:
+        sums: list[int] = profiles.sums(phase.scoring).reshape(-1).tolist()
+        return np.array([choice.probabilities(sums)])
+    qualities = qualities_of(choice.objective, profiles)
+    behind = qualities.max(axis=1, keepdims=True) - qualities
+    rate = float(choice.rate / Fraction(phase.scoring.step))
+    masses = cast("FloatArray", expm1(-rate * behind)) + 1.0
+    if not choice.is_flipped:
+        return masses / masses.sum(axis=1, keepdims=True)
+    shares = np.empty_like(masses)
+    for alternative in range(masses.shape[1]):
+        # P = p ∫ Π (1 − t·p_other) dt over [0, 1], as a polynomial in t.
+        terms = [np.ones(len(masses))]
+        for other in range(masses.shape[1]):
+            if other != alternative:
+                shifted = [np.zeros(len(masses)), *(masses[:, other] * term for term in terms)]
+                terms = [own - less for own, less in zip([*terms, np.zeros(len(masses))], shifted, strict=True)]
+        integral = sum((term / power for power, term in enumerate(terms, start=1)), np.zeros(len(masses)))
+        shares[:, alternative] = masses[:, alternative] * integral
+    return shares
+
+
+def qualities_of(objective: Objective, profiles: Profiles) -> FloatArray:
+    """Return `Objective.quality` of each alternative, in units of the scores: float64, shape (elections, m)."""
+    if objective.name == "parity":
+        return -profiles.disparities
+    excess = profiles.disparities
+    if objective.name == "constrained":
+        excess = np.maximum(excess - float(objective.max_disparity), 0.0)
+    return profiles.welfares - float(objective.fairness_weight) * excess
+
+
+def _laplace(
+    vote: FairVoting, phase: DisclosedRankings, profiles: Profiles, *, trials: int, noise: SimulatedNoise
+) -> Release:
+    laplace = cast("VectorLaplace", phase.tally_mechanism)
+    sums = profiles.sums(phase.scoring)
+    width = sums[0].size
+    uniforms = _uniforms(vote, phase, noise, trials=trials, slots=laplace.slots_of(width))
+    values = np.broadcast_to(sums.reshape(-1, width), (trials, width))
+    noisy = laplace.randomize_rows(np.ascontiguousarray(values), uniforms).reshape(trials, *sums.shape[1:])
+    return Release(noisy, Fraction(phase.scoring.step), profiles.group_sizes, profiles.group_sizes)
+
+
+def _sampled(
+    vote: FairVoting,
+    phase: DisclosedRankings,
+    choice: SampledChoice,
+    profiles: Profiles,
+    *,
+    trials: int,
+    noise: SimulatedNoise,
+) -> Release:
+    sums, draw = profiles.sums(phase.scoring), 1
+    if vote.parameters.reading == "subsample":
+        sums, draw = _sums_of_sampled(vote, phase, profiles, trials=trials, noise=noise), 2
+    width = sums[0].size
+    uniforms = _uniforms(vote, phase, noise, trials=trials, slots=choice.slots_of(width), draw=draw)
+    of_counts = uniforms[:, 2:]
+    chances = [
+        chance for row in sums.reshape(-1, width).tolist() for g in choice.hit_probabilities(row) for chance in g
+    ]
+    if len(sums) == 1:
+        counts = draw_binomials(choice.num_samples, chances, of_counts)
+    else:
+        counts = draw_binomials(choice.num_samples, chances, of_counts.reshape(1, -1))
+    values = counts.reshape(trials, *sums.shape[1:])
+    size = choice.num_alternatives
+    random_winners = np.full(trials, _NOBODY, dtype=np.int64)
+    if choice.gamma:
+        places = np.minimum((uniforms[:, 0] / choice.gamma * size).astype(np.int64), size - 1)
+        random_winners = np.where(uniforms[:, 0] < choice.gamma, places, _NOBODY)
+    sizes = profiles.group_sizes
+    unit = Fraction(size * choice.scoring.range, 2 * choice.num_samples) * Fraction(choice.scoring.step)
+    released = Release(values, unit, (1,) * len(sizes), sizes, random_winners, uniforms[:, 1])
+    return released.rescaled() if choice.scale == "printed" else released
+
+
+def _sums_of_sampled(
+    vote: FairVoting, phase: DisclosedRankings, profiles: Profiles, *, trials: int, noise: SimulatedNoise
+) -> IntArray:
+    """Return the sums of line 4's voters in each trial: int64, shape (trials, G, m)."""
+    parameters = vote.parameters
+    subsample = Subsample(parameters.group_sizes, parameters.samples)
+    uniforms = _uniforms(vote, phase, noise, trials=trials, slots=subsample.slots_of(1))
+    steps = np.array(phase.scoring.steps, dtype=np.int64)
+    starts = np.repeat(np.cumsum([0, *parameters.group_sizes[:-1]]), parameters.samples)
+    sums = np.empty((trials, len(parameters.groups), phase.num_values), dtype=np.int64)
+    positions: IntArray = np.empty(0, dtype=np.int64)
+    for trial, row in enumerate(uniforms.tolist()):
+        if not trial or not profiles.is_fixed:
+            positions = _in_order(profiles, trial)
+        chosen = starts + np.array(subsample.randomize_row([0], row), dtype=np.int64)
+        utilities = steps[positions[chosen]]
+        sums[trial] = utilities.reshape(len(parameters.groups), parameters.samples, -1).sum(axis=1)
+    return sums
+
+
+def _in_order(profiles: Profiles, trial: int) -> IntArray:
+    """Return an election's rankings, sorted within each group, as the protocol's tally has them."""
+    positions = profiles.positions[trial].astype(np.int64)
+    return positions[np.lexsort((code_of_rankings(positions), profiles.members))]
+
+
+def _local(
+    vote: FairVoting, phase: RandomizedRankings, profiles: Profiles, *, trials: int, noise: SimulatedNoise
+) -> Release:
+    report = phase.report
+    units, unit = _linear(report)
+    sizes, members = profiles.group_sizes, profiles.members
+    num_voters = len(members)
+    values = np.empty((trials, len(sizes), report.size), dtype=units.dtype)
+    at_a_time = max(1, _ROWS_AT_A_TIME // num_voters)
+    ends = np.cumsum([0, *sizes]).tolist()
+    for start in range(0, trials, at_a_time):
+        stop = min(start + at_a_time, trials)
+        if profiles.is_fixed:
+            positions = np.broadcast_to(profiles.positions, (stop - start, *profiles.positions.shape[1:]))
+        else:
+            positions = profiles.positions[start:stop]
+        rows = positions.reshape(-1, report.size).astype(np.int64)
+        inputs = Inputs(rows, np.tile(members, stop - start)[:, None])
+        drawn = draw_reports(phase, inputs, noise=noise, protocol=vote.name, start=start * num_voters)
+        drawn = drawn.reshape(stop - start, num_voters, -1)
+        for trial in range(start, stop):
+            own = drawn[trial - start]
+            for group in range(len(sizes)):
+                totals = report.totals_of(own[ends[group] : ends[group + 1]])
+                values[trial, group] = totals.astype(units.dtype) @ units
+    return Release(values, unit, sizes, sizes)
+
+
+def _linear(report: RankingReport) -> tuple[NDArray[Any], Fraction]:
+    """Return what each number of a tally adds to the estimates, in integers: shape (width, m), and their unit.
+
+    Estimates are linear in the tally, so that the protocol's estimator is asked for that of single numbers.
+    """
+    nothing = list(report.estimates([0] * report.width, 1))
+    rows: list[list[Fraction]] = []
+    for place in range(report.width):
+        single = [int(place == other) for other in range(report.width)]
+        told = report.estimates(single, 1)
+        rows.append([value - base for value, base in zip(told, nothing, strict=True)])
+    common = math.lcm(*(value.denominator for row in rows for value in row))
+    whole = [[int(value * common) for value in row] for row in rows]
+    divisor = math.gcd(*(value for row in whole for value in row))
+    return np.array([[value // divisor for value in row] for row in whole], dtype=np.int64), Fraction(divisor, common)
+
+
+def _uniforms(
+    vote: FairVoting, phase: DisclosedRankings, noise: SimulatedNoise, *, trials: int, slots: int, draw: int = 1
+) -> FloatArray:
+    stream = f"release of {phase.name}" + (f", draw {draw}" if draw > 1 else "")
+    return noise.uniforms(protocol=vote.name, phase=stream, start=0, stop=trials, slots=slots)

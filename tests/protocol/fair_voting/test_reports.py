@@ -1,0 +1,230 @@
+"""Locally randomized rankings: estimates without bias, and variances, by enumerating every report of every ranking."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact_laws import law_of_rows
+from helpers import make_fair_vote
+from psephos.protocol.fair_voting import Scoring, make_scores
+from psephos.protocol.fair_voting.parameters import MechanismName
+from psephos.protocol.fair_voting.reports import RankingReport, best_report, make_report, possible_reports
+from psephos.protocol.mechanisms import NoisyScores, SampledPair, SampledPosition, WholeRanking
+
+SCORES = ["borda", "plurality", "veto", (5.0, 3.0, 1.0, -1.0), (2.0, 1.25, 1.25, 0.0), (100.0, 1 / 3, 0.1, -7.0)]
+EPSILONS = [0.3, 1.0, 4.0]
+
+
+def scoring_of(scores: object, size: int) -> Scoring:
+    made = scores[:size] if isinstance(scores, tuple) else scores
+    return Scoring(make_scores(made, size))  # type: ignore[arg-type]
+
+
+def all_reports() -> Iterator[tuple[str, Scoring, RankingReport]]:
+    for size, scores, epsilon in itertools.product((2, 3, 4), SCORES, EPSILONS):
+        scoring = scoring_of(scores, size)
+        for report in possible_reports(scoring, epsilon):
+            yield f"{report.name}, {scores}, m = {size}, ε = {epsilon}", scoring, report
+
+
+ALL = list(all_reports())
+every_report = pytest.mark.parametrize(("scoring", "report"), [case[1:] for case in ALL], ids=[name for name, *_ in ALL])
+
+
+def true_utilities(scoring: Scoring, ranking: Sequence[int]) -> list[Fraction]:
+    step = Fraction(scoring.step)
+    return [(scoring.steps[position] + scoring.center) * step for position in ranking]
+
+
+def law_of(report: RankingReport, ranking: Sequence[int]) -> dict[tuple[int, ...], Fraction]:
+    """Return the exact law of a ranking's report, the keep probability being the fraction that its float is."""
+    mechanism = report.mechanism
+    match mechanism:
+        case SampledPair() | SampledPosition():
+            return law_of_rows(lambda below: mechanism.randomize_exactly(ranking, below))
+        case WholeRanking(response=response):
+            keep = Fraction(response.keep_probability)
+            lie = (1 - keep) / (response.num_choices - 1)
+            (own,) = mechanism.prepare_row(ranking)
+            return {(code,): keep if code == own else lie for code in range(response.num_choices)}
+        case _:
+            raise TypeError(mechanism)
+
+
+def told(report: RankingReport, numbers: Sequence[int]) -> list[Fraction]:
+    totals: list[int] = report.totals_of(np.array([numbers], dtype=np.int64)).tolist()
+    return report.utilities(totals, 1)[0]
+
+
+@every_report
+def test_estimates_are_unbiased_and_their_mean_variance_is_the_stated_one(
+    scoring: Scoring, report: RankingReport
+) -> None:
+    """Exactly, over the whole law of the report; the variance, averaged over alternatives, is that of every ranking."""
+    size = scoring.num_alternatives
+    for ranking in itertools.permutations(range(size)):
+        truth = true_utilities(scoring, ranking)
+        if report.name == "noisy_scores":
+            noiseless = [scoring.steps[position] for position in ranking]
+            assert told(report, noiseless) == truth  # and noise adds steps, of mean 0
+            steps = [step + 5 for step in noiseless]
+            assert told(report, steps) == [utility + 5 * Fraction(scoring.step) for utility in truth]
+            continue
+        law = law_of(report, ranking)
+        assert sum(law.values()) == 1
+        estimates = {numbers: told(report, numbers) for numbers in law}
+        means = [
+            sum((chance * estimates[numbers][place] for numbers, chance in law.items()), Fraction(0))
+            for place in range(size)
+        ]
+        if report.name == "sampled_pair":  # of scores that are equally spaced but for rounding to the grid
+            assert all(abs(mean - own) <= scoring.step for mean, own in zip(means, truth, strict=True))
+        else:
+            assert means == truth
+        squares = sum(
+            chance * (estimates[numbers][place] - means[place]) ** 2
+            for numbers, chance in law.items()
+            for place in range(size)
+        )
+        assert float(squares) / size == pytest.approx(report.mean_variance, rel=1e-9)
+
+
+@every_report
+def test_mean_variances_are_the_printed_formulas(scoring: Scoring, report: RankingReport) -> None:
+    """Those of the module's docstring, with p and q of the definition."""
+    size, epsilon = scoring.num_alternatives, report.epsilon
+    scores = [float(utility) for utility in true_utilities(scoring, range(size))]
+    mean = math.fsum(scores) / size
+    spread = math.fsum((score - mean) ** 2 for score in scores) / size
+    gap = (scores[0] - scores[-1]) / (size - 1)
+
+    def difference(choices: int) -> float:
+        return (math.exp(epsilon) - 1) / (math.exp(epsilon) + choices - 1)
+
+    distance = sum(abs(one - other) for one, other in zip(scores, reversed(scores), strict=True))
+    expected = {
+        "sampled_pair": gap**2 * size * (size - 1) ** 2 / 8 / difference(2) ** 2 - spread,
+        "sampled_position": size * spread / difference(size) ** 2 - spread,
+        "whole_ranking": spread / difference(math.factorial(size)) ** 2 - spread,
+        "noisy_scores": 2 * (distance / epsilon) ** 2,
+    }
+    assert report.mean_variance == pytest.approx(expected[report.name], rel=1e-6)
+
+
+@every_report
+def test_standard_errors_of_one_report_have_the_mean_square_of_its_estimate(
+    scoring: Scoring, report: RankingReport
+) -> None:
+    """On average over the law the squared error is E[x²] − E[value²] + …: of one report it is 0, but for noisy scores."""
+    ranking = tuple(range(scoring.num_alternatives))
+    if report.name == "noisy_scores":
+        numbers = [scoring.steps[position] for position in ranking]
+        errors = report.utilities(report.totals_of(np.array([numbers])).tolist(), 1)[1]
+        assert [own.standard_error for own in errors] == pytest.approx([math.sqrt(report.mean_variance)] * len(ranking))
+        return
+    for numbers in itertools.islice(law_of(report, ranking), 12):
+        errors = report.utilities(report.totals_of(np.array([numbers])).tolist(), 1)[1]
+        largest = max(abs(own.value - float(report.mean)) for own in errors) + 1e-12
+        assert all(own.standard_error <= 1e-6 * largest for own in errors)
+
+
+@every_report
+def test_errors_of_many_are_those_of_an_empirical_mean(scoring: Scoring, report: RankingReport) -> None:
+    """The estimate is a mean over reports, and its error that of the mean: recomputed from single reports."""
+    size, number = scoring.num_alternatives, 200
+    generator = np.random.default_rng(size)
+    rankings = np.array([generator.permutation(size) for _ in range(number)], dtype=np.int64)
+    drawn = report.mechanism.randomize_rows(rankings, generator.random((number, report.mechanism.slots_of(size))))
+    values, errors = report.utilities(report.totals_of(drawn).tolist(), number)
+    single = [told(report, row) for row in drawn.tolist()]
+    assert values == [sum((own[place] for own in single), Fraction(0)) / number for place in range(size)]
+    for place, own in enumerate(errors):
+        assert own.value == float(values[place])
+        if report.name == "noisy_scores":
+            assert own.standard_error == pytest.approx(math.sqrt(report.mean_variance / number), rel=1e-6)
+        else:
+            spread = float(np.std([float(each[place]) for each in single]))
+            assert own.standard_error == pytest.approx(spread / math.sqrt(number), rel=1e-6, abs=1e-9)
+
+
+@every_report
+def test_tallies_of_reports_add_up(scoring: Scoring, report: RankingReport) -> None:
+    size = scoring.num_alternatives
+    generator = np.random.default_rng(3)
+    rankings = np.array([generator.permutation(size) for _ in range(30)], dtype=np.int64)
+    drawn = report.mechanism.randomize_rows(rankings, generator.random((30, report.mechanism.slots_of(size))))
+    totals = report.totals_of(drawn)
+    assert totals.shape == (report.width,)
+    assert totals.dtype == np.int64
+    assert np.array_equal(totals, report.totals_of(drawn[:11]) + report.totals_of(drawn[11:]))
+
+
+@every_report
+def test_a_group_without_reports_is_taken_to_be_indifferent(scoring: Scoring, report: RankingReport) -> None:
+    size = scoring.num_alternatives
+    values, errors = report.utilities([0] * report.width, 0)
+    mean = sum(true_utilities(scoring, range(size)), Fraction(0)) / size
+    assert values == [mean] * size
+    whole = float(Fraction(scoring.step) * scoring.range)
+    assert [own.standard_error for own in errors] == pytest.approx([whole] * size)
+
+
+@pytest.mark.parametrize(
+    ("scores", "size", "crossings"),
+    [
+        ("borda", 2, [(0.01, "sampled_pair")]),
+        ("borda", 3, [(0.01, "sampled_pair"), (1.95, "whole_ranking")]),
+        ("borda", 4, [(0.01, "sampled_pair"), (3.16, "whole_ranking")]),
+        ("borda", 9, [(0.01, "sampled_pair"), (4.29, "sampled_position"), (7.72, "noisy_scores")]),
+        ("plurality", 4, [(0.01, "noisy_scores"), (1.06, "sampled_position"), (2.84, "whole_ranking")]),
+    ],
+)
+def test_the_best_report_changes_where_variances_cross(
+    scores: str, size: int, crossings: list[tuple[float, str]]
+) -> None:
+    """By hundredths of ε; on either side of each crossing the other one's variance is larger."""
+    scoring = scoring_of(scores, size)
+    names = [name for _, name in crossings]
+    for (epsilon, name), before in zip(crossings, ["", *names], strict=False):
+        assert best_report(scoring, epsilon).name == name
+        if before:
+            assert best_report(scoring, epsilon - 0.01).name == before
+    assert best_report(scoring, 30.0).name == names[-1]
+    for epsilon in (0.01, 0.5, 2.0, 5.0, 9.0, 30.0):
+        possible = possible_reports(scoring, epsilon)
+        assert best_report(scoring, epsilon).mean_variance == min(report.mean_variance for report in possible)
+
+
+@pytest.mark.parametrize(
+    ("scores", "size", "names"),
+    [
+        ("borda", 4, {"sampled_pair", "sampled_position", "whole_ranking", "noisy_scores"}),
+        ("borda", 9, {"sampled_pair", "sampled_position", "noisy_scores"}),
+        ("plurality", 4, {"sampled_position", "whole_ranking", "noisy_scores"}),
+        ("veto", 12, {"sampled_position", "noisy_scores"}),
+    ],
+)
+def test_only_what_the_scores_allow_is_possible(scores: str, size: int, names: set[str]) -> None:
+    assert {report.name for report in possible_reports(scoring_of(scores, size), 1.0)} == names
+
+
+@pytest.mark.parametrize("mechanism", ["sampled_pair", "sampled_position", "whole_ranking", "noisy_scores"])
+def test_a_session_has_the_report_that_it_asks_for(mechanism: MechanismName) -> None:
+    parameters = make_fair_vote(2, 2, mechanism=mechanism, epsilon=1.5).parameters
+    report = make_report(parameters)
+    assert (report.name, report.epsilon) == (mechanism, 1.5)
+    kinds = {
+        "sampled_pair": SampledPair,
+        "sampled_position": SampledPosition,
+        "whole_ranking": WholeRanking,
+        "noisy_scores": NoisyScores,
+    }
+    assert type(report.mechanism) is kinds[mechanism]
+
+
+def test_a_session_without_a_name_has_the_best() -> None:
+    for epsilon, name in ((1.0, "sampled_pair"), (5.0, "whole_ranking")):
+        assert make_report(make_fair_vote(2, 2, mechanism="local", epsilon=epsilon).parameters).name == name

@@ -1,0 +1,292 @@
+"""Local randomizers of rankings: their laws over all rankings, their losses, and the codes of rankings."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact_laws import law_of_rows
+from hypothesis import given
+from hypothesis import strategies as st
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.mechanisms import (
+    MAX_ALTERNATIVES,
+    MAX_RANKED,
+    NoisyScores,
+    RowMechanism,
+    SampledPair,
+    SampledPosition,
+    WholeRanking,
+    code_of_rankings,
+    rankings_of_codes,
+)
+from psephos.protocol.privacy import LocalRandomizer, NeighboringRelation, PureAccountant
+from strategies import CHECKED
+
+EPSILONS = [0.01, 1.0, 3.0, 30.0]
+SIZES = [2, 3, 4]
+
+
+def rankings_of(size: int) -> list[tuple[int, ...]]:
+    return list(itertools.permutations(range(size)))
+
+
+def whole_law(mechanism: WholeRanking, ranking: Sequence[int]) -> list[float]:
+    own = rankings_of(mechanism.num_alternatives).index(tuple(ranking))
+    return list(mechanism.response.channel_matrix()[own])
+
+
+def law_of(mechanism: RowMechanism, ranking: Sequence[int]) -> list[float]:
+    match mechanism:
+        case SampledPair() | SampledPosition():
+            return list(mechanism.report_probabilities(ranking))
+        case WholeRanking():
+            return whole_law(mechanism, ranking)
+        case _:
+            raise TypeError(mechanism)
+
+
+def proven(mechanism: RowMechanism, num_values: int) -> float:
+    return PureAccountant.epsilon_of(mechanism.event_of(num_values), NeighboringRelation.REPLACE_ONE)
+
+
+every_kind = pytest.mark.parametrize("kind", [SampledPair, SampledPosition, WholeRanking])
+
+
+@every_kind
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_law_of_every_ranking_sums_to_one_and_the_loss_is_attained(
+    kind: type[SampledPair | SampledPosition | WholeRanking], size: int, epsilon: float
+) -> None:
+    """Over all m! rankings and all reports: the largest log ratio is the proven ε."""
+    mechanism = kind(epsilon, size)
+    laws = [law_of(mechanism, ranking) for ranking in rankings_of(size)]
+    low, high = mechanism.report_range
+    for law in laws:
+        assert len(law) == high - low + 1
+        assert math.fsum(law) == pytest.approx(1, abs=1e-12)
+    greatest = max(math.log(max(chances) / min(chances)) for chances in zip(*laws, strict=True))
+    # At ε = 30 a lie has 1e-13, of which the rounding of the keep probability is half a hundredth.
+    assert greatest == pytest.approx(epsilon, rel=1e-9 if epsilon < 30 else 1e-3)
+    assert greatest <= proven(mechanism, size) + 1e-12
+    assert proven(mechanism, size) == epsilon
+
+
+@every_kind
+def test_the_law_at_both_limits(kind: type[SampledPair | SampledPosition | WholeRanking]) -> None:
+    """At hardly any ε reports say nothing; at ε = 30 the answer is the true one but for 1e-12."""
+    quiet, loud = kind(1e-9, 3), kind(30.0, 3)
+    assert law_of(quiet, (0, 1, 2)) == pytest.approx(law_of(quiet, (2, 1, 0)), rel=3e-9)
+    questions = {SampledPair: 3, SampledPosition: 3, WholeRanking: 1}[kind]
+    likely = [chance for chance in law_of(loud, (1, 2, 0)) if chance > 1e-6]
+    assert likely == pytest.approx([1 / questions] * questions, rel=1e-11)
+
+
+def test_the_law_of_a_pair_worked_by_hand() -> None:
+    """At ε = ln 3 the truth is told three times of four; of the ranking b > c > a, pairs are (a, b), (a, c), (b, c)."""
+    law = SampledPair(math.log(3), 3).report_probabilities((2, 0, 1))
+    assert law == pytest.approx((1 / 12, 3 / 12, 1 / 12, 3 / 12, 3 / 12, 1 / 12), rel=1e-14)
+
+
+def test_the_law_of_a_position_worked_by_hand() -> None:
+    """At ε = ln 4 a position of three is told with 2/3, each other one with 1/6, and each alternative is asked for."""
+    law = SampledPosition(math.log(4), 3).report_probabilities((2, 0, 1))
+    hit, miss = 2 / 9, 1 / 18
+    assert law == pytest.approx((miss, miss, hit, hit, miss, miss, miss, hit, miss), rel=1e-14)
+
+
+@pytest.mark.parametrize("kind", [SampledPair, SampledPosition])
+@pytest.mark.parametrize("size", SIZES)
+def test_exact_draws_have_exactly_the_law(kind: type[SampledPair | SampledPosition], size: int) -> None:
+    """As fractions, the keep probability being the fraction that its float is."""
+    mechanism = kind(1.3, size)
+    keep = Fraction(mechanism.response.keep_probability)
+    lie = (1 - keep) / (mechanism.response.num_choices - 1)
+    for ranking in rankings_of(size)[:6]:
+        law = law_of_rows(lambda below, row=ranking: mechanism.randomize_exactly(row, below))
+        expected = mechanism.report_probabilities(ranking)
+        assert sorted(law) == [(report,) for report in range(len(expected))]
+        for (report,), chance in law.items():
+            assert chance in {keep / mechanism.num_questions, lie / mechanism.num_questions}
+            assert float(chance) == pytest.approx(expected[report], rel=1e-14)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_the_questions_are_all_pairs_in_lexicographic_order(size: int) -> None:
+    mechanism = SampledPair(1.0, size)
+    pairs = list(zip(*(side.tolist() for side in mechanism.pairs), strict=True))
+    assert pairs == list(itertools.combinations(range(size), 2))
+    assert mechanism.num_questions == len(pairs)
+    assert mechanism.report_range == (0, 2 * len(pairs) - 1)
+
+
+@pytest.mark.parametrize("kind", [SampledPair, SampledPosition])
+def test_uniforms_name_question_and_answer(kind: type[SampledPair | SampledPosition]) -> None:
+    """The first names the question, all alike, up to the greatest that is below 1; a second of 0 keeps the answer."""
+    mechanism = kind(1.0, 4)
+    ranking = (2, 0, 3, 1)
+    for question in range(mechanism.num_questions):
+        true = int(mechanism.answers(np.array([ranking]), np.array([question]))[0])
+        report = question * mechanism.response.num_choices + true
+        assert mechanism.randomize_row(ranking, ((question + 0.5) / mechanism.num_questions, 0.0)) == [report]
+    (last,) = mechanism.randomize_row(ranking, (1 - 2.0**-53, 1 - 2.0**-53))
+    assert last // mechanism.response.num_choices == mechanism.num_questions - 1
+
+
+# Noisy scores
+
+
+def l1_distance(first: Sequence[int], second: Sequence[int]) -> int:
+    return sum(abs(one - other) for one, other in zip(first, second, strict=True))
+
+
+@CHECKED
+@given(st.lists(st.integers(-30, 30), min_size=2, max_size=5).filter(lambda steps: len(set(steps)) > 1))
+def test_noise_is_made_for_the_farthest_pair_of_rankings(steps: list[int]) -> None:
+    """By brute force over all pairs of rankings: none are farther apart than a ranking and its reverse."""
+    falling = tuple(sorted(steps, reverse=True))
+    mechanism = NoisyScores(0.7, falling)
+    scores = {ranking: mechanism.prepare_row(ranking) for ranking in rankings_of(len(falling))}
+    for ranking, own in scores.items():
+        assert own == [falling[position] for position in ranking]
+    farthest = max(l1_distance(one, other) for one, other in itertools.product(scores.values(), repeat=2))
+    assert mechanism.laplace.sensitivity == farthest
+    assert mechanism.laplace.scale == farthest / 0.7
+    assert proven(mechanism, len(falling)) == pytest.approx(0.7, rel=1e-15)
+    low, high = mechanism.laplace.value_range
+    assert all(low <= score <= high for own in scores.values() for score in own)
+
+
+def test_noisy_scores_are_the_scores_and_laplace_noise_bit_for_bit() -> None:
+    mechanism = NoisyScores(1.0, (90, 40, -10))
+    uniforms = np.random.default_rng(1).random((50, 3))
+    rankings = np.array([rankings_of(3)[number % 6] for number in range(50)], dtype=np.int64)
+    scores = np.array([90, 40, -10], dtype=np.int64)[rankings]
+    assert np.array_equal(mechanism.randomize_rows(rankings, uniforms), mechanism.laplace.randomize_rows(scores, uniforms))
+    assert mechanism.slots_of(3) == mechanism.num_reports_of(3) == 3
+    assert mechanism.report_range == mechanism.laplace.report_range
+
+
+# All of them
+
+
+def make_all(size: int) -> list[RowMechanism]:
+    steps = tuple(range(3 * size, 0, -3))
+    return [SampledPair(1.1, size), SampledPosition(1.1, size), WholeRanking(1.1, size), NoisyScores(1.1, steps)]
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 7])
+def test_one_row_is_randomized_as_many_are_bit_for_bit(size: int) -> None:
+    generator = np.random.default_rng(size)
+    rankings = np.array([generator.permutation(size) for _ in range(300)], dtype=np.int64)
+    for mechanism in make_all(size):
+        uniforms = generator.random((300, mechanism.slots_of(size)))
+        uniforms[0], uniforms[1] = 0.0, 1 - 2.0**-53
+        together = mechanism.randomize_rows(rankings, uniforms)
+        assert together.dtype == np.int64
+        assert together.shape == (300, mechanism.num_reports_of(size))
+        rows: list[list[int]] = rankings.tolist()
+        drawn: list[list[float]] = uniforms.tolist()
+        alone = [mechanism.randomize_row(row, own) for row, own in zip(rows, drawn, strict=True)]
+        assert together.tolist() == alone
+        assert all(type(number) is int for report in alone for number in report)
+        low, high = mechanism.report_range
+        assert low <= int(together.min()) <= int(together.max()) <= high
+
+
+def test_no_rows_are_randomized_to_no_reports() -> None:
+    for mechanism in make_all(3):
+        rows = mechanism.randomize_rows(np.empty((0, 3), dtype=np.int64), np.empty((0, mechanism.slots_of(3))))
+        assert rows.shape == (0, mechanism.num_reports_of(3))
+
+
+@pytest.mark.parametrize("row", [(0, 1, 3), (-1, 0, 1), (0, 1), (0, 1, 2, 3), (5, 0, 1)])
+def test_a_row_out_of_range_or_of_another_width_is_refused(row: tuple[int, ...]) -> None:
+    for mechanism in make_all(3):
+        slots = mechanism.slots_of(3)
+        with pytest.raises(ValueError):  # noqa: PT011  the words are each mechanism's own
+            mechanism.randomize_row(row, [0.5] * slots)
+        with pytest.raises(ValueError):  # noqa: PT011  each mechanism has words of its own
+            mechanism.randomize_rows(np.array([row], dtype=np.int64), np.full((1, slots), 0.5))
+
+
+def test_a_row_with_too_few_or_too_many_uniforms_is_refused() -> None:
+    for mechanism in make_all(3):
+        for number in (mechanism.slots_of(3) - 1, mechanism.slots_of(3) + 1):
+            with pytest.raises(ValueError):  # noqa: PT011  the words are each mechanism's own
+                mechanism.randomize_rows(np.array([[0, 1, 2]], dtype=np.int64), np.zeros((1, number)))
+
+
+@pytest.mark.parametrize("size", [-1, 0, 1, MAX_ALTERNATIVES + 1])
+@pytest.mark.parametrize("kind", [SampledPair, SampledPosition])
+def test_a_number_of_alternatives_that_is_not_allowed_is_refused(
+    kind: type[SampledPair | SampledPosition], size: int
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        kind(1.0, size)
+    assert (caught.value.field, caught.value.value) == ("num_alternatives", size)
+    assert kind(1.0, MAX_ALTERNATIVES).num_alternatives == MAX_ALTERNATIVES
+
+
+@pytest.mark.parametrize("size", [0, 1, MAX_RANKED + 1])
+def test_a_number_of_whole_rankings_that_is_not_allowed_is_refused(size: int) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        WholeRanking(1.0, size)
+    assert (caught.value.field, caught.value.value) == ("num_alternatives", size)
+    assert WholeRanking(1.0, MAX_RANKED).report_range == (0, math.factorial(MAX_RANKED) - 1)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan, 31.0])
+def test_an_epsilon_that_is_not_allowed_is_refused(epsilon: float) -> None:
+    for kind in (SampledPair, SampledPosition, WholeRanking):
+        with pytest.raises(ConfigurationError, match="epsilon"):
+            kind(epsilon, 3)
+
+
+def test_scores_that_are_all_alike_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="sensitivity"):
+        NoisyScores(1.0, (4, 4, 4))
+
+
+def test_a_question_costs_its_answers_epsilon_however_wide_the_ranking() -> None:
+    for number in (2, 9):
+        for mechanism in (SampledPair(0.4, number), SampledPosition(0.4, number)):
+            assert mechanism.event_of(number) == LocalRandomizer(epsilon=0.4)
+
+
+# Codes
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6])
+def test_codes_number_rankings_in_lexicographic_order(size: int) -> None:
+    rankings = np.array(rankings_of(size), dtype=np.int64)
+    codes = code_of_rankings(rankings)
+    assert codes.tolist() == list(range(math.factorial(size)))
+    assert np.array_equal(rankings_of_codes(codes, size), rankings)
+
+
+@CHECKED
+@given(st.integers(2, 20), st.integers(0, 2**32))
+def test_rankings_of_up_to_twenty_survive_their_code(size: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    rankings = np.array([generator.permutation(size) for _ in range(20)], dtype=np.int64)
+    codes = code_of_rankings(rankings)
+    assert np.array_equal(rankings_of_codes(codes, size), rankings)
+    order = sorted(range(20), key=lambda row: tuple(rankings[row].tolist()))
+    assert codes[order].tolist() == sorted(codes.tolist())
+
+
+def test_the_last_of_twenty_alternatives_rankings_has_the_greatest_code() -> None:
+    """20! − 1, which 64 bits hold; of 21 alternatives they would not."""
+    last = np.arange(19, -1, -1)[None, :]
+    assert code_of_rankings(last).tolist() == [math.factorial(20) - 1]
+    with pytest.raises(ValueError, match="up to 20 alternatives have a code in 64 bits, got 21"):
+        code_of_rankings(np.arange(21)[None, :])
+
+
+def test_no_rankings_have_no_codes() -> None:
+    assert code_of_rankings(np.empty((0, 4), dtype=np.int64)).shape == (0,)
+    assert rankings_of_codes(np.empty(0, dtype=np.int64), 4).shape == (0, 4)
