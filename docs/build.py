@@ -1,9 +1,9 @@
 """Builds the manual: what is generated first, then the pages. Run by `make docs`.
 
-Generated and tracked: `states.md`, drawn from the machines' tables, the picture that the README shows, and
-`dpwevote-reproduced.md`, `truth-discovery-reproduced.md` and `moral-preferences-reproduced.md` with their pictures,
-from runs of `psephos reproduce`. Truth discovery needs a folder of data sets (PSEPHOS_DATA); without one its page stays
-as it is.
+Generated and tracked: `states.md`, drawn from the machines' tables, the pictures of two scenarios, and
+`dpwevote-reproduced.md`, `truth-discovery-reproduced.md`, `moral-preferences-reproduced.md` and
+`fair-voting-reproduced.md` with their pictures, from runs of `psephos reproduce`. Truth discovery and fair voting need
+a folder of data sets (PSEPHOS_DATA); without one their pages stay as they are.
 """
 
 import os
@@ -16,8 +16,9 @@ from pathlib import Path
 from psephos.protocol import Side
 from psephos.protocol.states import mermaid
 from psephos.scenarios.datasets import DATA_VARIABLE
-from psephos.scenarios.experiments import dpwevote, moral_preferences, truth_discovery
+from psephos.scenarios.experiments import dpwevote, fair_voting, moral_preferences, truth_discovery
 from psephos.scenarios.experiments.dpwevote.summary import summary_in_markdown as page_on_dpwevote
+from psephos.scenarios.experiments.fair_voting.summary import summary_in_markdown as page_on_fair_voting
 from psephos.scenarios.experiments.moral_preferences.summary import summary_in_markdown as page_on_moral_preferences
 from psephos.scenarios.experiments.truth_discovery.summary import summary_in_markdown as page_on_truth_discovery
 from psephos.scenarios.folder import RunFolder
@@ -36,13 +37,13 @@ def write_states() -> None:
     (DOCS / "states.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
-def draw_picture() -> None:
-    """Run the README's scenario and keep its picture."""
+def draw_picture(scenario: str, name: str) -> None:
+    """Run a scenario and keep its picture."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        command = [sys.executable, "-m", "psephos.scenarios.cli", "run", "eu-council", "--out", str(out)]
+        command = [sys.executable, "-m", "psephos.scenarios.cli", "run", scenario, "--out", str(out)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603  our own command
-        shutil.copy(out / "estimates.png", DOCS / "eu-council.png")
+        shutil.copy(out / "estimates.png", DOCS / name)
 
 
 def reproduce_dpwevote() -> None:
@@ -73,6 +74,18 @@ def reproduce_moral_preferences() -> None:
         keep(out, page_on_moral_preferences(reproduction, prefix="moral-preferences-"), prefix="moral-preferences-")
 
 
+def reproduce_fair_voting() -> None:
+    """Run the paper on fair and private voting again, and keep the summary as a page, where there are data."""
+    data = os.environ.get(DATA_VARIABLE, "")
+    if not data:
+        print(f"fair-voting-reproduced.md stays as it is: {DATA_VARIABLE} names no folder of data sets")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        out = RunFolder(Path(folder) / "run")
+        reproduction = fair_voting.reproduce_fair_voting(out, data=data, on_progress=print)
+        keep(out, page_on_fair_voting(reproduction, prefix="fair-voting-"), prefix="fair-voting-")
+
+
 def keep(out: RunFolder, page: str, *, prefix: str) -> None:
     """Keep a reproduction's page and pictures."""
     for picture in out.path.glob("*.png"):
@@ -88,10 +101,12 @@ def build_pages() -> int:
 
 if __name__ == "__main__":
     write_states()
-    draw_picture()
+    draw_picture("eu-council", "eu-council.png")
+    draw_picture("two-societies", "fair-voting.png")
     reproduce_dpwevote()
     reproduce_truth_discovery()
     reproduce_moral_preferences()
+    reproduce_fair_voting()
     status = build_pages()
     print(f"the manual is in {(DOCS / '_build' / 'html' / 'index.html').relative_to(Path.cwd())}")
     sys.exit(status)

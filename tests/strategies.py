@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from psephos.protocol import Inputs, PhaseRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.estimators import Estimate
+from psephos.protocol.fair_voting import FairVoting
+from psephos.protocol.fair_voting import Parameters as FairVotingParameters
 from psephos.protocol.mechanisms import Beta, Discrete, Uniform
 from psephos.protocol.moral_preferences import Level, MoralPreferences, Paradigm
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
+from psephos.protocol.privacy import NeighboringRelation
 from psephos.protocol.truth_discovery import NO_TASK, TruthDiscovery
 from psephos.protocol.truth_discovery import Parameters as TruthDiscoveryParameters
 from quiz import Parameters as QuizParameters
@@ -24,6 +27,8 @@ __all__ = [
     "choosers",
     "crowd_sessions",
     "crowds",
+    "fair_sessions",
+    "fair_votes",
     "inputs_of",
     "moral_preferences",
     "parameters",
@@ -307,6 +312,82 @@ def preference_sessions(draw: st.DrawFn, *, largest: int = 7, default_rules: Pha
     if parameters.is_personal:
         levels = st.sampled_from(parameters.epsilons)
         table["epsilon"] = draw(st.lists(levels, min_size=num_voters, max_size=num_voters))
+    knows = draw(st.booleans())
+    inputs = protocol.encode(table)
+    return Session(protocol, inputs, seed=draw(seeds()), default_rules=default_rules, clients_know=knows)
+
+
+_FAIR_MECHANISMS = [
+    "laplace",
+    "sampling",
+    "exponential",
+    "permute_and_flip",
+    "local",
+    "sampled_pair",
+    "sampled_position",
+    "whole_ranking",
+    "noisy_scores",
+]
+
+
+@st.composite
+def fair_votes(draw: st.DrawFn, *, largest: int = 9) -> FairVoting:
+    """Return fair votes of two or three small groups; every mechanism and option occurs.
+
+    Args:
+        draw: hypothesis's.
+        largest: how many voters there are at most, and at least two.
+    """
+    mechanism = draw(st.sampled_from(_FAIR_MECHANISMS))
+    num_groups = draw(st.integers(2, min(3, largest)))
+    group_sizes = draw(
+        st.lists(st.integers(1, largest // num_groups), min_size=num_groups, max_size=num_groups).map(tuple)
+    )
+    num_alternatives = draw(st.integers(2, 4))
+    equal_gaps = tuple(float(5 - 2 * place) for place in range(num_alternatives))
+    scores: list[Any] = ["borda", equal_gaps]
+    if mechanism != "sampled_pair":
+        scores += ["plurality", "veto", (4.0, *equal_gaps[1:])]
+    given: dict[str, Any] = {
+        "mechanism": mechanism,
+        "epsilon": draw(_EPSILONS),
+        "scores": draw(st.sampled_from(scores)),
+        "objective": draw(st.sampled_from(["parity", "constrained", "penalized"])),
+        "max_disparity": draw(st.sampled_from([0.0, 0.5, 2.0])),
+        "fairness_weight": draw(st.sampled_from([0.0, 0.5, 3.0])),
+    }
+    if mechanism in {"laplace", "exponential", "permute_and_flip"}:
+        given["relation"] = draw(st.sampled_from(NeighboringRelation))
+    if mechanism == "laplace":
+        given["calibration"] = draw(st.sampled_from(["tight", "printed"]))
+    if mechanism == "sampling":
+        given |= {
+            "reading": draw(st.sampled_from(["group", "subsample"])),
+            "scale": draw(st.sampled_from(["unbiased", "printed"])),
+            "gamma": draw(st.sampled_from([0.05, 0.5, 0.95])),
+            "num_samples": draw(st.integers(1, min(group_sizes))),
+        }
+    return FairVoting(
+        FairVotingParameters(
+            alternatives=tuple(f"alternative {number}" for number in range(num_alternatives)),
+            groups=tuple(f"group {number}" for number in range(num_groups)),
+            group_sizes=group_sizes,
+            **given,
+        )
+    )
+
+
+@st.composite
+def fair_sessions(draw: st.DrawFn, *, largest: int = 9, default_rules: PhaseRules | None = None) -> Session:
+    """Return fair votes with their voters, in any order of the groups; clients know their public rows, or ask."""
+    protocol = draw(fair_votes(largest=largest))
+    parameters = protocol.parameters
+    members = [name for name, size in zip(parameters.groups, parameters.group_sizes, strict=True) for _ in range(size)]
+    orders = st.permutations(parameters.alternatives).map(list)
+    table: dict[str, list[Any]] = {
+        "group": draw(st.permutations(members)),
+        "ranking": draw(st.lists(orders, min_size=len(members), max_size=len(members))),
+    }
     knows = draw(st.booleans())
     inputs = protocol.encode(table)
     return Session(protocol, inputs, seed=draw(seeds()), default_rules=default_rules, clients_know=knows)

@@ -34,11 +34,12 @@ class Rule:
 # Pure: nothing here reads a file, a clock or the environment, starts a thread, or draws.
 PURE_NAMES = (
     "abc bisect collections copy dataclasses decimal enum fractions functools hashlib heapq itertools math numbers "
-    "operator string struct types typing"
+    "operator re string struct types typing"
 )
 PURE = frozenset(PURE_NAMES.split())
 # Global randomness, a second event loop, threads beside trio's, and bytes that run as code.
 NOWHERE = frozenset({"asyncio", "concurrent", "marshal", "multiprocessing", "pickle", "random", "shelve", "threading"})
+SCENARIOS_NAMES = "click duckdb matplotlib msgspec numpy pandas pref_voting rich scipy structlog trio"
 
 RULES = {
     "protocol": Rule(("protocol",), frozenset({"dp_accounting", "msgspec", "numpy", "scipy"}), PURE),
@@ -46,9 +47,7 @@ RULES = {
     "agents": Rule(("agents", "transports", "protocol"), frozenset({"msgspec", "opendp", "structlog", "trio"})),
     "scenarios": Rule(
         ("scenarios", "agents", "transports", "protocol"),
-        frozenset(
-            {"click", "duckdb", "matplotlib", "msgspec", "numpy", "pandas", "rich", "scipy", "structlog", "trio"}
-        ),
+        frozenset(SCENARIOS_NAMES.split()),
     ),
 }
 
@@ -75,7 +74,7 @@ ORDER = (
     "server_machine",
 )
 # These may use all of the above, and not each other.
-PROTOCOLS = frozenset({"dpwevote", "moral_preferences", "truth_discovery"})
+PROTOCOLS = frozenset({"dpwevote", "fair_voting", "moral_preferences", "truth_discovery"})
 
 # Of numpy, what is impure: files, and everything about randomness but generators with a key of their own.
 NUMPY_FILES = frozenset({"fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez"})

@@ -74,8 +74,8 @@ class Objective:
     def quality_sensitivity(self, change: int, sizes: Sequence[int], group: int) -> Fraction:
         """Return how far one voter of a group moves the quality of an alternative at most.
 
-        W_k moves by d/n_k, and ΔW by no more; W moves by d/n, at worst against ΔW: d/n_k, or d/n + λ·d/n_k. Both are
-        attained: by a voter of the group that is worst off, whose gain raises W and lowers ΔW.
+        W_k moves by d/n_k, and ΔW by no more; W moves by d/n, at worst against ΔW: d/n_k, or d/n + λ·d/n_k. A voter of
+        the group that is worst off, whose gain raises W and lowers ΔW, attains it, where no limit hides a part of ΔW.
 
         Args:
             change: d, the greatest change of one voter's utility.

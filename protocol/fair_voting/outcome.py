@@ -3,6 +3,7 @@
 import msgspec
 
 from ..estimators import Estimate
+from .objective import ObjectiveName
 
 __all__ = ["AlternativeOutcome", "Outcome"]
 
@@ -36,6 +37,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         num_reports: how many reported, group by group; empty in the central model, where that may be protected.
         mechanism: what made it private: with "local", the mechanism that was chosen.
         objective: what was elected.
+        max_disparity: t of objective "constrained".
+        fairness_weight: λ of objective "penalized".
         model: "central" or "local": whether the aggregator was trusted.
         epsilon_claimed: what the paper says that a voter pays.
         epsilon_proven: what a voter pays at most; infinite, and None here, for Algorithm 2 with γ = 0.
@@ -48,7 +51,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     group_sizes: tuple[int, ...]
     num_reports: tuple[int, ...]
     mechanism: str
-    objective: str
+    objective: ObjectiveName
+    max_disparity: float
+    fairness_weight: float
     model: str
     epsilon_claimed: float
     epsilon_proven: float | None

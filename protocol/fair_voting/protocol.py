@@ -11,7 +11,7 @@ group among the groups.
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Final, cast
 
@@ -221,11 +221,12 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
         if "group" not in table and "groups" not in given:
             raise ConfigurationError(field="group", value="no such column", allowed="a column of the table")
         if "group" in table and not isinstance(table["group"], np.ndarray):
-            groups: Any = completed.setdefault("groups", _groups_of(table["group"]))
-            if isinstance(groups, (list, tuple)):
-                numbers = Counter(str(entry).strip() for entry in table["group"])
-                names = cast("Sequence[Any]", groups)
-                completed.setdefault("group_sizes", [numbers[str(name)] for name in names])
+            named = given.get("groups")
+            groups = cast("Sequence[Any]", named) if isinstance(named, (list, tuple)) else ()
+            found = _groups_of(table["group"], [str(name) for name in groups])
+            completed.setdefault("groups", found)
+            numbers = Counter(str(entry).strip() for entry in table["group"])
+            completed.setdefault("group_sizes", [numbers[name] for name in found])
         if "alternatives" not in given:
             rankings = table.get("ranking")
             if rankings is None or not len(rankings):
@@ -255,10 +256,7 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
         Entries of `ranking` are a `Rankings`, or for each voter text or a list of names, the best first; those of
         `group` are names, or an int64 array of places among the groups.
         """
-        for name in table:
-            if name not in {"group", "ranking"}:
-                allowed = "left out: the columns are group, ranking"
-                raise ConfigurationError(field=name, value="a column", allowed=allowed)
+        _check_columns(table)
         if "ranking" not in table:
             raise ConfigurationError(field="ranking", value="no such column", allowed="a column of the table")
         positions = self._positions_of(table["ranking"])
@@ -300,6 +298,7 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
             public: its public row.
         """
         self.check_public(public)
+        _check_columns(entries)
         if "ranking" not in entries:
             raise ConfigurationError(field="ranking", value="no such column", allowed="a column of the table")
         if "group" in entries:
@@ -374,7 +373,8 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
         names = self.parameters.alternatives
         longest = max(range(len(names)), key=lambda place: len(names[place].encode()))
         counts = (num_parties,) * len(of_groups)
-        return self._release(longest, told, name=self.parameters.mechanism, counts=counts)
+        name = phase.report.name if isinstance(phase, RandomizedRankings) else self.parameters.mechanism
+        return self._release(longest, told, name=name, counts=counts)
 
     def truth(self, inputs: Inputs) -> dict[str, float | str]:
         """Return what the outcome estimates, and who would win without privacy.
@@ -442,6 +442,8 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
             num_reports=tuple(counts),
             mechanism=name,
             objective=parameters.objective,
+            max_disparity=parameters.max_disparity,
+            fairness_weight=parameters.fairness_weight,
             model=parameters.model.value,
             epsilon_claimed=loss.claimed,
             epsilon_proven=None if math.isinf(loss.proven) else loss.proven,
@@ -535,13 +537,20 @@ def _loss(parameters: Parameters, mechanism: RowMechanism, group: int) -> Privac
     )
 
 
+def _check_columns(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in {"group", "ranking"}:
+            allowed = "left out: the columns are group, ranking"
+            raise ConfigurationError(field=name, value="a column", allowed=allowed)
+
+
 def _check_ranking(positions: Sequence[int]) -> None:
     if sorted(positions) != list(range(len(positions))):
         raise ValueError("it is no ranking: it does not have each position once")
 
 
-def _groups_of(entries: Entries) -> list[str]:
-    """Return the groups in the order of their first voters.
+def _groups_of(entries: Entries, named: Sequence[str]) -> list[str]:
+    """Return the groups as they are named, or else in the order of their first voters.
 
     Raises:
         ConfigurationError: a voter is in none, or in two.
@@ -550,18 +559,21 @@ def _groups_of(entries: Entries) -> list[str]:
     for row, entry in enumerate(entries, start=1):
         rows.setdefault(str(entry).strip(), row)
     for name, row in rows.items():
+        if named and name not in named:
+            allowed = f"one group of {', '.join(named[:_MOST_NAMED])}"
+            raise ConfigurationError(field=f"group in row {row}", value=name, allowed=allowed)
         if not name or names_two_groups(name, rows):
             others = [other for other in rows if other and other != name][:_MOST_NAMED]
             allowed = f"one group, such as {', '.join(others)}" if others else "the name of a group"
             raise ConfigurationError(field=f"group in row {row}", value=name, allowed=allowed)
-    return list(rows)
+    return list(named or rows)
 
 
 def _alternatives_of(entries: Entries) -> list[str]:
     """Return the alternatives, in the order of their names: those that most of the first rankings have."""
     sets = Counter(frozenset(_names_of(entry)) - {""} for entry in entries[:_RANKINGS_LOOKED_AT])
-    ((usual, _),) = sets.most_common(1)
-    return sorted(usual)
+    del sets[frozenset()]  # of empty entries, which `encode` refuses
+    return sorted(sets.most_common(1)[0][0]) if sets else []
 
 
 def _names_of(entry: Any) -> tuple[str, ...]:

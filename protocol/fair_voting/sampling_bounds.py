@@ -257,10 +257,12 @@ def spread_bound(scoring: Scoring, *, group_size: int, samples: int, gamma: floa
     """
     size = scoring.num_alternatives
     least = scoring.steps[-1]
-    if size < _FEWEST_FOR_TIGHTER or sum(scoring.steps) > 0:
-        # The mean is above the center: voters who have not reported lower all θ below the bounds that rankings obey.
+    # A missing voter is at the center. Where that is below the mean by more than the grid's rounding, it lowers θ below
+    # the bounds that rankings obey; rounding is taken off twice, at z and at another alternative.
+    below = max(sum(scoring.steps), 0) / size
+    if size < _FEWEST_FOR_TIGHTER or below > 1:
         return math.inf
-    shares = [2 * (step - least) / (size * scoring.range) for step in reversed(scoring.steps)]
+    shares = [max(2 * (step - least - 2 * below) / (size * scoring.range), 0.0) for step in reversed(scoring.steps)]
     others = [share * (group_size - 1) / group_size for share in shares]
     if others[1] == 0:
         return math.inf

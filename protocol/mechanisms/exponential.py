@@ -16,7 +16,7 @@ from typing import Final
 from ..elementary import exp
 from .exact import Below, has_happened_exp
 
-__all__ = ["choice_probabilities", "choose", "choose_exactly"]
+__all__ = ["choice_probabilities", "choose", "choose_exactly", "flip", "flip_exactly", "flip_probabilities"]
 
 # e^(−x) is no positive float far beyond this.
 _GREATEST_EXPONENT: Final = 700

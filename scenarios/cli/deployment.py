@@ -1,7 +1,8 @@
 """`roster`, `serve` and `join`: a session whose parties are processes of their own."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from textwrap import shorten
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from ..deployment import Agreement, ServerSide
 
 __all__ = ["join", "roster", "serve"]
+
+_WIDEST_PUBLIC: Final = 60
+"""Characters of a public entry in a heading."""
 
 _simulate_options = (
     click.option(
@@ -256,11 +260,16 @@ def _show_session(console: "Console", side: "ServerSide", *, kind: str) -> None:
 
 
 def _show_agreement(console: "Console", agreement: "Agreement") -> None:
+    import numpy as np
+
     from ..report import show_heading
 
     terms = agreement.terms
+    public = agreement.protocol.write_public(np.array([terms.public], dtype=np.int64))
     facts = [
         f"as {terms.party}",
+        # Public entries as the server has them; a worker's tasks may be hundreds.
+        *(f"{column} {shorten(entries[0], _WIDEST_PUBLIC, placeholder='…')}" for column, entries in public.items()),
         f"protocol {terms.protocol}",
         terms.kind,
         f"costs epsilon = {agreement.cost:g} in all",

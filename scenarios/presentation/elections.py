@@ -26,11 +26,6 @@ from .terminal import Cell, show_note, show_table
 
 __all__ = ["ELECTIONS"]
 
-_OBJECTIVES: Final = {
-    "parity": "the least disparity",
-    "constrained": "the most welfare within the limit of disparity",
-    "penalized": "the most welfare less a price for disparity",
-}
 _MECHANISMS: Final = {
     "laplace": "noise on the groups' utilities",
     "sampling": "random questions to random voters; now and then anything wins",
@@ -134,17 +129,20 @@ def _truth_of(name: str, outcome: Outcome, known: Known) -> _Served | None:
 
 
 def _in_order(alternatives: Sequence[_Alternative], outcome: Outcome) -> list[_Alternative]:
-    """Return the winner first, then by disparity where that elects, else by welfare.
+    """Return the winner first, then as the objective has them, by what is known of them."""
 
-    The limit and the price of disparity are no part of the outcome.
-    """
-
-    def merit(alternative: _Alternative) -> tuple[bool, float]:
+    def merit(alternative: _Alternative) -> tuple[bool, bool, float]:
         served = alternative.known
         if served is None:
-            return not alternative.is_winner, 0.0
-        by_disparity = outcome.objective == "parity"
-        return not alternative.is_winner, served.disparity if by_disparity else -served.welfare.value
+            return not alternative.is_winner, False, 0.0
+        is_out, cost = False, -served.welfare.value
+        if outcome.objective == "penalized":
+            cost += outcome.fairness_weight * served.disparity
+        if outcome.objective == "constrained":
+            is_out = served.disparity > outcome.max_disparity
+        if outcome.objective == "parity" or is_out:
+            cost = served.disparity
+        return not alternative.is_winner, is_out, cost
 
     return sorted(alternatives, key=merit)
 
@@ -176,7 +174,7 @@ def _show_header(console: Console, outcome: Outcome) -> None:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     said: dict[str, str | Text] = {
-        "Objective": f"{outcome.objective}: {_OBJECTIVES[outcome.objective]}",
+        "Objective": _objective(outcome),
         "Voters": _by_group(outcome, outcome.group_sizes),
         "Reports": _by_group(outcome, outcome.num_reports or outcome.group_sizes),
         "Mechanism": f"{outcome.mechanism}: {_MECHANISMS[outcome.mechanism]}",
@@ -189,6 +187,20 @@ def _show_header(console: Console, outcome: Outcome) -> None:
         table.add_row(Text(label, style="bold"), text)
     console.print(table)
     console.print()
+
+
+def _objective(outcome: Outcome) -> Text:
+    """Return what is elected; in another color where nothing keeps the limit."""
+    said = {
+        "parity": "the least disparity",
+        "constrained": f"the most welfare within a disparity of {outcome.max_disparity:g}",
+        "penalized": f"the most welfare less {outcome.fairness_weight:g} times the disparity",
+    }
+    text = Text(f"{outcome.objective}: {said[outcome.objective]}")
+    of_all = [own.disparity for own in outcome.alternatives]
+    if outcome.objective == "constrained" and of_all and min(of_all) > outcome.max_disparity:
+        text.append("; none is within it, so that the least disparity wins", style="yellow")
+    return text
 
 
 def _by_group(outcome: Outcome, numbers: Sequence[int]) -> str:

@@ -11,6 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 import pytest
 from psephos.agents import SecureNoise
 from psephos.agents.noise import UNIFORM_BITS, RowSampler, Sampler
@@ -20,21 +21,28 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import (
     NO_ANSWER,
+    Below,
     Beta,
     Disclosure,
     Discrete,
     DiscreteLaplace,
+    ExactMechanism,
     FiniteChannel,
     FreshTwoLayer,
     GeneralizedRandomizedResponse,
     Mechanism,
+    NoisyScores,
     OneLayer,
     PointMass,
+    Prepared,
     RowMechanism,
+    SampledPair,
+    SampledPosition,
     SphericalLaplace,
     TwoLayer,
     Uniform,
     VectorLaplace,
+    WholeRanking,
 )
 from psephos.protocol.privacy import NoRelease
 from scipy.integrate import dblquad
@@ -203,6 +211,139 @@ def test_a_third_party_brings_a_sampler_of_rows_for_a_mechanism_of_rows() -> Non
     assert randomize(SecureNoise({Shuffle: make}), Shuffle(), [1, 2, 3]) == [3, 2, 1]
     with pytest.raises(ConfigurationError, match="Shuffle"):
         SecureNoise().check(Shuffle())
+
+
+# Mechanisms with a sampler of their own, and those that prepare a row for another one.
+
+
+@dataclasses.dataclass(frozen=True)
+class Die(ExactMechanism):
+    """A third party's mechanism that brings its exact sampler: it adds a throw of a die."""
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """Up to six more."""
+        return 1, 15
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """Digits."""
+        return 0, 9
+
+    def slots_of(self, num_values: int) -> int:
+        """One for each."""
+        return num_values
+
+    def event_of(self, num_values: int) -> NoRelease:
+        """Not of interest here."""
+        del num_values
+        return NoRelease()
+
+    def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Not of interest here."""
+        del uniforms
+        return values
+
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        """Not of interest here."""
+        del uniforms
+        return list(values)
+
+    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+        """Throw for each value."""
+        return [value + 1 + below(6) for value in values]
+
+
+@dataclasses.dataclass(frozen=True)
+class Doubled(Prepared):
+    """A third party's mechanism that shows another one the row and its reverse."""
+
+    @property
+    def noise(self) -> RowMechanism:
+        """A die."""
+        return Die()
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """Digits."""
+        return 0, 9
+
+    def num_prepared_of(self, num_values: int) -> int:
+        """Twice as many."""
+        return 2 * num_values
+
+    def prepare_rows(self, values: IntArray) -> IntArray:
+        """Return each row and its reverse."""
+        return np.concatenate([values, values[:, ::-1]], axis=1)
+
+
+def test_a_mechanisms_own_sampler_draws_integers_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def below(bound: int) -> int:
+        asked.append(bound)
+        return bound - 1
+
+    monkeypatch.setattr("secrets.randbelow", below)
+    assert randomize(SecureNoise(), Die(), [1, 2]) == [7, 8]
+    assert asked == [6, 6]
+
+
+def test_a_mechanism_that_prepares_a_row_is_sampled_by_the_one_that_it_prepares_it_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def last(bound: int) -> int:
+        return bound - 1
+
+    monkeypatch.setattr("secrets.randbelow", last)
+    noise = SecureNoise()
+    noise.check(Doubled())
+    assert randomize(noise, Doubled(), [1, 2]) == [7, 8, 8, 7]
+    assert Doubled().slots_of(2) == Doubled().num_reports_of(2) == 4
+    assert Doubled().report_range == Die().report_range
+    assert Doubled().randomize_row([1, 2], [0.0] * 4) == [1, 2, 2, 1]
+    with pytest.raises(ValueError, match=r"^values must be in \[0, 9\]$"):
+        randomize(noise, Doubled(), [1, 10])
+
+
+def test_what_prepares_a_row_for_a_mechanism_without_a_sampler_is_refused() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class OfShuffle(Doubled):
+        @property
+        def noise(self) -> RowMechanism:
+            return Shuffle()
+
+    with pytest.raises(ConfigurationError, match="Shuffle"):
+        SecureNoise().check(OfShuffle())
+    reverse = SecureNoise({Shuffle: lambda _: lambda values: list(reversed(values))})
+    assert randomize(reverse, OfShuffle(), [1, 2]) == [1, 2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "row"),
+    [
+        (SampledPair(1.0, 4), [3, 1, 0, 2]),
+        (SampledPosition(1.0, 4), [3, 1, 0, 2]),
+        (WholeRanking(1.0, 4), [3, 1, 0, 2]),
+        (NoisyScores(1.0, (3, 2, 1, 0)), [3, 1, 0, 2]),
+    ],
+)
+def test_reports_of_rankings_are_in_range_and_plain_integers(mechanism: RowMechanism, row: list[int]) -> None:
+    noise = SecureNoise()
+    low, high = mechanism.report_range
+    for _ in range(50):
+        report = randomize(noise, mechanism, row)
+        assert len(report) == mechanism.num_reports_of(4)
+        assert all(type(number) is int and low <= number <= high for number in report)
+    for wrong in ([0, 1, 2, 4], [-1, 0, 1, 2]):
+        with pytest.raises(ValueError, match="must be in"):
+            randomize(noise, mechanism, wrong)
+
+
+@pytest.mark.parametrize("kind", [SampledPair, SampledPosition])
+def test_a_sampler_for_a_mechanism_that_brings_its_own_is_refused(kind: type[RowMechanism]) -> None:
+    with pytest.raises(ConfigurationError, match=f"mechanisms without a sampler of ours, got '{kind.__name__}'"):
+        SecureNoise({kind: lambda _: list})
 
 
 # Two labels, codes 0 and 1; three labels, codes 2 to 4.

@@ -29,13 +29,18 @@ from psephos.protocol.mechanisms import (
     GeneralizedRandomizedResponse,
     HyperDistribution,
     Mechanism,
+    NoisyScores,
     OneLayer,
     PointMass,
+    Prepared,
     RowMechanism,
+    SampledPair,
+    SampledPosition,
     SphericalLaplace,
     TwoLayer,
     Uniform,
     VectorLaplace,
+    WholeRanking,
     optimal,
     two_point,
 )
@@ -558,3 +563,104 @@ def test_rows_out_of_range_or_of_another_width_get_no_spherical_noise(source: No
     ):
         with pytest.raises(ValueError, match=words):
             source.randomize(mechanism, row, protocol="battery", phase="range", place=0)
+
+
+# Rankings: a row is the position of each alternative. Whole rankings and scores have the law of what they become.
+
+RANKING = (2, 0, 3, 1)
+RANKING_MECHANISMS: list[RowMechanism] = [
+    SampledPair(0.2, 4),
+    SampledPair(2.0, 4),
+    SampledPosition(1.0, 4),
+    WholeRanking(1.0, 4),
+    WholeRanking(6.0, 4),
+    NoisyScores(1.0, (9, 5, 1, -3)),
+]
+ranking_mechanisms = pytest.mark.parametrize("mechanism", RANKING_MECHANISMS, ids=repr)
+# All of these together add a hundredth to the module's false alarms: of scores each is tested.
+RANKING_THRESHOLD = FALSE_ALARM / (100 * 2 * 2 * 4 * len(RANKING_MECHANISMS))
+
+
+def ranking_laws(mechanism: RowMechanism, ranking: Sequence[int]) -> list[Mapping[int, float]]:
+    """Return P[number] for each number of a ranking's report."""
+    match mechanism:
+        case SampledPair() | SampledPosition():
+            return [dict(enumerate(mechanism.report_probabilities(ranking)))]
+        case Prepared(noise=Mechanism() as noise):
+            return [law_of(noise, value) for value in mechanism.prepare_row(ranking)]
+        case _:
+            raise TypeError(f"the law of {mechanism} is not known here")
+
+
+def ranking_tail(source: NoiseSource, mechanism: RowMechanism, laws: Sequence[Mapping[int, float]]) -> float:
+    """Return the least of `least_tail` over the numbers of a report."""
+    number = NUM_DRAWS[source.kind]
+    drawn = [
+        source.randomize(mechanism, RANKING, protocol="battery", phase="rankings", place=place)
+        for place in range(number)
+    ]
+    return min(least_tail(list(numbers), law) for numbers, law in zip(zip(*drawn, strict=True), laws, strict=True))
+
+
+@ranking_mechanisms
+@sources
+def test_randomized_rankings_follow_the_exact_law(source: NoiseSource, mechanism: RowMechanism) -> None:
+    """False alarm: below 1e-9 for all cases of a run together; see the module."""
+    assert ranking_tail(source, mechanism, ranking_laws(mechanism, RANKING)) > RANKING_THRESHOLD
+
+
+@ranking_mechanisms
+def test_the_battery_would_notice_the_law_of_another_ranking(mechanism: RowMechanism) -> None:
+    other = ranking_laws(mechanism, tuple(reversed(RANKING)))
+    assert ranking_tail(SOURCES[0], mechanism, other) < RANKING_THRESHOLD
+
+
+@ranking_mechanisms
+def test_the_proven_loss_of_a_ranking_covers_the_law_of_every_ranking(mechanism: RowMechanism) -> None:
+    """Over all rankings and all reports; of scores, whose numbers are independent, the losses of one report add up."""
+    proven = PureAccountant.epsilon_of(mechanism.event_of(4), NeighboringRelation.REPLACE_ONE)
+    laws = [ranking_laws(mechanism, ranking) for ranking in itertools.permutations(range(4))]
+    greatest = max(
+        math.fsum(
+            max(math.log(chance / theirs[report]) for report, chance in own.items() if theirs.get(report, 0) > 1e-300)
+            for own, theirs in zip(one, another, strict=True)
+        )
+        for one, another in itertools.permutations(laws, 2)
+    )
+    assert greatest <= proven + 1e-9
+    assert greatest == pytest.approx(proven, rel=1e-6)
+
+
+@ranking_mechanisms
+def test_simulated_agents_draw_the_rankings_that_arrays_draw(mechanism: RowMechanism) -> None:
+    """Bit for bit: party i's report is row i."""
+    noise = SimulatedNoise(7, session="s")
+    generator = np.random.default_rng(5)
+    values = np.array([generator.permutation(4) for _ in range(300)], dtype=np.int64)
+    uniforms = noise.uniforms(protocol="battery", phase="p", start=0, stop=300, slots=mechanism.slots_of(4))
+    rows: list[list[int]] = values.tolist()
+    assert mechanism.randomize_rows(values, uniforms).tolist() == [
+        noise.randomize(mechanism, row, protocol="battery", phase="p", place=place) for place, row in enumerate(rows)
+    ]
+
+
+@ranking_mechanisms
+@sources
+@pytest.mark.parametrize("row", [(0, 1, 2, 4), (-1, 0, 1, 2), (0, 1, 2), (0, 1, 2, 3, 4)])
+def test_what_cannot_be_a_ranking_is_never_randomized(
+    source: NoiseSource, mechanism: RowMechanism, row: tuple[int, ...]
+) -> None:
+    with pytest.raises(ValueError, match=r"positions|values must be in"):
+        source.randomize(mechanism, row, protocol="battery", phase="range", place=0)
+
+
+@ranking_mechanisms
+def test_secure_rankings_are_fresh_each_time(mechanism: RowMechanism) -> None:
+    """Two hundred reports come again with probability below 1e-15: none has more than .95."""
+    assert max(max(law.values()) for law in ranking_laws(mechanism, RANKING)) < 0.95
+    noise = SecureNoise()
+    runs = [
+        [noise.randomize(mechanism, RANKING, protocol="battery", phase="fresh", place=0) for _ in range(200)]
+        for _ in range(2)
+    ]
+    assert runs[0] != runs[1]

@@ -18,13 +18,15 @@ from hypothesis import strategies as st
 from psephos.protocol import Inputs, PhasedProtocol, PhaseRules, SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, reference_run
 from psephos.protocol.effects import Drop, Effect, Fail
+from psephos.protocol.fair_voting import FairVoting
+from psephos.protocol.fair_voting import reference_run as fair_voting_reference_run
 from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.protocol.moral_preferences import reference_run as moral_preferences_reference_run
 from psephos.protocol.population import draw_reports, run_batches
 from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.protocol.truth_discovery.reference import reference_run as truth_discovery_reference_run
 from psephos.scenarios.plugins import PROTOCOLS, find_protocol, names_in
-from strategies import CHECKED, choosers, crowd_sessions, preference_sessions, quizzes, sessions
+from strategies import CHECKED, choosers, crowd_sessions, fair_sessions, preference_sessions, quizzes, sessions
 
 Reference = Callable[[PhasedProtocol[Any, Any], Inputs, SimulatedNoise], msgspec.Struct | None]
 
@@ -63,8 +65,16 @@ def _moral_preferences_reference(
     return moral_preferences_reference_run(protocol, inputs, noise=noise)
 
 
+def _fair_voting_reference(
+    protocol: PhasedProtocol[Any, Any], inputs: Inputs, noise: SimulatedNoise
+) -> msgspec.Struct | None:
+    assert isinstance(protocol, FairVoting)
+    return fair_voting_reference_run(protocol, inputs, noise=noise)
+
+
 CASES = [
     Case("dpwevote", sessions(), _dpwevote_reference),
+    Case("fair-voting", fair_sessions(), _fair_voting_reference),
     Case("truth-discovery", crowd_sessions(), _truth_discovery_reference),
     Case("moral-preferences", preference_sessions(), _moral_preferences_reference),
     Case("quiz", quizzes(), _no_reference),

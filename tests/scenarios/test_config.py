@@ -442,3 +442,62 @@ def test_an_unknown_paradigm_is_answered_with_those_that_there_are() -> None:
     error = refusal("moral-synthetic", "voters.voters=3", "paradigm=VLPD")
     assert (error.field, error.value) == ("parameters.paradigm", "VLPD")
     assert error.allowed == "one of VLCP, RLCP, VLDP, RLDP"
+
+
+@pytest.mark.parametrize("key", ["voters", "parties"])
+@pytest.mark.parametrize("name", ["x.soc", "X.SOI", "x.toc.gz", "x.toi", "x.pb"])
+def test_a_file_of_ballots_is_a_table_beside_which_its_groups_can_be_said(key: str, name: str) -> None:
+    whole = [f"{key}={name}", f"{key}.groups_file=g.csv"]
+    for settings in (whole, whole[::-1], [f"voters.file={name}", "parties.groups_file=g.csv"]):
+        scenario = load_scenario("two-societies", settings)
+        assert scenario.parties == {"file": name, "groups_file": "g.csv"}
+        assert (scenario.title, scenario.seed) == ("", None)
+
+
+def test_a_file_of_ballots_that_a_scenario_names_is_a_table_too(write: Write, tmp_path: Path) -> None:
+    path = write("own.toml", 'protocol = "fair-voting"\nvoters = "x.soc"\n')
+    scenario = load_scenario(str(path), ["voters.groups_file=g.csv"])
+    assert scenario.parties == {"file": str(tmp_path / "x.soc"), "groups_file": "g.csv"}
+    # A file with a line for each voter says their groups itself, and one of another protocol is no ballots.
+    assert load_scenario("two-societies", ["voters=x.csv"]).parties == "x.csv"
+    assert load_scenario("moral-machine", ["voters=x.pb"]).parties == "x.pb"
+
+
+def test_a_file_for_each_group_takes_the_place_of_the_made_up_voters() -> None:
+    scenario = load_scenario("two-societies", ["voters.group_files.n=a.soc", "voters.group_files.s=b.soc"])
+    assert scenario.parties == {"group_files": {"n": "a.soc", "s": "b.soc"}}
+    assert (scenario.title, scenario.seed) == ("", None)
+
+
+def test_paths_of_ballots_are_seen_from_their_scenarios_folder(write: Write, tmp_path: Path) -> None:
+    text = 'protocol = "fair-voting"\n[voters]\n'
+    path = write("a.toml", f"{text}file = 'x.soc'\ngroups_file = 'g.csv'\n")
+    assert load_scenario(str(path)).parties == {"file": str(tmp_path / "x.soc"), "groups_file": str(tmp_path / "g.csv")}
+    path = write("b.toml", f"{text}group_files = {{n = 'a.soc', s = 'sub/b.soc'}}\n")
+    files = {"n": str(tmp_path / "a.soc"), "s": str(tmp_path / "sub" / "b.soc")}
+    assert load_scenario(str(path)).parties == {"group_files": files}
+    path = write("c.toml", f"{text}data = 'preflib_00030_uklabor'\ngroups_file = 'g.csv'\n")
+    assert load_scenario(str(path)).parties == {
+        "data": "preflib_00030_uklabor",
+        "groups_file": str(tmp_path / "g.csv"),
+    }
+
+
+def test_another_data_set_takes_the_place_of_the_options_of_the_scenarios_own() -> None:
+    own = load_scenario("breakfast").parties
+    assert isinstance(own, dict)
+    assert load_scenario("breakfast", ["voters.data=zurich_pb"]).parties == {"data": "zurich_pb"}
+    assert load_scenario("breakfast", ["voters.data=preflib_00035_breakfast"]).parties == own
+    assert load_scenario("breakfast", ["situation=6"]).parties == {**own, "situation": 6}
+
+
+def test_a_path_that_has_a_sources_name_in_it_is_a_path(write: Write) -> None:
+    path = write("own.toml", 'protocol = "fair-voting"\nvoters = "data/v.csv"\n')
+    assert load_scenario(str(path), ["voters.data=zurich_pb"]).parties == {"data": "zurich_pb"}
+
+
+@pytest.mark.parametrize("settings", [["voters=a.csv", "voters.file=b.soc"], ["voters.file=b.soc", "voters=a.csv"]])
+def test_parts_of_parties_that_are_a_path_are_refused_in_any_order(settings: list[str]) -> None:
+    error = refusal("two-societies", *settings)
+    assert (error.field, error.value) == ("--set", "voters.file")
+    assert error.allowed == "another key: 'voters' is no table here"

@@ -341,9 +341,9 @@ def test_a_file_of_ballots_without_groups_says_how_to_name_them(write: Write, tm
     write_sources(write, tmp_path)
     for settings in ([f"voters={tmp_path}/mine/x.soc"], [f"voters.file={tmp_path}/mine/x.soc"]):
         error = refusal("two-societies", *settings)
-        assert "groups_file" in error.allowed
-        assert "group_column" not in error.allowed  # which a file of orders has not
-    assert "group_column" in refusal("two-societies", f"voters={tmp_path}/mine/b.pb").allowed
+        assert "voters.groups_file" in str(error)
+        assert "voters.group_column" not in str(error)  # which a file of orders has not
+    assert "voters.group_column" in str(refusal("two-societies", f"voters={tmp_path}/mine/b.pb"))
 
 
 def test_what_follows_from_voters_cannot_be_set_otherwise(write: Write, tmp_path: Path) -> None:

@@ -309,7 +309,7 @@ def test_levels_that_are_set_must_hold_every_voters_epsilon(write: Write) -> Non
     wider = resolve(load_scenario("moral-synthetic", [*settings, "epsilons=[0.5, 1, 2]"]))
     assert wider.inputs.public.tolist() == [[0], [2]]
     error = refusal("moral-synthetic", *settings, "epsilons=[0.5, 1]")
-    assert error.field == "epsilon (a.csv line 4)"
+    assert error.field == "epsilon (a.csv line 4, bob)"
     assert "0.5" in error.allowed
 
 

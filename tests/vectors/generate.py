@@ -30,10 +30,12 @@ from helpers import (
 from psephos.protocol import JOIN, Inputs, PhaseRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect, Finish
+from psephos.protocol.fair_voting import FairVoting
+from psephos.protocol.fair_voting import Parameters as FairVotingParameters
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Message, Release, Report, Welcome, encode
 from psephos.protocol.moral_preferences import MoralPreferences, Paradigm
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
-from psephos.protocol.privacy import Ledger
+from psephos.protocol.privacy import Ledger, NeighboringRelation
 from psephos.protocol.truth_discovery import Parameters as TruthDiscoveryParameters
 from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.protocol.views import describe
@@ -496,6 +498,60 @@ def _forged_preferences(about: str, report: Sequence[int]) -> Recorder:
     return recorder
 
 
+BALLOTS: Final = (
+    ("north", "harbor > park > market"),
+    ("south", "market > park > harbor"),
+    ("north", "harbor > market > park"),
+    ("north", "park > harbor > market"),
+    ("south", "market > harbor > park"),
+)
+"""Each voter's group and ranking."""
+
+
+def _ballots(*, quorum: float = 1.0, **given: Any) -> Session:
+    """Return a fair vote.
+
+    Args:
+        quorum: how many must take part.
+        given: parameters.
+    """
+    table = {"group": [group for group, _ in BALLOTS], "ranking": [ranking for _, ranking in BALLOTS]}
+    protocol = FairVoting(FairVotingParameters(**FairVoting.complete(given, table)))
+    return Session(protocol, protocol.encode(table), seed=2021, default_rules=PhaseRules(quorum=quorum))
+
+
+def _good_ballots(about: str, **given: Any) -> Recorder:
+    recorder = Recorder(_ballots(**given), about)
+    recorder.start(*recorder.session.names)
+    recorder.deliver_all()
+    return recorder
+
+
+def _ballots_of_four() -> Recorder:
+    about = "A ranking is lost, and four of five are enough: who is missing leaves the utilities of the center."
+    recorder = Recorder(_ballots(quorum=4), about)
+    recorder.start(*make_names(5))
+    for _ in range(15):  # hellos, welcomes and requests
+        recorder.deliver()
+    for party in ("p0", "p1", "p2", "p4"):
+        recorder.deliver(party)
+    recorder.expire("rankings")
+    recorder.deliver_all()
+    return recorder
+
+
+def _forged_ballot(about: str, positions: Sequence[int]) -> Recorder:
+    """Let p2 disclose these positions to an aggregator that voters trust, while four of five are enough."""
+    recorder = Recorder(_ballots(quorum=4), about)
+    recorder.start(*make_names(5))
+    for _ in range(15):  # hellos, welcomes and requests
+        recorder.deliver()
+    recorder.forge("p2", SERVER, Report(0, raw(list(positions))))
+    recorder.deliver_last()
+    recorder.deliver_all()
+    return recorder
+
+
 VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     "good_joint": lambda: _good("The default variant."),
     "good_printed": lambda: _good("The paper's estimate.", variant="printed", num_parties=3),
@@ -559,6 +615,60 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     ),
     "bad_preferences_of_another_width": lambda: _forged_preferences(
         "A voter discloses three numbers where there are two features; the others go on.", [0, 0, 0]
+    ),
+    "good_rankings_laplace": lambda: _good_ballots(
+        "Algorithm 1: rankings are shown to the server, which adds noise to the groups' utilities.",
+        objective="constrained",
+        max_disparity=0.5,
+    ),
+    "good_rankings_printed": lambda: _good_ballots(
+        "Algorithm 1 with its printed noise; one voter is added or removed.",
+        calibration="printed",
+        relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
+    ),
+    "good_rankings_sampling": lambda: _good_ballots(
+        "Algorithm 2: the server samples answers, and releases the winner alone.",
+        mechanism="sampling",
+        num_samples=4,
+        gamma=0.25,
+    ),
+    "good_rankings_subsample": lambda: _good_ballots(
+        "Algorithm 2 where voters are sampled first: the server draws twice, from streams of their own.",
+        mechanism="sampling",
+        num_samples=2,
+        reading="subsample",
+        scale="printed",
+    ),
+    "good_rankings_exponential": lambda: _good_ballots(
+        "The exponential mechanism on welfare less disparity, for scores of any kind.",
+        mechanism="exponential",
+        objective="penalized",
+        scores=(4.0, 3.0, 0.0),
+        epsilon=2.0,
+    ),
+    "good_rankings_flipped": lambda: _good_ballots(
+        "Permute-and-flip in its place.", mechanism="permute_and_flip", epsilon=2.0
+    ),
+    "good_rankings_pair": lambda: _good_ballots(
+        "Each voter answers one comparison of a pair by randomized response.", mechanism="sampled_pair"
+    ),
+    "good_rankings_position": lambda: _good_ballots(
+        "Each voter tells one alternative's position.", mechanism="sampled_position", scores="plurality"
+    ),
+    "good_rankings_whole": lambda: _good_ballots(
+        "Each voter tells its whole ranking or another one; the mechanism with the least variance was asked for.",
+        mechanism="local",
+        epsilon=4.0,
+    ),
+    "good_rankings_scores": lambda: _good_ballots(
+        "Each voter adds noise to the scores of all alternatives.", mechanism="noisy_scores", scores="veto"
+    ),
+    "good_rankings_of_four": _ballots_of_four,
+    "bad_ranking_repeated_position": lambda: _forged_ballot(
+        "A voter puts two alternatives at the top; the others go on.", [0, 0, 1]
+    ),
+    "bad_ranking_below_the_best": lambda: _forged_ballot(
+        "A voter names a position above the best, which would weigh more than a vote; the others go on.", [-1, 0, 1]
     ),
     "bad_version": lambda: _wrong_hello("A Hello of another version.", version=PROTOCOL_VERSION + 1),
     "bad_kind": lambda: _wrong_hello("A Hello of the other kind of session.", kind="deployment"),

@@ -1,7 +1,7 @@
 """Binomial numbers of many laws at once: `draw_binomial` on arrays, bit for bit."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
@@ -14,27 +14,31 @@ __all__ = ["draw_binomials"]
 
 # As in the protocol's own sampler.
 _NEGLIGIBLE: Final = 2.0**-80
+_MOST: Final = 2**53
 
 
-def draw_binomials(number: int, probabilities: Sequence[Fraction], uniforms: FloatArray) -> IntArray:
+def draw_binomials(number: int, hits: IntArray, chances: IntArray, uniforms: FloatArray) -> IntArray:
     """Return the counts that uniforms name, by the inverses of the cumulative laws.
 
     Args:
         number: n ≥ 1, of all laws.
-        probabilities: of each law, in [0, 1].
+        hits: int64, shape (laws,): the probabilities' numerators, from 0 to the denominators.
+        chances: int64, shape (laws,): their denominators, at most 2^53 / (n + 1).
         uniforms: float64 in [0, 1), shape (trials, laws).
 
     Returns:
         int64, shape (trials, laws).
+
+    Raises:
+        ValueError: a denominator is too large for exact arithmetic.
     """
-    counts = np.empty(uniforms.shape, dtype=np.int64)
-    is_inner = [0 < probability < 1 for probability in probabilities]
-    for law in [law for law, inner in enumerate(is_inner) if not inner]:
-        counts[:, law] = number if probabilities[law] == 1 else 0
-    inner = [law for law, inside in enumerate(is_inner) if inside]
-    if not inner:
+    if int(chances.max()) > _MOST // (number + 1):
+        raise ValueError(f"denominators may be at most {_MOST // (number + 1)}, got {int(chances.max())}")
+    counts = np.where(hits == 0, 0, number) * np.ones(uniforms.shape, dtype=np.int64)
+    inner = np.flatnonzero((hits > 0) & (hits < chances))
+    if not len(inner):
         return counts
-    least, masses = _laws(number, [probabilities[law] for law in inner])
+    least, masses = _laws(number, hits[inner], chances[inner])
     left = uniforms[:, inner]
     places = np.full(left.shape, -1, dtype=np.int64)
     for place, mass in enumerate(masses):
@@ -42,14 +46,16 @@ def draw_binomials(number: int, probabilities: Sequence[Fraction], uniforms: Flo
         places[(left < 0) & (places < 0)] = place
     counts[:, inner] = least + places
     for trial, law in np.argwhere(places < 0).tolist():  # rounding
-        counts[trial, inner[law]] = draw_binomial(number, probabilities[inner[law]], float(uniforms[trial, inner[law]]))
+        own = int(inner[law])
+        probability = Fraction(int(hits[own]), int(chances[own]))
+        counts[trial, own] = draw_binomial(number, probability, float(uniforms[trial, own]))
     return counts
 
 
-def _laws(number: int, probabilities: Sequence[Fraction]) -> tuple[IntArray, FloatArray]:
+def _laws(number: int, hits: IntArray, chances: IntArray) -> tuple[IntArray, FloatArray]:
     """Return each law's count in the first row, and the masses: shape (rows, laws), 0 where they are negligible."""
-    odds = np.array([float(probability / (1 - probability)) for probability in probabilities])
-    modes = np.array([min(int((number + 1) * probability), number) for probability in probabilities], dtype=np.int64)
+    odds = hits / (chances - hits)
+    modes = np.minimum((number + 1) * hits // chances, number)
     above = _walk(modes, lambda counts: (number - counts) / (counts + 1) * odds, 1, number)
     below = _walk(modes, lambda counts: counts / ((number - counts + 1) * odds), -1, 0)
     masses = np.stack([*reversed(below), np.ones(len(odds)), *above])

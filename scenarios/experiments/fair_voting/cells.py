@@ -1,7 +1,8 @@
 """The cells of the experiments: parameters, and what all elections of a cell give."""
 
 import functools
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +13,6 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.fair_voting import FairVoting, Objective, Parameters, Rankings
 from ....protocol.fair_voting.parameters import MechanismName
 from ....protocol.fair_voting.rules import RULES
-from ....protocol.fair_voting.sampling_bounds import epsilon_of_hit, hit_bound
 from ....protocol.randomness import SimulatedNoise
 from ..measurements import Measurement, mean_of
 from .exact_winners import best_of
@@ -21,7 +21,7 @@ from .trials import Release, choice_shares, clean_release, elect, qualities_of, 
 
 __all__ = [
     "DELTA",
-    "FAIRNESS_WEIGHT",
+    "FAIRNESS_WEIGHTS",
     "GAMMA",
     "OBJECTIVES",
     "Cells",
@@ -30,6 +30,7 @@ __all__ = [
     "proven_of",
     "rule_winners",
     "samples_for",
+    "with_objective",
 ]
 
 GAMMA: Final = 0.05
@@ -37,12 +38,14 @@ GAMMA: Final = 0.05
 DELTA: Final = 1e-5
 """Of its n_s; any of reading F2 has the published N/A cells, and this one comes nearest to the others."""
 OBJECTIVES: Final = ("parity", "constrained", "penalized")
-FAIRNESS_WEIGHT: Final = 1.0
-"""λ."""
-MOST_SAMPLES: Final = 1 << 11
-"""With more its answers hardly differ from what is true."""
+FAIRNESS_WEIGHTS: Final[Mapping[str, float]] = {"parity": 1.0, "constrained": 8.0, "penalized": 1.0}
+"""λ, by objective. Where qualities are chosen by, "constrained" pays it for each unit of ΔW above t: enough that no
+alternative beyond t is worth it here."""
+_SAMPLES: Final = tuple(sorted({math.ceil(1.15**step) for step in range(76)}))
+"""Tried n_s, up to some 36,000."""
+_MOST_SAMPLES_OF_MANY: Final = 2_500
+"""Where every election has voters of its own, whose laws take long for more; its answers are then nearly true."""
 _BY_QUALITY: Final = frozenset({"exponential", "permute_and_flip"})
-_AGAINST_ROUNDING: Final = 1e-9
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -96,7 +99,6 @@ class Cells:
             alternatives=tuple(str(place) for place in range(num_alternatives)),
             groups=tuple(f"group {number}" for number in range(1, len(sizes) + 1)),
             group_sizes=tuple(sizes),
-            fairness_weight=FAIRNESS_WEIGHT,
             gamma=GAMMA,
             delta=DELTA,
         )
@@ -122,7 +124,7 @@ class Cells:
             return {
                 name: self._of_shares(
                     choice_shares(
-                        FairVoting(msgspec.structs.replace(parameters, objective=name)),
+                        FairVoting(with_objective(parameters, name)),
                         self.profiles,
                     ),
                     name,
@@ -168,9 +170,14 @@ class Cells:
         return _best_of(released, objective_of(self.base, objective))
 
 
+def with_objective(parameters: Parameters, name: str) -> Parameters:
+    """Return the same session with another objective."""
+    return msgspec.structs.replace(parameters, objective=name, fairness_weight=FAIRNESS_WEIGHTS[name])
+
+
 def objective_of(parameters: Parameters, name: str) -> Objective:
     """Return an objective of a session."""
-    return msgspec.structs.replace(parameters, objective=name).make_objective()
+    return with_objective(parameters, name).make_objective()
 
 
 def proven_of(parameters: Parameters) -> float:
@@ -186,31 +193,25 @@ def rule_winners(profiles: Profiles) -> Iterator[tuple[str, IntArray]]:
         yield name, np.array(winners, dtype=np.int64)
 
 
-def samples_for(parameters: Parameters, *, gamma: float, price: float) -> int | None:
-    """Return the most samples with which Algorithm 2 proves no more than a price; None where one is too many.
+@functools.cache
+def samples_for(parameters: Parameters, *, price: float, is_fixed: bool = False) -> int | None:
+    """Return about the most samples with which Algorithm 2 proves no more than a price; None where one is too many.
 
     Args:
-        parameters: the groups and the scores.
-        gamma: γ.
+        parameters: of Algorithm 2, with its γ and its objective.
         price: ε, for replacing the ranking of a voter of any group.
+        is_fixed: all elections have the same voters, so that there may be more samples.
     """
-    scoring = parameters.make_scoring(is_centered=True)
-    size = len(parameters.alternatives)
-    least = min(parameters.group_sizes)
+    samples = [number for number in _SAMPLES if is_fixed or number <= _MOST_SAMPLES_OF_MANY]
 
-    @functools.cache
-    def proven(samples: int) -> float:
-        hit = hit_bound(scoring, group_size=least, samples=samples, reading="group")
-        return epsilon_of_hit(hit, gamma=gamma, num_alternatives=size)
+    def is_within(number: int) -> bool:
+        return proven_of(msgspec.structs.replace(parameters, num_samples=number)) <= price
 
-    limit = price + _AGAINST_ROUNDING
-    if proven(1) > limit:
-        return None
-    low, high = 1, MOST_SAMPLES
+    low, high = 0, len(samples)
     while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if proven(middle) <= limit else (low, middle - 1)
-    return low
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if is_within(samples[middle]) else (low, middle)
+    return samples[low - 1] if low else None
 
 
 def _best_of(released: Release, objective: Objective) -> NDArray[np.bool_]:

@@ -59,7 +59,8 @@ def best_of(
     has_any = is_within.any(axis=1)
     # Among those within, the most welfare; where nobody is, the least disparity.
     lowest = welfare.min(axis=1, keepdims=True)
-    within = _most(np.where(is_within, welfare, lowest - 1))
+    welfare = np.asarray(welfare - (welfare - lowest + 1) * ~is_within)
+    within = _most(welfare)
     return np.where(has_any[:, None], within, _most(-disparity)).astype(np.bool_)
 
 

@@ -11,6 +11,8 @@ __all__ = ["ALTERNATIVES", "PRICES", "find_crossings", "variances"]
 
 ALTERNATIVES: Final = (3, 4, 5, 6, 8, 10, 15, 24)
 PRICES: Final = (0.1, 0.3, 0.6, 1.0, 2.0, 4.0, 8.0)
+"""Of the table that people read."""
+_DENSE: Final = tuple(sorted({*PRICES, *(tenth / 10 for tenth in range(2, 81, 2))}))
 _LEAST: Final = 0.05
 _MOST: Final = 20.0
 _STEPS: Final = 400
@@ -20,7 +22,7 @@ _HALVINGS: Final = 50
 def variances() -> Iterator[VarianceRow]:
     """Yield what each mechanism has."""
     for size in ALTERNATIVES:
-        for epsilon in PRICES:
+        for epsilon in _DENSE:
             reports = possible_reports(_scoring(size), epsilon)
             least = min(report.mean_variance for report in reports)
             for report in reports:

@@ -67,7 +67,7 @@ class Profiles:
 
     @property
     def num_alternatives(self) -> int:
-        """m."""
+        """M."""
         return self.positions.shape[2]
 
     @property

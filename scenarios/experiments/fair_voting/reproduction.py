@@ -12,7 +12,7 @@
 | `losses.csv`, `searches.csv` | what Algorithm 2 proves, and what a search found against it (reading F4) |
 | `variances.csv`, `crossings.csv` | which local mechanism is best when |
 | `real-sets.csv`, `real.csv` | fairness, welfare and proven ε on three published profiles |
-| `table-1`, `equal-loss`, `local`, `real`, each `.png` and `.svg` | the pictures |
+| `table-1`, `equal-loss`, `local`, `real`, `trade-off`, each `.png` and `.svg` | the pictures |
 | `reproduction.json` | all of it, with what computed it |
 | `summary.md` | what holds and what does not |
 
@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Final, cast
 
 import msgspec
-import numpy as np
 
 from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting import DisclosedRankings, FairVoting, Parameters
+from ....protocol.fair_voting.choices import SampledChoice, SampleScale
 from ....protocol.fair_voting.parameters import LOCAL, MechanismName
 from ....protocol.fair_voting.sampling_bounds import (
     delta_of_hit,
@@ -46,12 +46,12 @@ from ...folder import RunFolder
 from ..measurements import Measurement, deviation
 from ..reproductions import write_reproduction
 from .additions import own_findings
-from .cells import DELTA, GAMMA, OBJECTIVES, Cells, Measured, proven_of, rule_winners, samples_for
+from .cells import DELTA, OBJECTIVES, Cells, Measured, proven_of, rule_winners, samples_for, with_objective
 from .claims import findings_on_paper
 from .local_table import find_crossings, variances
-from .neighbors import search_neighbors
+from .neighbors import Ties, search_neighbors
 from .pictures import draw_pictures
-from .profiles import FITTED, READ, SETTINGS, Profiles, Setting
+from .profiles import FITTED, SETTINGS, Setting
 from .published import EPSILONS, MECHANISMS, RUNS, SIZES, TABLE_1
 from .real_sets import LoadedSet, load_real_sets
 from .rows import (
@@ -96,8 +96,14 @@ _PILOT: Final = 5
 """A part of the elections is enough to choose γ."""
 _SEARCHES: Final = ((0.6, 0.05), (0.6, 0.01), (1.0, 0.05), (1.0, 0.01))
 """Label and γ."""
+_SEARCH_KINDS: Final[Sequence[tuple[SampleScale, Ties]]] = (
+    ("unbiased", "random"),
+    ("printed", "random"),
+    ("printed", "first"),
+)
+"""Scale, and how ties fall: to the first alternative, as where a program takes the first least number."""
 _SEARCH_STARTS: Final = 2
-_SEARCH_STEPS: Final = 150
+_SEARCH_STEPS: Final = 100
 
 
 def check_options(*, trials: int, seed: int, data: str = "") -> None:
@@ -364,61 +370,67 @@ def _at_price(cells: Cells, mechanism: MechanismName, price: float) -> dict[str,
     if mechanism != "sampling":
         parameters = cells.parameters(mechanism, price)
         return {objective: (parameters, found) for objective, found in cells.measure(parameters).items()}
-    tried: list[Parameters] = []
-    for gamma in _TRIED_GAMMAS:
-        samples = samples_for(cells.base, gamma=gamma, price=price)
-        if samples is not None:
-            tried.append(cells.parameters("sampling", 1.0, gamma=gamma, num_samples=samples))
-    if not tried:
-        return {}
     pilot = cells.first(max(cells.trials // _PILOT, LEAST_TRIALS))
-    piloted = [(parameters, pilot.measure(parameters)) for parameters in tried]
-    best = {objective: max(piloted, key=lambda pair: pair[1][objective].merit.value)[0] for objective in OBJECTIVES}
-    released = {parameters.gamma: cells.release(parameters) for parameters in best.values()}
-    return {
-        objective: (parameters, cells.elect(released[parameters.gamma], objective))
-        for objective, parameters in best.items()
-    }
+    told: dict[str, tuple[Parameters, Measured]] = {}
+    for objective in OBJECTIVES:
+        best: tuple[float, Parameters] | None = None
+        for gamma in _TRIED_GAMMAS:
+            tried = with_objective(cells.parameters("sampling", 1.0, gamma=gamma, num_samples=1), objective)
+            samples = samples_for(tried, price=price, is_fixed=cells.profiles.is_fixed)
+            if samples is not None:
+                tried = msgspec.structs.replace(tried, num_samples=samples)
+                merit = pilot.measure(tried, (objective,))[objective].merit.value
+                best = (merit, tried) if best is None or merit > best[0] else best
+        if best is not None:
+            told[objective] = best[1], cells.measure(best[1], (objective,))[objective]
+    return told
 
 
 def _losses() -> Iterator[LossRow]:
-    base = Cells.parameters_only(4, SIZES[0])
-    scoring = base.make_scoring(is_centered=True)
-    for _, size in SIZES:
+    for sizes in SIZES:
+        base = msgspec.structs.replace(Cells.parameters_only(4, sizes), mechanism="sampling")
+        scoring = base.make_scoring(is_centered=True)
         for epsilon in EPSILONS:
             samples = num_samples(epsilon, DELTA, 4)
-            simple = simple_hit_bound(4, group_size=size, samples=samples, reading="group")
-            hit = hit_bound(scoring, group_size=size, samples=samples, reading="group")
             for gamma in _LOSS_GAMMAS:
+                parameters = msgspec.structs.replace(base, epsilon=epsilon, num_samples=samples, gamma=gamma)
+                simple = simple_hit_bound(4, group_size=min(sizes), samples=samples, reading="group")
+                hit = hit_bound(scoring, group_size=min(sizes), samples=samples, reading="group")
                 yield LossRow(
-                    size=size,
+                    size_1=sizes[0],
+                    size_2=sizes[1],
                     epsilon=epsilon,
                     samples=samples,
                     gamma=gamma,
                     epsilon_simple=epsilon_of_hit(simple, gamma=gamma, num_alternatives=4),
-                    epsilon_proven=epsilon_of_hit(hit, gamma=gamma, num_alternatives=4),
+                    epsilon_proven=proven_of(parameters),
+                    epsilon_printed_scale=proven_of(msgspec.structs.replace(parameters, scale="printed")),
                     delta=delta_of_hit(hit, gamma=gamma),
                 )
 
 
 def _searches(*, seed: int) -> Iterator[SearchRow]:
     sizes = (min(SIZES[0]), max(SIZES[0]))  # the searched voter is of the first group
-    for label, gamma in _SEARCHES:
-        parameters = msgspec.structs.replace(
-            Cells.parameters_only(4, sizes), mechanism="sampling", epsilon=label, gamma=gamma, delta=1e-3
-        )
-        (phase,) = FairVoting(parameters).phases
-        assert isinstance(phase, DisclosedRankings)  # noqa: S101  Algorithm 2 has no other
-        choice = phase.choice
-        found = search_neighbors(choice, seed=seed, num_starts=_SEARCH_STARTS, num_steps=_SEARCH_STEPS)
-        yield SearchRow(
-            size_1=sizes[1],
-            size_2=sizes[0],
-            label=label,
-            gamma=gamma,
-            epsilon_found=found.loss,
-            epsilon_proven=proven_of(parameters),
-        )
+    for scale, ties in _SEARCH_KINDS:
+        for label, gamma in _SEARCHES:
+            parameters = msgspec.structs.replace(
+                Cells.parameters_only(4, sizes), mechanism="sampling", epsilon=label, gamma=gamma, scale=scale
+            )
+            (phase,) = FairVoting(parameters).phases
+            assert isinstance(phase, DisclosedRankings)  # noqa: S101  Algorithm 2 has no other
+            choice = phase.choice
+            assert isinstance(choice, SampledChoice)  # noqa: S101  the same
+            found = search_neighbors(choice, seed=seed, num_starts=_SEARCH_STARTS, num_steps=_SEARCH_STEPS, ties=ties)
+            yield SearchRow(
+                size_1=sizes[1],
+                size_2=sizes[0],
+                label=label,
+                gamma=gamma,
+                scale=scale,
+                ties=ties,
+                epsilon_found=found.loss,
+                epsilon_proven=proven_of(parameters),
+            )
 
 
 def _cells_of(loaded: LoadedSet, *, trials: int, seed: int) -> Cells:

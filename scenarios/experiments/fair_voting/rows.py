@@ -255,21 +255,25 @@ class LossRow(msgspec.Struct, frozen=True, kw_only=True):
     """What Algorithm 2 with the paper's n_s proves.
 
     Args:
-        size: the smallest group's n_k.
+        size_1: n₁.
+        size_2: n₂.
         epsilon: the label.
         samples: n_s.
         gamma: γ.
-        epsilon_simple: by how seldom a voter is looked at.
-        epsilon_proven: by the least bound that holds.
+        epsilon_simple: by how seldom a voter of the second group is looked at.
+        epsilon_proven: by the least bound that holds, on the unbiased scale.
+        epsilon_printed_scale: the same on the printed one.
         delta: with which it is (0, δ)-DP.
     """
 
-    size: int
+    size_1: int
+    size_2: int
     epsilon: float
     samples: int
     gamma: float
     epsilon_simple: float
-    epsilon_proven: float | None
+    epsilon_proven: float
+    epsilon_printed_scale: float
     delta: float
 
 
@@ -281,14 +285,18 @@ class SearchRow(msgspec.Struct, frozen=True, kw_only=True):
         size_2: n₂.
         label: ε as the paper says.
         gamma: γ.
+        scale: "unbiased" or "printed".
+        ties: "random", or "first".
         epsilon_found: the loss of the pair.
-        epsilon_proven: by our bound.
+        epsilon_proven: by our bound, for ties at random.
     """
 
     size_1: int
     size_2: int
     label: float
     gamma: float
+    scale: str
+    ties: str
     epsilon_found: float
     epsilon_proven: float
 

@@ -5,12 +5,13 @@ from typing import Final
 
 from ..measurements import Measurement
 from ..sheets import Sheet
-from .cells import DELTA, GAMMA, OBJECTIVES
+from .cells import DELTA, FAIRNESS_WEIGHTS, GAMMA, OBJECTIVES
+from .local_table import PRICES
 from .profiles import SETTINGS
 from .published import EPSILONS, SIZES
 from .rows import EqualLossRow, ObjectiveRow, RealRow, Reproduction, SamplingRow, TableRow
 
-__all__ = ["MECHANISM_NAMES", "OBJECTIVE_NAMES", "RULE_NAMES", "TITLES", "sheets_of"]
+__all__ = ["MECHANISM_NAMES", "OBJECTIVE_NAMES", "RULE_NAMES", "SOFT_BOUND", "TITLES", "sheets_of"]
 
 MECHANISM_NAMES: Final = {
     "none": "without privacy",
@@ -35,6 +36,11 @@ RULE_NAMES: Final = {**OBJECTIVE_NAMES, "borda": "Borda", "copeland": "Copeland"
 """What rules without privacy are called; others by their own names."""
 TITLES: Final = {setting.name: setting.title for setting in SETTINGS}
 """What the societies are."""
+SOFT_BOUND: Final = (
+    "where qualities are chosen by (flips, exponential) the bound on ΔW is soft: an excess costs "
+    f"{FAIRNESS_WEIGHTS['constrained']:g} a unit"
+)
+"""What "constrained" is where it is no rule of noisy numbers."""
 _CELL: Final = "each ± its standard error"
 
 
@@ -271,40 +277,48 @@ def _rules(reproduction: Reproduction) -> Sheet:
 def _losses(reproduction: Reproduction) -> Sheet:
     rows = [
         [
-            f"{row.size:,}",
+            f"{row.size_1:,} and {row.size_2:,}",
             f"{row.epsilon:g}",
             f"{row.samples:,}",
             f"{row.gamma:g}",
             f"{row.epsilon_simple:.2f}",
             f"{row.epsilon_proven:.2f}",
+            f"{row.epsilon_printed_scale:.2f}",
             f"{row.delta:.3f}",
         ]
         for row in reproduction.losses
     ]
     return Sheet(
-        title="What Algorithm 2 proves of a voter of the smallest group (reading F4)",
-        headers=["n_k", "label ε", "n_s", "γ", "simple", "proven", "or (0, δ)"],
+        title="What Algorithm 2 proves of the voter who pays most (reading F4)",
+        headers=["n₁ and n₂", "label ε", "n_s", "γ", "simple", "unbiased scale", "printed scale", "or (0, δ)"],
         rows=rows,
-        note="simple: by how seldom the voter is looked at; proven: the least of all bounds; m = 4",
+        note="simple: by how seldom the voter is looked at; the others: the least of all bounds; ties fall at random",
+        num_labels=1,
     )
 
 
 def _searches(reproduction: Reproduction) -> Sheet:
     rows = [
         [
-            f"{row.size_1:,} and {row.size_2:,}",
+            row.scale,
+            "by lot" if row.ties == "random" else "to the first",
             f"{row.label:g}",
             f"{row.gamma:g}",
             f"{row.epsilon_found:.3f}",
-            f"{row.epsilon_proven:.3f}",
+            f"{row.epsilon_proven:.3f}" if row.ties == "random" else "",
         ]
         for row in reproduction.searches
     ]
+    first = reproduction.searches[0]
     return Sheet(
-        title="Algorithm 2 against its label: the loss between two neighboring electorates that a search found",
-        headers=["n₁ and n₂", "label ε", "γ", "found", "proven"],
+        title=(
+            "Algorithm 2 against its label: the loss between two neighboring electorates that a search found, "
+            f"{first.size_1:,} and {first.size_2:,} voters"
+        ),
+        headers=["scale", "ties fall", "label ε", "γ", "found", "proven"],
         rows=rows,
-        note="found: computed exactly, and so a lower bound on any ε; a search that finds less proves nothing; δ = .001",
+        note="found: computed exactly, and so a lower bound on any ε; a search that finds less proves nothing",
+        num_labels=2,
     )
 
 
@@ -368,7 +382,10 @@ def _equal_losses(reproduction: Reproduction, society: str, objective: str) -> S
             "γ, n_s",
         ],
         rows=rows,
-        note="for replacing a voter's ranking; sampling has the γ that suits it best, and the most samples it may have",
+        note=(
+            "for replacing a voter's ranking; sampling has the γ that suits it best, and about the most samples that "
+            "it may have" + (f"; {SOFT_BOUND}" if objective == "constrained" else "")
+        ),
     )
 
 
@@ -381,9 +398,11 @@ def _best_sampling(row: EqualLossRow | RealRow | None) -> str:
 
 def _variances(reproduction: Reproduction) -> Sheet:
     names = list(dict.fromkeys(row.mechanism for row in reproduction.variances))
-    by_place = {(row.alternatives, row.epsilon, row.mechanism): row for row in reproduction.variances}
+    by_place = {
+        (row.alternatives, row.epsilon, row.mechanism): row for row in reproduction.variances if row.epsilon in PRICES
+    }
     rows: list[list[str]] = []
-    for size, epsilon in dict.fromkeys((row.alternatives, row.epsilon) for row in reproduction.variances):
+    for size, epsilon in dict.fromkeys((size, epsilon) for size, epsilon, _ in by_place):
         row = [f"{size}", f"{epsilon:g}"]
         for name in names:
             cell = by_place.get((size, epsilon, name))
@@ -393,7 +412,7 @@ def _variances(reproduction: Reproduction) -> Sheet:
         title="Local mechanisms: the variance of one voter's estimated utilities, Borda scores",
         headers=["m", "ε", *(MECHANISM_NAMES[name] for name in names)],
         rows=rows,
-        note="averaged over the alternatives, in squared units of the scores; whole rankings for 8 alternatives at most",
+        note="averaged over the alternatives, in squared units of the scores; whole rankings for at most 8 of them",
     )
 
 
@@ -444,5 +463,8 @@ def _real(reproduction: Reproduction, name: str, objective: str) -> Sheet:
         title=f"Fairness, welfare and proven ε: {name}, {objective}",
         headers=["proven ε", *(f"ΔW, W: {_SHORT[mechanism]}" for mechanism in mechanisms), "γ, n_s", "local by"],
         rows=rows,
-        note="for replacing a voter's ranking; mean ΔW and W of the winners",
+        note=(
+            "for replacing a voter's ranking; mean ΔW and W of the winners"
+            + (f"; {SOFT_BOUND}" if objective == "constrained" else "")
+        ),
     )

@@ -181,13 +181,10 @@ def _sampled(
     width = sums[0].size
     uniforms = _uniforms(vote, phase, noise, trials=trials, slots=choice.slots_of(width), draw=draw)
     of_counts = uniforms[:, 2:]
-    chances = [
-        chance for row in sums.reshape(-1, width).tolist() for g in choice.hit_probabilities(row) for chance in g
-    ]
-    if len(sums) == 1:
-        counts = draw_binomials(choice.num_samples, chances, of_counts)
-    else:
-        counts = draw_binomials(choice.num_samples, chances, of_counts.reshape(1, -1))
+    hits, chances = _hit_probabilities(choice, sums)
+    counts = draw_binomials(
+        choice.num_samples, hits, chances, of_counts if len(sums) == 1 else of_counts.reshape(1, -1)
+    )
     values = counts.reshape(trials, *sums.shape[1:])
     size = choice.num_alternatives
     random_winners = np.full(trials, _NOBODY, dtype=np.int64)
@@ -198,6 +195,15 @@ def _sampled(
     unit = Fraction(size * choice.scoring.range, 2 * choice.num_samples) * Fraction(choice.scoring.step)
     released = Release(values, unit, (1,) * len(sizes), sizes, random_winners, uniforms[:, 1])
     return released.rescaled() if choice.scale == "printed" else released
+
+
+def _hit_probabilities(choice: SampledChoice, sums: IntArray) -> tuple[IntArray, IntArray]:
+    """Return numerators and denominators of `SampledChoice.hit_probabilities`, of all elections: flat."""
+    scoring = choice.scoring
+    sizes = np.array(choice.sum_sizes, dtype=np.int64)[:, None]
+    hits = 2 * (sums - sizes * scoring.steps[-1])
+    chances = np.broadcast_to(sizes * (choice.num_alternatives * scoring.range), sums.shape)
+    return hits.reshape(-1), chances.reshape(-1)
 
 
 def _sums_of_sampled(

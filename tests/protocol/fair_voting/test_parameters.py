@@ -52,7 +52,7 @@ def test_defaults_are_algorithm_1_with_the_least_noise() -> None:
     assert parameters.model is TrustModel.CENTRAL
 
 
-@pytest.mark.parametrize("mechanism", [*CENTRAL, *LOCAL, "local"])
+@pytest.mark.parametrize("mechanism", [*sorted(CENTRAL), *LOCAL, "local"])
 def test_a_mechanism_says_whom_voters_trust(mechanism: MechanismName) -> None:
     model = make(mechanism=mechanism, num_samples=3).model
     assert model is (TrustModel.CENTRAL if mechanism in CENTRAL else TrustModel.LOCAL)
@@ -173,7 +173,7 @@ def test_what_is_at_the_limits_is_allowed(given: dict[str, Any]) -> None:
 def test_every_mechanism_has_room_at_every_epsilon(mechanism: str, epsilon: float, scores: Any) -> None:
     """Its phases can be made, for the largest numbers of alternatives and voters."""
     size = 8 if mechanism in {"whole_ranking", "sampled_pair"} else MAX_ALTERNATIVES
-    if isinstance(scores, tuple):
+    if not isinstance(scores, str):
         best, worst = scores
         scores = (best,) * (size // 2) + (worst,) * (size - size // 2)
     if mechanism == "sampled_pair":
@@ -204,5 +204,15 @@ def test_the_tables_cells_without_a_number_are_refused() -> None:
         error = refusal(**given, group_sizes=sizes)
         assert (error.field, error.value) == ("epsilon", 0.3)
         assert "369 samples" in error.allowed
-        assert f"at most {math.floor(0.3 * sizes[1])} are allowed" in error.allowed
+        assert f"ε·min n_k = {math.floor(0.3 * sizes[1])}" in error.allowed
     assert make(**given, group_sizes=(4000, 2000)).samples == 369
+
+
+def test_the_least_label_that_is_named_is_the_least() -> None:
+    """In thousandths: it is allowed, and a thousandth less is not."""
+    given: dict[str, Any] = {"alternatives": names(4), "mechanism": "sampling"}
+    for least in (20, 500, 1000):
+        error = refusal(**given, epsilon=0.05, group_sizes=(2 * least, least))
+        label = float(error.allowed.removeprefix("at least ").partition(" ")[0])
+        assert make(**given, epsilon=label, group_sizes=(2 * least, least))
+        assert refusal(**given, epsilon=label - 0.001, group_sizes=(2 * least, least)).field == "epsilon"

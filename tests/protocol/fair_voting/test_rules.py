@@ -53,13 +53,9 @@ def test_rules_are_their_definitions(rankings: Rankings) -> None:
     assert pairwise_wins(rankings).tolist() == wins
     assert plurality(rankings) == top([sum(row[a] == 0 for row in rows) for a in columns])
     assert borda(rankings) == top([sum(len(row) - 1 - row[a] for row in rows) for a in columns])
-    contests = [
-        sum((wins[a][b] > wins[b][a]) - (wins[a][b] < wins[b][a]) for b in columns if b != a) for a in columns
-    ]
+    contests = [sum((wins[a][b] > wins[b][a]) - (wins[a][b] < wins[b][a]) for b in columns if b != a) for a in columns]
     assert copeland(rankings) == top(contests)
-    assert egalitarian(rankings) == top(
-        [(-max(row[a] for row in rows), -sum(row[a] for row in rows)) for a in columns]
-    )
+    assert egalitarian(rankings) == top([(-max(row[a] for row in rows), -sum(row[a] for row in rows)) for a in columns])
 
 
 @CHECKED

@@ -88,6 +88,4 @@ def test_the_uniforms_at_both_ends_name_counts(number: int, probability: Fractio
 @pytest.mark.parametrize("number", [0, 1, 2, 6])
 def test_exact_draws_have_exactly_the_law(number: int, probability: Fraction) -> None:
     law = exact_law(lambda below: draw_binomial_exactly(number, probability, below))
-    assert law == {
-        count: chance for count in range(number + 1) if (chance := exact_chance(number, probability, count))
-    }
+    assert law == {count: chance for count in range(number + 1) if (chance := exact_chance(number, probability, count))}

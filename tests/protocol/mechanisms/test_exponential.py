@@ -1,4 +1,4 @@
-"""The exponential mechanism on given qualities: its law by hand, and both ways to draw from it."""
+"""The exponential mechanism and permute-and-flip on given qualities: laws by hand, and both ways to draw from them."""
 
 import itertools
 import math
@@ -11,7 +11,14 @@ from exact_laws import exact_law
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol.mechanisms import Below
-from psephos.protocol.mechanisms.exponential import choice_probabilities, choose, choose_exactly
+from psephos.protocol.mechanisms.exponential import (
+    choice_probabilities,
+    choose,
+    choose_exactly,
+    flip,
+    flip_exactly,
+    flip_probabilities,
+)
 from scipy.special import chdtrc
 from strategies import CHECKED
 
@@ -118,3 +125,83 @@ def test_exact_draws_follow_the_law(rate: Fraction) -> None:
     law = choice_probabilities(qualities, rate)
     statistic = math.fsum((counts[place] - 30_000 * p) ** 2 / (30_000 * p) for place, p in enumerate(law))
     assert chdtrc(len(law) - 1, statistic) > 1e-6
+
+
+# Permute-and-flip
+
+
+def law_over_orders(chances: list[float]) -> list[float]:
+    """Return P[choice] by the definition: over all orders, the first that is kept."""
+    law = [0.0] * len(chances)
+    orders = list(itertools.permutations(range(len(chances))))
+    for order in orders:
+        left = 1 / len(orders)
+        for place in order:
+            law[place] += left * chances[place]
+            left *= 1 - chances[place]
+    return law
+
+
+@CHECKED
+@given(st.lists(st.fractions(-20, 20, max_denominator=9), min_size=1, max_size=5), rates)
+def test_permute_and_flip_is_its_definition(qualities: list[Fraction], rate: Fraction) -> None:
+    best = max(qualities)
+    chances = [math.exp(-rate * (best - quality)) for quality in qualities]
+    law = flip_probabilities(qualities, rate)
+    assert law == pytest.approx(law_over_orders(chances), rel=1e-9, abs=1e-12)
+    assert math.fsum(law) == pytest.approx(1, abs=1e-14)
+
+
+@CHECKED
+@given(qualities_of_choices, rates)
+def test_permute_and_flip_loses_no_more_quality_than_the_exponential_mechanism(
+    qualities: list[Fraction], rate: Fraction
+) -> None:
+    """McKenna and Sheldon (2020), Theorem 2: on average, and at least half as much."""
+    best = max(qualities)
+    lost = [float(best - quality) for quality in qualities]
+    of_flips = math.fsum(chance * loss for chance, loss in zip(flip_probabilities(qualities, rate), lost, strict=True))
+    of_other = math.fsum(
+        chance * loss for chance, loss in zip(choice_probabilities(qualities, rate), lost, strict=True)
+    )
+    assert of_other / 2 - 1e-9 <= of_flips <= of_other + 1e-9
+
+
+@CHECKED
+@given(st.lists(st.integers(-4, 4), min_size=2, max_size=5), st.data())
+def test_permute_and_flip_is_as_private_as_the_exponential_mechanism(numbers: list[int], data: st.DataObject) -> None:
+    """Where each quality moves by 1 at most, no choice's probability grows by more than e^(2·rate)."""
+    rate = Fraction(1, 2)
+    moves = data.draw(st.lists(st.sampled_from([-1, 0, 1]), min_size=len(numbers), max_size=len(numbers)))
+    before = [Fraction(number) for number in numbers]
+    after = [quality + move for quality, move in zip(before, moves, strict=True)]
+    for law_of in (choice_probabilities, flip_probabilities):
+        ratios = [one / other for one, other in zip(law_of(before, rate), law_of(after, rate), strict=True)]
+        assert max(ratios) <= math.e * (1 + 1e-12)
+
+
+def test_exact_flips_have_the_law() -> None:
+    """All orders and all flips, played through; what is left out is below 1e-9."""
+    qualities = [Fraction(0), Fraction(1), Fraction(3)]
+    law = exact_law(lambda below: int(flip_exactly(qualities, Fraction(1, 5), below)))
+    assert sum(law.values()) > 1 - Fraction(1, 10**9)
+    expected = flip_probabilities(qualities, Fraction(1, 5))
+    assert [float(law[place]) for place in range(3)] == pytest.approx(expected, abs=1e-9)
+
+
+@CHECKED
+@given(st.lists(st.fractions(-9, 9, max_denominator=4), min_size=1, max_size=5), rates, st.data())
+def test_uniforms_flip_in_their_order(qualities: list[Fraction], rate: Fraction, data: st.DataObject) -> None:
+    """Of two uniforms the first names the choice among those left, the second whether it is kept."""
+    number = len(qualities)
+    order = data.draw(st.permutations(range(number)))
+    keeps = data.draw(st.lists(st.floats(0, 1, exclude_max=True), min_size=number, max_size=number))
+    left, uniforms = list(range(number)), list[float]()
+    for place, keep in zip(order, keeps, strict=True):
+        uniforms += [(left.index(place) + 0.5) / len(left), keep]
+        left.remove(place)
+    chances = [math.exp(-rate * (max(qualities) - quality)) for quality in qualities]
+    kept = [place for place, keep in zip(order, keeps, strict=True) if keep < chances[place]]
+    assert flip(qualities, rate, uniforms) == kept[0]
+    for extreme in (0.0, 1 - 2.0**-53):
+        assert 0 <= flip(qualities, rate, [extreme] * (2 * number)) < number

@@ -165,7 +165,9 @@ def test_noisy_scores_are_the_scores_and_laplace_noise_bit_for_bit() -> None:
     uniforms = np.random.default_rng(1).random((50, 3))
     rankings = np.array([rankings_of(3)[number % 6] for number in range(50)], dtype=np.int64)
     scores = np.array([90, 40, -10], dtype=np.int64)[rankings]
-    assert np.array_equal(mechanism.randomize_rows(rankings, uniforms), mechanism.laplace.randomize_rows(scores, uniforms))
+    assert np.array_equal(
+        mechanism.randomize_rows(rankings, uniforms), mechanism.laplace.randomize_rows(scores, uniforms)
+    )
     assert mechanism.slots_of(3) == mechanism.num_reports_of(3) == 3
     assert mechanism.report_range == mechanism.laplace.report_range
 

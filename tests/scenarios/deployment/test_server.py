@@ -142,7 +142,7 @@ HEADER = f"partner,weight,{TOKEN_COLUMN}\n"
             "left out",
         ),  # it is private
         (f"{HEADER}ann,4,{DIGEST}\n\nann,2,{DIGEST}\n", "partner (r.csv line 4)", "ann", "also in line 2"),
-        (f"{HEADER}ann,4,{DIGEST}\nbob,3,{DIGEST}\n", "weight (r.csv line 3)", "3", "one of 2, 4"),
+        (f"{HEADER}ann,4,{DIGEST}\nbob,3,{DIGEST}\n", "weight (r.csv line 3, bob)", "3", "one of 2, 4"),
         (f"{HEADER}ann,4,{DIGEST}\nbob,2,{DIGEST[:-1]}\n", f"{TOKEN_COLUMN} (r.csv line 3)", DIGEST[:-1], "64 hexa"),
         (f"{HEADER}ann,4,\n", f"{TOKEN_COLUMN} (r.csv line 2)", "", "as `psephos roster` writes"),
         (f"{HEADER}ann,4,{DIGEST.upper()}\n", f"{TOKEN_COLUMN} (r.csv line 2)", DIGEST.upper(), "64 hexadecimal"),

@@ -63,6 +63,8 @@ def released(
         "num_reports": (),
         "mechanism": "laplace",
         "objective": "parity",
+        "max_disparity": 0.5,
+        "fairness_weight": 1.0,
         "model": "central",
         "epsilon_claimed": 0.5,
         "epsilon_proven": 0.5,
@@ -123,12 +125,29 @@ def test_under_parity_alternatives_stand_by_their_disparity() -> None:
     ]
 
 
-@pytest.mark.parametrize("objective", ["constrained", "penalized"])
-def test_otherwise_they_stand_by_their_welfare_below_the_winner(objective: str) -> None:
-    page = shown(released(objective=objective, winner="zoo"))
+@pytest.mark.parametrize(
+    ("options", "below"),
+    [
+        ({"objective": "constrained", "max_disparity": 0.5}, ("fair", "pier")),
+        ({"objective": "constrained", "max_disparity": 1.6}, ("pier", "fair")),
+        ({"objective": "penalized", "fairness_weight": 1.0}, ("fair", "pier")),
+        ({"objective": "penalized", "fairness_weight": 0.1}, ("pier", "fair")),
+    ],
+)
+def test_below_the_winner_alternatives_stand_as_the_objective_has_them(
+    options: dict[str, Any], below: tuple[str, str]
+) -> None:
+    """Welfare 2.125, 1.475 and 1, disparity 1.5, .1 and 2 of pier, fair and zoo."""
+    page = shown(released(winner="zoo", **options))
     assert [words[0] for words in page.lines if words and words[0] in UTILITIES and words[1] != "wins"] == [
-        *("zoo", "pier", "fair")
+        *("zoo", *below)
     ]
+
+
+@pytest.mark.parametrize(("limit", "is_kept"), [(0.05, False), (0.2, True)])
+def test_that_nothing_keeps_the_limit_is_said(limit: float, is_kept: bool) -> None:  # noqa: FBT001  a parameter of pytest's
+    page = shown(released(objective="constrained", max_disparity=limit))
+    assert ("none is within it" in page.text) is not is_kept
 
 
 def test_each_column_has_as_many_decimals_as_its_errors_deserve() -> None:
