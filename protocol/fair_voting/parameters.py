@@ -50,6 +50,8 @@ MAX_GROUPS: Final = 1_000
 MAX_VOTERS: Final = 1 << 32
 MAX_SAMPLES: Final = 1 << 20
 """Of Algorithm 2, for each group and alternative."""
+MAX_DRAWS: Final = 1 << 26
+"""Of Algorithm 2 in all: exact sampling draws them one by one, and takes about a minute for so many."""
 MAX_SAMPLED_FROM: Final = 20
 """Alternatives of Algorithm 2 where it samples voters first: their rankings are kept as numbers of 64 bits."""
 MAX_NAME_LENGTH: Final = 256
@@ -203,6 +205,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.samples > MAX_SAMPLES:
             allowed = f"larger: it takes {self.samples} samples, of at most {MAX_SAMPLES}"
             raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
+        draws = self.samples * len(self.groups) * len(self.alternatives)
+        if draws > MAX_DRAWS:
+            allowed = f"fewer: with as many groups and alternatives these are {draws} draws, of at most {MAX_DRAWS}"
+            raise ConfigurationError(field="num_samples", value=self.samples, allowed=allowed)
         least = min(self.group_sizes)
         if self.num_samples is None and not is_feasible(self.samples, self.epsilon, self.group_sizes):
             allowed = (

@@ -75,7 +75,7 @@ def epsilon_of_hit(hit: float, *, gamma: float, num_alternatives: int) -> float:
     """Return ε = ln(1 + m(1 − γ)h/γ); infinite at γ = 0."""
     if gamma == 0:
         return math.inf if hit > 0 else 0.0
-    return ln(1 + num_alternatives * (1 - gamma) * hit / gamma)
+    return log1p(num_alternatives * (1 - gamma) * hit / gamma)
 
 
 def delta_of_hit(hit: float, *, gamma: float) -> float:

@@ -1,4 +1,4 @@
-"""`psephos reproduce fair-voting`: options reach the experiments, and what is wrong is said before anything is written."""
+"""`psephos reproduce fair-voting`: options reach the experiments; what is wrong is said before anything is written."""
 
 from collections.abc import Callable
 from pathlib import Path
