@@ -173,7 +173,7 @@ def _local(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         rows = [row for row in reproduction.variances if row.alternatives == size]
         for mechanism in dict.fromkeys(row.mechanism for row in rows):
             own = [row for row in rows if row.mechanism == mechanism]
-            axes.plot([row.epsilon for row in own], [row.ratio for row in own], color=_COLORS[mechanism], **_LINE)
+            axes.plot([row.epsilon for row in own], [row.ratio for row in own], color=_COLORS[mechanism], linewidth=1.8)
         for row in reproduction.crossings:
             if row.alternatives == size and row.epsilon <= max(own.epsilon for own in rows):
                 axes.axvline(row.epsilon, color=MUTED, linewidth=0.8, linestyle=":")
@@ -186,6 +186,7 @@ def _local(reproduction: Reproduction, figure: Any, panels: Any) -> None:
                     ha="center",
                     fontsize=8,
                     color=MUTED,
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
                 )
         axes.set_ylim(*_RATIOS)
         axes.set_yticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
