@@ -29,6 +29,7 @@ from ..mechanisms.exponential import (
     flip_probabilities,
 )
 from ..privacy import NeighboringRelation, NonPrivate, PrivacyEvent, PureMechanism
+from .lots import draw_lot
 from .objective import Objective
 from .scoring import Scoring
 
@@ -148,17 +149,16 @@ class SampledChoice(Choice):
             [draw_binomial(self.num_samples, chance, next(left)) for chance in group]
             for group in self.hit_probabilities(values)
         ]
-        tied = self.objective.best(self.utilities_of(counts), self.group_sizes)
-        return [tied[min(int(of_ties * len(tied)), len(tied) - 1)]]
+        return [draw_lot(self.objective.best(self.utilities_of(counts), self.group_sizes), of_ties)]
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         """Elect, drawing without any rounding. See `ExactMechanism`."""
         chances = self.hit_probabilities(values)
-        if has_happened(Fraction(self.gamma), below):
-            return [below(self.num_alternatives)]
         counts = [[draw_binomial_exactly(self.num_samples, chance, below) for chance in group] for group in chances]
         tied = self.objective.best(self.utilities_of(counts), self.group_sizes)
-        return [tied[below(len(tied))]]
+        # After all else: how long a release takes would tell how the coin fell, on which the proven loss rests.
+        is_random = has_happened(Fraction(self.gamma), below)
+        return [below(self.num_alternatives) if is_random else tied[below(len(tied))]]
 
     def hit_probabilities(self, values: Sequence[int]) -> list[list[Fraction]]:
         """Return θ_k(a), group by group.

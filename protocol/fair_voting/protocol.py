@@ -27,6 +27,7 @@ from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .choices import Choice, ExponentialChoice, SampledChoice
 from .groups import names_two_groups
+from .lots import draw_lot, lot_of
 from .objective import Utilities, disparity_of, welfare_of
 from .outcome import AlternativeOutcome, Outcome
 from .parameters import SEPARATOR, Parameters
@@ -346,7 +347,8 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
             groups: list[list[int]] = tally.totals.tolist()
             told = [phase.report.utilities(totals, count) for count, *totals in groups]
             utilities, estimates = [values for values, _ in told], [own for _, own in told]
-            return self._outcome(utilities, estimates, name=phase.report.name, counts=[count for count, *_ in groups])
+            counts = [count for count, *_ in groups]
+            return self._outcome(tally, utilities, estimates, name=phase.report.name, counts=counts)
         assert isinstance(phase, DisclosedRankings)  # noqa: S101  the other kind that `make_phases` makes
         if phase.choice is not None:
             (winner,) = tally.totals.tolist()
@@ -358,7 +360,7 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
             [Estimate(float(value), error / size) for value in row]
             for row, size in zip(utilities, self.parameters.group_sizes, strict=True)
         ]
-        return self._outcome(utilities, estimates, name=self.parameters.mechanism, counts=())
+        return self._outcome(tally, utilities, estimates, name=self.parameters.mechanism, counts=())
 
     def largest_outcome(self, num_parties: int) -> Outcome:
         """Return an outcome with the longest numbers. See `PhasedProtocol.largest_outcome`."""
@@ -410,10 +412,16 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
         ]
 
     def _outcome(
-        self, utilities: Utilities, estimates: Sequence[Sequence[Estimate]], *, name: str, counts: Sequence[int]
+        self,
+        tally: Tally,
+        utilities: Utilities,
+        estimates: Sequence[Sequence[Estimate]],
+        *,
+        name: str,
+        counts: Sequence[int],
     ) -> Outcome:
         sizes = self.parameters.group_sizes
-        winner, *_ = self.parameters.make_objective().best(utilities, sizes)  # of tied ones the first
+        winner = draw_lot(self.parameters.make_objective().best(utilities, sizes), lot_of(tally.totals))
         told: list[AlternativeOutcome] = []
         for place, alternative in enumerate(self.parameters.alternatives):
             of_groups = [own[place] for own in estimates]

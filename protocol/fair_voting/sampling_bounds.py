@@ -58,6 +58,8 @@ _NEGLIGIBLE: Final = 2.0**-60
 _MARGIN: Final = 1 + 2.0**-36
 # Where to cut between alternatives that are followed in two ways: all cuts are valid, and the best is taken.
 _CUTS: Final = 6
+# Of γ/(m(1 − γ)): far below, products of it vanish.
+_LEAST_FLOOR: Final = 2.0**-500
 _CELLS: Final = 12
 
 
@@ -257,17 +259,17 @@ def spread_bound(scoring: Scoring, *, group_size: int, samples: int, gamma: floa
     """
     size = scoring.num_alternatives
     least = scoring.steps[-1]
+    floor = gamma / (size * (1 - gamma))
     # A missing voter is at the center. Where that is below the mean by more than the grid's rounding, it lowers θ below
     # the bounds that rankings obey; rounding is taken off twice, at z and at another alternative.
     below = max(sum(scoring.steps), 0) / size
-    if size < _FEWEST_FOR_TIGHTER or below > 1:
+    if size < _FEWEST_FOR_TIGHTER or below > 1 or floor < _LEAST_FLOOR:
         return math.inf
     shares = [max(2 * (step - least - 2 * below) / (size * scoring.range), 0.0) for step in reversed(scoring.steps)]
     others = [share * (group_size - 1) / group_size for share in shares]
     if others[1] == 0:
         return math.inf
     moves = _moves(scoring, group_size)
-    floor = gamma / (size * (1 - gamma))
     rate = math.sqrt(samples / (floor * (1 + floor))) / 2
     together = _least_chances(scoring, group_size)
     best = math.inf

@@ -16,6 +16,7 @@ from scipy.special import expm1
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.fair_voting import DisclosedRankings, FairVoting, Objective, Parameters, RandomizedRankings
 from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
+from ....protocol.fair_voting.lots import lot_of
 from ....protocol.fair_voting.reports import RankingReport
 from ....protocol.fair_voting.subsample import Subsample
 from ....protocol.mechanisms import VectorLaplace, code_of_rankings
@@ -240,6 +241,9 @@ def _local(
     sizes, members = profiles.group_sizes, profiles.members
     num_voters = len(members)
     values = np.empty((trials, len(sizes), report.size), dtype=units.dtype)
+    of_ties = np.empty(trials)
+    tally = np.empty((len(sizes), 1 + report.width), dtype=np.int64)
+    tally[:, 0] = sizes
     at_a_time = max(1, _ROWS_AT_A_TIME // num_voters)
     ends = np.cumsum([0, *sizes]).tolist()
     for start in range(0, trials, at_a_time):
@@ -255,9 +259,10 @@ def _local(
         for trial in range(start, stop):
             own = drawn[trial - start]
             for group in range(len(sizes)):
-                totals = report.totals_of(own[ends[group] : ends[group + 1]])
-                values[trial, group] = totals.astype(units.dtype) @ units
-    return Release(values, unit, sizes, sizes)
+                tally[group, 1:] = report.totals_of(own[ends[group] : ends[group + 1]])
+                values[trial, group] = tally[group, 1:].astype(units.dtype) @ units
+            of_ties[trial] = lot_of(tally)
+    return Release(values, unit, sizes, sizes, of_ties=of_ties)
 
 
 def _linear(report: RankingReport) -> tuple[NDArray[Any], Fraction]:

@@ -1,0 +1,24 @@
+"""Lots for ties: whoever has a tally draws the same lot from it, and no place in a list is favored.
+
+A tally of randomized reports, or of noisy sums, has more than enough randomness of its own, and what is computed from
+it costs no privacy. Nobody can foresee a lot who does not choose all the noise.
+"""
+
+import hashlib
+
+from ..arrays import IntArray
+
+__all__ = ["draw_lot", "lot_of"]
+
+_BYTES = 8
+
+
+def lot_of(totals: IntArray) -> float:
+    """Return a tally's lot in [0, 1): BLAKE2b of its totals, as little-endian numbers of 64 bits, personalized."""
+    digest = hashlib.blake2b(totals.astype("<i8").tobytes(), digest_size=_BYTES, person=b"psephos-lots-1")
+    return (int.from_bytes(digest.digest(), "big") >> 11) * 2.0**-53
+
+
+def draw_lot(tied: list[int], lot: float) -> int:
+    """Return the one of those that tie whom a lot names, all alike."""
+    return tied[min(int(lot * len(tied)), len(tied) - 1)]
