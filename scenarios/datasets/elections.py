@@ -4,6 +4,7 @@ Their groups are what the files say or what is known of them: men and women at b
 dots, districts of Zurich, a column of a Pabulib file. Where nobody says it, a file of one's own does.
 """
 
+import contextlib
 import csv
 import dataclasses
 import re
@@ -206,7 +207,9 @@ def _read_in_order(path: Path, ballots: Ballots, *, column: int) -> Ballots:
     most = len(ballots.alternatives)
     orders: list[list[int]] = []
     lines: list[int] = []
-    for line, row in enumerate(csv.reader(read_lines(path, field=_DATA), delimiter=";"), start=1):
+    with contextlib.closing(read_lines(path, field=_DATA)) as text:
+        rows = list(csv.reader(text, delimiter=";"))
+    for line, row in enumerate(rows, start=1):
         if line <= _HEADER_LINES or not row:
             continue
         entry = row[column] if len(row) == _NUM_SITUATIONS else ""

@@ -4,7 +4,7 @@ A fault is named with its line, an encoding's too.
 """
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Final, cast
 
@@ -31,8 +31,11 @@ def line_fault(path: Path, line: int, value: object, allowed: str, *, what: str 
     return ConfigurationError(field=f"{what} ({where})" if what else where, value=value, allowed=allowed)
 
 
-def read_lines(path: Path, *, field: str) -> Iterator[str]:
+def read_lines(path: Path, *, field: str) -> Generator[str]:
     """Yield the lines of a file of UTF-8, which may be packed (`.gz`), with their ends.
+
+    Whoever may stop before the end closes it (`contextlib.closing`): an error keeps a generator alive, and so its file
+    open.
 
     Args:
         path: the file, with or without a byte order mark.

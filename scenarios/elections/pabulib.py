@@ -18,12 +18,13 @@ The identifiers of voters serve to find faults and groups, and go no further.
 Source: Stolicki, Szufa and Talmon (2020), Pabulib; https://pabulib.org/format.
 """
 
+import contextlib
 import csv
 import dataclasses
 import math
 import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -61,13 +62,14 @@ def read_pabulib(path: Path, *, column: str = "", num_unnamed: int = 0, field: s
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
-    rows = _rows(path, field=field)
-    _begin(path, rows)
-    meta = _read_meta(path, rows)
-    projects = _read_projects(path, rows)
-    meta.check_number("num_projects", len(projects), "projects below")
-    votes = _Votes(path, list(projects), meta.vote_type())
-    entries = _read_votes(path, rows, votes, column=column, num_unnamed=num_unnamed)
+    with contextlib.closing(read_lines(path, field=field)) as text:
+        rows = _rows(path, text)
+        _begin(path, rows)
+        meta = _read_meta(path, rows)
+        projects = _read_projects(path, rows)
+        meta.check_number("num_projects", len(projects), "projects below")
+        votes = _Votes(path, list(projects), meta.vote_type())
+        entries = _read_votes(path, rows, votes, column=column, num_unnamed=num_unnamed)
     meta.check_number("num_votes", len(votes.lines), "votes below")
     classes, listed = votes.tabulate()
     return Ballots(
@@ -312,9 +314,9 @@ def _check_width(path: Path, line: int, row: Sequence[str], header: Sequence[str
         raise line_fault(path, line, f"{len(row)} entries", allowed)
 
 
-def _rows(path: Path, *, field: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(path: Path, text: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the line where each row begins, and its entries without blanks around them; blank lines are skipped."""
-    reader = csv.reader(read_lines(path, field=field), delimiter=";", strict=True)
+    reader = csv.reader(text, delimiter=";", strict=True)
     line = 1
     strip = operator.methodcaller("strip")
     try:

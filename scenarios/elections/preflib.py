@@ -14,6 +14,7 @@ it does refuse.
 Source: Mattei and Walsh (2013), PrefLib; the format of 2022, https://preflib.org/format.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import re
@@ -69,10 +70,11 @@ def read_preflib(path: Path, *, field: str = "file") -> Ballots:
     if suffix not in PREFLIB_TYPES:
         allowed = f"a file that ends with {', '.join(f'.{name}' for name in PREFLIB_TYPES)}"
         raise ConfigurationError(field=field, value=str(path), allowed=allowed)
-    lines = enumerate(read_lines(path, field=field), start=1)
-    header, first = _read_header(path, lines)
-    alternatives = header.alternatives(suffix)
-    votes = _read_votes(path, itertools.chain(first, lines), is_strict=suffix.startswith("s"))
+    with contextlib.closing(read_lines(path, field=field)) as text:
+        lines = enumerate(text, start=1)
+        header, first = _read_header(path, lines)
+        alternatives = header.alternatives(suffix)
+        votes = _read_votes(path, itertools.chain(first, lines), is_strict=suffix.startswith("s"))
     classes, listed = _tabulate(path, votes, num_alternatives=len(alternatives), is_complete=suffix.endswith("c"))
     header.check_number(_VOTERS, int(votes.counts.sum()), "voters in the lines below")
     header.check_number(_ORDERS, len(set(_rows_as_bytes(classes))), "unique orders in the lines below")
