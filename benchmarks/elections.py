@@ -15,7 +15,9 @@ from psephos.protocol.fair_voting.parameters import MechanismName
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.elections import MallowsGroup, Profile, Society, make_profile
-from table import Row, at_most
+from psephos.scenarios.experiments.fair_voting.profiles import FITTED
+from psephos.scenarios.experiments.fair_voting.reproduction import table_1
+from table import NOTHING, Row, at_most
 from trials import interleave, timed
 
 __all__ = ["measure"]
@@ -24,6 +26,8 @@ _NUM_VOTERS: Final = 1_000_000
 _NUM_ALTERNATIVES: Final = 10
 _TRIALS: Final = 3
 _MOST_SECONDS: Final = 1.0
+_TRIALS_OF_TABLE: Final = 1_000
+_MOST_SECONDS_OF_TABLE: Final = 60.0
 _MECHANISMS: Final[tuple[MechanismName, ...]] = (
     "laplace",
     "sampling",
@@ -35,11 +39,20 @@ _MECHANISMS: Final[tuple[MechanismName, ...]] = (
 
 
 def measure(*, quick: bool) -> Iterator[Row]:
-    """Yield a row for each mechanism.
+    """Yield a row for each mechanism, and one for Table 1.
 
     Args:
-        quick: a tenth of the voters.
+        quick: a tenth of the voters and of Table 1's elections.
     """
+    trials = _TRIALS_OF_TABLE // (10 if quick else 1)
+    seconds = timed(lambda: table_1(FITTED, trials=trials))
+    yield Row(
+        f"fair voting's Table 1, {trials:,} elections a cell",
+        f"{seconds:.2f} s",
+        NOTHING,
+        NOTHING,
+        *at_most(seconds, None if quick else _MOST_SECONDS_OF_TABLE, unit=" s"),
+    )
     num_voters = _NUM_VOTERS // (10 if quick else 1)
     profile = _make_profile(num_voters)
     contestants = {"numpy": functools.partial(timed, functools.partial(_add_up, profile))}

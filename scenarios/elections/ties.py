@@ -34,7 +34,7 @@ _MAX_NAMED: Final = 4
 
 
 def break_ties(
-    ballots: Ballots, *, ties: Ties, seed: int, kept: Sequence[int], skipped: "IntArray | None" = None
+    ballots: Ballots, *, ties: Ties, seed: int, kept: Sequence[int], skipped: IntArray | None = None
 ) -> tuple[IntArray, int]:
     """Return the ranking of each voter, over some of the alternatives.
 

@@ -70,7 +70,7 @@ from .rows import (
 from .societies_fit import find_societies
 from .summary import summary_in_markdown
 
-__all__ = ["LEAST_TRIALS", "Reproduction", "check_options", "reproduce_fair_voting"]
+__all__ = ["LEAST_TRIALS", "Reproduction", "check_options", "reproduce_fair_voting", "table_1"]
 
 LEAST_TRIALS: Final = 10
 """Fewer have standard errors that say nothing themselves."""
@@ -193,6 +193,21 @@ def reproduce_fair_voting(
         tell("pictures")
         draw_pictures(reproduction, folder.path)
     return reproduction
+
+
+def table_1(setting: Setting, *, trials: int = RUNS, seed: int = 1) -> tuple[TableRow, ...]:
+    """Return the paper's Table 1 alone: 18 cells of so many elections each.
+
+    Args:
+        setting: the societies.
+        trials: elections of each cell.
+        seed: of everything drawn.
+    """
+    return tuple(
+        row
+        for sizes in SIZES
+        for row in _table(Cells.of_setting(setting, sizes, trials=trials, seed=seed), setting, sizes)
+    )
 
 
 def _say_nothing(line: str) -> None:
