@@ -7,21 +7,24 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import functools
+import json
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self, cast
 
 import msgspec
+import pytest
 import trio
 from psephos.agents.events import Log
-from psephos.protocol import SessionResult
+from psephos.protocol import SessionKind, SessionResult
 from psephos.protocol.effects import Effect
+from psephos.protocol.errors import PsephosError
 from psephos.protocol.messages import (
     PROTOCOL_VERSION,
     Abort,
@@ -35,19 +38,37 @@ from psephos.protocol.messages import (
 )
 from psephos.protocol.privacy import Ledger
 from psephos.scenarios import load_scenario
-from psephos.scenarios.deployment import Invitation, ServerSide, join, resolve_server, serve
+from psephos.scenarios.deployment import (
+    Invitation,
+    ServerSide,
+    draw_invitations,
+    join,
+    join_in_folder,
+    resolve_server,
+    serve,
+)
+from psephos.scenarios.deployment.client import Heard, read_own_entries
 from psephos.scenarios.deployment.common import make_mode
+from psephos.scenarios.folder import RunFolder, read_ledger
 from psephos.transports.framing import FrameDecoder, encode_frames
 from psephos.transports.tcp import parse_address
 
 __all__ = [
     "ENTRIES",
+    "NOBODY_LISTENS",
     "PATIENCE",
     "SEED",
     "Ending",
     "Peer",
     "Process",
     "Serving",
+    "Start",
+    "entries_of",
+    "invitations_to",
+    "join_all",
+    "joining",
+    "read_json",
+    "refusal",
     "report",
     "serving",
     "write_vote",
@@ -55,6 +76,7 @@ __all__ = [
 
 PATIENCE: Final = 60.0
 SEED: Final = 7
+NOBODY_LISTENS: Final = "127.0.0.1:1"
 TABLE: Final = "partner,weight,merger\nann,1,1\nbob,3,0\ncid,2,1\n"
 ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
     "ann": {"weight": "1", "merger": "1"},
@@ -275,6 +297,106 @@ def serving(
         yield session
     finally:
         session.close()
+
+
+def invitations_to(scenario: str, *settings: str) -> dict[str, Invitation]:
+    """Return everybody's invitation to a simulation, with tokens that are on no roster."""
+    side = resolve_server(load_scenario(scenario, settings))
+    drawn = draw_invitations(side.protocol, side.roster, session=side.scenario.name, kind=SessionKind.SIMULATION)
+    return {invitation.party: invitation for invitation in drawn[1]}
+
+
+def entries_of(party: str, folder: Path, *, role: str) -> dict[str, Any]:
+    """Return what a party's own file, `PARTY.csv`, holds.
+
+    Args:
+        party: whose.
+        folder: where the file is.
+        role: of the party, as its file names it.
+    """
+    return read_own_entries(folder / f"{party}.csv", party=party, roles=[role])
+
+
+def _options_of(party: str, folder: Path, role: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of `join_in_folder` for a party; its file is not read where entries are given."""
+    own = {} if "entries" in given else {"entries": entries_of(party, folder, role=role)}
+    return {"party": party, "seed": SEED, **own, **given}
+
+
+Start = Callable[..., concurrent.futures.Future[Heard]]
+"""Lets the named party take part, with options of `join_in_folder`."""
+
+
+@contextlib.contextmanager
+def joining(session: Serving, folder: Path, *, role: str, most: int) -> Generator[Start]:
+    """Yield what lets a party take part in a thread of its own, with its file and a folder of its own, `as-PARTY`.
+
+    Args:
+        session: whose server they join.
+        folder: where their files are and their folders come.
+        role: of the parties.
+        most: how many take part at once.
+    """
+    with concurrent.futures.ThreadPoolExecutor(max_workers=most) as pool:
+
+        def start(party: str, **options: Any) -> concurrent.futures.Future[Heard]:
+            whole = _options_of(party, folder, role, options)
+            out = RunFolder(folder / f"as-{party}")
+            return pool.submit(lambda: join_in_folder(session.address, out, **whole))
+
+        yield start
+
+
+def join_all(
+    session: Serving, folder: Path, options: Mapping[str, Mapping[str, Any]], *, role: str
+) -> dict[str, Heard]:
+    """Let parties take part, and return what each heard.
+
+    Args:
+        session: whose server they join.
+        folder: where their files are and their folders come.
+        options: of `join_in_folder`, for each that takes part, in the order in which they start.
+        role: of the parties.
+    """
+    with joining(session, folder, role=role, most=len(options)) as start:
+        heard = {party: start(party, **own) for party, own in options.items()}
+        return {party: each.result(PATIENCE) for party, each in heard.items()}
+
+
+def refusal(
+    address: str,
+    folder: Path,
+    error: type[PsephosError],
+    *,
+    role: str,
+    party: str = "ann",
+    unwritten: Sequence[str] = ("outcome.json",),
+    **options: Any,
+) -> str:
+    """Return why a party does not take part, and check that it paid nothing and that its folder has no outcome.
+
+    Args:
+        address: the server's.
+        folder: where its file is and its folder comes.
+        error: how it ends.
+        role: of the party.
+        party: who.
+        unwritten: the files that its folder must not have.
+        options: of `join_in_folder`.
+    """
+    whole = _options_of(party, folder, role, options)
+    out = RunFolder(folder / f"as-{party}")
+    with pytest.raises(error) as caught:
+        join_in_folder(address, out, **whole)
+    assert read_ledger(out.path) == []
+    for name in unwritten:
+        assert not (out.path / name).exists(), name
+    return str(caught.value)
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds."""
+    return json.loads(path.read_bytes())
 
 
 @dataclasses.dataclass(frozen=True)

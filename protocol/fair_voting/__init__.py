@@ -15,7 +15,8 @@ Source: Mohsin, Fair and Private Voting Rules, project report.
 from .objective import Objective, disparity_of, welfare_of
 from .outcome import AlternativeOutcome, Outcome
 from .parameters import Parameters
-from .protocol import DisclosedRankings, FairVoting, RandomizedRankings
+from .phases import DisclosedRankings, RandomizedRankings
+from .protocol import FairVoting
 from .rankings import Rankings, positions_of_orders
 from .reference import reference_run
 from .rules import RULES

@@ -1,7 +1,8 @@
 """Lots for ties: whoever has a tally draws the same lot from it, and no place in a list is favored.
 
 A tally of randomized reports, or of noisy sums, has more than enough randomness of its own, and what is computed from
-it costs no privacy. Nobody can foresee a lot who does not choose all the noise.
+it costs no privacy. Who knows all other reports can foresee what lot a report of its own would give; lots decide ties
+alone.
 """
 
 import hashlib

@@ -70,7 +70,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             1), "sampling" (Algorithm 2), "exponential" and "permute_and_flip". Nobody is in "sampled_pair",
             "sampled_position", "whole_ranking" and "noisy_scores", or in "local": the one of these with the least
             variance.
-        epsilon: in nats, per voter. For Algorithm 2 the paper's label, which its proven loss exceeds.
+        epsilon: in nats, per voter. For Algorithm 2 the paper's label: what is proven may be
+            more or less.
         scores: a name, or a score for each position, the best first.
         objective: what is elected (reading F5).
         max_disparity: t of objective "constrained", in units of the scores.

@@ -11,7 +11,7 @@ group among the groups.
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Final, cast
 
@@ -21,170 +21,24 @@ import numpy as np
 from ..arrays import IntArray
 from ..errors import ConfigurationError
 from ..estimators import Estimate
-from ..mechanisms import RowMechanism, VectorLaplace, code_of_rankings, rankings_of_codes
-from ..phases import CentralPhase, Column, Draw, Entries, Inputs, Phase, PhasedProtocol
-from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from ..mechanisms import VectorLaplace
+from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
+from ..privacy import TrustModel
 from ..tally import Tally
-from .choices import Choice, ExponentialChoice, SampledChoice
-from .groups import names_two_groups
 from .lots import draw_lot, lot_of
 from .objective import Utilities, disparity_of, welfare_of
 from .outcome import AlternativeOutcome, Outcome
 from .parameters import SEPARATOR, Parameters
-from .rankings import Rankings, are_rankings
-from .reports import RankingReport, make_report
+from .phases import DisclosedRankings, RandomizedRankings
+from .rankings import Rankings, are_rankings, check_ranking
 from .rules import RULES
-from .sampling_bounds import proven_epsilon
 from .scoring import Scoring
-from .subsample import Subsample
+from .tables import MOST_NAMED, alternatives_of, check_columns, check_order, groups_of, missing, names_of
 
-__all__ = ["DisclosedRankings", "FairVoting", "RandomizedRankings"]
+__all__ = ["FairVoting"]
 
-PHASE: Final = "rankings"
-UNIT: Final = "voter"
 # Sums of utilities stay below, so that they never overflow, with room for noise.
 _GREATEST_SUM: Final = 2**61
-# Rankings from which alternatives are found: one line may be wrong, and most are not.
-_RANKINGS_LOOKED_AT: Final = 1_000
-# Names in an error message.
-_MOST_NAMED: Final = 20
-
-
-class DisclosedRankings(CentralPhase):
-    """Voters show the aggregator their rankings, and it elects with noise of its own (the central model).
-
-    The tally has each group's sums of utilities, shape (G, m), in steps from the scoring's center. Where Algorithm 2
-    samples voters first, its rows have each voter's group and the code of its ranking. As the phase closes, Laplace
-    noise is added to the sums, or they are replaced by the winner, shape (1,).
-
-    Args:
-        parameters: the session's.
-
-    Attributes:
-        scoring: the utilities.
-        choice: what elects on the sums; None where noise is added to them.
-    """
-
-    def __init__(self, parameters: Parameters) -> None:
-        self.scoring = parameters.make_scoring(is_centered=parameters.is_centered)
-        self.choice = None if parameters.mechanism == "laplace" else _make_choice(parameters, self.scoring)
-        self._parameters = parameters
-        self._subsample = None
-        if parameters.mechanism == "sampling" and parameters.reading == "subsample":
-            self._subsample = Subsample(parameters.group_sizes, parameters.samples)
-        mechanism = self.choice or _make_laplace(parameters, self.scoring)
-        self._losses_of_group = [(_loss(parameters, mechanism, group),) for group in range(len(parameters.groups))]
-        worst = max(self._losses_of_group, key=lambda losses: losses[0].proven)
-        super().__init__(
-            PHASE,
-            columns=range(len(parameters.alternatives)),
-            bound=len(parameters.alternatives) - 1,
-            tally_mechanism=mechanism,
-            losses=worst,
-        )
-
-    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what a voter of the group pays: less in a larger one. See `Phase.losses_of`."""
-        return self._losses_of_group[public[0]]
-
-    def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """Group voters by what they pay. See `Phase.loss_groups`."""
-        if len(set(self._losses_of_group)) == 1:
-            return [("", len(public), self._losses_of_group[0])]
-        numbers = np.bincount(public[:, 0], minlength=len(self._losses_of_group)).tolist()
-        return [
-            (f"of {name}", number, losses)
-            for name, number, losses in zip(self._parameters.groups, numbers, self._losses_of_group, strict=True)
-            if number
-        ]
-
-    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse what is no ranking: it would weigh more than a voter. See `Phase.check_report`."""
-        del public
-        _check_ranking(report)
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up the utilities, group by group."""
-        del earlier
-        totals = self.sums_of(reports, public[:, 0])
-        if self._subsample is None:
-            return Tally(len(reports), totals)
-        rows = np.stack([public[:, 0], code_of_rankings(reports)], axis=1)
-        return Tally(len(reports), totals, rows[np.lexsort(rows.T[::-1])])
-
-    def sums_of(self, positions: IntArray, groups: IntArray) -> IntArray:
-        """Return the groups' sums of utilities, in steps from the center.
-
-        Args:
-            positions: rankings, shape (n, m).
-            groups: the places of their voters' groups, shape (n,).
-
-        Returns:
-            int64, shape (G, m).
-        """
-        num_groups, size = len(self._parameters.groups), self.num_values
-        # How often each group has each alternative at each position: counting is faster than adding up utilities.
-        cells = (groups[:, None] * size + np.arange(size)) * size + positions
-        counts = np.bincount(cells.reshape(-1), minlength=num_groups * size * size)
-        return counts.reshape(num_groups, size, size) @ np.array(self.scoring.steps, dtype=np.int64)
-
-    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
-        """Run by the server as the phase closes, once. See `CentralPhase.randomize_tally`."""
-        if self.choice is None:
-            return super().randomize_tally(tally, draw)
-        sums = tally.totals if self._subsample is None else self._sums_of_sampled(tally.rows, self._subsample, draw)
-        return Tally(tally.num_reports, np.array(draw(self.choice, sums.reshape(-1).tolist()), dtype=np.int64))
-
-    def _sums_of_sampled(self, rows: IntArray, subsample: Subsample, draw: Draw) -> IntArray:
-        """Return the sums of the voters that line 4 of Algorithm 2 samples from each group."""
-        parameters = self._parameters
-        chosen = np.array(draw(subsample, [0]), dtype=np.int64).reshape(-1, parameters.samples)
-        sums = np.zeros((len(parameters.groups), self.num_values), dtype=np.int64)
-        for group, places in enumerate(chosen):
-            start, stop = np.searchsorted(rows[:, 0], [group, group + 1]).tolist()
-            present = places[places < stop - start]  # who has not reported leaves 0
-            positions = rankings_of_codes(rows[start + present, 1], self.num_values)
-            sums[group] = self.sums_of(positions, np.full(len(present), group, dtype=np.int64))[group]
-        return sums
-
-
-class RandomizedRankings(Phase):
-    """Voters randomize their rankings (the local model).
-
-    The tally has for each group the number of its reports, then what the mechanism's estimator needs: shape
-    (G, 1 + width).
-
-    Args:
-        parameters: the session's.
-
-    Attributes:
-        report: the local mechanism with its estimator.
-    """
-
-    def __init__(self, parameters: Parameters) -> None:
-        self.report: RankingReport = make_report(parameters)
-        self._num_groups = len(parameters.groups)
-        mechanism = self.report.mechanism
-        size = len(parameters.alternatives)
-        loss = PrivacyLoss(
-            mechanism=self.report.name,
-            event=mechanism.event_of(size),
-            unit=UNIT,
-            relation=NeighboringRelation.REPLACE_ONE,
-            model=TrustModel.LOCAL,
-            claimed=parameters.epsilon,
-        )
-        super().__init__(PHASE, columns=range(size), mechanism=mechanism, losses=[loss])
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Tally the reports of each group by itself."""
-        del earlier
-        totals = np.zeros((self._num_groups, 1 + self.report.width), dtype=np.int64)
-        for group in np.unique(public[:, 0]).tolist():
-            own = reports[public[:, 0] == group]
-            totals[group, 0] = len(own)
-            totals[group, 1:] = self.report.totals_of(own)
-        return Tally(len(reports), totals)
 
 
 class FairVoting(PhasedProtocol[Parameters, Outcome]):
@@ -220,20 +74,20 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
         """
         completed = dict(given)
         if "group" not in table and "groups" not in given:
-            raise ConfigurationError(field="group", value="no such column", allowed="a column of the table")
+            raise missing("group")
         if "group" in table and not isinstance(table["group"], np.ndarray):
             named = given.get("groups")
             groups = cast("Sequence[Any]", named) if isinstance(named, (list, tuple)) else ()
-            found = _groups_of(table["group"], [str(name) for name in groups])
+            found = groups_of(table["group"], [str(name) for name in groups])
             completed.setdefault("groups", found)
             numbers = Counter(str(entry).strip() for entry in table["group"])
             completed.setdefault("group_sizes", [numbers[name] for name in found])
         if "alternatives" not in given:
             rankings = table.get("ranking")
             if rankings is None or not len(rankings):
-                raise ConfigurationError(field="ranking", value="no such column", allowed="a column of the table")
+                raise missing("ranking")
             if not isinstance(rankings, Rankings):
-                completed["alternatives"] = _alternatives_of(rankings)
+                completed["alternatives"] = alternatives_of(rankings)
         return completed
 
     def make_phases(self) -> Iterator[Phase]:
@@ -243,8 +97,8 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
 
     def columns(self) -> tuple[Column, ...]:
         """Return the columns: a voter's group and its ranking."""
-        groups = ", ".join(self.parameters.groups[:_MOST_NAMED])
-        names = ", ".join(self.parameters.alternatives[:_MOST_NAMED])
+        groups = ", ".join(self.parameters.groups[:MOST_NAMED])
+        names = ", ".join(self.parameters.alternatives[:MOST_NAMED])
         ranking = f"all of {names}, the best first, with {SEPARATOR!r} between them"
         return (
             Column("group", private=False, description=f"the voter's group, one of {groups}"),
@@ -257,16 +111,16 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
         Entries of `ranking` are a `Rankings`, or for each voter text or a list of names, the best first; those of
         `group` are names, or an int64 array of places among the groups.
         """
-        _check_columns(table)
+        check_columns(table)
         if "ranking" not in table:
-            raise ConfigurationError(field="ranking", value="no such column", allowed="a column of the table")
+            raise missing("ranking")
         positions = self._positions_of(table["ranking"])
         return Inputs(positions, self.encode_public(table, num_parties=len(positions)))
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         """Return the places of the voters' groups. See `PhasedProtocol.encode_public`."""
         if "group" not in table:
-            raise ConfigurationError(field="group", value="no such column", allowed="a column of the table")
+            raise missing("group")
         entries = table["group"]
         if len(entries) != num_parties:
             raise ConfigurationError(field="group", value=f"{len(entries)} entries", allowed=f"{num_parties} entries")
@@ -281,7 +135,7 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
         for row, entry in enumerate(entries, start=1):
             place = places.get(str(entry).strip())
             if place is None:
-                allowed = f"one group of {', '.join(self.parameters.groups[:_MOST_NAMED])}"
+                allowed = f"one group of {', '.join(self.parameters.groups[:MOST_NAMED])}"
                 raise ConfigurationError(field=f"group in row {row}", value=entry, allowed=allowed)
             public[row - 1, 0] = place
         return public
@@ -299,9 +153,9 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
             public: its public row.
         """
         self.check_public(public)
-        _check_columns(entries)
+        check_columns(entries)
         if "ranking" not in entries:
-            raise ConfigurationError(field="ranking", value="no such column", allowed="a column of the table")
+            raise missing("ranking")
         if "group" in entries:
             ours = self.encode_public({"group": [entries["group"]]}, num_parties=1)[0].tolist()
             if ours != list(public):
@@ -319,7 +173,7 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what is no ranking: its neighbors might be farther away than the noise is made for."""
         del public
-        _check_ranking(row)
+        check_ranking(row)
 
     def check_inputs(self, inputs: Inputs) -> None:
         """Raise ValueError unless every row is a ranking. See `PhasedProtocol.check_inputs`."""
@@ -468,139 +322,11 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
         known: dict[tuple[str, ...], list[int]] = {}
         positions = np.empty((len(entries), len(names)), dtype=np.int64)
         for row, entry in enumerate(entries, start=1):
-            order = _names_of(entry)
+            order = names_of(entry)
             own = known.get(order)
             if own is None:
-                _check_order(order, names, field=f"ranking in row {row}")
+                check_order(order, names, field=f"ranking in row {row}")
                 places = {name: place for place, name in enumerate(order)}
                 own = known[order] = [places[name] for name in names]
             positions[row - 1] = own
         return positions
-
-
-def _make_laplace(parameters: Parameters, scoring: Scoring) -> VectorLaplace:
-    """Return Algorithm 1's noise on groups' sums.
-
-    On W_k the printed scale is m(m − 1)/(2·n_k·ε), that is Σs/ε on the sum. One voter changes the sums of its own group
-    alone, so that all groups have noise of the same scale (parallel composition).
-    """
-    sensitivity = scoring.sensitivity(parameters.relation)
-    scale = float(sensitivity)
-    if parameters.calibration == "printed":
-        scale = float(scoring.sensitivity(NeighboringRelation.ADD_OR_REMOVE_ONE))  # from 0: the sum of the scores
-    bound = max(scoring.bound * max(parameters.group_sizes), 1)
-    return VectorLaplace(scale=scale / parameters.epsilon, sensitivity=sensitivity, bound=bound)
-
-
-def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
-    """Return what elects on groups' sums."""
-    objective = parameters.make_objective()
-    if parameters.mechanism in {"exponential", "permute_and_flip"}:
-        return ExponentialChoice(
-            scoring,
-            parameters.group_sizes,
-            objective,
-            epsilon=parameters.epsilon,
-            relation=parameters.relation,
-            is_flipped=parameters.mechanism == "permute_and_flip",
-        )
-    sizes = parameters.group_sizes
-    return SampledChoice(
-        scoring,
-        sizes,
-        objective,
-        num_samples=parameters.samples,
-        sum_sizes=sizes if parameters.reading == "group" else (parameters.samples,) * len(sizes),
-        gamma=parameters.gamma,
-        scale=parameters.scale,
-        proven=tuple(_proven_of_sampling(parameters, scoring, group) for group in range(len(sizes))),
-    )
-
-
-def _proven_of_sampling(parameters: Parameters, scoring: Scoring, group: int) -> float:
-    """Return the proven ε of Algorithm 2 for a voter of a group."""
-    return proven_epsilon(
-        scoring,
-        group_sizes=parameters.group_sizes,
-        group=group,
-        samples=parameters.samples,
-        reading=parameters.reading,
-        gamma=parameters.gamma,
-        objective=parameters.objective,
-        scale=parameters.scale,
-    )
-
-
-def _loss(parameters: Parameters, mechanism: RowMechanism, group: int) -> PrivacyLoss:
-    """Return what a voter of a group pays."""
-    size = len(parameters.alternatives)
-    event = mechanism.event_of_group(group) if isinstance(mechanism, Choice) else mechanism.event_of(size)
-    return PrivacyLoss(
-        mechanism=parameters.mechanism,
-        event=event,
-        unit=UNIT,
-        relation=parameters.relation,
-        model=TrustModel.CENTRAL,
-        claimed=parameters.epsilon,
-    )
-
-
-def _check_columns(names: Iterable[str]) -> None:
-    for name in names:
-        if name not in {"group", "ranking"}:
-            allowed = "left out: the columns are group, ranking"
-            raise ConfigurationError(field=name, value="a column", allowed=allowed)
-
-
-def _check_ranking(positions: Sequence[int]) -> None:
-    if sorted(positions) != list(range(len(positions))):
-        raise ValueError("it is no ranking: it does not have each position once")
-
-
-def _groups_of(entries: Entries, named: Sequence[str]) -> list[str]:
-    """Return the groups as they are named, or else in the order of their first voters.
-
-    Raises:
-        ConfigurationError: a voter is in none, or in two.
-    """
-    rows: dict[str, int] = {}
-    for row, entry in enumerate(entries, start=1):
-        rows.setdefault(str(entry).strip(), row)
-    for name, row in rows.items():
-        if named and name not in named:
-            allowed = f"one group of {', '.join(named[:_MOST_NAMED])}"
-            raise ConfigurationError(field=f"group in row {row}", value=name, allowed=allowed)
-        if not name or names_two_groups(name, rows):
-            others = [other for other in rows if other and other != name][:_MOST_NAMED]
-            allowed = f"one group, such as {', '.join(others)}" if others else "the name of a group"
-            raise ConfigurationError(field=f"group in row {row}", value=name, allowed=allowed)
-    return list(named or rows)
-
-
-def _alternatives_of(entries: Entries) -> list[str]:
-    """Return the alternatives, in the order of their names: those that most of the first rankings have."""
-    sets = Counter(frozenset(_names_of(entry)) - {""} for entry in entries[:_RANKINGS_LOOKED_AT])
-    del sets[frozenset()]  # of empty entries, which `encode` refuses
-    return sorted(sets.most_common(1)[0][0]) if sets else []
-
-
-def _names_of(entry: Any) -> tuple[str, ...]:
-    """Return the names of a ranking as users write it: text, or a list."""
-    if isinstance(entry, str):
-        return tuple(name.strip() for name in entry.split(SEPARATOR))
-    if isinstance(entry, (list, tuple)):
-        return tuple(str(name).strip() for name in cast("Sequence[Any]", entry))
-    return (str(entry),)
-
-
-def _check_order(order: Sequence[str], names: Sequence[str], *, field: str) -> None:
-    """Raise ConfigurationError unless an order has each alternative once."""
-    allowed = f"each of {', '.join(names[:_MOST_NAMED])} once, the best first, with {SEPARATOR!r} between them"
-    for place, name in enumerate(order):
-        if name not in names:
-            raise ConfigurationError(field=f"{field}: unknown alternative", value=name, allowed=allowed)
-        if name in order[:place]:
-            raise ConfigurationError(field=f"{field}: repeated alternative", value=name, allowed=allowed)
-    for name in names:
-        if name not in order:
-            raise ConfigurationError(field=f"{field}: missing alternative", value=name, allowed=allowed)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..arrays import IntArray
 
-__all__ = ["Rankings", "are_rankings", "positions_of_orders"]
+__all__ = ["Rankings", "are_rankings", "check_ranking", "positions_of_orders"]
 
 # Rows at a time: their temporaries stay in the processor's cache.
 _BATCH_ROWS = 1 << 14
@@ -88,6 +88,12 @@ def are_rankings(positions: IntArray) -> NDArray[np.bool_]:
             in_order = np.arange(num_alternatives, dtype=np.int64)
             fine[start : start + len(batch)] = (np.sort(batch, axis=1) == in_order).all(axis=1)
     return fine
+
+
+def check_ranking(positions: Sequence[int]) -> None:
+    """Raise ValueError unless one voter's positions are a ranking."""
+    if sorted(positions) != list(range(len(positions))):
+        raise ValueError("it is no ranking: it does not have each position once")
 
 
 def positions_of_orders(orders: IntArray) -> IntArray:

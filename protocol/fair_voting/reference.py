@@ -9,7 +9,8 @@ from ..phases import Inputs
 from ..randomness import SimulatedNoise
 from ..tally import Tally
 from .outcome import Outcome
-from .protocol import DisclosedRankings, FairVoting, RandomizedRankings
+from .phases import DisclosedRankings, RandomizedRankings
+from .protocol import FairVoting
 from .subsample import Subsample
 
 __all__ = ["reference_run"]

@@ -162,7 +162,7 @@ class BudgetVotes(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
     """Citizens vote on projects of their district.
 
     Args:
-        election: the file's name, with or without `.pb`.
+        election: the file's name, with or without `.pb`; there is none by default.
         group_column: see `ColumnOptions`.
         group_names: see `ColumnOptions`.
         age_cuts: see `ColumnOptions`.
@@ -172,7 +172,7 @@ class BudgetVotes(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
         ties_seed: see `RankingOptions`.
     """
 
-    election: str
+    election: str = ""
     group_column: str = "sex"
 
 

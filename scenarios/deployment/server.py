@@ -137,8 +137,11 @@ def _described_by(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], rost
         raise ConfigurationError(field=left_out[0], value="left out", allowed=allowed)
     own = _read_own(scenario, kind)
     table = {name: entries for name, entries in own.table.items() if name != TOKEN_COLUMN}
-    # What follows from public columns follows from the roster's, and not from the scenario's own parties.
-    of_roster = kind.parameters_of_public_columns
+    # What follows from the roster's public columns is that, and not what the scenario's own parties say of it.
+    of_public = kind.parameters_of_public_columns
+    others = {name: value for name, value in own.parameters.items() if name not in of_public}
+    with roster.naming_lines():
+        of_roster = of_public & kind.complete({**others, **scenario.parameters}, {**table, **roster.table}).keys()
     parameters = {name: value for name, value in own.parameters.items() if name not in of_roster}
     return dataclasses.replace(own, table=table, parameters=parameters, fixed=own.fixed - of_roster)
 

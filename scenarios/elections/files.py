@@ -13,6 +13,7 @@ import numpy as np
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.fair_voting.rankings import Rankings
+from ...protocol.mechanisms import MAX_ALTERNATIVES
 from ..settings import did_you_mean
 from .ballots import Ballots
 from .groups import (
@@ -31,7 +32,6 @@ from .profile import Profile
 from .ties import Ties, break_ties
 
 __all__ = [
-    "MAX_ALTERNATIVES",
     "ColumnOptions",
     "RankingFile",
     "RankingOptions",
@@ -42,7 +42,6 @@ __all__ = [
     "read_ballots",
 ]
 
-MAX_ALTERNATIVES: Final = 50
 _LEAST: Final = 2
 _FIELD: Final = "voters"
 _PABULIB: Final = "pb"

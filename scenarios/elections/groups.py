@@ -16,11 +16,12 @@ import numpy as np
 
 from ...protocol.arrays import IntArray
 from ...protocol.errors import ConfigurationError
-from ...protocol.fair_voting.groups import names_two_groups
+from ...protocol.fair_voting.tables import names_two_groups
 from ...protocol.roles import check_party_name
 from ..reading import read_rows
 from ..settings import did_you_mean
 from .ballots import Ballots
+from .lines import number_in
 
 __all__ = [
     "Grouping",
@@ -38,7 +39,7 @@ WithoutGroup: TypeAlias = Literal["refuse", "leave out"]
 
 _LEAST: Final = 2
 _MAX_SHOWN: Final = 12
-_LEAVE_OUT: Final = 'without_group = "leave out"'
+_LEAVE_OUT: Final = 'voters.without_group = "leave out"'
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -177,7 +178,7 @@ def age_groups(
     known: dict[str, str] = {"": ""}
     for voter, entry in enumerate(entries):
         if entry not in known:
-            age = _age(entry)
+            age = number_in(entry)
             if not 0 <= age < math.inf:
                 allowed = "an age in years, at least 0"
                 raise ConfigurationError(field=f"{column} ({ballots.where(voter)})", value=entry, allowed=allowed)
@@ -263,14 +264,6 @@ def _numbers_of_voters(ballots: Ballots) -> Callable[[str], int]:
         return number - 1 if number <= most else -1
 
     return by_number
-
-
-def _age(entry: str) -> float:
-    """Return an entry as a number; nan where it is none."""
-    try:
-        return math.nan if "_" in entry else float(entry)
-    except ValueError:
-        return math.nan
 
 
 def _some(names: Sequence[str]) -> str:

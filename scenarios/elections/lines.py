@@ -4,6 +4,7 @@ A fault is named with its line, an encoding's too.
 """
 
 import gzip
+import math
 from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Final, cast
@@ -11,7 +12,7 @@ from typing import IO, Final, cast
 from ...protocol.errors import ConfigurationError
 from ..reading import readable
 
-__all__ = ["line_fault", "read_lines"]
+__all__ = ["line_fault", "number_in", "read_lines"]
 
 _BOM: Final = b"\xef\xbb\xbf"
 _MAX_SHOWN_BYTES: Final = 40
@@ -55,6 +56,14 @@ def read_lines(path: Path, *, field: str) -> Generator[str]:
             if "\0" in text:
                 raise line_fault(path, number, text[:_MAX_SHOWN_BYTES], "text without NUL bytes")
             yield text
+
+
+def number_in(entry: str) -> float:
+    """Return an entry as a number; nan where it is none."""
+    try:
+        return math.nan if "_" in entry else float(entry)
+    except ValueError:
+        return math.nan
 
 
 def _open(path: Path) -> IO[bytes]:

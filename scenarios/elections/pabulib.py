@@ -34,7 +34,7 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
 from ..settings import did_you_mean
 from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, Ballots, PlaceArray, distinct_names, tabulate
-from .lines import line_fault, read_lines
+from .lines import line_fault, number_in, read_lines
 
 __all__ = ["VOTE_TYPES", "read_pabulib"]
 
@@ -67,10 +67,10 @@ def read_pabulib(path: Path, *, column: str = "", num_unnamed: int = 0, field: s
         _begin(path, rows)
         meta = _read_meta(path, rows)
         projects = _read_projects(path, rows)
-        meta.check_number("num_projects", len(projects), "projects below")
+        meta.checknumber_in("num_projects", len(projects), "projects below")
         votes = _Votes(path, list(projects), meta.vote_type())
         entries = _read_votes(path, rows, votes, column=column, num_unnamed=num_unnamed)
-    meta.check_number("num_votes", len(votes.lines), "votes below")
+    meta.checknumber_in("num_votes", len(votes.lines), "votes below")
     classes, listed = votes.tabulate()
     return Ballots(
         alternatives=distinct_names(list(projects.values()), list(projects)),
@@ -100,7 +100,7 @@ class _Meta:
             raise line_fault(self.path, line, value or "nothing", allowed, what="vote_type")
         return value
 
-    def check_number(self, key: str, found: int, what: str) -> None:
+    def checknumber_in(self, key: str, found: int, what: str) -> None:
         """Raise ConfigurationError unless META gives this number."""
         line, value = self.entries.get(key, (1, ""))
         if not re.fullmatch(r"[0-9]{1,9}", value) or int(value) != found:
@@ -167,7 +167,7 @@ class _Votes:
             ballot = int(np.argmax(num_entries != lengths))
             allowed = f"as many as there are projects in the vote, {lengths[ballot]}"
             raise self._fault(ballot, points[ballot], allowed, _POINTS)
-        value_of = {entry: _number(entry) for entry in set(entries)}
+        value_of = {entry: number_in(entry) for entry in set(entries)}
         values = np.array([value_of[entry] for entry in entries], dtype=np.float64)
         if not np.all(np.isfinite(values)):
             place = int(np.argmin(np.isfinite(values)))
@@ -191,14 +191,6 @@ def _split(lists: Sequence[str]) -> tuple[list[str], IntArray]:
 def _ballot_at(lengths: IntArray, place: int) -> int:
     """Return the ballot to which an entry belongs."""
     return int(np.searchsorted(np.cumsum(lengths), place, side="right"))
-
-
-def _number(entry: str) -> float:
-    """Return an entry as a number; nan where it is none."""
-    try:
-        return math.nan if "_" in entry else float(entry)
-    except ValueError:
-        return math.nan
 
 
 def _classes_by(values: FloatArray, lengths: IntArray) -> IntArray:

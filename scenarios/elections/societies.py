@@ -16,6 +16,7 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.fair_voting.rankings import Rankings
+from ...protocol.mechanisms import MAX_ALTERNATIVES
 from ...protocol.randomness import philox_rows, stream_key
 from ...protocol.roles import check_party_name
 from ..conversion import convert
@@ -35,7 +36,6 @@ __all__ = [
     "read_society",
 ]
 
-_MAX_ALTERNATIVES: Final = 50
 _MAX_VOTERS: Final = 100_000_000
 _FEWEST: Final = 2
 """Of alternatives, or there is nothing to decide; and of groups, or there is nothing to compare."""
@@ -299,8 +299,8 @@ def _check_alternatives(names: Sequence[str]) -> None:
 
 
 def _check_number(number: int, value: object) -> None:
-    if not _FEWEST <= number <= _MAX_ALTERNATIVES:
-        allowed = f"{_FEWEST} to {_MAX_ALTERNATIVES} names, or a number in [{_FEWEST}, {_MAX_ALTERNATIVES}]"
+    if not _FEWEST <= number <= MAX_ALTERNATIVES:
+        allowed = f"{_FEWEST} to {MAX_ALTERNATIVES} names, or a number in [{_FEWEST}, {MAX_ALTERNATIVES}]"
         raise ConfigurationError(field=f"{_FIELD}.alternatives", value=value, allowed=allowed)
 
 

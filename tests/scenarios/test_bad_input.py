@@ -761,7 +761,7 @@ ELECTION: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "one alternative": (
         f"{HEADER}ann,north,a\nbob,south,a\n",
         [],
-        ["alternatives must be 2 to 50, got '1 alternative: a'"],
+        ["ranking (own.csv line 2, ann) must be two names or more, the best first, with '>' between them, got 'a'"],
     ),
     "no column of groups": (
         "voter,groups,ranking\nann,north,a>b\nbob,south,b>a\n",

@@ -205,3 +205,9 @@ def test_uniforms_flip_in_their_order(qualities: list[Fraction], rate: Fraction,
     assert flip(qualities, rate, uniforms) == kept[0]
     for extreme in (0.0, 1 - 2.0**-53):
         assert 0 <= flip(qualities, rate, [extreme] * (2 * number)) < number
+
+
+def test_the_law_of_fifty_flipped_choices_sums_to_one_and_rises_with_quality() -> None:
+    law = flip_probabilities([Fraction(place, 10) for place in range(50)], Fraction(1, 2))
+    assert math.fsum(law) == pytest.approx(1, abs=1e-14)
+    assert list(law) == sorted(law)

@@ -190,7 +190,7 @@ def test_some_projects_may_be_kept(real_sets: Path) -> None:
         (DOTS, {"tasks": [1, 1]}, "voters.tasks", "each once"),
         (DOTS, {"tasks": [1, 5]}, "voters.tasks", "two or more of 1, 2, 3, 4"),
         (ZURICH, {"ballot": "S6"}, "voters.ballot", "one of S5R, S5, SN, D5, D10, S5D10"),
-        ("pabulib", {}, "voters", "with the required key 'election'"),
+        ("pabulib", {}, "data", "a readable file"),
         ("pabulib", {"election": "x"}, "data", "a readable file"),
         (ZURICH, {}, "data", "a readable file"),
         (BREAKFAST, {"ties_seed": -1}, "voters.ties_seed", "at least 0"),

@@ -2,37 +2,42 @@
 
 import concurrent.futures
 import contextlib
-import json
+import functools
 import math
 import stat
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
+import deployments
 import msgspec
 import pytest
-from deployments import PATIENCE, SEED, Ending, Process, Serving, report, serving
-from psephos.protocol import ConfigurationError, SessionKind
+from deployments import (
+    NOBODY_LISTENS,
+    PATIENCE,
+    SEED,
+    Ending,
+    Process,
+    Serving,
+    invitations_to,
+    join_all,
+    read_json,
+    report,
+    serving,
+)
+from psephos.protocol import ConfigurationError
 from psephos.protocol.effects import Drop
 from psephos.protocol.errors import BudgetExceededError, PsephosError, QuorumError
 from psephos.protocol.fair_voting.parameters import CENTRAL
 from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Release
 from psephos.scenarios import load_scenario, resolve, run_session
-from psephos.scenarios.deployment import (
-    Agreement,
-    Invitation,
-    draw_invitations,
-    join_in_folder,
-    resolve_server,
-)
-from psephos.scenarios.deployment.client import Heard, check_beforehand, read_own_entries
-from psephos.scenarios.folder import RunFolder, read_ledger
+from psephos.scenarios.deployment import Agreement, resolve_server
+from psephos.scenarios.deployment.client import Heard, check_beforehand
+from psephos.scenarios.folder import read_ledger
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
-Start = Callable[..., concurrent.futures.Future[Heard]]
 
-NOBODY_LISTENS = "127.0.0.1:1"
 GROUPS = {"ann": "north", "bob": "north", "cid": "north", "dee": "south", "eve": "south"}
 RANKINGS = {"ann": "a > b > c", "bob": "b > a > c", "cid": "a > c > b", "dee": "c > a > b", "eve": "c > b > a"}
 NAMES = tuple(GROUPS)
@@ -79,56 +84,14 @@ def local(tmp_path: Path) -> str:
     return write_plans(tmp_path, lines="mechanism = 'local'")
 
 
-def invitations_to(scenario: str, *settings: str) -> dict[str, Invitation]:
-    """Return everybody's invitation to a simulation, with tokens that are on no roster."""
-    side = resolve_server(load_scenario(scenario, settings))
-    drawn = draw_invitations(side.protocol, side.roster, session=side.scenario.name, kind=SessionKind.SIMULATION)
-    return {invitation.party: invitation for invitation in drawn[1]}
-
-
-def entries_of(party: str, folder: Path) -> dict[str, Any]:
-    """Return what a voter's file holds."""
-    return read_own_entries(folder / f"{party}.csv", party=party, roles=["voter"])
-
-
-@contextlib.contextmanager
-def joining(session: Serving, folder: Path) -> Generator[Start]:
-    """Yield what lets a voter take part in a thread of its own, with its file and a folder of its own."""
-    with concurrent.futures.ThreadPoolExecutor(max_workers=len(NAMES)) as pool:
-
-        def start(party: str, **options: Any) -> concurrent.futures.Future[Heard]:
-            usual: dict[str, Any] = {"party": party, "seed": SEED}
-            if "entries" not in options:
-                usual["entries"] = entries_of(party, folder)
-            out = RunFolder(folder / f"as-{party}")
-            return pool.submit(lambda: join_in_folder(session.address, out, **{**usual, **options}))
-
-        yield start
+entries_of = functools.partial(deployments.entries_of, role="voter")
+joining = functools.partial(deployments.joining, role="voter", most=len(NAMES))
+refusal = functools.partial(deployments.refusal, role="voter")
 
 
 def all_join(session: Serving, folder: Path, *names: str, **options: Any) -> dict[str, Heard]:
     """Let voters take part, by default all, with the same options, and return what each heard."""
-    with joining(session, folder) as start:
-        heard = {party: start(party, **options) for party in names or NAMES}
-        return {party: each.result(PATIENCE) for party, each in heard.items()}
-
-
-def refusal(address: str, folder: Path, error: type[PsephosError], *, party: str = "ann", **options: Any) -> str:
-    """Return why a voter does not take part, and check that it paid nothing."""
-    usual: dict[str, Any] = {"party": party, "seed": SEED}
-    if "entries" not in options:
-        usual["entries"] = entries_of(party, folder)
-    out = RunFolder(folder / f"as-{party}")
-    with pytest.raises(error) as caught:
-        join_in_folder(address, out, **{**usual, **options})
-    assert read_ledger(out.path) == []
-    assert not (out.path / "outcome.json").exists()
-    return str(caught.value)
-
-
-def read_json(path: Path) -> Any:
-    """Return what a JSON file holds."""
-    return json.loads(path.read_bytes())
+    return join_all(session, folder, dict.fromkeys(names or NAMES, options), role="voter")
 
 
 # What everybody hears.

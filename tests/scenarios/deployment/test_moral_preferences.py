@@ -1,37 +1,41 @@
 """Moral preferences between processes: whom a voter trusts is its own to say, and its records leave it in no form."""
 
-import concurrent.futures
 import contextlib
-import json
+import functools
 import math
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import deployments
 import msgspec
 import pytest
-from deployments import PATIENCE, SEED, Ending, Process, Serving, report, serving
-from psephos.protocol import ConfigurationError, SessionKind
+from deployments import (
+    NOBODY_LISTENS,
+    PATIENCE,
+    SEED,
+    Ending,
+    Process,
+    Serving,
+    invitations_to,
+    join_all,
+    read_json,
+    report,
+    serving,
+)
+from psephos.protocol import ConfigurationError
 from psephos.protocol.effects import Drop
 from psephos.protocol.errors import BudgetExceededError, PsephosError
 from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Release
 from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.scenarios import load_scenario, resolve, run_session
-from psephos.scenarios.deployment import (
-    Agreement,
-    Invitation,
-    draw_invitations,
-    join_in_folder,
-    resolve_server,
-)
-from psephos.scenarios.deployment.client import Heard, check_beforehand, read_own_entries
-from psephos.scenarios.folder import RunFolder, read_ledger
+from psephos.scenarios.deployment import Agreement, resolve_server
+from psephos.scenarios.deployment.client import Heard, check_beforehand
+from psephos.scenarios.folder import read_ledger
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
-Start = Callable[..., concurrent.futures.Future[Heard]]
 
-NOBODY_LISTENS = "127.0.0.1:1"
 NAMES = ("ann", "bob", "cid")
 # Each one's records as they write them: two lines for each, the lines and the columns in any order.
 FILES = {
@@ -78,56 +82,14 @@ def central(tmp_path: Path) -> str:
     return write_survey(tmp_path, lines=CENTRAL)
 
 
-def invitations_to(scenario: str, *settings: str) -> dict[str, Invitation]:
-    """Return everybody's invitation to a simulation, with tokens that are on no roster."""
-    side = resolve_server(load_scenario(scenario, settings))
-    drawn = draw_invitations(side.protocol, side.roster, session=side.scenario.name, kind=SessionKind.SIMULATION)
-    return {invitation.party: invitation for invitation in drawn[1]}
-
-
-def entries_of(party: str, folder: Path) -> dict[str, Any]:
-    """Return what a voter's file holds."""
-    return read_own_entries(folder / f"{party}.csv", party=party, roles=["voter"])
-
-
-@contextlib.contextmanager
-def joining(session: Serving, folder: Path) -> Generator[Start]:
-    """Yield what lets a voter take part in a thread of its own, with its file and a folder of its own."""
-    with concurrent.futures.ThreadPoolExecutor(max_workers=len(NAMES)) as pool:
-
-        def start(party: str, **options: Any) -> concurrent.futures.Future[Heard]:
-            usual: dict[str, Any] = {"party": party, "seed": SEED}
-            if "entries" not in options:
-                usual["entries"] = entries_of(party, folder)
-            out = RunFolder(folder / f"as-{party}")
-            return pool.submit(lambda: join_in_folder(session.address, out, **{**usual, **options}))
-
-        yield start
+entries_of = functools.partial(deployments.entries_of, role="voter")
+joining = functools.partial(deployments.joining, role="voter", most=len(NAMES))
+refusal = functools.partial(deployments.refusal, role="voter")
 
 
 def all_join(session: Serving, folder: Path, **options: Any) -> dict[str, Heard]:
     """Let all voters take part, all with the same options, and return what each heard."""
-    with joining(session, folder) as start:
-        heard = {party: start(party, **options) for party in NAMES}
-        return {party: each.result(PATIENCE) for party, each in heard.items()}
-
-
-def refusal(address: str, folder: Path, error: type[PsephosError], **options: Any) -> str:
-    """Return why ann does not take part, and check that it paid nothing."""
-    usual: dict[str, Any] = {"party": "ann", "seed": SEED}
-    if "entries" not in options:
-        usual["entries"] = entries_of("ann", folder)
-    out = RunFolder(folder / "as-ann")
-    with pytest.raises(error) as caught:
-        join_in_folder(address, out, **{**usual, **options})
-    assert read_ledger(out.path) == []
-    assert not (out.path / "outcome.json").exists()
-    return str(caught.value)
-
-
-def read_json(path: Path) -> Any:
-    """Return what a JSON file holds."""
-    return json.loads(path.read_bytes())
+    return join_all(session, folder, dict.fromkeys(NAMES, options), role="voter")
 
 
 # What everybody hears.
@@ -491,10 +453,10 @@ def test_a_roster_says_again_who_takes_part_and_at_which_epsilon(
 @pytest.mark.parametrize(
     ("content", "field", "allowed"),
     [
-        ("voter,epsilon\nann,0\n", "epsilon (roster.csv line 2)", "a number > 0"),
-        ("voter,epsilon\nann,1\nbob,-2\n", "epsilon (roster.csv line 3)", "a number > 0"),
-        ("voter,epsilon\nann,1\nbob,much\n", "epsilon (roster.csv line 3)", "a number > 0"),
-        ("voter,epsilon\nann,nan\n", "epsilon (roster.csv line 2)", "a number > 0"),
+        ("voter,epsilon\nann,0\n", "epsilon (roster.csv line 2, ann)", "a number > 0"),
+        ("voter,epsilon\nann,1\nbob,-2\n", "epsilon (roster.csv line 3, bob)", "a number > 0"),
+        ("voter,epsilon\nann,1\nbob,much\n", "epsilon (roster.csv line 3, bob)", "a number > 0"),
+        ("voter,epsilon\nann,nan\n", "epsilon (roster.csv line 2, ann)", "a number > 0"),
         ("voter,epsilon\nann,1\nann,1\n", "voter (roster.csv line 3)", "named once"),
         ("voter,eps\nann,1\n", "eps (roster.csv line 1)", "left out: the columns are"),
         ("voter,records\nann,1\n", "records (roster.csv line 1)", "left out"),

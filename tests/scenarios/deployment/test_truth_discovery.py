@@ -1,35 +1,27 @@
 """Truth discovery between processes: who answers what is agreed to, answers are the worker's, and so is its weight."""
 
-import concurrent.futures
 import contextlib
-import json
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import deployments
 import msgspec
 import pytest
-from deployments import PATIENCE, SEED, Ending, Process, Serving, serving
-from psephos.protocol import ConfigurationError, SessionKind
-from psephos.protocol.errors import BudgetExceededError, PsephosError, RemoteProtocolError
+from deployments import NOBODY_LISTENS, SEED, Ending, Process, Serving, invitations_to, join_all, read_json, serving
+from psephos.protocol import ConfigurationError
+from psephos.protocol.errors import BudgetExceededError, RemoteProtocolError
 from psephos.protocol.mechanisms import NO_ANSWER
 from psephos.protocol.truth_discovery import NO_TASK, OwnOutcome
 from psephos.scenarios import load_scenario, resolve, run_session
-from psephos.scenarios.deployment import (
-    DEFAULT_BUDGET,
-    Agreement,
-    Invitation,
-    draw_invitations,
-    join_in_folder,
-    resolve_server,
-)
-from psephos.scenarios.deployment.client import Heard, read_own_entries
-from psephos.scenarios.folder import RunFolder, read_ledger
+from psephos.scenarios.deployment import DEFAULT_BUDGET, Agreement, resolve_server
+from psephos.scenarios.deployment.client import Heard
+from psephos.scenarios.folder import read_ledger
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
 
-NOBODY_LISTENS = "127.0.0.1:1"
 TASKS = {"ann": "q1; q2; q3", "bob": "q1; q2", "cid": "q2; q3", "dee": "q1; q2; q3"}
 ANSWERS = {"ann": "yes; no; yes", "bob": "yes; ", "cid": "no; no", "dee": "no; no; yes"}
 # As each of them would write it: a line for each answer, or one line for all of them. Bob skips a task.
@@ -67,64 +59,13 @@ def quiz(tmp_path: Path) -> str:
     return write_quiz(tmp_path)
 
 
-def invitations_to(scenario: str, *settings: str) -> dict[str, Invitation]:
-    """Return everybody's invitation to a simulation, with tokens that are on no roster."""
-    side = resolve_server(load_scenario(scenario, settings))
-    drawn = draw_invitations(side.protocol, side.roster, session=side.scenario.name, kind=SessionKind.SIMULATION)
-    return {invitation.party: invitation for invitation in drawn[1]}
-
-
-def entries_of(party: str, folder: Path) -> dict[str, Any]:
-    """Return what a worker's file holds."""
-    return read_own_entries(folder / f"{party}.csv", party=party, roles=["worker"])
-
-
-@contextlib.contextmanager
-def joining(session: Serving, folder: Path) -> Any:
-    """Yield what lets a worker take part in a thread of its own, with its file and a folder of its own."""
-    with concurrent.futures.ThreadPoolExecutor(max_workers=len(TASKS)) as pool:
-
-        def start(party: str, **options: Any) -> concurrent.futures.Future[Heard]:
-            usual: dict[str, Any] = {"party": party, "seed": SEED}
-            if "entries" not in options:
-                usual["entries"] = entries_of(party, folder)
-            out = RunFolder(folder / f"as-{party}")
-            return pool.submit(lambda: join_in_folder(session.address, out, **{**usual, **options}))
-
-        yield start
+entries_of = functools.partial(deployments.entries_of, role="worker")
+refusal = functools.partial(deployments.refusal, role="worker", unwritten=("outcome.json", "own_outcome.json"))
 
 
 def all_join(session: Serving, folder: Path, **options: Mapping[str, Any]) -> dict[str, Heard]:
     """Let all workers take part, some with options, and return what each heard."""
-    with joining(session, folder) as start:
-        heard = {party: start(party, **options.get(party, {})) for party in TASKS}
-        return {party: each.result(PATIENCE) for party, each in heard.items()}
-
-
-def refusal(path: str, folder: Path, error: type[PsephosError], **options: Any) -> str:
-    """Return why ann does not take part, and check that it paid nothing and told its folder no label.
-
-    Args:
-        path: the server's address.
-        folder: where its file and its folder are.
-        error: how it ends.
-        options: of `join_in_folder`.
-    """
-    usual: dict[str, Any] = {"party": "ann", "seed": SEED}
-    if "entries" not in options:
-        usual["entries"] = entries_of("ann", folder)
-    out = RunFolder(folder / "as-ann")
-    with pytest.raises(error) as caught:
-        join_in_folder(path, out, **{**usual, **options})
-    assert read_ledger(out.path) == []
-    assert not (out.path / "outcome.json").exists()
-    assert not (out.path / "own_outcome.json").exists()
-    return str(caught.value)
-
-
-def read_json(path: Path) -> Any:
-    """Return what a JSON file holds."""
-    return json.loads(path.read_bytes())
+    return join_all(session, folder, {party: options.get(party, {}) for party in TASKS}, role="worker")
 
 
 # What everybody hears, and what one worker alone does.
@@ -490,8 +431,8 @@ def test_a_roster_says_again_who_is_asked_what(psephos: Psephos, write: Write, c
 @pytest.mark.parametrize(
     ("content", "field", "allowed"),
     [
-        ("worker,tasks\nann,q1; q9\n", "tasks (roster.csv line 2)", "one of the tasks: q1, q2, q3"),
-        ("worker,tasks\nann,q1\nbob,q1; q2; q1\n", "tasks (roster.csv line 3)", ""),
+        ("worker,tasks\nann,q1; q9\n", "tasks (roster.csv line 2, ann)", "one of the tasks: q1, q2, q3"),
+        ("worker,tasks\nann,q1\nbob,q1; q2; q1\n", "tasks (roster.csv line 3, bob)", ""),
         ("worker,tasks\nann,\nbob,\n", "tasks (roster.csv line 1)", "at least one task"),
         ("worker\nann\n", None, "a column of the table"),
         ("worker,task\nann,q1\n", None, ""),

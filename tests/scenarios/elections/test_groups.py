@@ -90,7 +90,7 @@ def test_voter_with_an_empty_entry_is_refused_or_left_out() -> None:
     ballots = ballots_of(4, ["u1", "u2", "u3", "u4"])
     error = refusal(lambda: groups_of_entries(ballots, ["M", "F", " ", ""], column="sex"))
     assert error.field == "sex (x.soc line 13, voter 'u3')"
-    assert error.allowed == 'a group, or without_group = "leave out"'
+    assert error.allowed == 'a group, or voters.without_group = "leave out"'
     grouping = groups_of_entries(ballots, ["M", "F", " ", ""], column="sex", without_group="leave out")
     assert shown(grouping) == ["M", "F", None, None]
     assert grouping.num_left_out == 2

@@ -1,0 +1,232 @@
+"""The phase of a fair and private vote: disclosed rankings in the central model, randomized ones in the local model.
+
+In the central model the aggregator, which is trusted with the rankings, elects as the phase closes, with noise of its
+own. In the local model what leaves a voter is private already.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from ..arrays import IntArray
+from ..mechanisms import RowMechanism, VectorLaplace, code_of_rankings, rankings_of_codes
+from ..phases import CentralPhase, Draw, Phase
+from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from ..tally import Tally
+from .choices import Choice, ExponentialChoice, SampledChoice
+from .parameters import Parameters
+from .rankings import check_ranking
+from .reports import RankingReport, make_report
+from .sampling_bounds import proven_epsilon
+from .scoring import Scoring
+from .subsample import Subsample
+
+__all__ = ["DisclosedRankings", "RandomizedRankings"]
+
+PHASE: Final = "rankings"
+UNIT: Final = "voter"
+
+
+class DisclosedRankings(CentralPhase):
+    """Voters show the aggregator their rankings, and it elects with noise of its own (the central model).
+
+    The tally has each group's sums of utilities, shape (G, m), in steps from the scoring's center. Where Algorithm 2
+    samples voters first, its rows have each voter's group and the code of its ranking. As the phase closes, Laplace
+    noise is added to the sums, or they are replaced by the winner, shape (1,).
+
+    Args:
+        parameters: the session's.
+
+    Attributes:
+        scoring: the utilities.
+        choice: what elects on the sums; None where noise is added to them.
+    """
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.scoring = parameters.make_scoring(is_centered=parameters.is_centered)
+        self.choice = None if parameters.mechanism == "laplace" else _make_choice(parameters, self.scoring)
+        self._parameters = parameters
+        self._subsample = None
+        if parameters.mechanism == "sampling" and parameters.reading == "subsample":
+            self._subsample = Subsample(parameters.group_sizes, parameters.samples)
+        mechanism = self.choice or _make_laplace(parameters, self.scoring)
+        self._losses_of_group = [(_loss(parameters, mechanism, group),) for group in range(len(parameters.groups))]
+        worst = max(self._losses_of_group, key=lambda losses: losses[0].proven)
+        super().__init__(
+            PHASE,
+            columns=range(len(parameters.alternatives)),
+            bound=len(parameters.alternatives) - 1,
+            tally_mechanism=mechanism,
+            losses=worst,
+        )
+
+    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
+        """Return what a voter of the group pays: less in a larger one. See `Phase.losses_of`."""
+        return self._losses_of_group[public[0]]
+
+    def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
+        """Group voters by what they pay. See `Phase.loss_groups`."""
+        if len(set(self._losses_of_group)) == 1:
+            return [("", len(public), self._losses_of_group[0])]
+        numbers = np.bincount(public[:, 0], minlength=len(self._losses_of_group)).tolist()
+        return [
+            (f"of {name}", number, losses)
+            for name, number, losses in zip(self._parameters.groups, numbers, self._losses_of_group, strict=True)
+            if number
+        ]
+
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        """Refuse what is no ranking: it would weigh more than a voter. See `Phase.check_report`."""
+        del public
+        check_ranking(report)
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Add up the utilities, group by group."""
+        del earlier
+        totals = self.sums_of(reports, public[:, 0])
+        if self._subsample is None:
+            return Tally(len(reports), totals)
+        rows = np.stack([public[:, 0], code_of_rankings(reports)], axis=1)
+        return Tally(len(reports), totals, rows[np.lexsort(rows.T[::-1])])
+
+    def sums_of(self, positions: IntArray, groups: IntArray) -> IntArray:
+        """Return the groups' sums of utilities, in steps from the center.
+
+        Args:
+            positions: rankings, shape (n, m).
+            groups: the places of their voters' groups, shape (n,).
+
+        Returns:
+            int64, shape (G, m).
+        """
+        num_groups, size = len(self._parameters.groups), self.num_values
+        # How often each group has each alternative at each position: counting is faster than adding up utilities.
+        cells = (groups[:, None] * size + np.arange(size)) * size + positions
+        counts = np.bincount(cells.reshape(-1), minlength=num_groups * size * size)
+        return counts.reshape(num_groups, size, size) @ np.array(self.scoring.steps, dtype=np.int64)
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        """Run by the server as the phase closes, once. See `CentralPhase.randomize_tally`."""
+        if self.choice is None:
+            return super().randomize_tally(tally, draw)
+        sums = tally.totals if self._subsample is None else self._sums_of_sampled(tally.rows, self._subsample, draw)
+        return Tally(tally.num_reports, np.array(draw(self.choice, sums.reshape(-1).tolist()), dtype=np.int64))
+
+    def _sums_of_sampled(self, rows: IntArray, subsample: Subsample, draw: Draw) -> IntArray:
+        """Return the sums of the voters that line 4 of Algorithm 2 samples from each group."""
+        parameters = self._parameters
+        chosen = np.array(draw(subsample, [0]), dtype=np.int64).reshape(-1, parameters.samples)
+        sums = np.zeros((len(parameters.groups), self.num_values), dtype=np.int64)
+        for group, places in enumerate(chosen):
+            start, stop = np.searchsorted(rows[:, 0], [group, group + 1]).tolist()
+            present = places[places < stop - start]  # who has not reported leaves 0
+            positions = rankings_of_codes(rows[start + present, 1], self.num_values)
+            sums[group] = self.sums_of(positions, np.full(len(present), group, dtype=np.int64))[group]
+        return sums
+
+
+class RandomizedRankings(Phase):
+    """Voters randomize their rankings (the local model).
+
+    The tally has for each group the number of its reports, then what the mechanism's estimator needs: shape
+    (G, 1 + width).
+
+    Args:
+        parameters: the session's.
+
+    Attributes:
+        report: the local mechanism with its estimator.
+    """
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.report: RankingReport = make_report(parameters)
+        self._num_groups = len(parameters.groups)
+        mechanism = self.report.mechanism
+        size = len(parameters.alternatives)
+        loss = PrivacyLoss(
+            mechanism=self.report.name,
+            event=mechanism.event_of(size),
+            unit=UNIT,
+            relation=NeighboringRelation.REPLACE_ONE,
+            model=TrustModel.LOCAL,
+            claimed=parameters.epsilon,
+        )
+        super().__init__(PHASE, columns=range(size), mechanism=mechanism, losses=[loss])
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Tally the reports of each group by itself."""
+        del earlier
+        totals = np.zeros((self._num_groups, 1 + self.report.width), dtype=np.int64)
+        for group in np.unique(public[:, 0]).tolist():
+            own = reports[public[:, 0] == group]
+            totals[group, 0] = len(own)
+            totals[group, 1:] = self.report.totals_of(own)
+        return Tally(len(reports), totals)
+
+
+def _make_laplace(parameters: Parameters, scoring: Scoring) -> VectorLaplace:
+    """Return Algorithm 1's noise on groups' sums.
+
+    On W_k the printed scale is m(m − 1)/(2·n_k·ε), that is Σs/ε on the sum. One voter changes the sums of its own group
+    alone, so that all groups have noise of the same scale (parallel composition).
+    """
+    sensitivity = scoring.sensitivity(parameters.relation)
+    scale = float(sensitivity)
+    if parameters.calibration == "printed":
+        scale = float(scoring.sensitivity(NeighboringRelation.ADD_OR_REMOVE_ONE))  # from 0: the sum of the scores
+    bound = max(scoring.bound * max(parameters.group_sizes), 1)
+    return VectorLaplace(scale=scale / parameters.epsilon, sensitivity=sensitivity, bound=bound)
+
+
+def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
+    """Return what elects on groups' sums."""
+    objective = parameters.make_objective()
+    if parameters.mechanism in {"exponential", "permute_and_flip"}:
+        return ExponentialChoice(
+            scoring,
+            parameters.group_sizes,
+            objective,
+            epsilon=parameters.epsilon,
+            relation=parameters.relation,
+            is_flipped=parameters.mechanism == "permute_and_flip",
+        )
+    sizes = parameters.group_sizes
+    return SampledChoice(
+        scoring,
+        sizes,
+        objective,
+        num_samples=parameters.samples,
+        sum_sizes=sizes if parameters.reading == "group" else (parameters.samples,) * len(sizes),
+        gamma=parameters.gamma,
+        scale=parameters.scale,
+        proven=tuple(_proven_of_sampling(parameters, scoring, group) for group in range(len(sizes))),
+    )
+
+
+def _proven_of_sampling(parameters: Parameters, scoring: Scoring, group: int) -> float:
+    """Return the proven ε of Algorithm 2 for a voter of a group."""
+    return proven_epsilon(
+        scoring,
+        group_sizes=parameters.group_sizes,
+        group=group,
+        samples=parameters.samples,
+        reading=parameters.reading,
+        gamma=parameters.gamma,
+        objective=parameters.objective,
+        scale=parameters.scale,
+    )
+
+
+def _loss(parameters: Parameters, mechanism: RowMechanism, group: int) -> PrivacyLoss:
+    """Return what a voter of a group pays."""
+    size = len(parameters.alternatives)
+    event = mechanism.event_of_group(group) if isinstance(mechanism, Choice) else mechanism.event_of(size)
+    return PrivacyLoss(
+        mechanism=parameters.mechanism,
+        event=event,
+        unit=UNIT,
+        relation=parameters.relation,
+        model=TrustModel.CENTRAL,
+        claimed=parameters.epsilon,
+    )

@@ -1,0 +1,114 @@
+"""Tables of voters as users write them: groups, and rankings as text.
+
+Every fault is named with its row, from 1, and with the group or the alternative that is wrong.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from typing import Any, Final, cast
+
+from ..errors import ConfigurationError
+from ..phases import Entries
+from .parameters import SEPARATOR
+
+__all__ = [
+    "MOST_NAMED",
+    "alternatives_of",
+    "check_columns",
+    "check_order",
+    "groups_of",
+    "missing",
+    "names_of",
+    "names_two_groups",
+]
+
+MOST_NAMED: Final = 20
+"""Names in an error message."""
+_COLUMNS: Final = ("group", "ranking")
+# Rankings from which alternatives are found: one line may be wrong, and most are not.
+_RANKINGS_LOOKED_AT: Final = 1_000
+
+
+def missing(column: str) -> ConfigurationError:
+    """Return the error for a column that is not there."""
+    return ConfigurationError(field=column, value="no such column", allowed="a column of the table")
+
+
+def names_two_groups(name: str, groups: Container[str]) -> bool:
+    """Return whether a name is made of names of several groups, with a sign of separation between them.
+
+    A voter is in one group, and an entry that names two of them is no third one.
+
+    Args:
+        name: what stands for a voter's group.
+        groups: all names that stand for voters' groups.
+    """
+    parts = [part.strip() for part in re.split(r"[;,|/+&]", name)]
+    return len(parts) > 1 and all(part in groups for part in parts)
+
+
+def check_columns(names: Iterable[str]) -> None:
+    """Raise ConfigurationError if there is another column."""
+    for name in names:
+        if name not in _COLUMNS:
+            allowed = f"left out: the columns are {', '.join(_COLUMNS)}"
+            raise ConfigurationError(field=name, value="a column", allowed=allowed)
+
+
+def groups_of(entries: Entries, named: Sequence[str]) -> list[str]:
+    """Return the groups as they are named, or else in the order of their first voters.
+
+    Raises:
+        ConfigurationError: a voter is in none, or in two.
+    """
+    rows: dict[str, int] = {}
+    for row, entry in enumerate(entries, start=1):
+        rows.setdefault(str(entry).strip(), row)
+    for name, row in rows.items():
+        if named and name not in named:
+            allowed = f"one group of {', '.join(named[:MOST_NAMED])}"
+            raise ConfigurationError(field=f"group in row {row}", value=name, allowed=allowed)
+        if not name or names_two_groups(name, rows):
+            others = [other for other in rows if other and other != name][:MOST_NAMED]
+            allowed = f"one group, such as {', '.join(others)}" if others else "the name of a group"
+            raise ConfigurationError(field=f"group in row {row}", value=name, allowed=allowed)
+    return list(named or rows)
+
+
+def alternatives_of(entries: Entries) -> list[str]:
+    """Return the alternatives, in the order of their names: those that most of the first rankings have.
+
+    Raises:
+        ConfigurationError: they have but one.
+    """
+    sets = Counter(frozenset(names_of(entry)) - {""} for entry in entries[:_RANKINGS_LOOKED_AT])
+    del sets[frozenset()]  # of empty entries, which `encode` refuses
+    usual: frozenset[str] = sets.most_common(1)[0][0] if sets else frozenset()
+    if len(usual) == 1:
+        (text,) = usual
+        allowed = f"two names or more, the best first, with {SEPARATOR!r} between them"
+        raise ConfigurationError(field="ranking in row 1", value=text, allowed=allowed)
+    return sorted(usual)
+
+
+def names_of(entry: Any) -> tuple[str, ...]:
+    """Return the names of a ranking as users write it: text, or a list."""
+    if isinstance(entry, str):
+        return tuple(name.strip() for name in entry.split(SEPARATOR))
+    if isinstance(entry, (list, tuple)):
+        return tuple(str(name).strip() for name in cast("Sequence[Any]", entry))
+    return (str(entry),)
+
+
+def check_order(order: Sequence[str], names: Sequence[str], *, field: str) -> None:
+    """Raise ConfigurationError unless an order has each alternative once."""
+    allowed = f"each of {', '.join(names[:MOST_NAMED])} once, the best first, with {SEPARATOR!r} between them"
+    for place, name in enumerate(order):
+        if name not in names:
+            raise ConfigurationError(field=f"{field}: unknown alternative", value=name, allowed=allowed)
+        if name in order[:place]:
+            raise ConfigurationError(field=f"{field}: repeated alternative", value=name, allowed=allowed)
+    for name in names:
+        if name not in order:
+            raise ConfigurationError(field=f"{field}: missing alternative", value=name, allowed=allowed)
