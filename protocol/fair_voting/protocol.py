@@ -54,7 +54,7 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
         all others colluding.
 
     Source:
-        Mohsin, Fair and Private Voting Rules (papers/002), Algorithms 1 and 2; readings F1 to F6.
+        Mohsin, Fair and Private Voting Rules (project report), Algorithms 1 and 2; readings F1 to F6.
     """
 
     name: ClassVar[str] = "fair-voting"
