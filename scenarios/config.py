@@ -19,7 +19,7 @@ from ..protocol.errors import ConfigurationError
 from ..protocol.fair_voting import FairVoting
 from ..protocol.phases import PhasedProtocol
 from .conversion import convert
-from .elections.parties import PATH_TABLES, SUFFIXES
+from .elections.parties import PATH_TABLES, is_of_ballots
 from .elections.parties import PATHS as ELECTION_FILES
 from .plugins import ARRAY, find_protocol
 from .preferences import PATHS as VOTER_FILES
@@ -177,8 +177,7 @@ def _sources_of(parties: object, chosen: Tables, words: Collection[str]) -> set[
 
 def _with_ballots(parties: object) -> object:
     """Return a file of ballots as a table, beside which the groups of its voters can be said; all else as it is."""
-    is_of_ballots = isinstance(parties, str) and parties.lower().removesuffix(".gz").endswith(SUFFIXES)
-    return {"file": parties} if is_of_ballots else parties
+    return {"file": parties} if isinstance(parties, str) and is_of_ballots(parties) else parties
 
 
 def _is_made_up(parties: object) -> bool:

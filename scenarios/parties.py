@@ -22,7 +22,7 @@ from ..protocol.roles import check_party_name
 from ..protocol.truth_discovery import TruthDiscovery
 from .crowds.parties import load_workers
 from .datasets import load_data_set
-from .elections.parties import SUFFIXES, load_electorate
+from .elections.parties import is_of_ballots, load_electorate
 from .generators import generate
 from .loaded import Loaded
 from .preferences import load_voters
@@ -132,7 +132,7 @@ def read_parties(
             return _from_loaded(load_voters(parties), role)
         case Mapping() if issubclass(protocol, FairVoting):
             return _from_loaded(load_electorate(parties), role)
-        case str() if issubclass(protocol, FairVoting) and _is_of_ballots(parties):
+        case str() if issubclass(protocol, FairVoting) and is_of_ballots(parties):
             return _from_loaded(load_electorate(parties), role)
         case str():
             return read_parties_file(Path(parties), role)
@@ -163,11 +163,6 @@ def _is_table(
     return columns <= set(header) and not others & set(header)
 
 
-def _is_of_ballots(path: str) -> bool:
-    """Return whether a file is one of PrefLib's or Pabulib's, by its name."""
-    return path.lower().removesuffix(".gz").endswith(SUFFIXES)
-
-
 def _from_loaded(loaded: Loaded, role: str, *, is_of_data_set: bool = False) -> PartiesTable:
     return PartiesTable(
         names=check_names(loaded.names, role, source=loaded.source, lines=loaded.lines),
@@ -181,7 +176,7 @@ def _from_loaded(loaded: Loaded, role: str, *, is_of_data_set: bool = False) -> 
         fixed=loaded.fixed,
         gold=loaded.gold,
         note=loaded.note,
-        has_header=not _is_of_ballots(loaded.source),
+        has_header=not is_of_ballots(loaded.source),
     )
 
 

@@ -11,11 +11,14 @@ import zlib
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO
+from typing import IO, Final, cast
 
 from ..protocol.errors import ConfigurationError
 
-__all__ = ["open_text", "read_rows", "readable", "readable_in_data_folder"]
+__all__ = ["decoded", "open_bytes", "open_text", "read_rows", "readable", "readable_in_data_folder"]
+
+_BOM: Final = b"\xef\xbb\xbf"
+_MAX_SHOWN_BYTES: Final = 40
 
 
 @contextlib.contextmanager
@@ -85,3 +88,33 @@ def open_text(path: Path) -> IO[str]:
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Return a file, which may be packed (`.gz`)."""
+    if path.suffix == ".gz":
+        return cast("IO[bytes]", gzip.open(path, "rb"))
+    return path.open("rb")
+
+
+def decoded(file: IO[bytes], path: Path) -> Iterator[str]:
+    """Yield the lines of a file of UTF-8, with or without a byte order mark, as text with their ends.
+
+    Args:
+        file: opened.
+        path: its, for errors.
+
+    Raises:
+        ConfigurationError: a line is no text; the field names it.
+    """
+    for number, line in enumerate(file, start=1):
+        content = line.removeprefix(_BOM) if number == 1 else line
+        field = f"{path.name} line {number}"
+        try:
+            text = content.decode()
+        except UnicodeDecodeError as error:
+            allowed = f"UTF-8 text (byte {error.start + 1} of the line is 0x{content[error.start]:02x}: {error.reason})"
+            raise ConfigurationError(field=field, value=content[:_MAX_SHOWN_BYTES], allowed=allowed) from None
+        if "\0" in text:
+            raise ConfigurationError(field=field, value=text[:_MAX_SHOWN_BYTES], allowed="text without NUL bytes")
+        yield text

@@ -1,11 +1,18 @@
 """`reproduce`: a paper's tables and figures, ours beside the published."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .group import cli, make_folder, out_option
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..folder import RunFolder
 
 __all__ = ["dpwevote", "fair_voting", "moral_preferences", "reproduce", "truth_discovery"]
 
@@ -27,20 +34,17 @@ def dpwevote(trials: int, seed: int, out: Path | None, *, pictures: bool) -> Non
     not, and reproduction.json with every number. Less than a minute.
     """
     from ..experiments.dpwevote import check_options, reproduce_dpwevote, show_reproduction
-    from ..presentation import make_console
 
     check_options(trials=trials, seed=seed)
     folder = make_folder(out, "reproduce-dpwevote")
-    console, errors = make_console(), make_console(stderr=True)
     reproduction = reproduce_dpwevote(
         folder,
         trials=trials,
         seed=seed,
         pictures=pictures,
-        on_progress=lambda line: errors.print(f"  {line}", style="dim"),
+        on_progress=_tell,
     )
-    show_reproduction(console, reproduction)
-    console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
+    _show(folder, lambda console: show_reproduction(console, reproduction))
 
 
 @reproduce.command("truth-discovery")
@@ -57,22 +61,19 @@ def truth_discovery(trials: int, seed: int, data: str | None, out: Path | None, 
     """
     from ..datasets import DATA_VARIABLE
     from ..experiments.truth_discovery import check_options, reproduce_truth_discovery, show_reproduction
-    from ..presentation import make_console
 
     data = os.environ.get(DATA_VARIABLE, "") if data is None else data
     check_options(trials=trials, seed=seed, data=data)
     folder = make_folder(out, "reproduce-truth-discovery")
-    console, errors = make_console(), make_console(stderr=True)
     reproduction = reproduce_truth_discovery(
         folder,
         data=data,
         trials=trials,
         seed=seed,
         pictures=pictures,
-        on_progress=lambda line: errors.print(f"  {line}", style="dim"),
+        on_progress=_tell,
     )
-    show_reproduction(console, reproduction)
-    console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
+    _show(folder, lambda console: show_reproduction(console, reproduction))
 
 
 @reproduce.command("moral-preferences")
@@ -89,21 +90,18 @@ def moral_preferences(trials: int, seed: int, workers: int, out: Path | None, *,
     and 10(b) are a stand-in for the Moral Machine's.
     """
     from ..experiments.moral_preferences import check_options, reproduce_moral_preferences, show_reproduction
-    from ..presentation import make_console
 
     check_options(trials=trials, seed=seed, workers=workers)
     folder = make_folder(out, "reproduce-moral-preferences")
-    console, errors = make_console(), make_console(stderr=True)
     reproduction = reproduce_moral_preferences(
         folder,
         trials=trials,
         seed=seed,
         workers=workers,
         pictures=pictures,
-        on_progress=lambda line: errors.print(f"  {line}", style="dim"),
+        on_progress=_tell,
     )
-    show_reproduction(console, reproduction)
-    console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
+    _show(folder, lambda console: show_reproduction(console, reproduction))
 
 
 @reproduce.command("fair-voting")
@@ -123,19 +121,32 @@ def fair_voting(trials: int, seed: int, data: str | None, out: Path | None, *, p
     """
     from ..datasets import DATA_VARIABLE
     from ..experiments.fair_voting import check_options, reproduce_fair_voting, show_reproduction
-    from ..presentation import make_console
 
     data = os.environ.get(DATA_VARIABLE, "") if data is None else data
     check_options(trials=trials, seed=seed, data=data)
     folder = make_folder(out, "reproduce-fair-voting")
-    console, errors = make_console(), make_console(stderr=True)
     reproduction = reproduce_fair_voting(
         folder,
         data=data,
         trials=trials,
         seed=seed,
         pictures=pictures,
-        on_progress=lambda line: errors.print(f"  {line}", style="dim"),
+        on_progress=_tell,
     )
-    show_reproduction(console, reproduction)
+    _show(folder, lambda console: show_reproduction(console, reproduction))
+
+
+def _tell(line: str) -> None:
+    """Print a line as a part begins, where it is in nobody's way."""
+    from ..presentation import make_console
+
+    make_console(stderr=True).print(f"  {line}", style="dim")
+
+
+def _show(folder: "RunFolder", show: Callable[["Console"], None]) -> None:
+    """Print a reproduction, and where it is."""
+    from ..presentation import make_console
+
+    console = make_console()
+    show(console)
     console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)

@@ -7,18 +7,18 @@ That one knows where it stands, so a fault is named with its line; both give the
 
 import csv
 import dataclasses
-import gzip
 import importlib
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import IO, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...protocol.errors import ConfigurationError
+from ..reading import decoded, open_bytes
 from .assembly import Column
 
 __all__ = ["Table", "read_table"]
@@ -95,7 +95,7 @@ def _header_line(path: Path) -> int:
 def _read_plain(path: Path, picks: Sequence[int], *, width: int) -> list[Column] | None:
     """Return columns of a plain file, and None of any other, whatever is unusual about it."""
     blocks: list[list[NDArray[np.uint64]]] = []  # for each block of lines the words of each column
-    with _open(path) as file:
+    with open_bytes(path) as file:
         is_header_due = True
         for block in _blocks(file):
             lines = _without_empty_lines(block)
@@ -215,8 +215,8 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the line where each row begins, the header's first, and its entries; blank lines are skipped."""
     line = 1  # where a row begins, which may go on over the lines that follow
     width = 0
-    with _open(path) as file:
-        reader = csv.reader(_decoded(file, path), strict=True)
+    with open_bytes(path) as file:
+        reader = csv.reader(decoded(file, path), strict=True)
         try:
             for cells in reader:
                 row = [cell.strip() for cell in cells]
@@ -231,25 +231,3 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             is_ending = "new-line character" in str(error)  # a CR on its own
             allowed = "a line that ends with LF or CR LF" if is_ending else f"well-formed CSV ({error})"
             raise ConfigurationError(field=f"{path.name} line {line}", value=path.name, allowed=allowed) from None
-
-
-def _decoded(file: IO[bytes], path: Path) -> Iterator[str]:
-    """Yield lines as text."""
-    for number, line in enumerate(file, start=1):
-        content = line.removeprefix(_BOM) if number == 1 else line
-        try:
-            text = content.decode()
-        except UnicodeDecodeError as error:
-            where = f"{path.name} line {number}"
-            allowed = f"UTF-8 text (byte {error.start + 1} of the line is 0x{content[error.start]:02x}: {error.reason})"
-            raise ConfigurationError(field=where, value=content[:40], allowed=allowed) from None
-        if "\0" in text:
-            allowed = "text without NUL bytes"
-            raise ConfigurationError(field=f"{path.name} line {number}", value=text[:40], allowed=allowed)
-        yield text
-
-
-def _open(path: Path) -> IO[bytes]:
-    if path.suffix == ".gz":
-        return cast("IO[bytes]", gzip.open(path, "rb"))
-    return path.open("rb")

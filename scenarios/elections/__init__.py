@@ -1,7 +1,7 @@
 """Elections: profiles of rankings with groups, from generators, published files and files of one's own."""
 
 from .files import RankingFile, load_rankings
-from .parties import PATH_TABLES, PATHS, SUFFIXES, as_electorate, load_electorate
+from .parties import PATH_TABLES, PATHS, as_electorate, is_of_ballots, load_electorate
 from .pref_voting import from_pref_voting, groups_to_pref_voting, to_pref_voting
 from .profile import Profile
 from .societies import ImpartialGroup, MallowsGroup, PlackettLuceGroup, Society, make_profile, read_society
@@ -9,7 +9,6 @@ from .societies import ImpartialGroup, MallowsGroup, PlackettLuceGroup, Society,
 __all__ = [
     "PATHS",
     "PATH_TABLES",
-    "SUFFIXES",
     "ImpartialGroup",
     "MallowsGroup",
     "PlackettLuceGroup",
@@ -19,6 +18,7 @@ __all__ = [
     "as_electorate",
     "from_pref_voting",
     "groups_to_pref_voting",
+    "is_of_ballots",
     "load_electorate",
     "load_rankings",
     "make_profile",

@@ -3,19 +3,14 @@
 A fault is named with its line, an encoding's too.
 """
 
-import gzip
 import math
 from collections.abc import Generator
 from pathlib import Path
-from typing import IO, Final, cast
 
 from ...protocol.errors import ConfigurationError
-from ..reading import readable
+from ..reading import decoded, open_bytes, readable
 
 __all__ = ["line_fault", "number_in", "read_lines"]
-
-_BOM: Final = b"\xef\xbb\xbf"
-_MAX_SHOWN_BYTES: Final = 40
 
 
 def line_fault(path: Path, line: int, value: object, allowed: str, *, what: str = "") -> ConfigurationError:
@@ -45,17 +40,8 @@ def read_lines(path: Path, *, field: str) -> Generator[str]:
     Raises:
         ConfigurationError: the file cannot be read, or a line of it is no text.
     """
-    with readable(path, field=field, value=path), _open(path) as file:
-        for number, line in enumerate(file, start=1):
-            content = line.removeprefix(_BOM) if number == 1 else line
-            try:
-                text = content.decode()
-            except UnicodeDecodeError as error:
-                byte = f"byte {error.start + 1} of the line is 0x{content[error.start]:02x}: {error.reason}"
-                raise line_fault(path, number, content[:_MAX_SHOWN_BYTES], f"UTF-8 text ({byte})") from None
-            if "\0" in text:
-                raise line_fault(path, number, text[:_MAX_SHOWN_BYTES], "text without NUL bytes")
-            yield text
+    with readable(path, field=field, value=path), open_bytes(path) as file:
+        yield from decoded(file, path)
 
 
 def number_in(entry: str) -> float:
@@ -64,9 +50,3 @@ def number_in(entry: str) -> float:
         return math.nan if "_" in entry else float(entry)
     except ValueError:
         return math.nan
-
-
-def _open(path: Path) -> IO[bytes]:
-    if path.suffix == ".gz":
-        return cast("IO[bytes]", gzip.open(path, "rb"))
-    return path.open("rb")

@@ -12,7 +12,7 @@ from .files import RankingFile, load_rankings
 from .profile import Profile
 from .societies import make_profile, read_society
 
-__all__ = ["PATHS", "PATH_TABLES", "SUFFIXES", "as_electorate", "load_electorate"]
+__all__ = ["PATHS", "PATH_TABLES", "as_electorate", "is_of_ballots", "load_electorate"]
 
 _FIELD: Final = "voters"
 _FILES: Final = ("file", "group_files")
@@ -21,15 +21,20 @@ PATHS: Final = ("file", "groups_file")
 """The keys of a table of voters that hold paths."""
 PATH_TABLES: Final = ("group_files",)
 """The keys that hold a table of paths."""
-SUFFIXES: Final = (".soc", ".soi", ".toc", ".toi", ".pb")
+_SUFFIXES: Final = (".soc", ".soi", ".toc", ".toi", ".pb")
 """How the names of files end that are read here, before a `.gz`: PrefLib's files of orders, and Pabulib's."""
+
+
+def is_of_ballots(path: str) -> bool:
+    """Return whether a file is one of PrefLib's or Pabulib's, by its name."""
+    return path.lower().removesuffix(".gz").endswith(_SUFFIXES)
 
 
 def load_electorate(parties: str | Mapping[str, Any]) -> Loaded:
     """Return the voters of published files, or made-up ones.
 
     Args:
-        parties: the path of a file whose name ends in one of `SUFFIXES`; a table of `RankingFile`; or one of a
+        parties: the path of a file whose name ends in one of `_SUFFIXES`; a table of `RankingFile`; or one of a
             society (alternatives, groups, seed) beside the name of its `generator`.
 
     Raises:

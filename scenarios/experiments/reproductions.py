@@ -1,16 +1,29 @@
 """What every paper's reproduction is: rows and findings, a folder, a page, and what a terminal shows."""
 
+import importlib.metadata
+import platform
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from ...protocol.errors import ConfigurationError
 from ..folder import RunFolder
 from .findings import Finding, count_in_words, findings_in_markdown, show_findings
 from .sheets import Sheet, flatten, markdown_of, show_sheet
 
-__all__ = ["PaperReproduction", "page_of", "show_sheets_and_findings", "write_reproduction"]
+__all__ = [
+    "PaperReproduction",
+    "check_data",
+    "check_trials",
+    "page_of",
+    "say_nothing",
+    "show_sheets_and_findings",
+    "versions_here",
+    "write_reproduction",
+]
 
 
 class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +52,34 @@ class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
     def tables(self) -> dict[str, tuple[msgspec.Struct, ...]]:
         """The rows of each file, by its name."""
         return {}
+
+
+def check_trials(*, trials: int, seed: int, least: int, most: int) -> None:
+    """Raise ConfigurationError unless a reproduction can have so many trials, from `least` to `most`, and this seed."""
+    if not least <= trials <= most:
+        raise ConfigurationError(field="--trials", value=trials, allowed=f"from {least} to {most:,}")
+    if seed < 0:
+        raise ConfigurationError(field="--seed", value=seed, allowed="an integer >= 0")
+
+
+def check_data(folder: str) -> None:
+    """Raise ConfigurationError unless a folder of data sets is one, or none is named."""
+    if folder and not Path(folder).is_dir():
+        raise ConfigurationError(field="data", value=folder, allowed="a folder of data sets")
+
+
+def versions_here() -> dict[str, str]:
+    """Return the versions of what computes a reproduction."""
+    return {
+        "psephos": importlib.metadata.version("psephos"),
+        "numpy": importlib.metadata.version("numpy"),
+        "python": platform.python_version(),
+    }
+
+
+def say_nothing(line: str) -> None:
+    """Be told of progress, and keep it for oneself."""
+    del line
 
 
 def write_reproduction(folder: RunFolder, reproduction: PaperReproduction, *, kept: Sequence[str], page: str) -> None:

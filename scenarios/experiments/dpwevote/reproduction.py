@@ -13,9 +13,7 @@
 | `summary.md` | what holds and what does not |
 """
 
-import importlib.metadata
 import math
-import platform
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
@@ -23,10 +21,9 @@ import msgspec
 from ....protocol.dpwevote import DPWeVote, Parameters, make_offers
 from ....protocol.dpwevote.signed import make_report
 from ....protocol.elementary import square
-from ....protocol.errors import ConfigurationError
 from ...folder import RunFolder
 from ..measurements import Measurement, deviation, share_of
-from ..reproductions import write_reproduction
+from ..reproductions import check_trials, say_nothing, versions_here, write_reproduction
 from .additions import own_findings
 from .cells import Cells, make_vote, normal_accuracy
 from .claims import findings_on_paper
@@ -81,11 +78,7 @@ _ALIKE = 1 + 1e-6
 
 def check_options(*, trials: int, seed: int) -> None:
     """Raise ConfigurationError unless a reproduction can have so many trials, and this seed."""
-    if not LEAST_TRIALS <= trials <= _MOST_TRIALS:
-        allowed = f"from {LEAST_TRIALS} to {_MOST_TRIALS:,}"
-        raise ConfigurationError(field="--trials", value=trials, allowed=allowed)
-    if seed < 0:
-        raise ConfigurationError(field="--seed", value=seed, allowed="an integer >= 0")
+    check_trials(trials=trials, seed=seed, least=LEAST_TRIALS, most=_MOST_TRIALS)
 
 
 def reproduce_dpwevote(
@@ -109,7 +102,7 @@ def reproduce_dpwevote(
         ConfigurationError: there are too few or too many trials, or the seed is negative; nothing has been written.
     """
     check_options(trials=trials, seed=seed)
-    tell = on_progress or _say_nothing
+    tell = on_progress or say_nothing
     cells = Cells(trials=trials, seed=seed)
     tell(f"Tables 3 and 4: {len(TABLE_3) * len(EPSILONS)} cells")
     table_3, table_4 = published_tables(cells, trials)
@@ -125,11 +118,7 @@ def reproduce_dpwevote(
     reproduction = Reproduction(
         trials=trials,
         seed=seed,
-        versions={
-            "psephos": importlib.metadata.version("psephos"),
-            "numpy": importlib.metadata.version("numpy"),
-            "python": platform.python_version(),
-        },
+        versions=versions_here(),
         table_3=table_3,
         table_4=table_4,
         figure_4=figure_4,
@@ -146,10 +135,6 @@ def reproduce_dpwevote(
         tell("pictures")
         draw_pictures(reproduction, folder.path)
     return reproduction
-
-
-def _say_nothing(line: str) -> None:
-    del line
 
 
 def published_tables(cells: Cells, trials: int) -> tuple[tuple[PublishedCell, ...], tuple[PublishedCell, ...]]:

@@ -19,16 +19,12 @@
 Without a folder of data sets there is all but the published profiles.
 """
 
-import importlib.metadata
 import math
-import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Final, cast
 
 import msgspec
 
-from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting import DisclosedRankings, FairVoting, Parameters
 from ....protocol.fair_voting.choices import SampledChoice, SampleScale
 from ....protocol.fair_voting.parameters import LOCAL, MechanismName
@@ -44,7 +40,7 @@ from ....protocol.mechanisms import VectorLaplace
 from ....protocol.privacy import NeighboringRelation
 from ...folder import RunFolder
 from ..measurements import Measurement, deviation
-from ..reproductions import write_reproduction
+from ..reproductions import check_data, check_trials, say_nothing, versions_here, write_reproduction
 from .additions import own_findings
 from .cells import DELTA, OBJECTIVES, Cells, Measured, proven_of, rule_winners, samples_for, with_objective
 from .claims import findings_on_paper
@@ -108,13 +104,8 @@ _SEARCH_STEPS: Final = 100
 
 def check_options(*, trials: int, seed: int, data: str = "") -> None:
     """Raise ConfigurationError unless a reproduction can have so many trials, this seed and this folder of data."""
-    if not LEAST_TRIALS <= trials <= _MOST_TRIALS:
-        allowed = f"from {LEAST_TRIALS} to {_MOST_TRIALS:,}"
-        raise ConfigurationError(field="--trials", value=trials, allowed=allowed)
-    if seed < 0:
-        raise ConfigurationError(field="--seed", value=seed, allowed="an integer >= 0")
-    if data and not Path(data).is_dir():
-        raise ConfigurationError(field="data", value=data, allowed="a folder of data sets")
+    check_trials(trials=trials, seed=seed, least=LEAST_TRIALS, most=_MOST_TRIALS)
+    check_data(data)
 
 
 def reproduce_fair_voting(
@@ -141,7 +132,7 @@ def reproduce_fair_voting(
             should be; nothing has been written.
     """
     check_options(trials=trials, seed=seed, data=data)
-    tell = on_progress or _say_nothing
+    tell = on_progress or say_nothing
     real_sets, missing = load_real_sets(data)
     table: list[TableRow] = []
     samplings: list[SamplingRow] = []
@@ -165,11 +156,7 @@ def reproduce_fair_voting(
     reproduction = Reproduction(
         trials=trials,
         seed=seed,
-        versions={
-            "psephos": importlib.metadata.version("psephos"),
-            "numpy": importlib.metadata.version("numpy"),
-            "python": platform.python_version(),
-        },
+        versions=versions_here(),
         missing=missing,
         table_1=tuple(table),
         samplings=tuple(samplings),
@@ -208,10 +195,6 @@ def table_1(setting: Setting, *, trials: int = RUNS, seed: int = 1) -> tuple[Tab
         for sizes in SIZES
         for row in _table(Cells.of_setting(setting, sizes, trials=trials, seed=seed), setting, sizes)
     )
-
-
-def _say_nothing(line: str) -> None:
-    del line
 
 
 def _table(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[TableRow]:

@@ -16,9 +16,7 @@
 All voters are made up; those of Figures 8, 9 and 10(b) are a stand-in for the Moral Machine's (reading M13).
 """
 
-import importlib.metadata
 import math
-import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
@@ -30,7 +28,7 @@ from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.moral_preferences.sensitivity import printed_sensitivity, tight_sensitivity
 from ...folder import RunFolder
 from ..measurements import Measurement, mean_of
-from ..reproductions import write_reproduction
+from ..reproductions import check_trials, say_nothing, versions_here, write_reproduction
 from .additions import own_findings
 from .claims import findings_on_paper
 from .effects import effects_of
@@ -79,11 +77,7 @@ _Found = Mapping[Cell, Trials]
 
 def check_options(*, trials: int, seed: int, workers: int = 1) -> None:
     """Raise ConfigurationError unless a reproduction can have so many trials, this seed and so many processes."""
-    if not LEAST_TRIALS <= trials <= _MOST_TRIALS:
-        allowed = f"from {LEAST_TRIALS} to {_MOST_TRIALS:,}"
-        raise ConfigurationError(field="--trials", value=trials, allowed=allowed)
-    if seed < 0:
-        raise ConfigurationError(field="--seed", value=seed, allowed="an integer >= 0")
+    check_trials(trials=trials, seed=seed, least=LEAST_TRIALS, most=_MOST_TRIALS)
     if workers < 0:
         raise ConfigurationError(field="--workers", value=workers, allowed="at least 1, or 0 for one each core")
 
@@ -113,7 +107,7 @@ def reproduce_moral_preferences(
         ConfigurationError: there are too few or too many trials, or a number is negative; nothing has been written.
     """
     check_options(trials=trials, seed=seed, workers=workers)
-    tell = on_progress or _say_nothing
+    tell = on_progress or say_nothing
     places = [list(each(sizes)) for each in _PLANS]
     cells = [cell for plan in places for place in plan for cell in (place.cell, baseline_of(place.cell))]
     found = measure_all(cells, trials=trials, seed=seed, workers=workers or num_cores(), on_progress=tell)
@@ -121,11 +115,7 @@ def reproduce_moral_preferences(
     reproduction = Reproduction(
         trials=trials,
         seed=seed,
-        versions={
-            "psephos": importlib.metadata.version("psephos"),
-            "numpy": importlib.metadata.version("numpy"),
-            "python": platform.python_version(),
-        },
+        versions=versions_here(),
         curves=tuple(_curve_point(place, found) for place in curves),
         effects=tuple(effects_of(curves, found)),
         baselines=tuple(_baseline(place, found, sizes) for place in baselines),
@@ -145,10 +135,6 @@ def reproduce_moral_preferences(
 
 
 _PLANS: Final = (curve_places, variant_places, weight_places, projection_places, baseline_places)
-
-
-def _say_nothing(line: str) -> None:
-    del line
 
 
 def _mean(numbers: Iterable[float]) -> Measurement:

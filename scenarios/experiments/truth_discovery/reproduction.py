@@ -17,25 +17,21 @@ Without a folder of data sets there is what can be made without one: the stand-i
 """
 
 import dataclasses
-import importlib.metadata
 import math
-import platform
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Final
 
 import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray
-from ....protocol.errors import ConfigurationError
 from ....protocol.estimators.truth_inference import truth_discovery
 from ....protocol.mechanisms import compare_hypers, epsilon_of, flip_probability_of, hypers_of_mean
 from ....protocol.randomness import SimulatedNoise
 from ....protocol.truth_discovery import Noise, TruthDiscovery, informativeness
 from ...folder import RunFolder
 from ..measurements import Measurement, deviation, mean_of
-from ..reproductions import write_reproduction
+from ..reproductions import check_data, check_trials, say_nothing, versions_here, write_reproduction
 from .additions import own_findings
 from .cells import ESTIMATORS, Cells, noise_at, session_of, with_estimator
 from .claims import findings_on_paper
@@ -78,13 +74,8 @@ _BOUND_QUALITIES: Final = (0.25, 0.4)
 
 def check_options(*, trials: int, seed: int, data: str = "") -> None:
     """Raise ConfigurationError unless a reproduction can have so many trials, this seed and this folder of data."""
-    if not LEAST_TRIALS <= trials <= _MOST_TRIALS:
-        allowed = f"from {LEAST_TRIALS} to {_MOST_TRIALS:,}"
-        raise ConfigurationError(field="--trials", value=trials, allowed=allowed)
-    if seed < 0:
-        raise ConfigurationError(field="--seed", value=seed, allowed="an integer >= 0")
-    if data and not Path(data).is_dir():
-        raise ConfigurationError(field="data", value=data, allowed="a folder of data sets")
+    check_trials(trials=trials, seed=seed, least=LEAST_TRIALS, most=_MOST_TRIALS)
+    check_data(data)
 
 
 def reproduce_truth_discovery(
@@ -111,7 +102,7 @@ def reproduce_truth_discovery(
             should be; nothing has been written.
     """
     check_options(trials=trials, seed=seed, data=data)
-    tell = on_progress or _say_nothing
+    tell = on_progress or say_nothing
     workloads = load_workloads(data)
     cells = Cells(workloads, seed=seed)
     comparison_trials = max(trials // _PART_COMPARED, LEAST_TRIALS)
@@ -135,11 +126,7 @@ def reproduce_truth_discovery(
         trials=trials,
         comparison_trials=comparison_trials,
         seed=seed,
-        versions={
-            "psephos": importlib.metadata.version("psephos"),
-            "numpy": importlib.metadata.version("numpy"),
-            "python": platform.python_version(),
-        },
+        versions=versions_here(),
         missing=workloads.missing,
         crowds=tuple(crowd_row(name, layout) for name, layout in workloads.layouts.items()),
         table_2=tables[PEER_GRADING],
@@ -159,10 +146,6 @@ def reproduce_truth_discovery(
         tell("pictures")
         draw_pictures(reproduction, folder.path)
     return reproduction
-
-
-def _say_nothing(line: str) -> None:
-    del line
 
 
 def published_table(cells: Cells, workloads: Workloads, crowd: str, *, trials: int) -> tuple[PublishedCell, ...]:
