@@ -2,7 +2,8 @@
 
 It takes the server's messages and returns effects. It never waits and never draws by itself: a noise source is
 given to it, and it asks that source for each report once, after the loss was charged. The same request again gets
-the same bytes again, since a second draw would let an averaging attack in.
+the same bytes again, since a second draw would let an averaging attack in; another request for the same phase is a
+fault, and so are parameters that are not those agreed to.
 """
 
 import operator
@@ -42,12 +43,12 @@ from .privacy import Ledger, Reservation
 from .randomness import NoiseSource
 from .roles import Side, check_party_name
 from .states import CONVERSATION, Move, State
+from .transcript import Transcript
 from .views import Happening, View
 
 __all__ = ["ClientMachine"]
 
 _TABLE = CONVERSATION[Side.CLIENT]
-_encoder = msgspec.msgpack.Encoder()
 _PLAIN = msgspec.msgpack.Decoder(dict[str, object])
 
 
@@ -88,12 +89,14 @@ class ClientMachine:
         "_public",
         "_report",
         "_reported_phases",
+        "_request",
         "_reservation",
         "_row",
         "_server",
         "_session",
         "_state",
         "_token",
+        "_transcript",
         "_view",
     )
 
@@ -129,7 +132,11 @@ class ClientMachine:
         self._reservation: Reservation | None = None
         self._state = State.NEW
         self._reported_phases = 0
+        self._request: Request | None = None  # the last one, and its report
         self._report: Report | None = None
+        self._transcript = Transcript(
+            session=session, protocol=protocol.name, kind=noise.kind.value, num_phases=len(protocol.phases)
+        )
         for phase in protocol.phases:
             noise.check(phase.mechanism)
             low, high = phase.mechanism.value_range
@@ -147,6 +154,11 @@ class ClientMachine:
     def party(self) -> str:
         """The party's name."""
         return self._party
+
+    @property
+    def transcript(self) -> str | None:
+        """The digest of what the server told everybody, once it was released; see `transcript`."""
+        return self._transcript.digest
 
     def start(self) -> list[Effect]:
         """Say Hello.
@@ -235,11 +247,14 @@ class ClientMachine:
             self._reservation = self._ledger.reserve(self._protocol.losses_of(self._public))
         except PrivacyError as error:
             return self._leave(error)
+        self._transcript.add(message)
         self._move(Move.WELCOME)
         return []
 
     def _on_request(self, message: Request) -> list[Effect]:
-        if self._report is not None and message.phase == self._report.phase:
+        if self._report is not None and self._request is not None and message.phase == self._request.phase:
+            if message != self._request:
+                return self._blame(self._unexpected(message, "another "))
             self._move(Move.REPORT)
             return [self._send(self._report)]
         if Move.REQUEST not in _TABLE[self._state] or message.phase != self._reported_phases:
@@ -249,6 +264,7 @@ class ClientMachine:
         if self._reservation is None or self._public is None:
             raise LocalProtocolError("a phase was asked before room was reserved", role="client")
         phase = self._protocol.phases[message.phase]
+        self._transcript.add(message)
         self._move(Move.REQUEST)
         charge = self._reservation.charge
         effects: list[Effect] = [
@@ -261,7 +277,8 @@ class ClientMachine:
             phase=phase.name,
             place=self._place,
         )
-        self._report = Report(message.phase, msgspec.Raw(_encoder.encode(values)))
+        self._request = message
+        self._report = Report(message.phase, phase.encode_report(values))
         self._reported_phases += 1
         self._move(Move.REPORT)
         effects.append(self._send(self._report))
@@ -279,6 +296,7 @@ class ClientMachine:
         except MalformedMessageError as error:
             error.role, error.state, error.message_type = "client", self._state.value, "Release"
             return self._blame(error)
+        self._transcript.add(message)
         self._move(Move.RELEASE)
         return [Finish(outcome, own)]
 
@@ -302,11 +320,11 @@ class ClientMachine:
         self._move(Move.BREAK)
         return [self._send(Abort(reason="the party's privacy budget does not allow it")), Fail(error)]
 
-    def _unexpected(self, message: Message) -> UnexpectedMessageError:
+    def _unexpected(self, message: Message, which: str = "a ") -> UnexpectedMessageError:
         name = type(message).__name__
         phase = f" of phase {message.phase}" if isinstance(message, (Request, Report)) else ""
         return UnexpectedMessageError(
-            f"{self._server} sent a {name}{phase} in state {self._state.value!r}",
+            f"{self._server} sent {which}{name}{phase} in state {self._state.value!r}",
             sender=self._server,
             role="client",
             state=self._state.value,

@@ -3,6 +3,13 @@
 Messages are few and general; what a phase sends inside them is its own payload type (`phases.Phase`), which
 travels as raw msgpack and is decoded only by the side that knows the phase. `encode` and `decode` are the
 only way to the wire: MessagePack arrays, tagged by message type, limited in size.
+
+Who reads sizes, times and order on the network, and no content, learns nothing of a report's numbers from its size:
+all reports of a phase have the same (`phases.Phase.encode_report`). What remains: who takes part (addresses, and the
+length of a name in `Hello`); how much is public of each (the public row in `Welcome`, and whether the release has
+something for that client alone); who answers, and when, and how long that took, which with an exact sampler depends on
+what it draws; and who leaves. A client that leaves because its budget does not allow the session, or because a public
+row does not fit its private one, shows that by leaving, and by the length of its `Abort`.
 """
 
 from typing import Annotated, Final, TypeAlias, TypeVar
@@ -31,7 +38,7 @@ __all__ = [
     "encode",
 ]
 
-PROTOCOL_VERSION: Final = 3
+PROTOCOL_VERSION: Final = 4
 """Of the messages below; a session whose sides differ is refused at the first message."""
 
 MAX_MESSAGE_BYTES: Final = 1 << 20
@@ -93,7 +100,7 @@ class Request(msgspec.Struct, frozen=True, array_like=True, tag=3, gc=False, for
 
 
 class Report(msgspec.Struct, frozen=True, array_like=True, tag=4, gc=False, forbid_unknown_fields=True):
-    """Client to server: my randomized report for phase `phase`."""
+    """Client to server: my randomized report for phase `phase`, as `phases.Phase.encode_report` writes it."""
 
     phase: int
     payload: msgspec.Raw

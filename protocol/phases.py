@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from .arrays import IntArray
 from .errors import ConfigurationError
+from .integers import encode_row, width_of
 from .mechanisms import Disclosure, RowMechanism
 from .messages import MAX_MESSAGE_BYTES
 from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, TrustModel
@@ -167,6 +168,19 @@ class Phase(abc.ABC):
         number = Annotated[int, msgspec.Meta(ge=low, le=high)]
         length = msgspec.Meta(min_length=self.num_reported, max_length=self.num_reported)
         return msgspec.msgpack.Decoder(Annotated[tuple[number, ...], length])
+
+    @functools.cached_property
+    def number_bytes(self) -> int:
+        """How many bytes each number of a report takes: as many as the widest that anybody's can have."""
+        return width_of(*self.mechanism.report_range)
+
+    def encode_report(self, report: Sequence[int]) -> msgspec.Raw:
+        """Run by a client: return a report as it travels, in as many bytes as any other of this phase.
+
+        Args:
+            report: `num_reported` integers in the mechanism's report range.
+        """
+        return msgspec.Raw(encode_row(report, width=self.number_bytes))
 
     def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
         """Return the local randomizer of one person: `mechanism`, unless overridden.

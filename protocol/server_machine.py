@@ -25,6 +25,7 @@ from .errors import (
     UnexpectedMessageError,
     quote,
 )
+from .integers import bytes_of
 from .messages import (
     NIL,
     PROTOCOL_VERSION,
@@ -48,6 +49,7 @@ from .roster import Roster
 from .rules import JOIN, PhaseRules
 from .states import CONVERSATION, SESSION, Move, SessionMove, SessionState, State
 from .tally import Tally
+from .transcript import Transcript
 from .views import Happening, View
 
 __all__ = ["ServerMachine", "SessionResult", "check_sizes"]
@@ -64,12 +66,14 @@ class SessionResult(msgspec.Struct, frozen=True):
         tallies: each phase's.
         num_received: each phase's number of reports.
         own_outcomes: what single clients were told, by place; for each of them alone.
+        transcript: the digest of what everybody was told (see `transcript`); empty where nobody was, in arrays.
     """
 
     outcome: msgspec.Struct
     tallies: tuple[Tally, ...]
     num_received: tuple[int, ...]
     own_outcomes: Mapping[int, msgspec.Struct] = {}
+    transcript: str = ""
 
 
 class _Row:
@@ -99,7 +103,7 @@ def check_sizes(protocol: PhasedProtocol[Any, Any], public: IntArray, *, terms: 
     Raises:
         ValueError: the parameters with a public row, or the release, would not fit.
     """
-    widest: tuple[int, ...] = tuple(public[_bytes_of(public).sum(axis=1).argmax()].tolist())
+    widest: tuple[int, ...] = tuple(public[bytes_of(public).sum(axis=1).argmax()].tolist())
     encode(Welcome(PROTOCOL_VERSION, protocol.encoded_parameters, widest))
     if terms is not None:
         encode(msgspec.structs.replace(terms, public=widest))
@@ -168,6 +172,10 @@ class ServerMachine:
         self._tallies: list[Tally] = []
         parameters = protocol.encoded_parameters
         self._welcome = Welcome(PROTOCOL_VERSION, parameters)
+        self._transcript = Transcript(
+            session=session, protocol=protocol.name, kind=kind.value, num_phases=len(protocol.phases)
+        )
+        self._transcript.add(self._welcome)
         self._terms = Terms(PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, len(roster) - 1)
         self._has_public = bool(roster.public.shape[1])
         check_sizes(protocol, roster.public, terms=self._terms)
@@ -182,6 +190,11 @@ class ServerMachine:
         """The open phase, how many have reported in it, and how many it still waits for."""
         received = self._num_joined if self._phase < 0 else len(self._reports[self._phase])
         return self._phase_name(), received, self._outstanding
+
+    @property
+    def transcript(self) -> str | None:
+        """The digest of what everybody was told, once it was released; see `transcript`."""
+        return self._transcript.digest
 
     def state_of(self, party: str) -> State:
         """Return where the conversation with `party` stands."""
@@ -449,10 +462,12 @@ class ServerMachine:
                 row.state = _TABLE[row.state][Move.REQUEST]
                 asked.append(party)
         self._outstanding = len(asked)
+        request = Request(self._phase, payload)
+        self._transcript.add(request)
         return [
             Opened(name, len(asked)),
             SetDeadline(name, self._rules[name].deadline_seconds),
-            self._send(tuple(asked), Request(self._phase, payload)),
+            self._send(tuple(asked), request),
         ]
 
     def _release(self) -> list[Effect]:
@@ -474,11 +489,13 @@ class ServerMachine:
             reason = f"the outcome, of type {type(told).__name__}, does not fit into a message: {error}"
             return self._end(LocalProtocolError(reason, role="server", message_type="Release"))
         self._state = SESSION[self._state][SessionMove.RELEASE]
+        self._transcript.add(release)
         for row in hearing.values():
             row.state = _TABLE[row.state][Move.RELEASE]
         everybody = tuple(party for party in hearing if party not in alone)
         num_received = tuple(len(reports) for reports in self._reports)
-        result = SessionResult(outcome, tuple(self._tallies), num_received, own_outcomes)
+        digest = self._transcript.digest or ""
+        result = SessionResult(outcome, tuple(self._tallies), num_received, own_outcomes, digest)
         own_releases = [self._send((party,), message) for party, message in alone.items()]
         return [self._send(everybody, release), *own_releases, Finish(result)]
 
@@ -543,15 +560,3 @@ def _check_noise(noise: NoiseSource | None, kind: SessionKind, phase: CentralPha
         allowed = f"of a {kind.value}: in phase {phase.name!r} the server draws the noise"
         raise ConfigurationError(field="noise", value=given, allowed=allowed)
     noise.check(phase.tally_mechanism)
-
-
-def _bytes_of(numbers: IntArray) -> IntArray:
-    """Return how many bytes each integer takes in MessagePack."""
-    bounds = np.array([1 << 7, 1 << 8, 1 << 16, 1 << 32], dtype=np.int64)
-    lower = np.array([1 << 5, 1 << 7, 1 << 15, 1 << 31], dtype=np.int64)
-    places = np.where(
-        numbers >= 0,
-        np.searchsorted(bounds, numbers, side="right"),
-        np.searchsorted(lower, -(numbers + 1), side="right"),
-    )
-    return np.array([1, 2, 3, 5, 9], dtype=np.int64)[places]

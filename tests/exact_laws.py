@@ -16,7 +16,7 @@ ReportT = TypeVar("ReportT")
 Law: TypeAlias = dict[ReportT, Fraction]
 
 # A sampler that may go on for ever is cut where it hardly ever gets.
-_LEAST_CHANCE: Final = Fraction(1, 10**18)
+_RARE: Final = 10**18  # once in so many times
 
 
 class _TooRareError(Exception):
@@ -27,14 +27,15 @@ class _Way:
     """One way through a sampler's draws: first as a prefix says, then always the first outcome.
 
     Attributes:
-        chance: of the way so far.
+        ways: of all ways of these draws, counted as often as they are likely, how many are this one.
+        of: how many all ways are, so that this one's chance is ways / of; never reduced, which would take most time.
         others: prefixes of the ways that turned off after the prefix.
     """
 
     def __init__(self, prefix: Sequence[int]) -> None:
         self._prefix = prefix
         self._taken: list[int] = []
-        self.chance = Fraction(1)
+        self.ways, self.of = 1, 1
         self.others: list[list[int]] = []
 
     def choose(self, weights: Sequence[int]) -> int:
@@ -47,8 +48,9 @@ class _Way:
             chosen = possible[0]
             self.others += [[*self._taken, outcome] for outcome in possible[1:]]
         self._taken.append(chosen)
-        self.chance *= Fraction(weights[chosen], sum(weights))
-        if self.chance < _LEAST_CHANCE:
+        self.ways *= weights[chosen]
+        self.of *= sum(weights)
+        if self.ways * _RARE < self.of:
             raise _TooRareError
         return chosen
 
@@ -101,7 +103,7 @@ def exact_law(draw: Callable[[Below], ReportT]) -> Law[ReportT]:
     Args:
         draw: the sampler; what it returns can be a key, and holds no undecided number.
     """
-    law: Law[ReportT] = {}
+    ways: dict[ReportT, dict[int, int]] = {}  # by the number of all ways, in which they are added up
     prefixes: list[list[int]] = [[]]
     while prefixes:
         way = _Way(prefixes.pop())
@@ -110,9 +112,10 @@ def exact_law(draw: Callable[[Below], ReportT]) -> Law[ReportT]:
         except _TooRareError:
             pass
         else:
-            law[report] = law.get(report, Fraction(0)) + way.chance
+            same = ways.setdefault(report, {})
+            same[way.of] = same.get(way.of, 0) + way.ways
         prefixes += way.others
-    return law
+    return {report: sum((Fraction(own, of) for of, own in same.items()), Fraction(0)) for report, same in ways.items()}
 
 
 def law_of_rows(draw: Callable[[Below], Sequence[Any]]) -> Law[tuple[int, ...]]:

@@ -8,6 +8,7 @@ Source: the paper, Algorithm 2, which follows Lee (2015); readings F2 to F4. McS
 exponential mechanism.
 """
 
+import abc
 import dataclasses
 import functools
 import math
@@ -16,9 +17,10 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
+from scipy.special import betaln, expm1, xlogy
 
 from ..arrays import FloatArray, IntArray
-from ..mechanisms import Below, ExactMechanism, has_happened
+from ..mechanisms import Below, ExactMechanism, Uniform, has_happened
 from ..mechanisms.binomial import draw_binomial, draw_binomial_exactly
 from ..mechanisms.exponential import (
     choice_probabilities,
@@ -27,7 +29,11 @@ from ..mechanisms.exponential import (
     flip,
     flip_exactly,
     flip_probabilities,
+    log_choice_probabilities,
+    log_flip_probabilities,
 )
+from ..mechanisms.logarithms import log_of
+from ..mechanisms.mechanism import check_candidates
 from ..privacy import NeighboringRelation, NonPrivate, PrivacyEvent, PureMechanism
 from .lots import draw_lot
 from .objective import Objective
@@ -38,6 +44,10 @@ __all__ = ["Choice", "ExponentialChoice", "SampleScale", "SampledChoice"]
 SampleScale: TypeAlias = Literal["unbiased", "printed"]
 
 _GREATEST: Final = 2**62
+_MAX_OUTCOMES: Final = 1 << 20
+"""Of one alternative's counts in Algorithm 2, for which the exact law is worked out: a tenth of a second each."""
+# Laws of an alternative that are held at one time: candidates that differ in one voter share most of them.
+_MAX_HELD: Final = 32
 
 
 class Choice(ExactMechanism):
@@ -84,6 +94,23 @@ class Choice(ExactMechanism):
         """Elect, each row on its own. See `RowMechanism.randomize_rows`."""
         rows = [self.randomize_row(row, own) for row, own in zip(values.tolist(), uniforms.tolist(), strict=True)]
         return np.array(rows, dtype=np.int64).reshape(-1, 1)
+
+    def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Return ln P[winner | sums]: a law for each candidate. See `RowMechanism.log_likelihoods`."""
+        check_candidates(self, reports, values)
+        return self.log_laws(values)[:, reports[:, 0]].T
+
+    @abc.abstractmethod
+    def log_laws(self, values: IntArray) -> FloatArray:
+        """Return ln P[winner | sums], shape (c, m), of rows of sums.
+
+        Args:
+            values: int64, shape (c, w).
+
+        Raises:
+            NotImplementedError: the law takes too long.
+            ValueError: a row is not allowed.
+        """
 
     def groups_of(self, values: Sequence[int]) -> list[Sequence[int]]:
         """Return the sums of each group.
@@ -159,6 +186,96 @@ class SampledChoice(Choice):
         # After all else: how long a release takes would tell how the coin fell, on which the proven loss rests.
         is_random = has_happened(Fraction(self.gamma), below)
         return [below(self.num_alternatives) if is_random else tied[below(len(tied))]]
+
+    def log_laws(self, values: IntArray) -> FloatArray:
+        """Return the logarithms of `probabilities`, row by row. See `Choice.log_laws`."""
+        laws = np.array([self.probabilities(row) for row in values.tolist()], dtype=np.float64)
+        return log_of(laws.reshape(-1, self.num_alternatives))
+
+    def probabilities(self, values: Sequence[int]) -> tuple[float, ...]:
+        """Return the exact law of the winner, to rounding; with γ = 0, chances below some 1e-300 may be 0.
+
+        Alternatives' counts are independent, and an alternative's merit follows from its own: a wins where every other
+        one has less, or as much and a worse lot. With t for a's lot,
+        P[a] = Σ_v f_a(v) ∫ Π_b (F_b(v) + t·f_b(v)) dt, f the law of the merit's rank v and F the chance to be below.
+
+        Raises:
+            NotImplementedError: an alternative has more than 2**20 outcomes, (n_s + 1)^G.
+            ValueError: a sum is none of utilities of so many voters.
+        """
+        chances = np.array([self._law_of_rank(tuple(own)) for own in zip(*self.hit_probabilities(values), strict=True)])
+        below = np.cumsum(chances, axis=1) - chances
+        size = self.num_alternatives
+        law = np.zeros(size)
+        lots, _, log_shares = Uniform(0.0, 1.0).mixture(size - 1)
+        for lot, share in zip(lots.tolist(), (expm1(log_shares) + 1.0).tolist(), strict=True):
+            yields = below + lot * chances
+            before, after = np.ones_like(yields), np.ones_like(yields)
+            np.cumprod(yields[:-1], axis=0, out=before[1:])
+            np.cumprod(yields[:0:-1], axis=0, out=after[-2::-1])
+            law += share * np.sum(chances * before * after, axis=1)
+        law /= math.fsum(law)
+        return tuple((self.gamma / size + (1.0 - self.gamma) * law).tolist())
+
+    def _law_of_rank(self, chances: tuple[Fraction, ...]) -> FloatArray:
+        """Return the law of an alternative's merit, as a rank among all, where these are its θ_k."""
+        held = self._laws_of_rank
+        if (law := held.get(chances)) is None:
+            joint = np.ones(1)
+            for chance in chances:
+                joint = np.multiply.outer(joint, _binomial(self.num_samples, chance)).reshape(-1)
+            law = np.bincount(self._ranks, weights=joint).astype(np.float64, copy=False)
+            if len(held) >= _MAX_HELD:
+                held.clear()
+            held[chances] = law
+        return law
+
+    @functools.cached_property
+    def _laws_of_rank(self) -> dict[tuple[Fraction, ...], FloatArray]:
+        return {}
+
+    @functools.cached_property
+    def _ranks(self) -> IntArray:
+        """The rank of the merit for each vector of counts of one alternative, from 0; equal merits have one rank.
+
+        Merits are compared as integers, in units of which all utilities are multiples. A number that is added to all
+        utilities, as the least score is, changes no comparison.
+        """
+        num_groups, objective = len(self.group_sizes), self.objective
+        if (self.num_samples + 1) ** num_groups > _MAX_OUTCOMES:
+            outcomes = f"{self.num_samples + 1}^{num_groups} outcomes for each alternative"
+            raise NotImplementedError(f"the law of {type(self).__name__} takes too long: {outcomes}")
+        steps = [
+            more - none
+            for (more,), (none,) in zip(
+                self.utilities_of([[1]] * num_groups), self.utilities_of([[0]] * num_groups), strict=True
+            )
+        ]
+        whole = math.lcm(*(step.denominator for step in steps))
+        unit = Fraction(math.gcd(*(int(step * whole) for step in steps)), whole)
+        weight = objective.fairness_weight * sum(self.group_sizes)
+        greatest = (
+            self.num_samples * max(steps) / unit * (sum(self.group_sizes) * weight.denominator + weight.numerator)
+        )
+        # Python's integers have no limit, and take ten times as long.
+        counts = np.arange(self.num_samples + 1).astype(np.int64 if greatest < _GREATEST else object)
+        utilities = [
+            (counts * int(step / unit)).reshape([-1 if other == place else 1 for other in range(num_groups)])
+            for place, step in enumerate(steps)
+        ]
+        disparities = functools.reduce(np.maximum, utilities) - functools.reduce(np.minimum, utilities)
+        welfare = functools.reduce(
+            np.add, [own * size for own, size in zip(utilities, self.group_sizes, strict=True)]
+        )  # times the number of voters
+        match objective.name:
+            case "parity":
+                merits = -disparities
+            case "penalized":
+                merits = welfare * weight.denominator - disparities * weight.numerator
+            case "constrained":
+                # Whoever is within the limit is ahead: its welfare is at least 0 here, and the others' number below.
+                merits = np.where(disparities <= math.floor(objective.max_disparity / unit), welfare, -disparities)
+        return np.unique(merits.reshape(-1), return_inverse=True)[1].reshape(-1)
 
     def hit_probabilities(self, values: Sequence[int]) -> list[list[Fraction]]:
         """Return θ_k(a), group by group.
@@ -248,6 +365,15 @@ class ExponentialChoice(Choice):
         in_steps = self._in_steps()
         return [in_steps.quality(utilities, self.group_sizes, place) for place in range(self.num_alternatives)]
 
+    def log_laws(self, values: IntArray) -> FloatArray:
+        """Return the logarithms of `probabilities`, also of those below the least float. See `Choice.log_laws`."""
+        deficits = np.empty((len(values), self.num_alternatives))
+        for number, row in enumerate(values.tolist()):
+            qualities = self.qualities(row)
+            best = max(qualities)
+            deficits[number] = [float(self.rate * (best - quality)) for quality in qualities]
+        return (log_flip_probabilities if self.is_flipped else log_choice_probabilities)(deficits)
+
     def probabilities(self, values: Sequence[int]) -> tuple[float, ...]:
         """Return the exact law of the winner, to rounding."""
         law = flip_probabilities if self.is_flipped else choice_probabilities
@@ -275,3 +401,12 @@ class ExponentialChoice(Choice):
             self.objective.quality_sensitivity(change, self.group_sizes, group)
             for group in range(len(self.group_sizes))
         ]
+
+
+def _binomial(number: int, probability: Fraction) -> FloatArray:
+    """Return the law of Bin(number, probability), tails and all: shape (number + 1,)."""
+    counts = np.arange(number + 1, dtype=np.float64)
+    log_ways = -betaln(number - counts + 1, counts + 1) - float(xlogy(1.0, number + 1))
+    logs = log_ways + xlogy(counts, float(probability)) + xlogy(number - counts, float(1 - probability))
+    law: FloatArray = expm1(logs) + 1.0
+    return law / law.sum()

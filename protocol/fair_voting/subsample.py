@@ -10,6 +10,8 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..mechanisms import Below, ExactMechanism
+from ..mechanisms.logarithms import log_of
+from ..mechanisms.mechanism import check_candidates
 from ..privacy import NoRelease
 
 __all__ = ["Subsample"]
@@ -68,6 +70,17 @@ class Subsample(ExactMechanism):
         """Draw without rounding. See `ExactMechanism`."""
         del values
         return self._draw(below)
+
+    def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """The same for all places that can be drawn, whatever the row. See `RowMechanism.log_likelihoods`."""
+        check_candidates(self, reports, values)
+        log_chance = 0.0
+        is_possible = np.ones(len(reports), dtype=np.bool_)
+        for group, size in enumerate(self.group_sizes):
+            log_chance -= float(np.sum(log_of(np.arange(size - self.num_samples + 1, size + 1, dtype=np.float64))))
+            places = np.sort(reports[:, group * self.num_samples : (group + 1) * self.num_samples], axis=1)
+            is_possible &= (places[:, -1] < size) & (np.diff(places, axis=1) > 0).all(axis=1)
+        return np.repeat(np.where(is_possible, log_chance, -np.inf)[:, None], len(values), axis=1)
 
     def _draw(self, below: Callable[[int], int]) -> list[int]:
         drawn: list[int] = []

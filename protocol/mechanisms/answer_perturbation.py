@@ -24,6 +24,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log1p
 
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp
@@ -31,7 +32,8 @@ from ..errors import ConfigurationError
 from ..privacy.events import LocalRandomizer, NonPrivate, NoRelease, PrivacyEvent, RandomizedResponse
 from .hyper import HyperDistribution
 from .joint_law import loss_of_flip_probability, loss_of_longest_row
-from .mechanism import FiniteMechanism, RowMechanism, check_batch
+from .logarithms import log_of
+from .mechanism import FiniteMechanism, RowMechanism, check_batch, check_candidates
 from .randomized_response import MAX_EPSILON
 
 __all__ = [
@@ -228,6 +230,10 @@ class OneLayer(FiniteMechanism):
         code = _code_of(value, self.sizes)
         return value if value == NO_ANSWER else _perturb_one(code, uniforms[0], self.flip_probabilities[code.block])
 
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Give ln(1 − p) for the answer itself, ln(p/(s − 1)) for others of its set. See `Mechanism`."""
+        return _log_probabilities(reports, values, self.flip_probabilities, self.sizes)
+
 
 @dataclasses.dataclass(frozen=True)
 class TwoLayer(RowMechanism):
@@ -296,6 +302,30 @@ class TwoLayer(RowMechanism):
             _perturb_one(_code_of(value, self.sizes), uniform, flip)
             for value, uniform in zip(values, uniforms[slots:], strict=True)
         ]
+
+    def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Return ln L(k) − Σ ln(s_q − 1) over the k answers that differ. See `RowMechanism.log_likelihoods`.
+
+        L(k) = E[P^k (1 − P)^(m−k)] for a row of m answers: the joint law of all of them (`joint_law`). A report that
+        skips other places than the row, or leaves an answer's set, is impossible.
+        """
+        check_candidates(self, reports, values)
+        offsets, sizes = _tables(self.sizes)
+        log_lies = log_of(np.maximum(sizes - 1.0, 1.0))
+        shape = len(values), len(reports)  # reports are many: they lie one beside another
+        num_flips, lies, is_possible = np.zeros(shape, dtype=np.int64), np.zeros(shape), np.ones(shape, dtype=np.bool_)
+        for of_reports, of_values in zip(np.ascontiguousarray(reports.T), values.T, strict=True):
+            is_flipped = of_values[:, None] != of_reports
+            num_flips += is_flipped
+            lies += is_flipped * log_lies[of_values - NO_ANSWER][:, None]
+            is_possible &= offsets[of_values - NO_ANSWER][:, None] == offsets[of_reports - NO_ANSWER]
+        num_answers = np.count_nonzero(values != NO_ANSWER, axis=1)
+        logs = np.empty(shape)
+        for number in np.unique(num_answers).tolist():
+            are_long = num_answers == number
+            # Only an impossible report differs in more places than are answered.
+            logs[are_long] = self.hyper.log_moments(number)[np.minimum(num_flips[are_long], number)]
+        return np.where(is_possible, logs - lies, -np.inf).T
 
 
 @dataclasses.dataclass(frozen=True)
@@ -379,6 +409,10 @@ class FreshTwoLayer(FiniteMechanism):
         """Return `randomize` of one value, bit for bit."""
         return _perturb_one(_code_of(value, self.sizes), uniforms[-1], self.hyper.draw_one(uniforms[:-1]))
 
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Those of `OneLayer` at the mean. See `Mechanism.log_probabilities`."""
+        return _log_probabilities(reports, values, (self.hyper.mean,) * len(self.sizes), self.sizes)
+
 
 class _Code(NamedTuple):
     """A value, taken apart; `NO_ANSWER` is a block of its own with one label."""
@@ -433,6 +467,20 @@ def _perturb_one(code: _Code, uniform: float, flip: float) -> int:
         return code.offset + code.label
     label = min(int(uniform * others / flip), others - 1)
     return code.offset + label + (label >= code.label)
+
+
+def _log_probabilities(
+    reports: IntArray, values: IntArray, flip_probabilities: Sequence[float], sizes: tuple[int, ...]
+) -> FloatArray:
+    """Return ln P[report | value], shape (n, c), where each block's answers are flipped independently with its p."""
+    offsets, all_sizes = _tables(sizes)
+    flips = np.array((0.0, *(flip_probabilities[code.block] for code in _codes(sizes)[1:])))
+    log_keeps: FloatArray = log1p(-flips)
+    log_lies = log_of(flips) - log_of(np.maximum(all_sizes - 1.0, 1.0))
+    of_values = values - NO_ANSWER
+    is_in_block = offsets[of_values][:, None] == offsets[reports - NO_ANSWER]
+    others = np.where(is_in_block, log_lies[of_values][:, None], -np.inf)
+    return np.where(values[:, None] == reports, log_keeps[of_values][:, None], others).T
 
 
 def _check_num_labels(field: str, num_labels: int) -> None:

@@ -8,6 +8,8 @@ server saw the data. It protects from nobody, and what is released must be charg
 import dataclasses
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..privacy.events import NonPrivate
@@ -71,3 +73,7 @@ class Disclosure(Mechanism):
         if not -self.bound <= value <= self.bound:
             raise ValueError(f"value must be in [{-self.bound}, {self.bound}], got {value}")
         return value
+
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """0 for the value itself, −∞ for any other. See `Mechanism.log_probabilities`."""
+        return np.where(values[:, None] == reports, 0.0, -np.inf).T

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from ..arrays import FloatArray, IntArray
-from ..elementary import exp, expm1, power_of_two_below, square
+from ..elementary import exp, expm1, ln, log1p, power_of_two_below, square
 from ..errors import ConfigurationError
 from ..privacy import events
 from .mechanism import Mechanism, check_batch
@@ -124,3 +124,16 @@ class DiscreteLaplace(Mechanism):
         steps = math.floor(-self.scale * float(xlogy(1.0, tail)))
         low, high = self.report_range
         return min(max(value + (-steps if below else steps), low), high)
+
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Return the exact law's logarithms, clamping included. See `Mechanism.log_probabilities`.
+
+        ln((1 − a)/(1 + a)) − |x|/scale for noise x. A report at either end stands for all noise that reaches it, which
+        has probability a^|x|/(1 + a): one to the noise that just reaches it divided by 1 − a.
+        """
+        decay, gap = exp(-1 / self.scale), -expm1(-1 / self.scale)  # a, and 1 − a with all its digits
+        logs: FloatArray = np.abs(values[:, None] - reports) / -self.scale
+        logs += ln(gap) - log1p(decay)
+        low, high = self.report_range
+        logs[:, (reports == low) | (reports == high)] -= ln(gap)
+        return logs.T

@@ -13,10 +13,24 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
+from scipy.special import expm1
+
+from ..arrays import FloatArray
 from ..elementary import exp
 from .exact import Below, has_happened_exp
+from .hyper import Uniform
+from .logarithms import log_of, log_sums
 
-__all__ = ["choice_probabilities", "choose", "choose_exactly", "flip", "flip_exactly", "flip_probabilities"]
+__all__ = [
+    "choice_probabilities",
+    "choose",
+    "choose_exactly",
+    "flip",
+    "flip_exactly",
+    "flip_probabilities",
+    "log_choice_probabilities",
+    "log_flip_probabilities",
+]
 
 # e^(−x) is no positive float far beyond this.
 _GREATEST_EXPONENT: Final = 700
@@ -89,6 +103,38 @@ def flip_probabilities(qualities: Sequence[Fraction], rate: Fraction) -> tuple[f
         integral = sum((part / power for power, part in enumerate(product, start=1)), Fraction(0))
         law.append(float(mass * integral))
     return tuple(law)
+
+
+def log_choice_probabilities(deficits: FloatArray) -> FloatArray:
+    """Return ln P[choice] of the exponential mechanism for many laws: also where P is below the least float.
+
+    Args:
+        deficits: rate·(best quality − quality) ≥ 0 of each choice, with a 0 in each row; shape (c, m).
+
+    Returns:
+        shape (c, m).
+    """
+    return -deficits - log_sums(-deficits, axis=1)[:, None]
+
+
+def log_flip_probabilities(deficits: FloatArray) -> FloatArray:
+    """Return ln P[choice] of permute-and-flip for many laws: also where P is below the least float.
+
+    The integral of `flip_probabilities` is the mean of a polynomial of a uniform t, and a Gauss-Legendre rule gives it
+    exactly; 1 − t·p is a sum of positive terms, (1 − t) + t·(1 − p), so that no digits are lost.
+
+    Args:
+        deficits: rate·(best quality − quality) ≥ 0 of each choice, with a 0 in each row; shape (c, m).
+
+    Returns:
+        shape (c, m).
+    """
+    times, rests, log_shares = Uniform(0.0, 1.0).mixture(deficits.shape[1] - 1)
+    fallen = -expm1(-deficits)  # 1 − p
+    # For each time, law and choice: that a choice which came before has not been kept.
+    passed = log_of(rests[:, None, None] + times[:, None, None] * fallen)
+    others = passed.sum(axis=2, keepdims=True) - passed
+    return -deficits + log_sums(others + log_shares[:, None, None], axis=0)
 
 
 def flip(qualities: Sequence[Fraction], rate: Fraction, uniforms: Sequence[float]) -> int:

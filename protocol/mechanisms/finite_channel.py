@@ -17,6 +17,7 @@ from ..arrays import FloatArray, IntArray
 from ..elementary import exp
 from ..errors import ConfigurationError
 from ..privacy.events import LocalRandomizer
+from .logarithms import log_of
 from .mechanism import FiniteMechanism, check_batch
 from .randomized_response import check_epsilon
 
@@ -116,6 +117,15 @@ class FiniteChannel(FiniteMechanism):
         if not low <= value <= high:
             raise ValueError(f"value must be in [{low}, {high}], got {value}")
         return bisect_right(self._bounds[value], place)
+
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Look up the table's logarithms. See `Mechanism.log_probabilities`."""
+        return self._log_channel[values][:, reports].T
+
+    @functools.cached_property
+    def _log_channel(self) -> FloatArray:
+        """Logarithms of `channel_matrix`, made once."""
+        return log_of(np.array(self.channel_matrix(), dtype=np.float64))
 
     @functools.cached_property
     def _bounds(self) -> tuple[tuple[int, ...], ...]:

@@ -24,6 +24,7 @@ from scipy import special
 
 from ..arrays import FloatArray
 from ..errors import ConfigurationError
+from .logarithms import log_of, log_sums
 
 __all__ = [
     "MAX_BETA_SLOTS",
@@ -132,7 +133,7 @@ class _Hyper(msgspec.Struct, frozen=True, tag=True):
         for start in range(0, num_answers + 1, step):
             ks = np.arange(start, min(start + step, num_answers + 1), dtype=np.float64)[:, None]
             terms = special.xlogy(ks, flips) + special.xlogy(num_answers - ks, keeps) + log_shares
-            log_moments[start : start + step] = _log_sums(terms)
+            log_moments[start : start + step] = log_sums(terms, axis=1)
         return log_moments
 
     def log_moment(self, num_answers: int, num_flips: int) -> float:
@@ -144,7 +145,7 @@ class _Hyper(msgspec.Struct, frozen=True, tag=True):
         """
         flips, keeps, log_shares = self.mixture(num_answers)
         terms = special.xlogy(num_flips, flips) + special.xlogy(num_answers - num_flips, keeps) + log_shares
-        return float(_log_sums(terms[None, :])[0])
+        return float(log_sums(terms[None, :], axis=1)[0])
 
     def log_moment_step(self, num_answers: int, num_flips: int) -> float:
         """Return ln L(k + 1) − ln L(k), precisely also where the two are nearly equal.
@@ -163,8 +164,8 @@ class _Hyper(msgspec.Struct, frozen=True, tag=True):
         greatest = float(terms.max())
         if greatest == -math.inf:
             raise ValueError(f"E[P^{num_flips} (1 - P)^{num_answers - num_flips}] and the next moment are 0")
-        both = np.stack([terms + _log(flips), terms + _log(keeps)])
-        above, below = _log_sums(both).tolist()
+        both = np.stack([terms + log_of(flips), terms + log_of(keeps)])
+        above, below = log_sums(both, axis=1).tolist()
         if not abs(above - below) < _NEARLY_EQUAL:
             return above - below
         # Nearly equal sums share their greatest terms: the difference of the sums keeps its digits, that of their
@@ -456,23 +457,10 @@ def _bounds(shares: tuple[float, ...]) -> tuple[Fraction, ...]:
     return tuple(end / ends[-1] for end in ends[:-1])
 
 
-def _log_sums(terms: FloatArray) -> FloatArray:
-    """Return ln Σ e^term of each row; −∞ where all are."""
-    greatest = terms.max(axis=1)
-    shift = np.where(greatest == -np.inf, 0.0, greatest)
-    sums = np.sum(special.expm1(terms - shift[:, None]) + 1.0, axis=1)
-    return _log(sums) + shift
-
-
-def _log(numbers: FloatArray) -> FloatArray:
-    """Return ln of each, −∞ for 0."""
-    return special.xlogy(np.float64(1.0), numbers).astype(np.float64, copy=False)
-
-
 @functools.lru_cache(maxsize=256)
 def _mixture_of_points(probabilities: tuple[float, ...], shares: tuple[float, ...]) -> Mixture:
     flips = np.array(probabilities, dtype=np.float64)
-    log_shares = _log(np.array(shares, dtype=np.float64) / math.fsum(shares))
+    log_shares = log_of(np.array(shares, dtype=np.float64) / math.fsum(shares))
     return Mixture(flips, 1.0 - flips, log_shares)
 
 
@@ -494,7 +482,7 @@ def _mixture_on_range(low: float, high: float, alpha: int, beta: int, num_nodes:
     places = np.concatenate([half, 1.0 - half[mirrored]])
     complements = np.concatenate([1.0 - half, half[mirrored]])
     weights = np.concatenate([half_weights, half_weights[mirrored]])
-    log_shares = _log(weights)
+    log_shares = log_of(weights)
     if alpha + beta > 2:  # noqa: PLR2004  the uniform density is 1
         # 1/B(α, β) is an integer, since α and β are.
         log_scale = float(special.xlogy(1.0, float(beta * math.comb(alpha + beta - 1, beta))))

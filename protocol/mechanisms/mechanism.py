@@ -6,6 +6,8 @@ Mechanisms never draw. Uniforms come in as an argument, so the same function ser
 array over a million voters and a replay; a deployment does not call it at all, but samples the same law with
 exact samplers (`psephos.agents.noise`). Values and reports are integers: indices of a public set, or multiples
 of a public power-of-two grid; so tallies add exactly and low bits leak nothing.
+
+Beside its sampler a mechanism has its law, ln P[report | values], which is all that Bayes's rule needs of it.
 """
 
 import abc
@@ -15,8 +17,17 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..privacy.events import PrivacyEvent, SelfComposed
+from .logarithms import log_of
 
-__all__ = ["FiniteMechanism", "Mechanism", "PostProcessed", "Prepared", "RowMechanism", "check_batch"]
+__all__ = [
+    "FiniteMechanism",
+    "Mechanism",
+    "PostProcessed",
+    "Prepared",
+    "RowMechanism",
+    "check_batch",
+    "check_candidates",
+]
 
 
 class RowMechanism(abc.ABC):
@@ -76,6 +87,27 @@ class RowMechanism(abc.ABC):
             ValueError: a value is out of range.
         """
 
+    def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Return ln P[report | values] for each report, and for each row of values that it may come from.
+
+        The law is that of a deployment's exact samplers. A simulation follows it up to its uniforms of 53 bits, of
+        which none names a report rarer than 2**-53.
+
+        Args:
+            reports: int64, shape (n, num_reports_of(w)), in `report_range`.
+            values: candidates: int64, shape (c, w), in `value_range`.
+
+        Returns:
+            float64, shape (n, c), in nats; −∞ where a report is impossible. Between two candidates it differs by the
+            loss that the report realizes, which no proven ε of theirs is below.
+
+        Raises:
+            NotImplementedError: the law is not written down.
+            ValueError: a number or a shape is out of range.
+        """
+        del reports, values
+        raise NotImplementedError(f"the law of {type(self).__name__} is not written down")
+
 
 class PostProcessed(RowMechanism):
     """A mechanism whose reports are computed from another one's, without a second look at the values.
@@ -121,6 +153,14 @@ class PostProcessed(RowMechanism):
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
         """Return `randomize_rows` of one row. See `RowMechanism.randomize_row`."""
         return self.finish_row(self.noise.randomize_row(values, uniforms))
+
+    def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Raise NotImplementedError, unless overridden: many noisy rows may finish alike.
+
+        Who has seen the noisy rows themselves asks `noise`. See `RowMechanism.log_likelihoods`.
+        """
+        del reports, values
+        raise NotImplementedError(f"the law of {type(self).__name__} is not written down; that of its noise may be")
 
     def finish_row(self, noisy: Sequence[int]) -> list[int]:
         """Return `finish_rows` of one row."""
@@ -188,6 +228,11 @@ class Prepared(RowMechanism):
         """Return `randomize_rows` of one row. See `RowMechanism.randomize_row`."""
         return self.noise.randomize_row(self.prepare_row(values), uniforms)
 
+    def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """The other mechanism's, of what it sees of the candidates. See `RowMechanism.log_likelihoods`."""
+        check_candidates(self, reports, values)
+        return self.noise.log_likelihoods(reports, self.prepare_rows(values))
+
 
 class Mechanism(RowMechanism):
     """A local randomizer of single integers: the values of a row are randomized independently.
@@ -232,6 +277,22 @@ class Mechanism(RowMechanism):
             ValueError: the value is out of range.
         """
 
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Return ln P[report | value] of single values, from which `log_likelihoods` of rows are added up.
+
+        Args:
+            reports: int64, shape (n,), in `report_range`.
+            values: candidates: int64, shape (c,), in `value_range`.
+
+        Returns:
+            float64, shape (n, c), in nats; −∞ where a report is impossible.
+
+        Raises:
+            NotImplementedError: the law is not written down.
+        """
+        del reports, values
+        raise NotImplementedError(f"the law of {type(self).__name__} is not written down")
+
     def slots_of(self, num_values: int) -> int:
         """As many as the values take, one after another."""
         return self.slots * num_values
@@ -252,6 +313,15 @@ class Mechanism(RowMechanism):
         starts = range(0, len(uniforms), slots)
         return [self.randomize_one(value, uniforms[at : at + slots]) for value, at in zip(values, starts, strict=True)]
 
+    def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Add up `log_probabilities`, column by column. See `RowMechanism.log_likelihoods`."""
+        check_candidates(self, reports, values)
+        # Candidates are few and reports many: all arrays lie candidate by candidate, which is several times as fast.
+        total = np.zeros((len(values), len(reports))).T
+        for of_reports, of_values in zip(np.ascontiguousarray(reports.T), values.T, strict=True):
+            total += self.log_probabilities(of_reports, of_values)
+        return total
+
 
 class FiniteMechanism(Mechanism):
     """A mechanism on finitely many values and reports, whose law is a matrix."""
@@ -262,6 +332,11 @@ class FiniteMechanism(Mechanism):
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
         """Return P[report | value] as rows, one for each value in order, one column for each report in order."""
 
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Look up the channel's matrix. See `Mechanism.log_probabilities`."""
+        log_channel = log_of(np.array(self.channel_matrix(), dtype=np.float64))
+        return log_channel[values - self.value_range[0]][:, reports - self.report_range[0]].T
+
 
 def check_batch(mechanism: Mechanism, values: IntArray, uniforms: FloatArray) -> None:
     """Raise ValueError unless `values` and `uniforms` fit `mechanism` and each other."""
@@ -271,3 +346,16 @@ def check_batch(mechanism: Mechanism, values: IntArray, uniforms: FloatArray) ->
     low, high = mechanism.value_range
     if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
         raise ValueError(f"values must be in [{low}, {high}], got {int(values.min())} to {int(values.max())}")
+
+
+def check_candidates(mechanism: RowMechanism, reports: IntArray, values: IntArray) -> None:
+    """Raise ValueError unless `reports` and rows of candidate values fit `mechanism` and each other."""
+    if values.ndim != 2 or reports.ndim != 2 or reports.shape[1] != mechanism.num_reports_of(values.shape[1]):  # noqa: PLR2004  tables
+        expected = "reports of shape (n, num_reports_of(w)) and candidates of shape (c, w)"
+        raise ValueError(f"expected {expected}, got {reports.shape} and {values.shape}")
+    for name, numbers, (low, high) in (
+        ("reports", reports, mechanism.report_range),
+        ("candidates", values, mechanism.value_range),
+    ):
+        if numbers.size and not (low <= int(numbers.min()) and int(numbers.max()) <= high):
+            raise ValueError(f"{name} must be in [{low}, {high}], got {int(numbers.min())} to {int(numbers.max())}")

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..elementary import exp
+from ..elementary import exp, ln
 from ..errors import ConfigurationError
 from ..privacy.events import RandomizedResponse
 from .mechanism import FiniteMechanism, check_batch
@@ -134,3 +134,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
             return value
         lie = min(int(place / self.lie_probability), self.num_choices - 2)
         return lie + (lie >= value)
+
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Give ln p for the value itself, ln q for others; no matrix is made. See `Mechanism.log_probabilities`."""
+        return np.where(values[:, None] == reports, ln(self.keep_probability), ln(self.lie_probability)).T

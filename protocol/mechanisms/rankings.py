@@ -19,10 +19,11 @@ from typing import Final
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..elementary import ln
 from ..errors import ConfigurationError
 from ..privacy.events import LocalRandomizer, PrivacyEvent
 from .exact import Below, ExactMechanism
-from .mechanism import Prepared, RowMechanism
+from .mechanism import Prepared, RowMechanism, check_candidates
 from .randomized_response import GeneralizedRandomizedResponse
 from .vector_laplace import VectorLaplace
 
@@ -135,6 +136,17 @@ class _SampledQuestion(ExactMechanism):
             lie = below(self.response.num_choices - 1)
             answer = lie + (lie >= answer)
         return [question * self.response.num_choices + answer]
+
+    def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Return the logarithms of `report_probabilities`. See `RowMechanism.log_likelihoods`."""
+        check_candidates(self, reports, values)
+        _check_positions(values, self.num_alternatives)
+        number = self.num_questions
+        asked = np.tile(np.arange(number, dtype=np.int64), len(values))
+        truths = self.answers(np.repeat(values, number, axis=0), asked).reshape(len(values), number)
+        questions, answers = np.divmod(reports[:, 0], self.response.num_choices)
+        keep, lie = ln(self.response.keep_probability), ln(self.response.lie_probability)
+        return np.where(truths[:, questions] == answers, keep, lie).T - ln(number)
 
     def _answer(self, values: Sequence[int], question: int) -> int:
         if len(values) != self.num_alternatives or not all(0 <= value < self.num_alternatives for value in values):

@@ -93,3 +93,7 @@ class VectorLaplace(Mechanism):
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
         """Return `randomize` of one value, bit for bit."""
         return self.coordinate.randomize_one(value, uniforms)
+
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Those of one coordinate: the exact law, clamping included. See `DiscreteLaplace.log_probabilities`."""
+        return self.coordinate.log_probabilities(reports, values)

@@ -260,7 +260,7 @@ def test_a_server_of_another_version_is_refused() -> None:
     client = client_in(State.GREETED)
     error = failure_of(client.receive(SERVER, welcome(version=PROTOCOL_VERSION + 1)))
     assert isinstance(error, RemoteProtocolError)
-    assert (str(error), error.sender) == ("server speaks version 4, this side 3", SERVER)
+    assert (str(error), error.sender) == ("server speaks version 5, this side 4", SERVER)
 
 
 @pytest.mark.parametrize(
@@ -416,12 +416,22 @@ def test_the_same_request_again_gets_the_same_bytes_and_nothing_new_is_charged()
     noise = CountingNoise(SimulatedNoise(1, session=SESSION_NAME))
     client = client_in(State.JOINED, ledger=ledger, noise=noise)
     first = report_of(client.receive(SERVER, Request(0, raw(None))))
-    for payload in (None, {"quota": 1}):
-        effects = client.receive(SERVER, Request(0, raw(payload)))
+    for _ in range(2):
+        effects = client.receive(SERVER, Request(0, raw(None)))
         assert effects == [Send((SERVER,), first)]
         assert client.state is State.REPORTED
     assert noise.draws == [("weights", 0)]
     assert len(ledger.entries) == 1
+
+
+def test_another_request_for_the_same_phase_is_the_servers_fault_and_draws_nothing() -> None:
+    noise = CountingNoise(SimulatedNoise(1, session=SESSION_NAME))
+    client = client_in(State.JOINED, noise=noise)
+    client.receive(SERVER, Request(0, raw(None)))
+    error = failure_of(client.receive(SERVER, Request(0, raw({"quota": 1}))))
+    assert isinstance(error, UnexpectedMessageError)
+    assert str(error) == "server sent another Request of phase 0 in state 'reported'"
+    assert noise.draws == [("weights", 0)]
 
 
 @pytest.mark.parametrize("phase", [-1, 1, 2, 2**63])

@@ -32,6 +32,7 @@ def rows(number: int) -> dict[str, list[Any]]:
     return {"weight": generator.choice(WEIGHTS, number).tolist(), **dict(zip("abc", opinions, strict=True))}
 
 
+@pytest.mark.unmeasured
 @every_case
 @pytest.mark.parametrize("quota", QUOTAS, ids=str)
 def test_contributions_add_up_to_the_margins(case: dict[str, Any], quota: dict[str, Any]) -> None:

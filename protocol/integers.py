@@ -1,0 +1,75 @@
+"""Integers on the wire: rows whose size does not depend on what they say.
+
+MessagePack writes small numbers in fewer bytes, so the size of a report would tell who reads nothing but sizes of the
+report, and in the central model of the value itself. Here each number of a row takes as many bytes as the widest of its
+range. Any MessagePack decoder reads such rows: which of its formats holds a number is the writer's choice.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from .arrays import IntArray
+
+__all__ = ["bytes_of", "encode_row", "width_of"]
+
+_WIDTHS: Final = np.array([1, 2, 3, 5, 9], dtype=np.int64)
+"""Bytes that MessagePack has formats for: a number alone, or one byte that names the format and 1, 2, 4, 8 more."""
+# The least numbers, up and down from 0, that each of these widths but the last is too small for.
+_TOO_LARGE: Final = np.array([1 << 7, 1 << 8, 1 << 16, 1 << 32], dtype=np.int64)
+_TOO_SMALL: Final = np.array([1 << 5, 1 << 7, 1 << 15, 1 << 31], dtype=np.int64)
+_FORMATS: Final = {2: (b"\xcc", b"\xd0"), 3: (b"\xcd", b"\xd1"), 5: (b"\xce", b"\xd2"), 9: (b"\xcf", b"\xd3")}
+"""By width, of numbers from 0 and of those below."""
+_SHORT_ROW: Final = 15
+_ROW: Final = 0xFFFF
+
+
+def bytes_of(numbers: IntArray) -> IntArray:
+    """Return in how many bytes MessagePack can write each integer.
+
+    Args:
+        numbers: int64, any shape.
+    """
+    places = np.where(
+        numbers >= 0,
+        np.searchsorted(_TOO_LARGE, numbers, side="right"),
+        np.searchsorted(_TOO_SMALL, -(numbers + 1), side="right"),
+    )
+    return _WIDTHS[places]
+
+
+def width_of(low: int, high: int) -> int:
+    """Return how many bytes hold any integer from `low` to `high`; both are int64."""
+    return int(bytes_of(np.array([low, high], dtype=np.int64)).max())
+
+
+def encode_row(numbers: Sequence[int], *, width: int) -> bytes:
+    """Return a MessagePack array whose numbers take `width` bytes each.
+
+    Args:
+        numbers: integers of a range whose `width_of` it is.
+        width: 1, 2, 3, 5 or 9.
+
+    Raises:
+        OverflowError: a number takes more bytes.
+    """
+    if width == 1:
+        row = msgspec.msgpack.encode(numbers)
+        if len(row) > len(_header(len(numbers))) + len(numbers):
+            raise OverflowError("a number does not fit into 1 byte")  # which one is nobody's business
+        return row
+    size = width - 1
+    upper, lower = _FORMATS[width]
+    encoded = [
+        upper + number.to_bytes(size, "big") if number >= 0 else lower + number.to_bytes(size, "big", signed=True)
+        for number in numbers
+    ]
+    return _header(len(numbers)) + b"".join(encoded)
+
+
+def _header(length: int) -> bytes:
+    if length <= _SHORT_ROW:
+        return bytes([0x90 | length])
+    return b"\xdc" + length.to_bytes(2, "big") if length <= _ROW else b"\xdd" + length.to_bytes(4, "big")

@@ -1,0 +1,66 @@
+"""The public transcript: a digest of what a server tells everybody, by which its clients find out whether it did.
+
+A server that equivocates tells some clients other things than the rest: another outcome of a phase, another release.
+Each client sees a session that is right by itself, so that no check of its own can notice. But each, and the server for
+what it means to tell all, digests what was told. People who compare the digests (by telephone, on a notice board,
+anywhere but through that server) see whether they took part in one session or in several.
+
+What is digested: version, session, protocol, kind and parameters; phase and payload of each request, in order; the
+release. Not what is for one client alone: its public row, and the release's `own`.
+"""
+
+import hashlib
+from typing import Final
+
+from .messages import PROTOCOL_VERSION, Release, Request, Welcome, encode
+
+__all__ = ["Transcript", "show_digest"]
+
+_SHOWN_DIGITS: Final = 32
+"""Hexadecimal digits that people compare. A server may try outcomes until two agree in them: 2**64 here, but 2**32,
+which is minutes of work, if there were only 16."""
+_GROUP: Final = 4
+
+
+class Transcript:
+    """Digests what a server tells everybody, in the order in which each client hears it.
+
+    Args:
+        session: the session's name.
+        protocol: the protocol's.
+        kind: deployment or simulation.
+        num_phases: how many requests there are in all.
+    """
+
+    __slots__ = ("_digest", "_is_released", "_num_missing")
+
+    def __init__(self, *, session: str, protocol: str, kind: str, num_phases: int) -> None:
+        self._digest = hashlib.sha256()
+        self._num_missing = num_phases
+        self._is_released = False
+        # Each part ends where MessagePack says that it ends: no two sessions have the same bytes.
+        for word in (session, protocol, kind):
+            encoded = word.encode("utf-8", "surrogatepass")
+            self._digest.update(len(encoded).to_bytes(8, "big") + encoded)
+
+    def add(self, message: Welcome | Request | Release) -> None:
+        """Take note of the next message; of a request that is repeated, once."""
+        match message:
+            case Welcome(parameters=parameters):
+                message = Welcome(PROTOCOL_VERSION, parameters)
+            case Request():
+                self._num_missing -= 1
+            case Release(payload=payload):
+                message = Release(payload)
+                self._is_released = True
+        self._digest.update(encode(message))
+
+    @property
+    def digest(self) -> str | None:
+        """SHA-256 in hexadecimal; None before the release, and for a client that has not heard every request."""
+        return self._digest.hexdigest() if self._is_released and not self._num_missing else None
+
+
+def show_digest(digest: str) -> str:
+    """Return a transcript's digest as people read it to each other: its first half, in groups."""
+    return " ".join(digest[at : at + _GROUP] for at in range(0, _SHOWN_DIGITS, _GROUP))

@@ -1,0 +1,92 @@
+"""Rows of integers have a size that their numbers do not change, and any MessagePack decoder reads them."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from helpers import make_fair_vote, make_preferences, make_vote
+from hypothesis import given
+from hypothesis import strategies as st
+from psephos.protocol.integers import bytes_of, encode_row, width_of
+from psephos.protocol.messages import MAX_MESSAGE_BYTES, Report, encode
+from psephos.protocol.moral_preferences import Paradigm
+from psephos.protocol.phases import MAX_VALUES_IN_REPORT, Phase, PhasedProtocol
+from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
+from quiz import Parameters as QuizParameters
+from quiz import Quiz
+from strategies import CHECKED
+
+LIMITS = sorted(
+    {sign * (1 << bits) + step for bits in (0, 5, 7, 8, 15, 16, 31, 32, 62) for sign in (-1, 1) for step in (-1, 0, 1)}
+)
+CROWD = TruthDiscovery(Parameters(tasks=("a", "b"), answer_sets=(("no", "yes"),), max_answers=2))
+PROTOCOLS: list[PhasedProtocol[Any, Any]] = [
+    make_vote(),
+    make_vote(variant="laplace"),
+    make_vote(variant="signed_rr"),
+    make_vote(public_weights=True),
+    CROWD,
+    make_preferences(),
+    make_preferences(paradigm=Paradigm.VLCP),
+    make_preferences(paradigm=Paradigm.RLDP, mechanism="functional"),
+    make_preferences(epsilons=(0.5, 4.0)),
+    make_fair_vote(),
+    make_fair_vote(mechanism="noisy_scores"),
+    Quiz(QuizParameters()),
+]
+PHASES = [
+    pytest.param(phase, id=f"{each.name} {place} {phase.name}")
+    for place, each in enumerate(PROTOCOLS)
+    for phase in each.phases
+]
+
+
+@pytest.mark.parametrize("number", LIMITS)
+def test_the_width_of_one_number_is_what_messagepack_takes_for_it(number: int) -> None:
+    assert width_of(number, number) == len(msgspec.msgpack.encode(number))
+    assert bytes_of(np.array([[number]], dtype=np.int64)).tolist() == [[width_of(number, number)]]
+
+
+@CHECKED
+@given(st.lists(st.sampled_from(LIMITS), min_size=1, max_size=20))
+def test_any_numbers_of_a_range_take_as_many_bytes_and_come_back(numbers: list[int]) -> None:
+    width = width_of(min(numbers), max(numbers))
+    row = encode_row(numbers, width=width)
+    header = 1 if len(numbers) < 16 else 3
+    assert len(row) == header + width * len(numbers)
+    assert msgspec.msgpack.decode(row) == numbers
+
+
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 65535, 65536])
+@pytest.mark.parametrize("width", [1, 2])
+def test_rows_of_any_length_come_back(length: int, width: int) -> None:
+    numbers = [7] * length
+    assert msgspec.msgpack.decode(encode_row(numbers, width=width)) == numbers
+
+
+@pytest.mark.parametrize(
+    ("number", "width"), [(128, 1), (-33, 1), (256, 2), (-129, 2), (1 << 32, 5), (-(1 << 31) - 1, 5)]
+)
+def test_a_number_that_is_too_wide_is_refused(number: int, width: int) -> None:
+    with pytest.raises(OverflowError):
+        encode_row([0, number], width=width)
+
+
+@CHECKED
+@pytest.mark.parametrize("phase", PHASES)
+@given(st.data())
+def test_all_reports_of_a_phase_have_one_size(phase: Phase, data: st.DataObject) -> None:
+    low, high = phase.mechanism.report_range
+    numbers = st.sampled_from(sorted({low, high, max(low, min(0, high)), max(low, min(high, 128))})) | st.integers(
+        low, high
+    )
+    report = data.draw(st.lists(numbers, min_size=phase.num_reported, max_size=phase.num_reported))
+    payload = phase.encode_report(report)
+    assert phase.decoder.decode(payload) == tuple(report)
+    assert len(bytes(payload)) == len(bytes(phase.encode_report([low] * phase.num_reported)))
+
+
+def test_the_largest_report_fits_into_a_message() -> None:
+    payload = encode_row([1 << 62] * MAX_VALUES_IN_REPORT, width=9)
+    assert len(encode(Report(1 << 62, msgspec.Raw(payload)))) <= MAX_MESSAGE_BYTES
