@@ -86,6 +86,11 @@ class Client:
             view=self.view,
         )
 
+    @property
+    def transcript(self) -> str | None:
+        """The digest of what everybody was told, once released; for people to compare (`protocol.transcript`)."""
+        return self._machine.transcript
+
     async def take_part(self, channel: Channel) -> msgspec.Struct:
         """Take part in one session over `channel`, and close it.
 

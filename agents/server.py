@@ -81,6 +81,11 @@ class Server:
         return not SESSION[self._machine.state]
 
     @property
+    def transcript(self) -> str | None:
+        """The digest of what everybody was told, once released; for people to compare (`protocol.transcript`)."""
+        return self._machine.transcript
+
+    @property
     def progress(self) -> tuple[str, int, int]:
         """The open phase, how many have reported in it, and how many it still waits for."""
         return self._machine.progress

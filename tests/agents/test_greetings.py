@@ -237,7 +237,7 @@ ANSWERS: dict[str, tuple[bytes, type[PsephosError], str]] = {
     "terms of another version": (
         encode(msgspec.structs.replace(TERMS, version=PROTOCOL_VERSION + 1)),
         RemoteProtocolError,
-        "server speaks version 4, this side 3",
+        "server speaks version 5, this side 4",
     ),
     "a welcome": (
         encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters)),

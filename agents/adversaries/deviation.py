@@ -1,0 +1,193 @@
+"""Deviating parties: a wrapper between an honest agent and its channels.
+
+An honest agent is run as it is, and a `Deviation` changes what passes between it and the network: it may alter, drop,
+repeat or add messages, or hang up. So a deviating party knows what its agent knows and nothing else, every deviation
+works over every transport, and what the honest side makes of it is the honest side's own code.
+
+Each deviation says in its docstring who must be corrupt for it, what the honest side does, and what harm remains.
+"""
+
+import collections
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import trio
+
+from ...protocol.errors import RemoteProtocolError
+from ...protocol.messages import Hello, Inquiry, Message, decode, encode
+from ...transports.abc import Channel, Listener
+
+__all__ = ["SERVER", "DeviatingChannel", "DeviatingListener", "Deviation", "Passage"]
+
+SERVER: Final = "server"
+"""What a client calls its peer."""
+
+
+class Passage(NamedTuple):
+    """What becomes of one message.
+
+    `inward` is shown to the agent, `outward` goes to the network, in order; then the channel is closed if `hangs_up`.
+    """
+
+    inward: Sequence[Message] = ()
+    outward: Sequence[Message] = ()
+    hangs_up: bool = False
+
+
+class Deviation:
+    """What a party does to its messages in one session: nothing, unless a subclass overrides.
+
+    One object serves one party, on all its channels, and may keep what it saw. It must not wait or raise.
+    """
+
+    __slots__ = ()
+
+    def outgoing(self, peer: str, message: Message) -> Passage:
+        """Return what becomes of a message that the agent sends.
+
+        Args:
+            peer: whom to: a party's name, or `SERVER`; empty where a connection has not said who it is.
+            message: what the honest agent would send.
+        """
+        del peer
+        return Passage(outward=(message,))
+
+    def incoming(self, peer: str, message: Message) -> Passage:
+        """Return what becomes of a message that the network brings.
+
+        Args:
+            peer: who sent it: a party's name, or `SERVER`; what a connection says of itself may be false.
+            message: what came.
+        """
+        del peer
+        return Passage(inward=(message,))
+
+
+class DeviatingChannel(Channel):
+    """A channel whose messages pass through a deviation.
+
+    Args:
+        channel: to the network.
+        deviation: of the party that holds this end.
+        peer: the other end's name; None where its first message says it (a server's channel).
+    """
+
+    __slots__ = ("_arrived", "_channel", "_deviation", "_peer", "_sending", "_shown", "_waiting")
+
+    def __init__(self, channel: Channel, deviation: Deviation, *, peer: str | None = SERVER) -> None:
+        self._channel = channel
+        self._deviation = deviation
+        self._peer = peer
+        self._arrived: collections.deque[bytes] = collections.deque()  # and not passed on yet
+        self._shown: collections.deque[bytes] = collections.deque()  # for the agent, and not taken yet
+        self._sending = trio.Lock()  # what is incoming may have an answer, while the agent sends
+        self._waiting: trio.CancelScope | None = None  # of a `receive` that has nothing to show
+
+    @property
+    def peer(self) -> str:
+        """The other end's address."""
+        return self._channel.peer
+
+    def close(self) -> None:
+        """Close. See `Channel.close`."""
+        self._channel.close()
+
+    async def aclose(self) -> None:
+        """Close, as the channel below does. See `Channel.aclose`."""
+        await self._channel.aclose()
+
+    def send_nowait(self, payload: bytes) -> None:
+        """Say that it would wait: what is sent may be more than one payload. See `Channel.send_nowait`."""
+        del payload
+        raise trio.WouldBlock
+
+    async def send(self, payloads: Sequence[bytes]) -> None:
+        """Send what the deviation makes of the payloads. See `Channel.send`."""
+        outward: list[Message] = []
+        hangs_up = False
+        for payload in payloads:
+            passage = self._deviation.outgoing(self._peer or "", decode(payload))
+            outward += passage.outward
+            self._show(passage.inward)
+            if hangs_up := passage.hangs_up:
+                break
+        await self._pass_on(outward, hangs_up=hangs_up)
+
+    async def receive(self) -> list[bytes]:
+        """Return what the deviation makes of what arrives; waits until there is something. See `Channel.receive`."""
+        if self._shown:  # else waiting is the checkpoint
+            await trio.lowlevel.checkpoint()
+        while not self._shown:
+            if not self._arrived:
+                await self._wait()
+            while self._arrived:
+                await self._take(self._arrived.popleft())
+        shown = list(self._shown)
+        self._shown.clear()
+        return shown
+
+    async def _wait(self) -> None:
+        """Return when something has arrived, or is to be shown."""
+        try:
+            with trio.CancelScope() as self._waiting:  # a cancelled receive loses nothing
+                self._arrived.extend(await self._channel.receive())
+        finally:
+            self._waiting = None
+
+    async def _take(self, payload: bytes) -> None:
+        """Pass one payload on."""
+        try:
+            message = decode(payload)
+        except RemoteProtocolError:
+            self._shown.append(payload)  # no message: the agent says so
+            return
+        if self._peer is None and isinstance(message, (Hello, Inquiry)):
+            self._peer = message.party
+        passage = self._deviation.incoming(self._peer or "", message)
+        self._show(passage.inward)
+        if passage.hangs_up:
+            self._arrived.clear()
+        if passage.outward or passage.hangs_up:
+            await self._pass_on(passage.outward, hangs_up=passage.hangs_up)
+
+    async def _pass_on(self, outward: Sequence[Message], *, hangs_up: bool) -> None:
+        async with self._sending:
+            try:
+                if outward:
+                    await self._channel.send([encode(message) for message in outward])
+            finally:
+                if hangs_up:
+                    self._channel.close()
+
+    def _show(self, inward: Sequence[Message]) -> None:
+        self._shown.extend(map(encode, inward))
+        if inward and self._waiting is not None:
+            self._waiting.cancel()
+
+
+class DeviatingListener(Listener):
+    """A listener whose channels pass through the deviation of the server behind it.
+
+    Args:
+        listener: to the network.
+        deviation: of the server.
+    """
+
+    __slots__ = ("_deviation", "_listener")
+
+    def __init__(self, listener: Listener, deviation: Deviation) -> None:
+        self._listener = listener
+        self._deviation = deviation
+
+    @property
+    def address(self) -> str:
+        """The listener's own. See `Listener.address`."""
+        return self._listener.address
+
+    async def accept(self) -> Channel:
+        """Return the next channel, wrapped. See `Listener.accept`."""
+        return DeviatingChannel(await self._listener.accept(), self._deviation, peer=None)
+
+    async def aclose(self) -> None:
+        """Close. See `Listener.aclose`."""
+        await self._listener.aclose()

@@ -1,0 +1,54 @@
+"""A server that drops clients meets its own quorum; without one, nobody pays more than the ledger says."""
+
+# ruff: noqa: ARG001  a clock acts by being asked for
+
+from collections.abc import Callable
+
+import pytest
+import trio.testing
+from deviants import NAMES, TRANSPORTS, meet
+from psephos.agents.adversaries import SERVER, Dropper
+from psephos.protocol.errors import QuorumError, SessionAborted
+from psephos.transports import Transport
+
+
+@pytest.fixture
+def clock() -> trio.testing.MockClock:
+    """Return a clock that jumps to the next deadline when nothing has happened for a while, on sockets either."""
+    return trio.testing.MockClock(autojump_threshold=0.03)
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+@pytest.mark.parametrize("hangs_up", [True, False])
+async def test_a_quorum_ends_the_session_and_names_whom_it_lost(
+    make_transport: Callable[[], Transport], clock: trio.testing.MockClock, *, hangs_up: bool
+) -> None:
+    meeting = await meet(make_transport(), {SERVER: Dropper(["ann"], hangs_up=hangs_up)}, quorum=2)
+    assert isinstance(meeting.failure, QuorumError)
+    assert meeting.failure.missing == ("bob", "cid")
+    ending = meeting.endings["ann"]
+    assert isinstance(ending, QuorumError), "the isolated client is told"
+    assert ending.missing == ("bob", "cid")
+    asked = set[str]() if hangs_up else {"bob", "cid"}
+    assert {name for name in ("bob", "cid") if meeting.entries[name]} == asked
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+@pytest.mark.parametrize("hangs_up", [True, False])
+async def test_without_a_quorum_one_is_isolated_at_the_price_that_was_agreed_to(
+    make_transport: Callable[[], Transport], clock: trio.testing.MockClock, *, hangs_up: bool
+) -> None:
+    honest = await meet(make_transport())
+    meeting = await meet(make_transport(), {SERVER: Dropper(["ann"], hangs_up=hangs_up)}, quorum=1)
+    assert meeting.outcome.num_partners == 1
+    assert meeting.endings["ann"] == meeting.outcome
+    assert meeting.entries["ann"] == honest.entries["ann"]
+    for name in ("bob", "cid"):
+        assert meeting.paid(name) <= honest.paid(name)
+        assert isinstance(meeting.endings[name], SessionAborted) is hangs_up
+
+
+async def test_a_phase_before_is_tallied_of_all(clock: trio.testing.MockClock) -> None:
+    meeting = await meet(TRANSPORTS[0](), {SERVER: Dropper(["ann"], phase=1)}, quorum=1)
+    assert meeting.result is not None
+    assert meeting.result.num_received == (len(NAMES), 1)

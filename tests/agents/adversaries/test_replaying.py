@@ -1,0 +1,63 @@
+"""What is sent again is counted once, what is altered ends its sender, and the first report stands."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from deviants import TRANSPORTS, meet
+from helpers import hello, raw
+from psephos.agents.adversaries import Replayer
+from psephos.protocol.errors import SessionAborted
+from psephos.protocol.messages import Message, Report
+from psephos.transports import MemoryTransport, Transport
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+async def test_the_same_report_again_is_counted_once(make_transport: Callable[[], Transport]) -> None:
+    honest = await meet(make_transport())
+    again = await meet(make_transport(), {"bob": Replayer(times=3)})
+    assert again.outcome == honest.outcome
+    assert again.endings == honest.endings
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+async def test_an_altered_report_ends_its_sender_and_the_first_one_stands(
+    make_transport: Callable[[], Transport],
+) -> None:
+    honest = await meet(make_transport())
+    # No report at all, so that it differs from whatever was drawn.
+    meeting = await meet(make_transport(), {"bob": Replayer(times=0, altered={0: [9]})}, quorum=2)
+    assert honest.result is not None
+    assert meeting.result is not None
+    assert meeting.result.num_received == (3, 2)
+    assert meeting.result.tallies[0] == honest.result.tallies[0]
+    ending = meeting.endings["bob"]
+    assert isinstance(ending, SessionAborted)
+    assert "bob reported a second time in phase 'weights', and differently; the first stands" in str(ending)
+
+
+@pytest.mark.parametrize(
+    ("captured", "reason"),
+    [
+        ([Report(0, raw([2])), Report(0, raw([1]))], "differently; the first stands"),
+        ([hello("bob", session="council")], "'bob' has"),
+        ([hello("ann", session="council")], "has reported"),
+        ([Report(3, raw([1, 1]))], "sent a Report of phase 3"),
+    ],
+)
+async def test_what_was_captured_speaks_for_nobody_but_its_sender(captured: list[Message], reason: str) -> None:
+    replayer = Replayer(times=0, captured={0: captured})
+    meeting = await meet(MemoryTransport(), {"ann": replayer}, quorum=2)
+    ending = meeting.endings["ann"]
+    assert isinstance(ending, SessionAborted)
+    assert reason in str(ending)
+    assert meeting.result is not None
+    assert meeting.result.num_received == (3, 2)
+    assert meeting.endings["bob"] == meeting.endings["cid"] == meeting.outcome
+
+
+def test_what_is_replayed_is_in_no_log() -> None:
+    numbers: dict[int, Any] = {0: [4711]}
+    replayer = Replayer(altered=numbers, captured={0: [Report(0, msgspec.Raw(b"4712"))]})
+    assert "47" not in repr(replayer)

@@ -1,0 +1,318 @@
+"""A network observer: a relay between clients and a server that notes sizes, times and order, and nothing else.
+
+It stands where a provider, or whoever runs a Wi-Fi, stands: clients connect to the relay's address, and the relay
+connects on to the server. Over TCP it forwards bytes as they come, through sockets of its own, and can therefore not
+tell what they are; a transport that encrypts above TCP is relayed as it is. A transport whose addresses are no
+HOST:PORT has no bytes to forward: its payloads are relayed, each counted as the frame that it would be on a socket.
+
+One difference from a cable: the relay answers for the server, so that a client's connection succeeds, and ends, where
+the server's listener has just closed.
+"""
+
+import contextlib
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+import trio
+
+from ..protocol.errors import RemoteProtocolError
+from .abc import Channel, Listener, Transport
+from .framing import encode_frames
+from .tcp import format_address, parse_address
+
+__all__ = ["TappedTransport", "Traffic"]
+
+_READ_BYTES: Final = 1 << 16
+_BACKLOG: Final = 4096
+"""As many as a whole roster, which may connect at once."""
+_PAUSE_SECONDS: Final = 0.1
+"""Before the next connection is accepted where one could not be: descriptors may be free again by then."""
+_HOST: Final = "127.0.0.1"
+
+
+class Traffic(NamedTuple):
+    """What is seen of one piece of data.
+
+    Args:
+        seconds: when it came, since the listener was opened, on trio's clock.
+        connection: which one, from 0 in the order in which clients connected.
+        is_upstream: whether from the client to the server.
+        num_bytes: how many; 0 says that this side has ended.
+    """
+
+    seconds: float
+    connection: int
+    is_upstream: bool
+    num_bytes: int
+
+
+class TappedTransport(Transport):
+    """Another transport, observed.
+
+    Relays run in trio's system tasks, since nobody who uses a transport waits for them; each ends with its connection.
+
+    Args:
+        inner: the transport; its default address must be reachable from here.
+        record: told of all traffic as it comes; must not wait or raise.
+    """
+
+    def __init__(self, inner: Transport, record: Callable[[Traffic], object]) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._record = record
+
+    async def open_listener(self, address: str | None = None) -> Listener:
+        """Listen at an address, and relay to a listener of the inner transport. See `Transport.open_listener`."""
+        server = await self._inner.open_listener()
+        try:
+            if _is_on_sockets(server.address):
+                host, port = parse_address(f"{_HOST}:0" if address is None else address)
+                first, *others = await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)
+                for other in others:  # a name with several addresses; one will do
+                    other.socket.close()
+                front: _Front = _SocketFront(first, server.address)
+            else:
+                front = _ChannelFront(await self._inner.open_listener(address), server.address, self._inner)
+        except BaseException:
+            with trio.CancelScope() as scope:
+                scope.cancel()
+                await server.aclose()
+            raise
+        relay = _Relay(front, self._record)
+        trio.lowlevel.spawn_system_task(relay.run)
+        return _TappedListener(front, server)
+
+    async def connect(self, address: str) -> Channel:
+        """Reach a relay. See `Transport.connect`."""
+        return await self._inner.connect(address)
+
+
+class _End(Protocol):
+    """One end of a relayed connection."""
+
+    async def read(self) -> Sequence[bytes]:
+        """Return what has come; nothing once the end was reached."""
+        ...
+
+    async def write(self, pieces: Sequence[bytes]) -> None:
+        """Pass on what has come at the other end."""
+        ...
+
+    def size_of(self, piece: bytes) -> int:
+        """Return how many bytes a piece takes on the wire."""
+        ...
+
+    async def finish(self) -> None:
+        """Say that nothing more will be written."""
+        ...
+
+    def close(self) -> None:
+        """Close at once."""
+        ...
+
+
+class _Front(Protocol):
+    """Where clients come in, and how to go on from there."""
+
+    @property
+    def address(self) -> str:
+        """What clients connect to."""
+        ...
+
+    async def accept(self) -> _End:
+        """Return the next client's end."""
+        ...
+
+    async def connect(self) -> _End:
+        """Return a new end at the server."""
+        ...
+
+    async def aclose(self) -> None:
+        """Accept no more."""
+        ...
+
+
+class _SocketEnd:
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self._stream = stream
+
+    async def read(self) -> Sequence[bytes]:
+        data = await self._stream.receive_some(_READ_BYTES)
+        return [bytes(data)] if data else []
+
+    async def write(self, pieces: Sequence[bytes]) -> None:
+        await self._stream.send_all(b"".join(pieces))
+
+    def size_of(self, piece: bytes) -> int:
+        return len(piece)
+
+    async def finish(self) -> None:
+        await self._stream.send_eof()
+
+    def close(self) -> None:
+        self._stream.socket.close()
+
+
+class _ChannelEnd:
+    __slots__ = ("_channel",)
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+
+    async def read(self) -> Sequence[bytes]:
+        try:
+            return await self._channel.receive()
+        except trio.EndOfChannel:
+            return []
+
+    async def write(self, pieces: Sequence[bytes]) -> None:
+        await self._channel.send(pieces)
+
+    def size_of(self, piece: bytes) -> int:
+        return len(encode_frames([piece]))
+
+    async def finish(self) -> None:
+        self._channel.close()  # a channel has no half that could end alone
+        await trio.lowlevel.checkpoint()
+
+    def close(self) -> None:
+        self._channel.close()
+
+
+class _SocketFront:
+    def __init__(self, listener: trio.SocketListener, server: str) -> None:
+        self._listener = listener
+        self._server = parse_address(server)
+        self.address = format_address(*listener.socket.getsockname()[:2])
+
+    async def accept(self) -> _End:
+        while True:
+            try:
+                return _SocketEnd(await self._listener.accept())
+            except OSError:  # too few descriptors, or a connection that failed before it was accepted
+                await trio.sleep(_PAUSE_SECONDS)
+
+    async def connect(self) -> _End:
+        return _SocketEnd(await trio.open_tcp_stream(*self._server))
+
+    async def aclose(self) -> None:
+        await self._listener.aclose()
+
+
+class _ChannelFront:
+    def __init__(self, listener: Listener, server: str, transport: Transport) -> None:
+        self._listener = listener
+        self._server = server
+        self._transport = transport
+        self.address = listener.address
+
+    async def accept(self) -> _End:
+        return _ChannelEnd(await self._listener.accept())
+
+    async def connect(self) -> _End:
+        return _ChannelEnd(await self._transport.connect(self._server))
+
+    async def aclose(self) -> None:
+        await self._listener.aclose()
+
+
+class _TappedListener(Listener):
+    def __init__(self, front: _Front, server: Listener) -> None:
+        self._front = front
+        self._server = server
+
+    @property
+    def address(self) -> str:
+        return self._front.address
+
+    async def accept(self) -> Channel:
+        return await self._server.accept()
+
+    async def aclose(self) -> None:
+        try:
+            await self._front.aclose()
+        finally:
+            await self._server.aclose()
+
+
+class _Relay:
+    """Takes clients in at one listener, and passes each on to the server."""
+
+    def __init__(self, front: _Front, record: Callable[[Traffic], object]) -> None:
+        self._front = front
+        self._record = record
+        self._opened = trio.current_time()
+
+    async def run(self) -> None:
+        """Relay until the listener is closed, and then what is under way."""
+        async with trio.open_nursery() as nursery:
+            for number in itertools.count():
+                try:
+                    client = await self._front.accept()
+                except trio.ClosedResourceError:
+                    return  # the nursery waits for the connections
+                nursery.start_soon(self._connect, number, client)
+
+    async def _connect(self, number: int, client: _End) -> None:
+        try:
+            server = await self._front.connect()
+        except OSError:
+            client.close()  # nobody listens there any longer
+            return
+        except BaseException:
+            client.close()
+            raise
+        try:
+            async with trio.open_nursery() as nursery:
+                pump = functools.partial(self._pump, nursery.cancel_scope, number)
+                nursery.start_soon(functools.partial(pump, client, server, is_upstream=True))
+                nursery.start_soon(functools.partial(pump, server, client, is_upstream=False))
+        finally:
+            client.close()
+            server.close()
+
+    async def _pump(
+        self,
+        whole: trio.CancelScope,
+        number: int,
+        source: _End,
+        sink: _End,
+        *,
+        is_upstream: bool,
+    ) -> None:
+        """Pass on one direction until it ends.
+
+        A source that fails ends both, at once. A sink that fails ends this direction: what its side had sent before is
+        still on its way through the other one, which will find the end of it.
+        """
+        while True:
+            try:
+                pieces = await source.read()
+            except (trio.BrokenResourceError, trio.ClosedResourceError, RemoteProtocolError):
+                whole.cancel()
+                return
+            for piece in pieces:
+                self._note(number, is_upstream=is_upstream, num_bytes=source.size_of(piece))
+            try:
+                if pieces:
+                    await sink.write(pieces)
+                    continue
+                self._note(number, is_upstream=is_upstream, num_bytes=0)
+                await sink.finish()
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                pass
+            return
+
+    def _note(self, number: int, *, is_upstream: bool, num_bytes: int) -> None:
+        self._record(Traffic(trio.current_time() - self._opened, number, is_upstream, num_bytes))
+
+
+def _is_on_sockets(address: str) -> bool:
+    with contextlib.suppress(ValueError):
+        parse_address(address)
+        return True
+    return False
