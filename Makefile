@@ -12,9 +12,11 @@ demo: .venv/installed
 	@$(BIN)/psephos run eu-council --transport tcp
 	@$(BIN)/psephos run consortium --transport tcp
 
+# Without compiled files each process that a test starts would compile all modules anew.
+test: export PYTHONDONTWRITEBYTECODE =
 test: check
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n auto --dist loadfile
+	$(BIN)/coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
 	$(BIN)/coverage combine --quiet
 	$(BIN)/python tests/coverage_gate.py
 

@@ -1,6 +1,6 @@
 """Builds the manual: what is generated first, then the pages. Run by `make docs`.
 
-Generated and tracked: `states.md`, drawn from the machines' tables, the pictures of two scenarios, and
+Generated and tracked: `states.md`, drawn from the machines' tables, the pictures of three scenarios, and
 `dpwevote-reproduced.md`, `truth-discovery-reproduced.md`, `moral-preferences-reproduced.md` and
 `fair-voting-reproduced.md` with their pictures, from runs of `psephos reproduce`. Truth discovery and fair voting need
 a folder of data sets (PSEPHOS_DATA); without one their pages stay as they are.
@@ -37,13 +37,13 @@ def write_states() -> None:
     (DOCS / "states.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
-def draw_picture(scenario: str, name: str) -> None:
-    """Run a scenario and keep its picture."""
+def draw_picture(scenario: str, name: str, *, picture: str = "estimates.png") -> None:
+    """Run a scenario and keep one of its pictures."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         command = [sys.executable, "-m", "psephos.scenarios.cli", "run", scenario, "--out", str(out)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603  our own command
-        shutil.copy(out / "estimates.png", DOCS / name)
+        shutil.copy(out / picture, DOCS / name)
 
 
 def reproduce_dpwevote() -> None:
@@ -103,6 +103,7 @@ if __name__ == "__main__":
     write_states()
     draw_picture("eu-council", "eu-council.png")
     draw_picture("two-societies", "fair-voting.png")
+    draw_picture("collusion-sweep", "collusion-sweep.png", picture="adversary-1.png")
     reproduce_dpwevote()
     reproduce_truth_discovery()
     reproduce_moral_preferences()

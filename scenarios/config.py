@@ -66,6 +66,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         deadline_seconds: for every phase.
         quorum: for every phase: a number of parties, or a share of them.
         phases: rules for single phases by name ("join" is the time before the first).
+        adversary: who deviates, watches or infers, a table each (`adversaries.Role`); simulations only.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     deadline_seconds: float = 300.0
     quorum: int | float = 1.0
     phases: dict[str, Any] = {}
+    adversary: list[dict[str, Any]] = []
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", self.name):
@@ -97,6 +99,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             if value is not None and value < 0:
                 # A seed is a secret, so it is not shown.
                 raise ConfigurationError(field=field, value="a negative number", allowed="at least 0")
+        if self.noise == "secure" and self.adversary:
+            allowed = "left out where noise is secure: an adversary's view is recorded in simulations alone"
+            raise ConfigurationError(field="adversary", value=f"{len(self.adversary)} given", allowed=allowed)
         if self.noise == "secure" and self.seed is not None:
             raise ConfigurationError(field="seed", value="given", allowed="left out where noise is secure")
 

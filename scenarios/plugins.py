@@ -20,11 +20,13 @@ from ..protocol.phases import PhasedProtocol
 from ..transports.abc import Transport
 
 __all__ = [
+    "ADVERSARIES",
     "ARRAY",
     "PROTOCOLS",
     "ROLES",
     "TRANSPORTS",
     "check_transport",
+    "find_adversary",
     "find_client_role",
     "find_protocol",
     "find_server_role",
@@ -38,6 +40,8 @@ PROTOCOLS: Final = "psephos.protocols"
 """Entry points: name → subclass of `PhasedProtocol`."""
 TRANSPORTS: Final = "psephos.transports"
 """Entry points: name → subclass of `Transport`, made without arguments."""
+ADVERSARIES: Final = "psephos.adversaries"
+"""Entry points: name → subclass of `adversaries.Role`."""
 ROLES: Final = "psephos.roles"
 """Entry points: name → subclass of `Client` or `Server`."""
 
@@ -88,6 +92,17 @@ def find_server_role(name: str) -> type[Server]:
         ConfigurationError: there is none, it cannot be imported, or it is no server's.
     """
     return _find(ROLES, name, Server, field="server role")
+
+
+def find_adversary(name: str) -> Any:
+    """Return the subclass of `adversaries.Role` registered as `name`.
+
+    Raises:
+        ConfigurationError: there is none, it cannot be imported, or it is no adversary's.
+    """
+    from .adversaries.role import Role  # noqa: PLC0415  roles look for attacks, which most runs do without
+
+    return _find(ADVERSARIES, name, Role, field="role of an adversary")
 
 
 @functools.lru_cache(maxsize=8)

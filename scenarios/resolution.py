@@ -1,6 +1,7 @@
 """From what a scenario names to what can be run: everything is looked up and checked before anything happens."""
 
 import contextlib
+import dataclasses
 import math
 import os
 from collections.abc import Generator, Mapping, Sequence
@@ -13,6 +14,8 @@ from ..protocol.errors import ConfigurationError
 from ..protocol.phases import Inputs, PhasedProtocol
 from ..protocol.rules import JOIN, PhaseRules
 from ..protocol.server_machine import check_sizes
+from .adversaries.reading import read_adversaries
+from .adversaries.role import Role, Scene
 from .config import Scenario
 from .conversion import convert
 from .datasets import DATA_VARIABLE
@@ -20,7 +23,7 @@ from .parties import PartiesTable, read_parties
 from .plugins import ARRAY, check_transport, find_protocol
 from .session import check_descriptors
 
-__all__ = ["Resolved", "blaming", "data_folder", "make_rules", "refuse_large", "resolve"]
+__all__ = ["Resolved", "blaming", "data_folder", "make_rules", "make_scene", "refuse_large", "resolve"]
 
 
 class Resolved(msgspec.Struct, kw_only=True):
@@ -39,6 +42,7 @@ class Resolved(msgspec.Struct, kw_only=True):
         parameters_of_data: the parameters that the scenario leaves to its data set, which says them again in a rerun.
         gold: what is true, where somebody knows: a name's true value. It is no party's, and may always be shown.
         note: what became of the rows of the parties' file, as a line for people.
+        adversaries: who deviates, watches or infers.
     """
 
     scenario: Scenario
@@ -52,6 +56,31 @@ class Resolved(msgspec.Struct, kw_only=True):
     parameters_of_data: frozenset[str] = frozenset()
     gold: Mapping[str, str] = {}
     note: str = ""
+    adversaries: tuple[Role, ...] = ()
+
+    def scene(self, *, seed: int) -> Scene:
+        """Return what is run, as adversaries find it.
+
+        Args:
+            seed: of the simulated noise.
+        """
+        scene = make_scene(self.scenario, self.protocol, self.names, self.inputs, seed=seed)
+        return dataclasses.replace(scene, may_show_truth=self.may_show_truth)
+
+
+def make_scene(
+    scenario: Scenario, protocol: PhasedProtocol[Any, Any], names: Sequence[str], inputs: Inputs, *, seed: int
+) -> Scene:
+    """Return what is run, as adversaries find it."""
+    return Scene(
+        protocol=protocol,
+        names=names,
+        inputs=inputs,
+        session=scenario.name,
+        round_number=scenario.round,
+        seed=seed,
+        budget=scenario.budget,
+    )
 
 
 def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
@@ -95,6 +124,11 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         parameters_of_data=_said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
         note=parties.note,
+        adversaries=read_adversaries(
+            scenario.adversary,
+            make_scene(scenario, protocol, parties.names, inputs, seed=0),  # no draw of the session's own
+            has_agents=scenario.transport != ARRAY,
+        ),
     )
 
 

@@ -1,35 +1,50 @@
 """Running a scenario: from what was resolved to a folder with everything that came of it."""
 
+import dataclasses
 import functools
 import importlib.metadata
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
 import msgspec
 import trio
 
+from ..agents.adversaries import Attempt
 from ..agents.driver import EffectListener
 from ..agents.events import Log
 from ..agents.modes import Deployment, Mode, Simulation
 from ..agents.noise import SecureNoise
+from ..protocol.errors import PsephosError
 from ..protocol.phases import Truth
 from ..protocol.privacy import Budget, LedgerEntry
 from ..protocol.randomness import SimulatedNoise
+from ..protocol.views import View
+from ..transports.tap import TappedTransport, Traffic
+from .adversaries.role import Happened, Lesson, Scene
 from .config import move_paths
 from .folder import RunFolder, open_event_log
 from .plugins import ARRAY, make_transport
-from .presentation import draw_outcome, rows_of
+from .presentation import draw_lesson, draw_outcome, rows_of, written_lesson
 from .resolution import Resolved
 from .results import result_of
-from .session import SessionRecord, run_agents, run_arrays
+from .session import SessionRecord, Strangers, run_agents, run_arrays
 
-__all__ = ["Finished", "describe_failure", "run_in_folder", "run_session", "seen_from"]
+__all__ = ["Finished", "Watched", "describe_failure", "run_in_folder", "run_session", "seen_from"]
 
 _SEED_BITS: Final = 128
+
+
+@dataclasses.dataclass
+class Watched:
+    """What adversaries see of a run, in the order in which it happens."""
+
+    views: list[View] = dataclasses.field(default_factory=list[View])
+    traffic: list[Traffic] = dataclasses.field(default_factory=list[Traffic])
+    attempts: list[Attempt] = dataclasses.field(default_factory=list[Attempt])
 
 
 class Finished(msgspec.Struct, kw_only=True):
@@ -41,6 +56,7 @@ class Finished(msgspec.Struct, kw_only=True):
         truth: what the outcome estimates, where that may be shown.
         gold: what is true by somebody who knows; None where nobody does.
         seconds: the session's own time.
+        lessons: what its adversaries learnt, or did.
     """
 
     record: SessionRecord
@@ -48,6 +64,7 @@ class Finished(msgspec.Struct, kw_only=True):
     truth: Truth | None
     gold: Mapping[str, str] | None
     seconds: float
+    lessons: Sequence[Lesson] = ()
 
 
 def run_session(
@@ -58,6 +75,7 @@ def run_session(
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
     entries: list[LedgerEntry] | None = None,
+    watched: Watched | None = None,
 ) -> SessionRecord:
     """Run a resolved scenario's session on the path that it names.
 
@@ -68,6 +86,7 @@ def run_session(
         listener: told of the server's effects.
         on_progress: called a few times a second (agents only).
         entries: the caller's list, which gets every loss however the session ends.
+        watched: the caller's, which gets what adversaries see however the session ends.
 
     Raises:
         QuorumError: a phase closed without its quorum.
@@ -86,16 +105,20 @@ def run_session(
             listener=listener,
             entries=entries,
         )
-    mode: Mode = Simulation(scenario.name, noise, resolved.record)
+    mode: Mode = Simulation(scenario.name, noise, resolved.record or watched is not None)
     if scenario.noise == "secure":
         mode = Deployment(scenario.name, SecureNoise())
+    transport = make_transport(scenario.transport)
+    if watched is not None and any(role.watches_traffic for role in resolved.adversaries):
+        transport = TappedTransport(transport, watched.traffic.append)
+    scene = resolved.scene(seed=seed)
     session = functools.partial(
         run_agents,
         resolved.protocol,
         names=resolved.names,
         inputs=resolved.inputs,
         mode=mode,
-        transport=make_transport(scenario.transport),
+        transport=transport,
         rules=resolved.rules,
         default_rules=resolved.default_rules,
         budget=None if scenario.budget is None else Budget(epsilon=scenario.budget, relation=None),
@@ -103,8 +126,19 @@ def run_session(
         listener=listener,
         on_progress=on_progress,
         entries=entries,
+        deviations={name: each for role in resolved.adversaries for name, each in role.deviations(scene).items()},
+        views=None if watched is None else watched.views,
+        strangers=_strangers(resolved, scene, watched),
     )
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+
+
+def _strangers(resolved: Resolved, scene: Scene, watched: Watched | None) -> Strangers | None:
+    """Return who else tries to take part; None where nobody does."""
+    hellos = [hello for role in resolved.adversaries for hello in role.strangers(scene)]
+    if not hellos:
+        return None
+    return Strangers(hellos) if watched is None else Strangers(hellos, watched.attempts)
 
 
 def run_in_folder(
@@ -114,6 +148,7 @@ def run_in_folder(
     pictures: bool = True,
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
+    on_failure: Callable[[Sequence[Lesson]], None] | None = None,
 ) -> Finished:
     """Run a scenario and leave everything that came of it in a folder.
 
@@ -123,10 +158,11 @@ def run_in_folder(
         pictures: also draw the outcome.
         listener: told of the server's effects.
         on_progress: called a few times a second (agents only).
+        on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
 
     Raises:
         QuorumError, ConfigurationError, OSError: as `run_session`; the folder then holds the scenario, the
-            events, the ledger, and in `run.json` the failure.
+            events, the ledger, in `run.json` the failure, and what adversaries learnt.
     """
     scenario, protocol = resolved.scenario, resolved.protocol
     seed = secrets.randbits(_SEED_BITS) if scenario.seed is None else scenario.seed
@@ -134,12 +170,33 @@ def run_in_folder(
     started = time.perf_counter()
     entries: list[LedgerEntry] = []
     ending: dict[str, Any] = {}
+    watched = Watched() if resolved.adversaries else None
     try:
         with open_event_log(folder.events) as log:
             record = run_session(
-                resolved, seed=seed, log=log, listener=listener, on_progress=on_progress, entries=entries
+                resolved,
+                seed=seed,
+                log=log,
+                listener=listener,
+                on_progress=on_progress,
+                entries=entries,
+                watched=watched,
             )
         ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}
+    except PsephosError as error:
+        ending["failure"] = describe_failure(error)
+        if watched is not None and watched.views:  # else nothing began
+            happened = Happened(
+                views=watched.views,
+                traffic=watched.traffic,
+                entries=entries,
+                failure=error,
+                attempts=watched.attempts,
+            )
+            lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
+            if on_failure is not None:
+                on_failure(lessons)
+        raise
     except BaseException as error:
         ending["failure"] = describe_failure(error)
         raise
@@ -157,7 +214,32 @@ def run_in_folder(
     if pictures:
         title = scenario.title or scenario.name
         draw_outcome(record.outcome, title=title, truth=truth, gold=gold, folder=folder.path)
-    return Finished(record=record, result=result, truth=truth, gold=gold, seconds=seconds)
+    lessons: Sequence[Lesson] = ()
+    if watched is not None:
+        happened = Happened(
+            views=watched.views,
+            traffic=watched.traffic,
+            tallies=record.tallies,
+            outcome=record.outcome,
+            entries=entries,
+            endings=record.endings,
+            attempts=watched.attempts,
+        )
+        lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
+    return Finished(record=record, result=result, truth=truth, gold=gold, seconds=seconds, lessons=lessons)
+
+
+def _learn(resolved: Resolved, happened: Happened, folder: RunFolder, *, seed: int, pictures: bool) -> Sequence[Lesson]:
+    """Let adversaries conclude, and write down what they learnt."""
+    scene = resolved.scene(seed=seed)
+    lessons = [role.learn(scene, happened) for role in resolved.adversaries]
+    folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
+    for number, lesson in enumerate(lessons, start=1):
+        if lesson.rows:
+            folder.write_table(f"adversary-{number}.csv", lesson.rows)
+        if pictures and lesson.figures:
+            draw_lesson(lesson, folder=folder.path, name=f"adversary-{number}")
+    return lessons
 
 
 def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:

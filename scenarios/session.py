@@ -1,15 +1,17 @@
 """One session from inputs to outcome: agents over a transport, or arrays. The same bits either way."""
 
 import contextlib
+import dataclasses
 import functools
 import gc
 import resource
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
 import trio
 
+from ..agents.adversaries import SERVER, Attempt, DeviatingChannel, DeviatingListener, Deviation, try_to_join
 from ..agents.client import Client
 from ..agents.driver import EffectListener
 from ..agents.events import Log, log_effect
@@ -17,12 +19,13 @@ from ..agents.modes import Mode, Simulation
 from ..agents.server import Server
 from ..protocol.effects import Closed, Opened
 from ..protocol.errors import ConfigurationError, PsephosError
+from ..protocol.messages import Hello
 from ..protocol.phases import Inputs, Phase, PhasedProtocol
 from ..protocol.population import run_population
 from ..protocol.privacy import Budget, LedgerEntry
 from ..protocol.randomness import SimulatedNoise
 from ..protocol.roster import Roster
-from ..protocol.rules import PhaseRules
+from ..protocol.rules import JOIN, PhaseRules
 from ..protocol.server_machine import SessionResult
 from ..protocol.tally import Tally
 from ..protocol.views import View
@@ -32,13 +35,15 @@ from .plugins import ARRAY, check_transport, find_client_role, find_server_role,
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
-__all__ = ["AgentClasses", "SessionRecord", "check_descriptors", "run_agents", "run_arrays", "simulate"]
+__all__ = ["AgentClasses", "SessionRecord", "Strangers", "check_descriptors", "run_agents", "run_arrays", "simulate"]
 
 # Descriptors of a session over sockets that are not its channels: listener, files, trio's own.
 _SPARE_DESCRIPTORS: Final = 64
 # New container objects for each party between two walks of the collector.
 _OBJECTS_BETWEEN_COLLECTIONS: Final = 200
 _SECONDS_BETWEEN_PROGRESS: Final = 0.2
+# So long strangers wait before they look again whether everybody else has joined.
+_SECONDS_BETWEEN_LOOKS: Final = 0.01
 
 
 class AgentClasses(msgspec.Struct, frozen=True):
@@ -46,6 +51,19 @@ class AgentClasses(msgspec.Struct, frozen=True):
 
     client: type[Client]
     server: type[Server]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Strangers:
+    """Connections that are nobody's of the session, made while all parties but one have joined and before it begins.
+
+    Args:
+        hellos: what they say first, one connection each.
+        attempts: the caller's list, which gets what came of each.
+    """
+
+    hellos: Sequence[Hello]
+    attempts: list[Attempt] = dataclasses.field(default_factory=list[Attempt])
 
 
 class SessionRecord(msgspec.Struct, kw_only=True):
@@ -85,6 +103,9 @@ async def run_agents(
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
     entries: list[LedgerEntry] | None = None,
+    deviations: Mapping[str, Deviation] | None = None,
+    views: list[View] | None = None,
+    strangers: Strangers | None = None,
 ) -> SessionRecord:
     """Run a session with one agent a party, all in this process, over `transport`.
 
@@ -102,6 +123,9 @@ async def run_agents(
         listener: told of every effect of the server's machine.
         on_progress: called a few times a second with the open phase, how many have reported and how many have not.
         entries: the caller's list, which gets every loss however the session ends; what is paid stays paid.
+        deviations: what parties do that do not follow the protocol, by name; the server's under `SERVER`.
+        views: the caller's list, which gets every view however the session ends, where the mode records them.
+        strangers: who else tries to take part.
 
     Raises:
         QuorumError: a phase closed without its quorum.
@@ -138,9 +162,11 @@ async def run_agents(
             for place, name in enumerate(names)
         }
         try:
-            result, endings = await _meet(server, clients, transport, on_progress)
+            result, endings = await _meet(server, clients, transport, on_progress, deviations or {}, strangers)
         finally:
             entries.extend(entry for client in clients.values() for entry in client.ledger.entries)
+            views = [] if views is None else views
+            views.extend(agent.view for agent in (server, *clients.values()) if agent.view is not None)
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,
@@ -148,7 +174,7 @@ async def run_agents(
         entries=entries,
         own_outcomes=result.own_outcomes,
         endings=endings,
-        views=[agent.view for agent in (server, *clients.values()) if agent.view is not None],
+        views=views,
     )
 
 
@@ -157,6 +183,8 @@ async def _meet(
     clients: Mapping[str, Client],
     transport: Transport,
     on_progress: Callable[[str, int, int], None] | None,
+    deviations: Mapping[str, Deviation],
+    strangers: Strangers | None = None,
 ) -> tuple[SessionResult, dict[str, PsephosError]]:
     """Let a server and its clients hold their session.
 
@@ -188,9 +216,20 @@ async def _meet(
 
     async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
 
+        async def meet_strangers(strangers: Strangers) -> None:
+            """Let strangers try their luck, once all parties but one have joined or nobody joins any more."""
+            while server.progress[0] == JOIN and server.progress[1] < len(clients) - 1:  # noqa: ASYNC110  who joins sets no event
+                await trio.sleep(_SECONDS_BETWEEN_LOOKS)
+            with contextlib.suppress(OSError):  # the session has ended before
+                strangers.attempts.extend(await try_to_join(transport, listening.address, strangers.hellos))
+
         async def connect_all() -> None:
             nonlocal failure
-            for name, client in clients.items():
+            ordered = list(clients) if strangers is None else _one_held_back(clients, strangers)
+            for number, name in enumerate(ordered, start=1):
+                client = clients[name]
+                if strangers is not None and number == len(ordered):
+                    await meet_strangers(strangers)
                 try:
                     channel = await transport.connect(listening.address)
                 except OSError as error:
@@ -198,13 +237,16 @@ async def _meet(
                         failure = error
                         nursery.cancel_scope.cancel()
                     return
+                if (deviation := deviations.get(name)) is not None:
+                    channel = DeviatingChannel(channel, deviation)
                 nursery.start_soon(take_part, name, client, channel)
 
         if on_progress is not None:
             nursery.start_soon(watch, on_progress)
         nursery.start_soon(connect_all)
         try:
-            result = await server.serve(listening)
+            of_server = deviations.get(SERVER)
+            result = await server.serve(listening if of_server is None else DeviatingListener(listening, of_server))
         except PsephosError as error:
             failure = error
         watching.cancel()
@@ -212,6 +254,12 @@ async def _meet(
         raise failure
     assert result is not None  # noqa: S101  one of the two was set
     return result, endings
+
+
+def _one_held_back(names: Iterable[str], strangers: Strangers) -> list[str]:
+    """Return the parties with one at the end in whose name no stranger speaks, if there is one."""
+    spoken = {hello.party for hello in strangers.hellos}
+    return sorted(names, key=lambda name: name not in spoken)
 
 
 def run_arrays(

@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import functools
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -75,6 +76,8 @@ __all__ = [
 ]
 
 PATIENCE: Final = 60.0
+_MEASURES: Final = "COVERAGE_PROCESS_CONFIG"
+"""By this variable coverage tells a new process that it is to be measured."""
 SEED: Final = 7
 NOBODY_LISTENS: Final = "127.0.0.1:1"
 TABLE: Final = "partner,weight,merger\nann,1,1\nbob,3,0\ncid,2,1\n"
@@ -414,13 +417,17 @@ class Process:
     Args:
         words: of the command line.
         folder: where it runs.
+        is_measured: whether coverage follows it: a second for each, which one more of the same kind is not worth.
     """
 
-    def __init__(self, *words: object, folder: Path) -> None:
+    def __init__(self, *words: object, folder: Path, is_measured: bool = True) -> None:
         command = [sys.executable, "-m", "psephos.scenarios.cli", *map(str, words)]
         pipe = subprocess.PIPE
+        environment = {name: value for name, value in os.environ.items() if is_measured or name != _MEASURES}
         # Without a buffer, so that reading a line takes nothing beyond it.
-        self._process = subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, bufsize=0)  # noqa: S603  our own
+        self._process = subprocess.Popen(  # noqa: S603  our own
+            command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, bufsize=0
+        )
         self._seen = b""
 
     def line_with(self, words: str) -> str:

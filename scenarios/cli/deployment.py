@@ -134,6 +134,7 @@ def serve(
     show_outcome(console, left.outcome, truth=None)
     console.print()
     show_privacy(console, side.protocol)
+    _show_transcript(console, left.transcript)
     console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
 
 
@@ -242,6 +243,7 @@ def join(
         show_own_outcome(console, heard.own)
     console.print()
     show_privacy(console, agreed[0].protocol, public=agreed[0].terms.public)
+    _show_transcript(console, heard.transcript)
     console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
 
 
@@ -257,6 +259,13 @@ def _show_session(console: "Console", side: "ServerSide", *, kind: str) -> None:
     ]
     title = scenario.title or scenario.name
     show_heading(console, title=title, facts=facts, description="", trust=scenario.trust)
+
+
+def _show_transcript(console: "Console", digest: str | None) -> None:
+    from ...protocol.transcript import show_digest
+
+    if digest is not None:  # a client that came too late for a phase has not heard all of it
+        console.print(f"\nPublic transcript {show_digest(digest)}: compare it with the others'", soft_wrap=True)
 
 
 def _show_agreement(console: "Console", agreement: "Agreement") -> None:

@@ -8,8 +8,11 @@ import click
 from .group import cli, load, make_folder, out_option, scenario_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
+    from ..adversaries import Lesson
     from ..folder import RunFolder
     from ..resolution import Resolved
     from ..run import Finished
@@ -138,7 +141,7 @@ def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) 
 def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: bool) -> None:
     import msgspec
 
-    from ..presentation import make_console
+    from ..presentation import make_console, show_lesson
     from ..progress import watch
     from ..run import run_in_folder
 
@@ -146,6 +149,11 @@ def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: 
     if not as_json:
         _show_beginning(console, resolved)
     shown = None if as_json else console
+
+    def tell(lessons: "Sequence[Lesson]") -> None:
+        for lesson in () if as_json else lessons:
+            show_lesson(console, lesson)
+
     with watch(console=shown, errors=make_console(stderr=True), num_parties=len(resolved.names)) as watcher:
         finished = run_in_folder(
             resolved,
@@ -153,11 +161,14 @@ def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: 
             pictures=pictures,
             listener=watcher.on_effect,
             on_progress=watcher.poll,
+            on_failure=tell,
         )
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(finished.result), indent=2))
         return
     _show_end(console, resolved, finished)
+    for lesson in finished.lessons:
+        show_lesson(console, lesson)
     console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
 
 

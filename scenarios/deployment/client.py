@@ -61,10 +61,12 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         outcome: as everybody was.
         own: what is for this client alone; None where the protocol has nothing of the kind.
+        transcript: the digest of what everybody was told; None for who has not heard all of it.
     """
 
     outcome: msgspec.Struct
     own: msgspec.Struct | None = None
+    transcript: str | None = None
 
 
 def check_beforehand(
@@ -169,7 +171,7 @@ async def join(
         channel.close()
         raise
     outcome = await client.take_part(channel)
-    return Heard(outcome=outcome, own=client.own_outcome)
+    return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript)
 
 
 def _open_ledger(party: str, *, budget: float | None, is_invited: bool) -> Ledger:
@@ -347,6 +349,7 @@ def join_in_folder(
                 ledger=ledger,
             )
             heard = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+            ending["transcript"] = heard.transcript
     except BaseException as error:
         ending["failure"] = describe_failure(error)
         if isinstance(error, ConfigurationError):  # it shows the entry, which is private, to the party alone

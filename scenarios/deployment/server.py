@@ -238,6 +238,7 @@ def serve_in_folder(
                 serve, side, address=address, mode=mode, log=log, listener=listener, on_listening=on_listening
             )
             left = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+            ending["transcript"] = left.transcript
     except BaseException as error:
         ending["failure"] = describe_failure(error)
         raise

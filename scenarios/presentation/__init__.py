@@ -15,6 +15,7 @@ from ...protocol import dpwevote, fair_voting, moral_preferences, truth_discover
 from ...protocol.phases import Truth
 from .drawing import save_picture
 from .elections import ELECTIONS
+from .lessons import draw_lesson, show_lesson, written_lesson
 from .plain import PLAIN
 from .preferences import PREFERENCES
 from .presenter import Known, Presenter, Rows
@@ -22,7 +23,16 @@ from .terminal import make_console
 from .truths import OWN_TRUTHS, TRUTHS
 from .votes import VOTES
 
-__all__ = ["draw_outcome", "make_console", "rows_of", "show_outcome", "show_own_outcome"]
+__all__ = [
+    "draw_lesson",
+    "draw_outcome",
+    "make_console",
+    "rows_of",
+    "show_lesson",
+    "show_outcome",
+    "show_own_outcome",
+    "written_lesson",
+]
 
 _PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {
     dpwevote.Outcome: VOTES,

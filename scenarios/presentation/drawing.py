@@ -71,13 +71,14 @@ class Picture:
     title_note: str = ""
 
 
-def save_picture(picture: Picture, *, title: str, folder: Path) -> list[Path]:
+def save_picture(picture: Picture, *, title: str, folder: Path, name: str = "estimates") -> list[Path]:
     """Draw a picture as `estimates.svg` and `estimates.png`.
 
     Args:
         picture: what is drawn.
         title: one line.
         folder: where to.
+        name: the files', without what they end with.
 
     Returns:
         The files; none where matplotlib is not installed.
@@ -99,7 +100,7 @@ def save_picture(picture: Picture, *, title: str, folder: Path) -> list[Path]:
             figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
         folded = textwrap.fill(title + picture.title_note, _CHARACTERS_OF_TITLE)
         figure.suptitle(folded, x=0.02, ha="left", fontsize=11, fontweight="bold", color=INK)
-        paths = [folder / "estimates.svg", folder / "estimates.png"]
+        paths = [folder / f"{name}.svg", folder / f"{name}.png"]
         figure.savefig(paths[0], metadata={"Date": None})
         figure.savefig(paths[1], dpi=160)
     return paths

@@ -158,7 +158,7 @@ def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     sys.modules.pop("survey_elsewhere", None)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def real_sets() -> Path:
     """The real folder of data sets, or a skipped test."""
     named = os.environ.get("PSEPHOS_DATA")

@@ -2,15 +2,18 @@
 
 import dataclasses
 import resource
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Literal
 
 import hypothesis
+import msgspec
 import pytest
 import trio
 import trio.testing
 from hypothesis import strategies as st
 from psephos.agents import CloudServer, Partner, Simulation
+from psephos.agents.adversaries import SERVER, Asker, Deviation, Liar, Poisoner
 from psephos.protocol import (
     BudgetExceededError,
     ConfigurationError,
@@ -22,7 +25,7 @@ from psephos.protocol import (
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Closed, Effect, Opened
 from psephos.protocol.phases import Inputs
-from psephos.protocol.privacy import Budget
+from psephos.protocol.privacy import Budget, LedgerEntry
 from psephos.scenarios import AgentClasses, SessionRecord, load_scenario, resolve, run_agents, run_arrays, simulate
 from psephos.scenarios import session as session_module
 from psephos.transports import Channel, MemoryTransport, TCPTransport
@@ -347,6 +350,42 @@ async def test_a_listener_hears_every_phase_open_and_close() -> None:
     kinds = (Opened, Closed)
     same = [effect for effect in heard if isinstance(effect, kinds) and effect.phase != "join"]
     assert by_arrays == same
+
+
+@pytest.mark.parametrize("make_transport", [MemoryTransport, TCPTransport])
+async def test_what_a_party_does_otherwise_is_done_over_any_transport(
+    make_transport: Callable[[], MemoryTransport | TCPTransport],
+) -> None:
+    asker = Asker(times=2)
+    deviations: dict[str, Deviation] = {SERVER: asker, "bob": Poisoner({0: [1]})}
+    mode = Simulation("s", SimulatedNoise(5, session="s"))
+    record = await run_agents(
+        BALLOT,
+        names=list(PARTIES),
+        inputs=INPUTS,
+        mode=mode,
+        transport=make_transport(),
+        deviations=deviations,
+    )
+    assert record.endings == {}
+    assert [entry.phase for entry in record.entries] == ["weights", "opinions"] * len(PARTIES)
+    assert set(asker.answers["bob", 0]) == {msgspec.msgpack.encode([1])}
+
+
+async def test_a_server_that_deviates_is_refused_by_clients_that_do_not() -> None:
+    mode = Simulation("s", SimulatedNoise(5, session="s"))
+    entries: list[LedgerEntry] = []
+    with pytest.raises(QuorumError):
+        await run_agents(
+            BALLOT,
+            names=list(PARTIES),
+            inputs=INPUTS,
+            mode=mode,
+            transport=MemoryTransport(),
+            entries=entries,
+            deviations={SERVER: Liar(b"\x80")},
+        )
+    assert entries == []
 
 
 async def test_progress_is_reported_while_a_phase_is_open(autojump_clock: trio.testing.MockClock) -> None:

@@ -19,6 +19,8 @@ from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from scipy.special import ndtr
 from strategies import told
 
+pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
+
 EPSILONS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
 # Table 4, MSE_q by number of partners.
 PUBLISHED_BASELINE = {

@@ -12,6 +12,8 @@ from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol import SimulatedNoise, Tally, run_population
 from psephos.protocol.fair_voting import FairVoting, Outcome
 
+pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
+
 TRIALS = 600
 # Two groups of 90 and 60 who rank three alternatives by a law of their own.
 SIZES = (90, 60)

@@ -14,6 +14,8 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.dpwevote.signed import make_report
 
+pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
+
 SIGNED = ["two_point", "signed_rr", "optimal"]
 TRIALS = 3000
 

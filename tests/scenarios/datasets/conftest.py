@@ -1,6 +1,7 @@
-"""Folders of data sets: a small one that the tests write, and the real one where it is."""
+"""Folders of data sets: a small one that the tests write, and two of the real roll calls where those are."""
 
 import gzip
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,3 +67,15 @@ def sets(put: Callable[[str, str | bytes], Path], tmp_path: Path, monkeypatch: p
     for name, lines in SMALL.items():
         put(name, "\n".join(lines) + "\n")
     return tmp_path / "sets"
+
+
+@pytest.fixture(scope="session")
+def two_roll_calls(real_sets: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the real lines of roll calls 1190 and 4801 alone: to read all of them takes seconds each time."""
+    folder = tmp_path_factory.mktemp("roll-calls")
+    votes = folder / "un_general_assembly" / "un_votes.csv.gz"
+    votes.parent.mkdir()
+    shutil.copy(real_sets / "un_general_assembly" / "un_roll_calls.csv", votes.parent)
+    with gzip.open(real_sets / votes.relative_to(folder), "rb") as whole, gzip.open(votes, "wb") as few:
+        few.writelines(line for line in whole if line.startswith((b"rcid,", b"1190,", b"4801,")))
+    return folder

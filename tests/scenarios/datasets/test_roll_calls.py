@@ -122,14 +122,18 @@ def test_a_list_without_roll_calls_has_none(sets: Path, put: Put) -> None:
     [(4801, "R/62/149", 105, 54, 28), (1190, "R/26/2758G", 76, 35, 17)],
 )
 def test_a_real_roll_call_is_counted_as_recorded(
-    real_sets: Path, number: int, name: str, num_yes: int, num_no: int, num_abstaining: int
+    two_roll_calls: Path, number: int, name: str, num_yes: int, num_no: int, num_abstaining: int
 ) -> None:
-    absent, against = (votes(load(real_sets, roll_call=number, abstentions=rule)) for rule in ("absent", "no"))
-    assert load(real_sets, roll_call=number).parameters["candidates"] == [name]
+    absent, against = (votes(load(two_roll_calls, roll_call=number, abstentions=rule)) for rule in ("absent", "no"))
+    assert load(two_roll_calls, roll_call=number).parameters["candidates"] == [name]
     assert (sum(absent.values()), len(absent)) == (num_yes, num_yes + num_no)
     assert (sum(against.values()), len(against)) == (num_yes, num_yes + num_no + num_abstaining)
 
 
-def test_the_real_states_without_a_code_are_there(real_sets: Path) -> None:
-    assert "Namibia" in votes(load(real_sets, roll_call=4801, abstentions="no"))
-    assert "Yemen Arab Republic" in votes(load(real_sets, roll_call=1190, abstentions="no"))
+def test_a_real_roll_call_is_found_among_all(real_sets: Path, two_roll_calls: Path) -> None:
+    assert votes(load(real_sets, roll_call=1190)) == votes(load(two_roll_calls, roll_call=1190))
+
+
+def test_the_real_states_without_a_code_are_there(two_roll_calls: Path) -> None:
+    assert "Namibia" in votes(load(two_roll_calls, roll_call=4801, abstentions="no"))
+    assert "Yemen Arab Republic" in votes(load(two_roll_calls, roll_call=1190, abstentions="no"))

@@ -473,7 +473,7 @@ def test_a_folder_holds_outcome_ledger_and_events(session: Serving, tmp_path: Pa
     heard = join_in_folder(session.address, folder, party="ann", entries=ENTRIES["ann"], seed=SEED)
     assert [other.result(PATIENCE) for other in others] == [heard.outcome] * 2
     run, written = left_in(folder.path, ["run.json", "outcome.json"])
-    assert run == {"party": "ann", "server": session.address}
+    assert run == {"party": "ann", "server": session.address, "transcript": session.result().transcript}
     assert written == json.loads(msgspec.json.encode(heard.outcome))
     assert not (folder.path / "own_outcome.json").exists()  # this protocol has nothing for one alone
     lines = [json.loads(line) for line in (folder.path / "ledger.jsonl").read_bytes().splitlines()]

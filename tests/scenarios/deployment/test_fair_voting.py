@@ -480,7 +480,9 @@ def test_processes_whose_voters_trust_the_server_rehearse_what_a_run_finds(pseph
     with contextlib.ExitStack() as stack:
 
         def start(*words: object) -> Process:
-            return stack.enter_context(Process(*words, "--simulate", "--seed", SEED, folder=tmp_path))
+            return stack.enter_context(
+                Process(*words, "--simulate", "--seed", SEED, folder=tmp_path, is_measured=False)
+            )
 
         server = start("serve", scenario, "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
         address = server.address()

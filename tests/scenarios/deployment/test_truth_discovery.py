@@ -187,7 +187,9 @@ def test_processes_that_rehearse_with_a_seed_leave_the_result_of_a_run(psephos: 
     with contextlib.ExitStack() as stack:
 
         def start(*words: object) -> Process:
-            return stack.enter_context(Process(*words, "--simulate", "--seed", SEED, folder=tmp_path))
+            return stack.enter_context(
+                Process(*words, "--simulate", "--seed", SEED, folder=tmp_path, is_measured=False)
+            )
 
         server = start("serve", scenario, "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
         address = server.address()
@@ -321,7 +323,8 @@ def test_an_answer_to_a_task_that_the_worker_was_not_asked_stays_at_home(quiz: s
     assert agreement.row == (0, NO_ANSWER, NO_ANSWER)
     assert agreement.cost == 4
     record = run_session(resolve(load_scenario(quiz)), seed=SEED)
-    assert heard["bob"] == Heard(outcome=record.outcome, own=record.own_outcomes[PLACES["bob"]])
+    own = record.own_outcomes[PLACES["bob"]]
+    assert heard["bob"] == Heard(outcome=record.outcome, own=own, transcript=session.result().transcript)
 
 
 def test_a_worker_who_skips_everything_takes_part_and_hears_no_weight(quiz: str, tmp_path: Path) -> None:

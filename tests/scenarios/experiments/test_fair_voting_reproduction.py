@@ -261,6 +261,7 @@ def test_the_page_shows_the_pictures_that_there_are(reproduction: Reproduction) 
 
 
 @pytest.mark.skipif(not figures.can_draw(), reason="matplotlib is not installed")
+@pytest.mark.usefixtures("unmeasured_drawing")
 def test_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> None:
     paths = draw_pictures(reproduction, tmp_path)
     assert {path.stem for path in paths} == set(pictures_of(reproduction))

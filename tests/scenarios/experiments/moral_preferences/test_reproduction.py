@@ -230,6 +230,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("unmeasured_drawing")
 def test_all_pictures_are_drawn_and_none_without_matplotlib(
     reproduction: Reproduction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """`reproduce_truth_discovery`: its files agree with each other, and every verdict follows from the numbers."""
 
 import csv
+import functools
 import io
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +16,13 @@ from psephos.scenarios.crowds.synthetic import PeerGrading
 from psephos.scenarios.experiments import Finding, Measurement, figures
 from psephos.scenarios.experiments.truth_discovery import (
     Reproduction,
+    claims,
     reproduce_truth_discovery,
     show_reproduction,
     workloads,
+)
+from psephos.scenarios.experiments.truth_discovery import (
+    reproduction as made,
 )
 from psephos.scenarios.experiments.truth_discovery.additions import own_findings
 from psephos.scenarios.experiments.truth_discovery.claims import findings_on_paper
@@ -43,6 +48,7 @@ TABLE_NAMES = (
 )
 PICTURES = ("figure-1", "figure-2", "figure-3", "figure-4", "equal-loss", "estimators")
 SMALL_CLASS = PeerGrading(groups=6, students=12, grades=3, quality=(0.75, 0.1))
+FEW_PRICES = {"claimed": (1.0,), "all answers": (0.5, 1.0, 2.0), "one answer": (1.0, 4.0)}
 
 
 def write_sets(folder: Path) -> None:
@@ -69,10 +75,20 @@ def write_sets(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def small() -> Iterator[None]:
-    """A smaller class in the stand-in's place, and two published crowds."""
+    """A smaller class in the stand-in's place, two published crowds, and fewer prices at which they are compared."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workloads, "PEER_GRADING_STAND_IN", SMALL_CLASS)
         patch.setattr(workloads, "COMPARED", ("duchenne", "bluebird", "rte"))
+        patch.setattr(made, "_PRICES", FEW_PRICES)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def computed_once() -> Iterator[None]:
+    """What follows from formulas alone takes a second each time, and nearly every test here asks for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("domination_excess", "line_quality"):
+            patch.setattr(claims, name, functools.cache(getattr(claims, name)))
         yield
 
 
@@ -117,6 +133,7 @@ def test_the_csv_files_say_what_the_json_says(reproduced: tuple[Reproduction, Pa
         assert read == [{key: "" if value is None else str(value) for key, value in row.items()} for row in rows]
 
 
+@pytest.mark.unmeasured
 def test_the_same_seed_gives_the_same_files(reproduced: tuple[Reproduction, Path, list[str]], tmp_path: Path) -> None:
     _, path, _ = reproduced
     again = reproduce_truth_discovery(
@@ -243,8 +260,11 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_without_a_folder_there_is_what_can_be_made_without_one(tmp_path: Path) -> None:
+def test_without_a_folder_there_is_what_can_be_made_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "run"
+    monkeypatch.setattr(made, "_PRICES", dict.fromkeys(FEW_PRICES, (1.0, 2.0)))
     found = reproduce_truth_discovery(RunFolder(path), trials=10, pictures=False)
     assert found.table_3 == ()
     assert not (path / "table-3.csv").exists()
@@ -256,6 +276,7 @@ def test_without_a_folder_there_is_what_can_be_made_without_one(tmp_path: Path) 
     assert "Table 3" not in {finding.source for finding in found.paper_findings}
 
 
+@pytest.mark.usefixtures("unmeasured_drawing")
 def test_all_pictures_are_drawn_and_none_without_matplotlib(
     reproduction: Reproduction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,317 @@
+"""The asker: a server that asks again and again, to average the noise away.
+
+Within a session a client answers the same request by the same bytes, draws nothing and charges nothing, so that an
+average of its answers is its first answer. A new session draws anew and is charged anew: there the posterior sharpens
+from vote to vote, no faster than e^{kε}, until the ledger's budget refuses. The same happens inside one session if its
+protocol collects a value for each question anew (DPWeVote's weights, collected for each candidate; reading W5).
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import msgspec
+import numpy as np
+
+from ...agents.adversaries import SERVER, Asker, Deviation
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.dpwevote import DPWeVote
+from ...protocol.errors import BudgetExceededError, ConfigurationError
+from ...protocol.messages import Report, Request
+from ...protocol.phases import PhasedProtocol
+from ...protocol.privacy import Budget, Ledger, PrivacyLoss
+from ...protocol.roles import Side
+from ...protocol.views import Happening, View
+from ..attacks import Attack, Evaluation, find_attack, success_bound
+from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from .trials import try_coalition
+
+__all__ = ["Answers", "AskerRole", "count_answers", "votes_answered"]
+
+_MOST_TIMES: Final = 100
+_MOST_VOTES: Final = 50
+
+
+class AskerRole(Role, frozen=True, kw_only=True):
+    """A server that repeats its requests, and its votes.
+
+    Args:
+        members: the server, which is meant unless said.
+        times: how often it sends each request again in one session.
+        votes: in how many sessions it asks the same parties the same.
+        target: whose secret it wants; empty for everybody's.
+        secret: what it infers; by default the first that the protocol's attack knows.
+        budget: what each party allows over all sessions (ε); by default the scenario's, and no limit without one.
+    """
+
+    members: tuple[str, ...] = (SERVER,)
+    times: int = 5
+    votes: int = 8
+    target: str = ""
+    secret: str = ""
+    budget: float | None = None
+
+    name: ClassVar[str] = "asker"
+    needs_agents: ClassVar[bool] = True
+
+    def check(self, scene: Scene) -> None:
+        """Refuse members beside the server, numbers out of range, an unknown target, secret or budget."""
+        if self.members != (SERVER,):
+            raise ConfigurationError(
+                field="members", value=list(self.members), allowed="['server']: clients ask nothing"
+            )
+        for field, value, most in (("times", self.times, _MOST_TIMES), ("votes", self.votes, _MOST_VOTES)):
+            if not 1 <= value <= most:
+                raise ConfigurationError(field=field, value=value, allowed=f"in [1, {most}]")
+        if self.budget is not None and not self.budget > 0:
+            raise ConfigurationError(field="budget", value=self.budget, allowed="above 0")
+        self._targets(scene)
+        attack = find_attack(scene.protocol)
+        secret = self.secret or attack.secrets[0]
+        attack.check_secret(secret)
+        attack.candidates(secret)
+
+    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+        """Return the server's: each request several times."""
+        del scene
+        return {SERVER: Asker(self.times)}
+
+    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+        """Return what repetition taught, in one session and over several."""
+        targets = self._targets(scene)
+        secret = self.secret or find_attack(scene.protocol).secrets[0]
+        tried = [_try(scene, targets, secret=secret, votes=votes) for votes in range(1, self.votes + 1)]
+        attack = find_attack(scene.protocol)
+        epsilon = attack.loss(secret, scene.inputs.public, targets, scene.coalition((SERVER,)))
+        labels = len(attack.candidates(secret).labels)
+        uniform = np.full(labels, 1 / labels)
+        allowed = self._votes_answered(scene)
+        answers = count_answers(happened.views)
+        rows = self._rows(tried, epsilon=epsilon, prior=uniform, allowed=allowed)
+        rows += self._rows_of_weights(scene)
+        return Lesson(
+            role=self.name,
+            who=f"the {scene.protocol.server_role.replace('-', ' ')}",
+            trust=_TRUST,
+            sentences=(
+                *_say_repeated(scene, happened, answers, times=self.times),
+                *self._say_votes(tried, epsilon=epsilon, prior=uniform, allowed=allowed, secret=secret),
+                *_say_weights(scene),
+            ),
+            rows=tuple(rows),
+            figures=(self._figure(tried, epsilon=epsilon, prior=uniform, allowed=allowed, secret=secret),),
+        )
+
+    def _targets(self, scene: Scene) -> IntArray:
+        if self.target:
+            return np.array([scene.place_of(self.target, field="target")], dtype=np.int64)
+        return np.arange(len(scene.names), dtype=np.int64)
+
+    def _votes_answered(self, scene: Scene) -> int:
+        """Return how many of the votes a target answers: of those who pay most, as they are refused first."""
+        budget = scene.budget if self.budget is None else self.budget
+        public: list[list[int]] = scene.inputs.public[self._targets(scene)].tolist()
+        dearest = max((scene.protocol.losses_of(row) for row in public), key=_total)
+        return votes_answered(dearest, budget=budget, votes=self.votes)
+
+    def _rows(self, tried: Sequence[Evaluation], *, epsilon: float, prior: FloatArray, allowed: int) -> list[Row]:
+        """Return a line for each way to ask."""
+        again = f"each request {1 + self.times} times in one session"
+        rows: list[Row] = [_row(again, tried[0], epsilon=epsilon, prior=prior)]
+        for votes in sorted({1, 2, self.votes // 2, self.votes} - {0}):
+            way = f"{votes} session{'s' if votes > 1 else ''} with fresh noise"
+            rows.append(_row(way, tried[votes - 1], epsilon=votes * epsilon, prior=prior))
+        if allowed < self.votes and allowed:
+            way = f"{self.votes} sessions, of which a budget allows {allowed}"
+            rows.append(_row(way, tried[allowed - 1], epsilon=allowed * epsilon, prior=prior))
+        return rows
+
+    def _say_votes(
+        self, tried: Sequence[Evaluation], *, epsilon: float, prior: FloatArray, allowed: int, secret: str
+    ) -> Iterator[str]:
+        first, last = tried[0], tried[-1]
+        bound = success_bound(self.votes * epsilon, prior)
+        yield (
+            f"Over {self.votes:,} sessions with fresh noise it names the {secret} rightly in {last.success:.3f}, after "
+            f"one in {first.success:.3f}, by guessing in {first.baseline:.3f}. Each session costs {epsilon:g}, all of "
+            f"them {self.votes * epsilon:g}: with that much nobody is right in more than {bound:.3f} (proven)."
+        )
+        if allowed >= self.votes:
+            yield "No budget refuses any of these sessions; each is on the ledger."
+        elif allowed:
+            yield (
+                f"A ledger with a budget answers {allowed:,} of them and refuses from session {allowed + 1:,} on, before "
+                f"anything is drawn: success stays at {tried[allowed - 1].success:.3f}, however often it is asked."
+            )
+        else:
+            yield "A ledger with this budget refuses the first session already."
+
+    def _figure(
+        self, tried: Sequence[Evaluation], *, epsilon: float, prior: FloatArray, allowed: int, secret: str
+    ) -> Figure:
+        votes = tuple(float(number) for number in range(1, self.votes + 1))
+        held = [
+            tried[min(number, allowed) - 1].success if allowed else tried[0].baseline
+            for number in range(1, len(tried) + 1)
+        ]
+        series = [
+            Series(
+                name="sessions with fresh noise",
+                x=votes,
+                y=tuple(own.success for own in tried),
+                errors=tuple(2 * own.success_error for own in tried),
+            ),
+            Series(name="asked again in one session", x=votes, y=(tried[0].success,) * len(votes)),
+        ]
+        if allowed < self.votes:
+            series.append(Series(name="sessions on a ledger with a budget", x=votes, y=tuple(held)))
+        bounds = tuple(success_bound(number * epsilon, prior) for number in votes)
+        series.append(Series(name="proven bound", x=votes, y=bounds, style="bound"))
+        return Figure(
+            title=f"How often the {secret} is named rightly",
+            x_label="times that the same parties are asked",
+            y_label="probability",
+            series=tuple(series),
+        )
+
+    def _rows_of_weights(self, scene: Scene) -> list[Row]:
+        """Return a line for weights that are collected once, and one for each candidate (reading W5)."""
+        rows: list[Row] = []
+        for protocol in _collections(scene.protocol):
+            other = dataclasses.replace(scene, protocol=protocol)
+            found = _try(other, self._targets(scene), secret="weight", votes=1)
+            number = sum(loss.unit == "weight" for loss in protocol.losses)
+            way = f"weights collected {'once' if number == 1 else f'{number} times, for each candidate'}"
+            epsilon = math.fsum(loss.proven for loss in protocol.losses if loss.unit == "weight")
+            num_labels = len(protocol.parameters.weights)
+            rows.append(_row(way, found, epsilon=epsilon, prior=np.full(num_labels, 1 / num_labels)))
+        return rows
+
+
+_TRUST: Final = (
+    "Corrupt is the server alone, which sees every report; no client helps it. Clients follow the protocol, and keep one "
+    "ledger over all sessions where a budget is said to hold."
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Answers:
+    """What clients made of repeated requests.
+
+    Args:
+        requests: that came to all clients together.
+        reports: that left them.
+        distinct: how many of the reports, for each client and phase, were different from each other.
+    """
+
+    requests: int
+    reports: int
+    distinct: int
+
+
+def count_answers(views: Sequence[View]) -> Answers:
+    """Return what clients did, by their views.
+
+    Args:
+        views: of a session; the server's is not looked at.
+    """
+    requests = reports = 0
+    payloads: set[tuple[str, int, bytes]] = set()
+    for view in views:
+        if view.side is not Side.CLIENT:
+            continue
+        for observation in view.observations:
+            match observation.happening, observation.message:
+                case Happening.RECEIVED, Request():
+                    requests += 1
+                case Happening.SENT, Report(phase, payload):
+                    reports += 1
+                    payloads.add((view.party, phase, bytes(payload)))
+                case _:
+                    pass
+    return Answers(requests, reports, len(payloads))
+
+
+def votes_answered(losses: Sequence[PrivacyLoss], *, budget: float | None, votes: int) -> int:
+    """Return how many votes somebody answers whose ledger outlives the sessions: what a client's own ledger does.
+
+    Args:
+        losses: what one session costs.
+        budget: over all sessions; None for no limit.
+        votes: how many are asked for.
+    """
+    ledger = Ledger("a party", budget=None if budget is None else Budget(epsilon=budget, relation=None))
+    for vote in range(votes):
+        try:
+            room = ledger.reserve(losses)
+        except BudgetExceededError:
+            return vote
+        for loss in losses:
+            room.charge(loss, session=f"vote {vote + 1}", phase="")
+        room.release()
+    return votes
+
+
+def _total(losses: Sequence[PrivacyLoss]) -> float:
+    return math.fsum(loss.proven for loss in losses)
+
+
+def _try(scene: Scene, targets: IntArray, *, secret: str, votes: int) -> Evaluation:
+    attack: Attack = find_attack(scene.protocol)
+    return try_coalition(scene, scene.coalition((SERVER,)), attack, targets, secret=secret, votes=votes)
+
+
+def _row(way: str, tried: Evaluation, *, epsilon: float, prior: FloatArray) -> Row:
+    return {
+        "asked": way,
+        "epsilon": epsilon,
+        "success": tried.success,
+        "proven bound": success_bound(epsilon, prior),
+        "bits": tried.information,
+    }
+
+
+def _say_repeated(scene: Scene, happened: Happened, answers: Answers, *, times: int) -> Iterator[str]:
+    role = scene.protocol.client_role
+    if happened.failure is not None:
+        yield f"The session came to no end: {happened.failure}"
+    if not answers.requests:
+        yield f"No {role}'s view was recorded."
+        return
+    charged = len(happened.entries)
+    yield (
+        f"In this session it sent each request {1 + times:,} times. {answers.reports:,} answers to {answers.requests:,} "
+        f"requests left the {role}s, and {answers.distinct:,} of them were different: one for each {role} and phase, the "
+        f"same bytes every time. The ledgers have {charged:,} charges, as without repetition."
+    )
+    yield "So its posterior is that of one answer: an average of equal numbers says what one of them says."
+
+
+def _collections(protocol: PhasedProtocol[Any, Any]) -> list[DPWeVote]:
+    """Return a weighted vote with its weights collected once, and for each candidate; nothing where that is no choice."""
+    if not isinstance(protocol, DPWeVote):
+        return []
+    parameters = protocol.parameters
+    is_choice = not parameters.public_weights and not parameters.reports_signed_weights
+    if not is_choice or len(parameters.candidates) == 1 or parameters.variant == "laplace":
+        return []
+    return [
+        DPWeVote(msgspec.structs.replace(parameters, weight_collection=collected))
+        for collected in ("once", "per_candidate")
+    ]
+
+
+def _say_weights(scene: Scene) -> Iterator[str]:
+    collections = _collections(scene.protocol)
+    if not collections:
+        return
+    once, each = (_total(protocol.losses) for protocol in collections)
+    parameters = collections[0].parameters
+    number = len(parameters.candidates)
+    yield (
+        f"The paper runs the weights again for each of {number:,} candidates, which is the same thing inside one session: "
+        f"it costs {number} · ({parameters.loss_of_weight:g} + {parameters.loss_of_opinion:g}) = {each:g} where weights "
+        f"that are collected once cost {parameters.loss_of_weight:g} + {number} · {parameters.loss_of_opinion:g} = "
+        f"{once:g}."
+    )

@@ -1,0 +1,214 @@
+"""The coalition: semi-honest parties that follow the protocol, pool their views, and infer.
+
+Members may be any parties of the roster, with or without the server, up to everybody but the target (the maximal
+collusion of the papers). Nothing that they do can be noticed; what they learn is bounded by the target's privacy loss.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+
+from ...agents.adversaries import SERVER
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.errors import ConfigurationError
+from ..attacks import (
+    Attack,
+    Coalition,
+    Evaluation,
+    Posteriors,
+    check_prior,
+    find_attack,
+    information_bound,
+    seen_by_arrays,
+    success_bound,
+)
+from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from .trials import try_coalition
+
+__all__ = ["CoalitionRole"]
+
+# Targets whose posteriors are told one by one.
+_MOST_TOLD: Final = 12
+# Of logarithms: a bound that holds with equality is not passed.
+_ROUNDING: Final = 1e-9
+# Labels that a picture of one posterior has room for.
+_MOST_BARS: Final = 16
+
+
+class CoalitionRole(Role, frozen=True, kw_only=True):
+    """Semi-honest parties that pool their views.
+
+    Args:
+        members: the parties; "server" is the server.
+        target: whose secret is inferred; empty for every party that is no member.
+        secret: what is inferred; by default the first that the protocol's attack knows.
+        prior: a probability for each of the secret's labels, by label or in order; uniform unless given.
+        votes: how many times the same parties vote on the same inputs, each time with fresh noise.
+    """
+
+    target: str = ""
+    secret: str = ""
+    prior: dict[str, float] | tuple[float, ...] = ()
+    votes: int = 1
+
+    name: ClassVar[str] = "coalition"
+
+    def check(self, scene: Scene) -> None:
+        """Refuse a coalition that contains its target or has no member, unknown parties, and a prior that is none."""
+        coalition = scene.coalition(self.members)
+        if not self.members:
+            raise ConfigurationError(field="members", value="nobody", allowed="at least one party")
+        if self.votes < 1:
+            raise ConfigurationError(field="votes", value=self.votes, allowed="at least 1")
+        targets = self._targets(scene, coalition)
+        attack = find_attack(scene.protocol).against(scene.inputs)
+        secret = self.secret or attack.secrets[0]
+        attack.check_secret(secret)
+        self._prior(attack, secret)
+        # What cannot be computed is said before anything runs: on made-up noise, and thrown away.
+        seen = seen_by_arrays(scene.protocol, scene.inputs, noise=scene.noise(), coalition=coalition)
+        attack.posteriors([seen], targets[:1], secret=secret)
+
+    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+        """Return the posteriors of the targets, and how good such posteriors are."""
+        coalition = scene.coalition(self.members)
+        targets = self._targets(scene, coalition)
+        attack = find_attack(scene.protocol).against(scene.inputs)
+        secret = self.secret or attack.secrets[0]
+        prior = self._prior(attack, secret)
+        sessions = [happened.seen(scene, coalition)]
+        sessions += [
+            seen_by_arrays(scene.protocol, scene.inputs, noise=scene.noise(rerun=rerun), coalition=coalition)
+            for rerun in range(1, self.votes)
+        ]
+        posteriors = attack.posteriors(sessions, targets, secret=secret, prior=prior)
+        owners = attack.owners(secret, scene.inputs.public, targets)
+        tried = try_coalition(scene, coalition, attack, targets, secret=secret, prior=prior, votes=self.votes)
+        is_average = attack.draws_from_prior(secret, prior=prior)
+        epsilon = self.votes * attack.loss(secret, scene.inputs.public, targets, coalition)
+        return Lesson(
+            role=self.name,
+            who=_who(self.members, scene),
+            trust=_trust(scene, coalition),
+            sentences=tuple(
+                _sentences(tried, posteriors, epsilon=epsilon, secret=secret, votes=self.votes, is_average=is_average)
+            ),
+            rows=tuple(_rows(scene, attack, posteriors, owners, secret=secret)),
+            figures=tuple(_figures(posteriors, tried, epsilon=epsilon if is_average else math.inf, secret=secret)),
+        )
+
+    def _targets(self, scene: Scene, coalition: Coalition) -> IntArray:
+        if self.target:
+            place = scene.place_of(self.target, field="target")
+            if place in coalition.members:
+                allowed = "no member of the coalition: it knows its own secret"
+                raise ConfigurationError(field="target", value=self.target, allowed=allowed)
+            return np.array([place], dtype=np.int64)
+        others = np.setdiff1d(np.arange(len(scene.names)), coalition.members)
+        if not len(others):
+            allowed = "fewer: nobody is left of whom anything could be learnt"
+            raise ConfigurationError(field="members", value=f"all {len(scene.names)}", allowed=allowed)
+        return others.astype(np.int64)
+
+    def _prior(self, attack: Attack, secret: str) -> FloatArray | None:
+        if not self.prior:
+            return None
+        labels = attack.candidates(secret).labels
+        if isinstance(self.prior, dict):
+            for label in self.prior:
+                if label not in labels:
+                    allowed = f"one of {', '.join(labels[:20])}"
+                    raise ConfigurationError(field="prior", value=label, allowed=allowed)
+            given: Sequence[float] = [self.prior.get(label, 0.0) for label in labels]
+        else:
+            given = self.prior
+        return check_prior(given, num_labels=len(labels))
+
+
+def _who(members: Sequence[str], scene: Scene) -> str:
+    role = scene.protocol.client_role
+    number = len([name for name in members if name != SERVER])
+    clients = f"{number:,} {role}{'s' if number > 1 else ''}" if number else ""
+    server = f"the {scene.protocol.server_role.replace('-', ' ')}" if SERVER in members else ""
+    return " and ".join(part for part in (server, clients) if part)
+
+
+def _trust(scene: Scene, coalition: Coalition) -> str:
+    others = len(scene.names) - len(coalition.members)
+    sees = "every report" if coalition.has_server else "its own reports and what is published"
+    if coalition.has_server and scene.protocol.trusts_server:
+        sees = "every value as it is, since this protocol trusts its server"
+    return (
+        f"The coalition is semi-honest: it follows the protocol, sees {sees}, and pools it. "
+        f"{others:,} of {len(scene.names):,} {scene.protocol.client_role}s are honest."
+    )
+
+
+def _sentences(
+    tried: Evaluation, posteriors: Posteriors, *, epsilon: float, secret: str, votes: int, is_average: bool
+) -> list[str]:
+    """Return what came of it; a bound on the average is stated where secrets were drawn from the prior."""
+    times = "" if votes == 1 else f" after {votes:,} votes"
+    error = f" ± {2 * tried.success_error:.3f}" if tried.success_error else ""
+    made_up = "made-up targets" if is_average else "secrets of these parties, with noise drawn anew,"
+    tried_on = f"Of {tried.num_targets:,} {made_up}" if tried.num_targets else "On average (exactly)"
+    guessing = f"guessing without evidence is right in {tried.baseline:.3f}"
+    told = [
+        f"{tried_on} it names the {secret} rightly in {tried.success:.3f}{error}{times}; {guessing}.",
+        f"That is an advantage of {tried.advantage:.3f} (1: it always knows), and {tried.information:.3f} bits.",
+    ]
+    if math.isinf(epsilon):
+        return [*told, "No privacy loss is proven against this coalition, so nothing bounds what it learns."]
+    greatest = max(tried.greatest_odds, float(posteriors.odds.max()))
+    moved = f"moved the odds of two answers by e^{greatest:.3f} at most"
+    if greatest <= epsilon + _ROUNDING:
+        told.append(f"Its evidence {moved}; the proven bound is e^{epsilon:g}.")
+    else:  # no exact posterior passes a proven bound
+        told.append(f"It approximates, and believes that its evidence {moved}: too bold, for e^{epsilon:g} is proven.")
+    if not is_average:
+        return told
+    prior = posteriors.prior if posteriors.prior.ndim == 1 else posteriors.prior.mean(axis=0)
+    right, bits = success_bound(epsilon, prior), information_bound(epsilon, prior)
+    return [*told, f"Whatever it computes, it is right in {right:.3f} at most, and learns {bits:.3f} bits at most."]
+
+
+def _rows(scene: Scene, attack: Attack, posteriors: Posteriors, owners: IntArray, *, secret: str) -> list[Row]:
+    """Return what is believed of each target; of the first ones, where they are many."""
+    truths = attack.truths(secret, scene.inputs)
+    rows: list[Row] = []
+    places: list[int] = owners[:_MOST_TOLD].tolist()
+    for number, place in enumerate(places):
+        guess = int(posteriors.guesses[number])
+        row: dict[str, str | int | float] = {
+            "target": scene.names[place],
+            "guess": posteriors.labels[guess],
+            "probability": float(posteriors.probabilities[number, guess]),
+        }
+        if (
+            scene.may_show_truth and truths.ndim == 1
+        ):  # of several secrets of a target the table would need to say which
+            row["truth"] = posteriors.labels[int(truths[place])]
+        rows.append(row)
+    return rows
+
+
+def _figures(posteriors: Posteriors, tried: Evaluation, *, epsilon: float, secret: str) -> list[Figure]:
+    prior = posteriors.prior if posteriors.prior.ndim == 1 else posteriors.prior[0]
+    bars = {"guessing": (tried.baseline, 0.0), "coalition": (tried.success, 2 * tried.success_error)}
+    if math.isfinite(epsilon):
+        bars["bound"] = (success_bound(epsilon, prior), 0.0)
+    heights, errors = zip(*bars.values(), strict=True)
+    series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
+    title = f"How often the {secret} is named rightly"
+    figures = [Figure(title=title, x_label="", y_label="probability", series=(series,))]
+    if len(posteriors.probabilities) == 1 and len(posteriors.labels) <= _MOST_BARS:
+        after: Mapping[str, FloatArray] = {"before": prior, "after": posteriors.probabilities[0]}
+        beliefs = tuple(
+            Series(name=name, x=posteriors.labels, y=tuple(values.tolist()), style="bars")
+            for name, values in after.items()
+        )
+        title = f"What is believed of the target's {secret}"
+        figures.append(Figure(title=title, x_label="", y_label="probability", series=beliefs))
+    return figures

@@ -1,0 +1,211 @@
+"""The collusion sweep: how much more a larger coalition learns, with and without the server, by protocol and by ε.
+
+Each case is a scenario (this one, or another by name with settings of its own). Coalitions of growing size infer the
+first party's secret, and the bound that the proven loss implies is drawn beside them. In the local model the server by
+itself has all there is to have: size adds nothing to its line. In the central model the server knows everything, and
+all that is bounded is what the others learn from the release.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import msgspec
+import numpy as np
+
+from ...protocol.errors import ConfigurationError
+from ..attacks import Attack, Coalition, Evaluation, find_attack, success_bound
+from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from .trials import try_coalition
+
+__all__ = ["CollusionCase", "CollusionSweepRole"]
+
+# Sizes that are tried unless others are named: all but one, half, a quarter … of the parties.
+_LEAST_SHARE: Final = 1 / 8
+_MOST_CASES: Final = 12
+_TARGET: Final = np.zeros(1, dtype=np.int64)
+_LINES_OF_CASE: Final = 3
+
+
+class CollusionCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A session whose coalitions are compared.
+
+    Args:
+        scenario: a shipped scenario's name, or a path; empty for the one that this adversary stands in.
+        settings: "key=value" each, as on the command line.
+        title: of its panel; by default the protocol's name and model.
+        secret: what is inferred; by default the first that the protocol's attack knows.
+    """
+
+    scenario: str = ""
+    settings: tuple[str, ...] = ()
+    title: str = ""
+    secret: str = ""
+
+
+class CollusionSweepRole(Role, frozen=True, kw_only=True):
+    """Coalitions of every size against the first party.
+
+    Args:
+        cases: what is compared; by default the scenario itself.
+        epsilons: the ε of each line; by default each case's own.
+        sizes: how many other parties collude; by default some from none to all.
+        trials: made-up targets for a coalition without the server, whose success is an average over them.
+    """
+
+    cases: tuple[CollusionCase, ...] = ()
+    epsilons: tuple[float, ...] = ()
+    sizes: tuple[int, ...] = ()
+    trials: int = 300
+
+    name: ClassVar[str] = "collusion-sweep"
+
+    def check(self, scene: Scene) -> None:
+        """Refuse members, which grow here by themselves, and sizes, ε and cases that cannot be."""
+        if self.members:
+            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed="left out: sizes say it")
+        if len(self.cases) > _MOST_CASES:
+            raise ConfigurationError(field="cases", value=f"{len(self.cases)} cases", allowed=f"at most {_MOST_CASES}")
+        if self.trials < 1:
+            raise ConfigurationError(field="trials", value=self.trials, allowed="at least 1")
+        for _, case_scene, attack, secret in self._each(scene):
+            attack.check_secret(secret)
+            most = len(case_scene.names) - 1
+            for size in self.sizes:
+                if not 0 <= size <= most:
+                    allowed = f"in [0, {most}]: all parties but the target"
+                    raise ConfigurationError(field="sizes", value=size, allowed=allowed)
+
+    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+        """Return success and advantage of each coalition."""
+        del happened  # every coalition is tried on sessions of its own
+        rows: list[Row] = []
+        panels: dict[str, list[Series]] = {}
+        for title, case, attack, secret in self._each(scene):
+            epsilon, found = self._sweep(case, attack, secret)
+            losses = {
+                has_server: attack.loss(secret, case.inputs.public, _TARGET, Coalition((), has_server=has_server))
+                for has_server in (False, True)
+            }
+            for (has_server, size), evaluation in found.items():
+                bound = losses[has_server]
+                rows.append(_row(title, secret, epsilon, size, evaluation, has_server=has_server, bound=bound))
+            lines = panels.setdefault(f"{title}: {secret}", [])
+            lines += _lines(found, epsilon=epsilon, bound=losses[False], color=len(lines) // _LINES_OF_CASE)
+        return Lesson(
+            role=self.name,
+            who="coalitions of every size, with and without the server",
+            trust="Each coalition is semi-honest, and the target's only protection is its own noise, or the server's.",
+            sentences=tuple(_sentences(rows)),
+            rows=tuple(rows),
+            figures=tuple(
+                Figure(title=title, x_label="other parties in the coalition", y_label="advantage", series=tuple(lines))
+                for title, lines in panels.items()
+            ),
+        )
+
+    def _sweep(self, scene: Scene, attack: Attack, secret: str) -> tuple[float, Mapping[tuple[bool, int], Evaluation]]:
+        """Return the case's ε and, by whether the server is in and how many others, how well the coalition does."""
+        found: dict[tuple[bool, int], Evaluation] = {}
+        sizes = self.sizes or _sizes(len(scene.names) - 1)
+        for has_server in (False, True):
+            if has_server and attack.infers_from_reports_alone:
+                # Reports are independent: whoever else colludes changes nothing, so that one try says all.
+                evaluation = try_coalition(scene, Coalition((), has_server=True), attack, _TARGET, secret=secret)
+                found |= {(True, size): evaluation for size in sizes}
+                continue
+            for size in sizes:
+                coalition = Coalition(tuple(range(1, size + 1)), has_server=has_server)
+                try:
+                    found[has_server, size] = try_coalition(
+                        scene, coalition, attack, _TARGET, secret=secret, num_targets=self.trials
+                    )
+                except ConfigurationError:
+                    if has_server or size == len(scene.names) - 1:
+                        raise
+                    # What so few learn from the tallies is not computed; the table has no line for it.
+        epsilon: float = getattr(scene.protocol.parameters, "epsilon", None) or attack.loss(
+            secret, scene.inputs.public, _TARGET, Coalition((), has_server=False)
+        )
+        return epsilon, found
+
+    def _each(self, scene: Scene) -> Iterator[tuple[str, Scene, Attack, str]]:
+        """Yield each case for each ε: its title, what is run, the attack and the secret."""
+        for case in self.cases or (CollusionCase(),):
+            for epsilon in self.epsilons or (None,):
+                found = scene if not case.scenario and not case.settings and epsilon is None else None
+                settings = [*case.settings, *([] if epsilon is None else [f"epsilon={epsilon!r}"])]
+                of_case = found or _resolved(scene, case, settings)
+                attack = find_attack(of_case.protocol).against(of_case.inputs)
+                model = "central" if of_case.protocol.trusts_server else "local"
+                title = case.title or f"{of_case.protocol.name}, {model} model"
+                yield title, of_case, attack, case.secret or attack.secrets[0]
+
+
+def _resolved(scene: Scene, case: CollusionCase, settings: Sequence[str]) -> Scene:
+    """Return another scenario's scene, at this one's seed."""
+    from ..config import load_scenario  # noqa: PLC0415  a scenario's adversaries are read by what these modules need
+    from ..resolution import resolve  # noqa: PLC0415  the same
+
+    if not case.scenario:
+        allowed = "a scenario's name: settings and ε are set of one that is named"
+        raise ConfigurationError(field="cases", value="no scenario", allowed=allowed)
+    loaded = load_scenario(case.scenario, [*settings, "transport=array", "adversary=[]"])
+    return resolve(loaded).scene(seed=scene.seed)
+
+
+def _sizes(most: int) -> tuple[int, ...]:
+    """Return some sizes from none to all: the last step, from all but one, is where most happens."""
+    shares = [0.0, _LEAST_SHARE, 0.25, 0.5, 0.75, 1.0]
+    return tuple(sorted({round(share * most) for share in shares} | {max(0, most - 1)}))
+
+
+def _lines(
+    found: Mapping[tuple[bool, int], Evaluation], *, epsilon: float, bound: float, color: int
+) -> Iterator[Series]:
+    """Yield what is drawn of one case at one ε: the others alone, with the server, and the bound."""
+    for has_server, who in ((False, "others alone"), (True, "with the server")):
+        own = {size: evaluation for (of_server, size), evaluation in found.items() if of_server is has_server}
+        yield Series(
+            name=f"{who}, ε = {epsilon:g}",
+            x=tuple(map(float, own)),
+            y=tuple(evaluation.advantage for evaluation in own.values()),
+            errors=tuple(2 * each.success_error / (1 - each.baseline) for each in own.values()),
+            style="reference" if has_server else "line",
+            color=color,
+        )
+    baseline = next(iter(found.values())).baseline
+    most = (success_bound(bound, [baseline]) - baseline) / (1 - baseline)
+    sizes = [float(size) for _, size in found]
+    yield Series(name=f"bound, ε = {epsilon:g}", x=(min(sizes), max(sizes)), y=(most, most), style="bound", color=color)
+
+
+def _row(
+    title: str, secret: str, epsilon: float, size: int, evaluation: Evaluation, *, has_server: bool, bound: float
+) -> Row:
+    return {
+        "case": title,
+        "secret": secret,
+        "server": "in" if has_server else "out",
+        "ε": epsilon,
+        "others": size,
+        "success": evaluation.success,
+        "advantage": evaluation.advantage,
+        "bits": evaluation.information,
+        "bound_on_success": success_bound(bound, [evaluation.baseline]),
+    }
+
+
+def _sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for title, epsilon in dict.fromkeys((str(row["case"]), float(row["ε"])) for row in rows):
+        own = [row for row in rows if (row["case"], row["ε"]) == (title, epsilon)]
+        with_server = max(float(row["advantage"]) for row in own if row["server"] == "in")
+        alone = sorted((row for row in own if row["server"] == "out"), key=lambda row: int(row["others"]))
+        begun = f"{title}, ε = {epsilon:g}: with the server the advantage is {with_server:.3f}"
+        if not alone:  # sizes of which all are too small
+            yield f"{begun}; what so few learn without it is not computed."
+            continue
+        told = [f"{row['others']} others have {row['advantage']:.3f}" for row in (alone[len(alone) // 2], alone[-1])]
+        yield (
+            f"{begun}; without it, {' and '.join(dict.fromkeys(told))}, who are right in "
+            f"{float(alone[-1]['success']):.3f} (the bound is {float(alone[-1]['bound_on_success']):.3f})."
+        )

@@ -1,0 +1,125 @@
+"""The equivocator: a server that tells some parties another outcome than the rest."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
+
+from ...agents.adversaries import SERVER, Deviation, Equivocator
+from ...protocol.errors import ConfigurationError
+from ...protocol.messages import Release, Request, Welcome
+from ...protocol.roles import Side
+from ...protocol.transcript import Transcript, show_digest
+from ...protocol.views import Happening, View
+from .role import Happened, Lesson, Role, Row, Scene
+
+__all__ = ["EquivocatorRole"]
+
+
+class EquivocatorRole(Role, frozen=True, kw_only=True):
+    """A server that releases the opposite of every yes and no, and another winner, to some parties.
+
+    Args:
+        members: left out, or "server": the server is who deviates.
+        misled: the parties that are told otherwise.
+    """
+
+    misled: tuple[str, ...]
+
+    name: ClassVar[str] = "equivocator"
+    needs_agents: ClassVar[bool] = True
+
+    def check(self, scene: Scene) -> None:
+        """Refuse other members, and misled parties that are none, or everybody."""
+        if set(self.members) - {SERVER}:
+            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed="'server', or left out")
+        if not self.misled:
+            raise ConfigurationError(field="misled", value="nobody", allowed="at least one party")
+        scene.coalition(self.misled, field="misled")
+        if len(set(self.misled)) >= len(scene.names):
+            allowed = "some, not all: who tells everybody the same does not equivocate"
+            raise ConfigurationError(field="misled", value="everybody", allowed=allowed)
+
+    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+        """Return the server's."""
+        del scene
+        return {SERVER: Equivocator(self.misled, release=_other)}
+
+    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+        """Return who believes what, and whether comparing transcripts shows it."""
+        digests = {view.party: _digest(scene, view) for view in happened.views if view.side is Side.CLIENT}
+        known = {name: digest for name, digest in digests.items() if digest is not None}
+        distinct = list(dict.fromkeys(known.values()))
+        rows: list[Row] = [
+            {
+                "transcript": show_digest(digest),
+                "parties": sum(own == digest for own in known.values()),
+                "among them misled": sum(own == digest for name, own in known.items() if name in self.misled),
+            }
+            for digest in distinct
+        ]
+        detected = len(distinct) > 1
+        return Lesson(
+            role=self.name,
+            who=f"a server that tells {len(self.misled)} of {len(scene.names)} parties another outcome",
+            trust="The server deviates in what it tells; each party sees a session that is right by itself.",
+            sentences=(
+                f"{len(known)} parties heard a release; their transcripts have {len(distinct)} digests: "
+                + ("whoever compares two that differ has caught the server." if detected else "nobody was misled."),
+                "No report depends on what a server tells, so that nobody paid more or drew otherwise.",
+                "`psephos join` and `psephos serve` print the digest: compare it anywhere but through the server.",
+            ),
+            rows=tuple(rows),
+        )
+
+
+def _digest(scene: Scene, view: View) -> str | None:
+    """Return what a party's transcript digests to, from its view."""
+    transcript = Transcript(
+        session=view.session,
+        protocol=scene.protocol.name,
+        kind=view.kind.value,
+        num_phases=len(scene.protocol.phases),
+    )
+    for observation in view.observations:
+        message = observation.message
+        if observation.happening is Happening.RECEIVED and isinstance(message, (Welcome, Request, Release)):
+            transcript.add(message)
+    return transcript.digest
+
+
+def _other(outcome: object) -> object:
+    """Return an outcome with every yes turned into a no, and another winner, where it has one."""
+    changed = _opposite(outcome)
+    if isinstance(changed, dict):
+        released = cast("dict[str, Any]", changed)
+        changed = released
+        names = released.get("candidates")
+        if isinstance(released.get("winner"), str) and isinstance(names, list):
+            others = [name for name in cast("list[str]", names) if name != released["winner"]]
+            released["winner"] = others[0] if others else released["winner"]
+        elif changed == outcome:  # nothing to turn around: numbers, of which each is given the other sign
+            return _negative(outcome)
+    return changed
+
+
+def _opposite(value: object) -> object:
+    match value:
+        case bool():
+            return not value
+        case dict():
+            return {key: _opposite(each) for key, each in cast("dict[str, object]", value).items()}
+        case list():
+            return [_opposite(each) for each in cast("list[object]", value)]
+        case _:
+            return value
+
+
+def _negative(value: object) -> object:
+    match value:
+        case float():
+            return -value
+        case dict():
+            return {key: _negative(each) for key, each in cast("dict[str, object]", value).items()}
+        case list():
+            return [_negative(each) for each in cast("list[object]", value)]
+        case _:
+            return value

@@ -1,0 +1,106 @@
+"""The leaver: parties that see what a phase published, and hang up if they do not like it."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
+
+from ...agents.adversaries import SERVER, Deviation, Leaver
+from ...protocol.errors import ConfigurationError, QuorumError
+from ...protocol.privacy import NeighboringRelation
+from .role import Happened, Lesson, Role, Row, Scene
+
+__all__ = ["LeaverRole"]
+
+
+class LeaverRole(Role, frozen=True, kw_only=True):
+    """Parties that leave before they report in a phase.
+
+    Args:
+        members: who leaves.
+        phase: the phase in which they do not report; by default the last.
+        number: a number of what the request publishes, as a dotted path ("quota.value"); empty to leave in any case.
+        above: leave if that number is above this.
+        below: leave if it is below this.
+    """
+
+    phase: str = ""
+    number: str = ""
+    above: float | None = None
+    below: float | None = None
+
+    name: ClassVar[str] = "leaver"
+    needs_agents: ClassVar[bool] = True
+
+    def check(self, scene: Scene) -> None:
+        """Refuse a server, nobody, a phase that there is not, and a condition without a number."""
+        scene.coalition(self.members)
+        if not self.members or SERVER in self.members:
+            value = SERVER if SERVER in self.members else "nobody"
+            raise ConfigurationError(field="members", value=value, allowed="parties that report, at least one")
+        names = [phase.name for phase in scene.protocol.phases]
+        if self.phase and self.phase not in names:
+            raise ConfigurationError(field="phase", value=self.phase, allowed=f"one of {', '.join(names)}")
+        has_limit = self.above is not None or self.below is not None
+        if bool(self.number) is not has_limit:
+            allowed = "given with above or below, and only then"
+            raise ConfigurationError(field="number", value=self.number or "nothing", allowed=allowed)
+
+    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+        """Return each member's."""
+        leaver = Leaver(self._place(scene), self._leaves_if)
+        return dict.fromkeys(self.members, leaver)
+
+    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+        """Return whether the vote went on without them, and what the leavers paid."""
+        place = self._place(scene)
+        phase = scene.protocol.phases[place].name
+        left = [name for name in self.members if name in happened.endings or happened.failure is not None]
+        failure = happened.failure
+        if isinstance(failure, QuorumError):
+            came = (
+                f"The quorum held: phase {failure.phase!r} had {failure.received} of {failure.required} reports, the "
+                f"session ended, and {failure.num_missing} are named. One party can stop a vote that needs everybody, "
+                "and everybody knows who did."
+            )
+        elif left:
+            came = (
+                f"The vote went on without {len(left)} of {len(scene.names)}: their reports of earlier phases stand, "
+                "and they count as missing from there on."
+            )
+        else:
+            came = "What was published did not make them leave."
+        rows: list[Row] = [
+            {
+                "party": name,
+                "left": "yes" if name in left else "no",
+                "phases paid": len({entry.phase for entry in happened.entries if entry.person == name}),
+                "ε paid": sum(
+                    entry.proven
+                    for entry in happened.entries
+                    if entry.person == name and entry.relation is NeighboringRelation.REPLACE_ONE
+                ),
+            }
+            for name in self.members
+        ]
+        return Lesson(
+            role=self.name,
+            who=f"{len(self.members)} {scene.protocol.client_role}s that may leave before phase {phase!r}",
+            trust="Leavers see what everybody sees, and send nothing false.",
+            sentences=(came,),
+            rows=tuple(rows),
+        )
+
+    def _place(self, scene: Scene) -> int:
+        names = [phase.name for phase in scene.protocol.phases]
+        return names.index(self.phase) if self.phase else len(names) - 1
+
+    def _leaves_if(self, outcome: object) -> bool:
+        if not self.number:
+            return True
+        value: Any = outcome
+        for part in self.number.split("."):
+            if not isinstance(value, dict):
+                return False
+            value = cast("dict[str, Any]", value).get(part)
+        if not isinstance(value, (int, float)):
+            return False
+        return (self.above is not None and value > self.above) or (self.below is not None and value < self.below)

@@ -1,0 +1,89 @@
+"""The liar: a server that names a larger ε, or anything else, than its clients agreed to."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from ...agents.adversaries import SERVER, Deviation, Liar
+from ...protocol.errors import ConfigurationError
+from ...protocol.views import Happening
+from .role import Happened, Lesson, Role, Row, Scene
+
+__all__ = ["LiarRole"]
+
+
+class LiarRole(Role, frozen=True, kw_only=True):
+    """A server that names false parameters.
+
+    Args:
+        members: left out, or "server": the server is who deviates.
+        parameters: what it names in the place of its own, by name.
+    """
+
+    parameters: dict[str, Any]
+
+    name: ClassVar[str] = "liar"
+    needs_agents: ClassVar[bool] = True
+
+    def check(self, scene: Scene) -> None:
+        """Refuse other members, unknown parameters, and those that are true."""
+        if set(self.members) - {SERVER}:
+            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed="'server', or left out")
+        own: dict[str, Any] = msgspec.to_builtins(scene.protocol.parameters)
+        if not self.parameters:
+            raise ConfigurationError(field="parameters", value="nothing", allowed="at least one that is false")
+        for name, value in self.parameters.items():
+            if name not in own:
+                raise ConfigurationError(field="parameters", value=name, allowed=f"one of {', '.join(own)}")
+            if own[name] == value:
+                raise ConfigurationError(field=f"parameters.{name}", value=value, allowed="another value than agreed")
+
+    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+        """Return the server's."""
+        del scene
+        return {SERVER: Liar(self._named)}
+
+    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+        """Return who refused, when, and what it cost."""
+        number = len(scene.names)
+        reports = sum(
+            observation.happening is Happening.SENT and type(observation.message).__name__ == "Report"
+            for view in happened.views
+            for observation in view.observations
+        )
+        told = {view.party: _reason(view.observations) for view in happened.views}
+        reasons = [reason for reason in told.values() if reason]
+        rows: list[Row] = [
+            {"what happened": "welcomed with false parameters", "parties": number},
+            {"what happened": "refused, and said where they differ", "parties": len(reasons)},
+            {"what happened": "reported all the same", "parties": reports},
+            {"what happened": "charged", "parties": len({entry.person for entry in happened.entries})},
+        ]
+        named = ", ".join(f"{name} = {value!r}" for name, value in self.parameters.items())
+        return Lesson(
+            role=self.name,
+            who=f"a server that names {named}",
+            trust="The server deviates in the parameters that it names; its clients hold those that they agreed to.",
+            sentences=(
+                (
+                    f"{len(reasons)} of {number} parties refused before anything was drawn or charged: "
+                    f"{len(happened.entries)} losses are in the ledgers, and {reports} reports left."
+                ),
+                *(reasons[:1] and (f"The first said: {reasons[0]}.",)),
+                "A client that takes the server's terms as they come has only its budget, and its own eyes.",
+            ),
+            rows=tuple(rows),
+        )
+
+    def _named(self, true: dict[str, Any]) -> Mapping[str, Any]:
+        return {**true, **self.parameters}
+
+
+def _reason(observations: Any) -> str:
+    """Return the reason of the Abort that a party sent; empty without one."""
+    for observation in observations:
+        message = observation.message
+        if observation.happening is Happening.SENT and type(message).__name__ == "Abort":
+            return str(message.reason)
+    return ""

@@ -1,0 +1,202 @@
+"""The network observer: sees sizes, times and order of what parties and server say, and not a byte of its content.
+
+It stands where a provider stands, with encryption or without. Reports of a phase take the same number of bytes
+whatever they say, so that sizes tell nothing of anybody's values; this measures that on the wire, and computes what
+sizes would tell if numbers took as few bytes as they need. What remains is who takes part, when, and how long each
+takes to answer.
+"""
+
+import contextlib
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.errors import ConfigurationError
+from ...protocol.integers import bytes_of
+from ...protocol.phases import Phase
+from ...transports.tap import Traffic
+from ..attacks import Attack, Candidates, Evaluation, evaluate_channel, find_attack
+from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+
+__all__ = ["NetworkObserverRole"]
+
+# Made-up reports for each candidate, where not all can be listed.
+_DRAWS: Final = 500
+# Candidates, where a row is anything.
+_MOST_ROWS: Final = 64
+# Reports of a phase that are listed one by one.
+_MOST_LISTED: Final = 10_000
+# Connections whose traffic is drawn.
+_MOST_DRAWN: Final = 40
+
+
+class NetworkObserverRole(Role, frozen=True, kw_only=True):
+    """Somebody on the network between all parties and the server.
+
+    Args:
+        members: left out: it is no party.
+        secret: what sizes might tell; by default the first that the protocol's attack knows.
+    """
+
+    secret: str = ""
+
+    name: ClassVar[str] = "network-observer"
+    needs_agents: ClassVar[bool] = True
+    watches_traffic: ClassVar[bool] = True
+
+    def check(self, scene: Scene) -> None:
+        """Refuse members, and a secret that is none."""
+        if self.members:
+            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed="left out: it is no party")
+        attack = find_attack(scene.protocol).against(scene.inputs)
+        attack.check_secret(self.secret or attack.secrets[0])
+
+    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+        """Return what was seen on the wire, and what sizes tell and would tell."""
+        attack = find_attack(scene.protocol).against(scene.inputs)
+        secret = self.secret or attack.secrets[0]
+        upstream = _sizes_by_connection(happened.traffic)
+        rows: list[Row] = []
+        sent: list[float] = []
+        compact: list[float] = []
+        for phase in scene.protocol.phases:
+            as_sent, as_needed = _told_by_sizes(scene, phase, attack, secret)
+            sent.append(as_sent.information)
+            compact.append(as_needed.information)
+            rows.append(
+                {
+                    "phase": phase.name,
+                    "bytes a number": phase.number_bytes,
+                    "bits as sent": as_sent.information,
+                    "bits if compact": as_needed.information,
+                    "right if compact": as_needed.success,
+                    "guessing": as_needed.baseline,
+                }
+            )
+        names = [phase.name for phase in scene.protocol.phases]
+        return Lesson(
+            role=self.name,
+            who="somebody between the parties and their server",
+            trust="The observer reads no content, as if all were encrypted, and changes nothing.",
+            sentences=tuple(_sentences(scene, upstream, max(compact, default=0.0), secret=secret)),
+            rows=tuple(rows),
+            figures=(
+                _timeline(happened.traffic),
+                Figure(
+                    title=f"What the size of a report tells of the {secret}",
+                    x_label="phase",
+                    y_label="bits",
+                    series=(
+                        Series(name="as sent", x=tuple(names), y=tuple(sent), style="bars"),
+                        Series(
+                            name="if numbers took as few bytes as they need",
+                            x=tuple(names),
+                            y=tuple(compact),
+                            style="bars",
+                        ),
+                    ),
+                ),
+            ),
+        )
+
+
+def _sizes_by_connection(traffic: Sequence[Traffic]) -> Mapping[int, int]:
+    """Return how many bytes each connection carried to the server."""
+    sizes: dict[int, int] = {}
+    for seen in traffic:
+        if seen.is_upstream:
+            sizes[seen.connection] = sizes.get(seen.connection, 0) + seen.num_bytes
+    return sizes
+
+
+def _told_by_sizes(scene: Scene, phase: Phase, attack: Attack, secret: str) -> tuple[Evaluation, Evaluation]:
+    """Return what the size of a phase's report tells, as it is sent, and if numbers took as few bytes as they need.
+
+    Exact where reports can be listed, and else of many that are drawn.
+    """
+    candidates = _candidates(scene, attack, secret)
+    values = candidates.rows[:, phase.columns]
+    reports, law = _reports_of(scene, phase, values)
+    prior = np.full(len(candidates.labels), 1 / len(candidates.labels))
+    sizes_as_sent = np.array([len(phase.encode_report(report)) for report in reports.tolist()], dtype=np.int64)
+    as_sent, as_needed = (
+        evaluate_channel(_by_size(law, sizes), places=candidates.places, prior=prior)
+        for sizes in (sizes_as_sent, bytes_of(reports).sum(axis=1))
+    )
+    return as_sent, as_needed
+
+
+def _candidates(scene: Scene, attack: Attack, secret: str) -> Candidates:
+    """Return what a row may be; where that cannot be listed as whole rows, which of the roster's it is."""
+    with contextlib.suppress(ConfigurationError):
+        candidates = attack.candidates(secret)
+        if candidates.rows.shape[1] == scene.inputs.private.shape[1]:  # else a secret is a part of a row
+            return candidates
+    rows = np.unique(scene.inputs.private, axis=0)[:_MOST_ROWS]
+    places = np.arange(len(rows), dtype=np.int64)
+    return Candidates(rows, places, tuple(f"row {number}" for number in range(1, len(rows) + 1)))
+
+
+def _reports_of(scene: Scene, phase: Phase, values: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return reports and P[report | candidate]: all there are, or many draws of each candidate."""
+    mechanism = phase.mechanism
+    low, high = mechanism.report_range
+    if (high - low + 1) ** phase.num_reported <= _MOST_LISTED:
+        listed = itertools.product(range(low, high + 1), repeat=phase.num_reported)
+        reports = np.array(list(listed), dtype=np.int64)
+        with contextlib.suppress(NotImplementedError):
+            return reports, np.exp(mechanism.log_likelihoods(reports, values)).T
+    noise, slots = scene.noise(), mechanism.slots_of(phase.num_values)
+    drawn: list[IntArray] = []
+    law = np.zeros((len(values), len(values) * _DRAWS))
+    for place, row in enumerate(values):
+        stream = f"sizes of {phase.name}, {place}"
+        uniforms = noise.uniforms(protocol="adversary", phase=stream, start=0, stop=_DRAWS, slots=slots)
+        drawn.append(mechanism.randomize_rows(np.tile(row, (_DRAWS, 1)), uniforms))
+        law[place, place * _DRAWS : (place + 1) * _DRAWS] = 1 / _DRAWS
+    return np.concatenate(drawn), law
+
+
+def _by_size(law: FloatArray, sizes: IntArray) -> FloatArray:
+    """Return a law of reports as one of their sizes."""
+    found, numbers = np.unique(sizes, return_inverse=True)
+    merged = np.zeros((len(law), len(found)))
+    np.add.at(merged.T, numbers.reshape(-1), law.T)
+    return merged
+
+
+def _sentences(scene: Scene, upstream: Mapping[int, int], most: float, *, secret: str) -> list[str]:
+    names = {len(name.encode()) for name in scene.names}
+    sizes = sorted(set(upstream.values()))
+    told = [f"{len(upstream)} connections were seen, so that it knows how many take part, and when each reports."]
+    if len(sizes) == 1:
+        told.append(f"Each carried {sizes[0]:,} bytes to the server: no size tells anything of anybody's {secret}.")
+    else:
+        told.append(
+            f"They carried {sizes[0]:,} to {sizes[-1]:,} bytes to the server; names have {min(names)} to {max(names)} "
+            "bytes, and reports all the same number: sizes tell who has a long name, and no value."
+        )
+    told.append(f"If numbers took as few bytes as they need, the sizes of a phase would tell up to {most:.3f} bits.")
+    told.append("Times are not covered: who answers slowly, or not at all, is seen.")
+    return told
+
+
+def _timeline(traffic: Sequence[Traffic]) -> Figure:
+    """Return the bytes of each connection as they were seen."""
+    shown = [seen for seen in traffic if seen.num_bytes and seen.connection < _MOST_DRAWN]
+    series: list[Series] = []
+    for is_upstream, name in ((True, "to the server"), (False, "to the party")):
+        own = [seen for seen in shown if seen.is_upstream is is_upstream]
+        series.append(
+            Series(
+                name=name,
+                x=tuple(1000 * seen.seconds for seen in own),
+                y=tuple(float(seen.num_bytes) for seen in own),
+                style="points",
+            )
+        )
+    title = f"What is seen of the first {min(_MOST_DRAWN, 1 + max((seen.connection for seen in shown), default=0))}"
+    return Figure(title=f"{title} connections", x_label="milliseconds", y_label="bytes", series=tuple(series))

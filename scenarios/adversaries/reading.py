@@ -1,0 +1,93 @@
+"""A scenario's `[[adversary]]` tables become roles: members are spelled out, and everything is checked first."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ...agents.adversaries import SERVER
+from ...protocol.errors import ConfigurationError
+from ..conversion import convert
+from ..plugins import find_adversary
+from .role import Role, Scene
+
+__all__ = ["read_adversaries"]
+
+_ROLE: Final = "role"
+_EVERYBODY: Final = "*"
+# More than any roster of agents; a slip of the pen must not fill the memory.
+_MOST_IN_RANGE: Final = 1_000_000
+
+
+def read_adversaries(tables: Sequence[Mapping[str, Any]], scene: Scene, *, has_agents: bool) -> tuple[Role, ...]:
+    """Return a scenario's adversaries.
+
+    Members may be ranges ("partner-2..27"), and "*" is every party of the roster but the target.
+
+    Args:
+        tables: as the scenario has them.
+        scene: what is run.
+        has_agents: whether it is run by agents.
+
+    Raises:
+        ConfigurationError: a table has no role or an unknown one, a key or a value is not allowed, or the scene cannot
+            have this adversary; `field` names the table, from 1.
+    """
+    if tables and SERVER in scene.names:
+        allowed = "another name, where adversaries tell parties and server apart by theirs"
+        raise ConfigurationError(field=f"a {scene.protocol.client_role}", value=SERVER, allowed=allowed)
+    roles: list[Role] = []
+    for number, table in enumerate(tables, start=1):
+        place = f"adversary {number}"
+        given = dict(table)
+        if _ROLE not in given:
+            raise ConfigurationError(field=place, value=sorted(given), allowed="a table with the key 'role'")
+        kind = find_adversary(convert(given.pop(_ROLE), str, f"{place}: role"))
+        if "members" in given:
+            members = convert(given["members"], tuple[str, ...], f"{place}: members")
+            given["members"] = _spelled_out(members, given.get("target"), scene, field=f"{place}: members")
+        role: Role = convert(given, kind, place)
+        if kind.needs_agents and not has_agents:
+            allowed = "one that only infers: this one deviates or watches the network, which takes agents"
+            raise ConfigurationError(field=f"{place}: role", value=kind.name, allowed=f"{allowed} (transport = 'tcp')")
+        try:
+            role.check(scene)
+        except ConfigurationError as error:
+            if not error.field.startswith("adversary"):
+                raise ConfigurationError(
+                    field=f"{place}: {error.field}", value=error.value, allowed=error.allowed
+                ) from None
+            raise
+        roles.append(role)
+    _check_deviations([role for role in roles if role.needs_agents], scene)
+    return tuple(roles)
+
+
+def _check_deviations(roles: Sequence[Role], scene: Scene) -> None:
+    """Refuse parties that would deviate in two ways at once: one would silently replace the other."""
+    deviating: set[str] = set()
+    for role in roles if len(roles) > 1 else ():
+        own = role.deviations(scene).keys()
+        if twice := sorted(deviating & own):
+            allowed = "a party that no other adversary lets deviate"
+            raise ConfigurationError(field=f"adversary {role.name!r}", value=twice[0], allowed=allowed)
+        deviating |= own
+
+
+def _spelled_out(members: Sequence[str], target: object, scene: Scene, *, field: str) -> tuple[str, ...]:
+    """Return members with ranges and "*" replaced by names."""
+    names: list[str] = []
+    for member in members:
+        found = re.fullmatch(r"(.*?)(\d+)\.\.(\d+)", member)
+        if member == _EVERYBODY:
+            names += [name for name in scene.names if name != target]
+        elif member in scene.names or member == SERVER or found is None:
+            names.append(member)
+        else:
+            stem, first, last = found[1], int(found[2]), int(found[3])
+            if not first <= last < first + _MOST_IN_RANGE:
+                raise ConfigurationError(field=field, value=member, allowed="a range that goes up, as in 'voter-2..9'")
+            names += [
+                f"{stem}{number:0{len(found[2]) if found[2].startswith('0') else 0}d}"
+                for number in range(first, last + 1)
+            ]
+    return tuple(names)

@@ -1,0 +1,73 @@
+"""The replayer: parties that send their reports again, or others after them."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from ...agents.adversaries import SERVER, Deviation, Replayer
+from ...protocol.errors import ConfigurationError
+from .role import Happened, Lesson, Role, Row, Scene
+
+__all__ = ["ReplayerRole"]
+
+
+class ReplayerRole(Role, frozen=True, kw_only=True):
+    """Parties that want their reports to count more than once.
+
+    Args:
+        members: the parties.
+        times: how often each report is sent again, the same byte for byte.
+        altered: whether another report follows, with the least number that the phase allows in every place.
+    """
+
+    times: int = 3
+    altered: bool = False
+
+    name: ClassVar[str] = "replayer"
+    needs_agents: ClassVar[bool] = True
+
+    def check(self, scene: Scene) -> None:
+        """Refuse a server, nobody, and a number of times that is none."""
+        scene.coalition(self.members)
+        if not self.members or SERVER in self.members:
+            value = SERVER if SERVER in self.members else "nobody"
+            raise ConfigurationError(field="members", value=value, allowed="parties that report, at least one")
+        if not 0 <= self.times <= _MOST_TIMES:
+            raise ConfigurationError(field="times", value=self.times, allowed=f"in [0, {_MOST_TIMES}]")
+
+    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+        """Return each member's."""
+        altered: dict[int, list[int]] = {}
+        if self.altered:
+            phases = enumerate(scene.protocol.phases)
+            altered = {number: [phase.mechanism.report_range[0]] * phase.num_reported for number, phase in phases}
+        return {name: Replayer(self.times, altered) for name in self.members}
+
+    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+        """Return how often their reports were counted, and what became of them."""
+        counted = [tally.num_reports for tally in happened.tallies]
+        sent = len(self.members) * (1 + self.times + self.altered)
+        dropped = [name for name in self.members if name in happened.endings]
+        rows: list[Row] = [
+            {"phase": phase.name, "sent by the replayers": sent, "parties counted": number}
+            for phase, number in zip(scene.protocol.phases, counted, strict=False)
+        ]
+        came = [f"Of {len(scene.names)} parties {max(counted, default=0)} were counted, nobody twice."]
+        if dropped:
+            came.append(
+                f"{len(dropped)} sent a report that differs from the first, which stands; its sender was dropped."
+            )
+        else:
+            came.append("A report that comes again, the same byte for byte, is what a retransmission looks like.")
+        if happened.failure is not None:
+            came.append(f"The session came to no end: {happened.failure}.")
+        return Lesson(
+            role=self.name,
+            who=f"{len(self.members)} {scene.protocol.client_role}s that send reports again",
+            trust="Replayers are parties of the roster, and have no other party's token.",
+            sentences=tuple(came),
+            rows=tuple(rows),
+        )
+
+
+# An outbox holds so many messages, and more would be cut off as a flood.
+_MOST_TIMES = 100

@@ -1,0 +1,227 @@
+"""What an adversary of a scenario is: who deviates and how, what is watched, and what is learnt in the end.
+
+A scenario names adversaries as tables,
+
+    [[adversary]]
+    role = "coalition"
+    members = ["server", "partner-2..27"]
+    target = "partner-1"
+
+and each becomes a `Role`: its fields are the table's other keys. A new role is one module with a subclass, registered
+under the entry point group `psephos.adversaries`. What a role infers, it infers from `Happened`: views of its members,
+traffic, what was published. The scene's inputs are there for two things alone: to deviate with a member's own values,
+and to say in the end how right the inference was.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import msgspec
+
+from ...agents.adversaries import SERVER, Attempt, Deviation
+from ...protocol.errors import ConfigurationError, PsephosError
+from ...protocol.messages import Hello
+from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.privacy import LedgerEntry
+from ...protocol.randomness import SimulatedNoise
+from ...protocol.tally import Tally
+from ...protocol.views import View
+from ...transports.tap import Traffic
+from ..attacks import Coalition, Seen, seen_by_agents, seen_by_arrays
+from ..settings import did_you_mean
+
+__all__ = ["Figure", "Happened", "Lesson", "Role", "Row", "Scene", "Series"]
+
+Row: TypeAlias = Mapping[str, str | int | float]
+"""A line of a lesson's table; all lines of one have the same keys."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Scene:
+    """What is run, as adversaries find it.
+
+    Args:
+        protocol: with its parameters.
+        names: the roster.
+        inputs: everybody's rows.
+        session: its name.
+        round_number: its round.
+        seed: of the simulated noise.
+        budget: the most that each party may lose (ε); None for no limit.
+        may_show_truth: whether a lesson may hold what a single party's value is, because nobody real stands behind it.
+    """
+
+    protocol: PhasedProtocol[Any, Any]
+    names: Sequence[str]
+    inputs: Inputs
+    session: str
+    round_number: int = 0
+    seed: int = 0
+    budget: float | None = None
+    may_show_truth: bool = True
+
+    def noise(self, *, rerun: int = 0) -> SimulatedNoise:
+        """Return the noise of the session, or of a later vote of the same parties.
+
+        Args:
+            rerun: how many votes later; 0 for this one.
+        """
+        return SimulatedNoise(self.seed, session=self.session, round_number=self.round_number + rerun)
+
+    def place_of(self, name: str, *, field: str) -> int:
+        """Return a party's place in the roster.
+
+        Raises:
+            ConfigurationError: there is no such party.
+        """
+        try:
+            return self.names.index(name)
+        except ValueError:
+            role = self.protocol.client_role
+            hint = did_you_mean(name, self.names)
+            allowed = f"a {role} of the roster, such as {self.names[0]!r}{hint}"
+            raise ConfigurationError(field=field, value=name, allowed=allowed) from None
+
+    def coalition(self, members: Sequence[str], *, field: str = "members") -> Coalition:
+        """Return the coalition of these parties, of which one may be the server.
+
+        Raises:
+            ConfigurationError: one is no party, or named twice.
+        """
+        places = [self.place_of(name, field=field) for name in members if name != SERVER]
+        if len(set(members)) < len(members):
+            twice = next(name for name in members if list(members).count(name) > 1)
+            raise ConfigurationError(field=field, value=twice, allowed="named once")
+        return Coalition(tuple(sorted(places)), SERVER in members)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Happened:
+    """What a run left.
+
+    Args:
+        views: what agents saw; empty where there were none.
+        traffic: what a network observer saw.
+        tallies: each phase's; empty where the session came to no end.
+        outcome: what was released; None where nothing was.
+        entries: the ledger.
+        endings: for each party that did not end with the outcome, why.
+        failure: why the session came to no end; None where it did.
+        attempts: what came of the connections that `Role.strangers` asked for.
+    """
+
+    views: Sequence[View] = ()
+    traffic: Sequence[Traffic] = ()
+    tallies: Sequence[Tally] = ()
+    outcome: msgspec.Struct | None = None
+    entries: Sequence[LedgerEntry] = ()
+    endings: Mapping[str, PsephosError] = dataclasses.field(default_factory=dict[str, PsephosError])
+    failure: PsephosError | None = None
+    attempts: Sequence[Attempt] = ()
+
+    def seen(self, scene: Scene, coalition: Coalition) -> Seen:
+        """Return what a coalition saw of the session: by its views, or by the array path where nobody had any."""
+        if not self.views:
+            return seen_by_arrays(scene.protocol, scene.inputs, noise=scene.noise(), coalition=coalition)
+        return seen_by_agents(
+            scene.protocol,
+            self.views,
+            names=scene.names,
+            public=scene.inputs.public,
+            coalition=coalition,
+            tallies=self.tallies,
+        )
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """What is drawn of one thing.
+
+    Args:
+        name: what the legend calls it.
+        x: places, or the labels of bars.
+        y: heights.
+        errors: standard errors of them; empty for none.
+        style: a measured "line", a proven "bound", a thin "reference", single "points", or "bars".
+        color: series with the same number have the same color; by default each has its own.
+    """
+
+    name: str
+    x: tuple[float | str, ...]
+    y: tuple[float, ...]
+    errors: tuple[float, ...] = ()
+    style: Literal["line", "bound", "reference", "points", "bars"] = "line"
+    color: int | None = None
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture of what was learnt: one panel or a few, side by side.
+
+    Args:
+        title: of the panel.
+        x_label: of the axis.
+        y_label: of the axis.
+        series: what is drawn.
+        is_log: whether the horizontal axis is logarithmic.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    is_log: bool = False
+
+
+class Lesson(msgspec.Struct, frozen=True, kw_only=True):
+    """What an adversary learnt, or broke, in words and numbers and a picture.
+
+    Args:
+        role: the adversary's.
+        who: who it is, as a phrase.
+        trust: whom it has to be, or to corrupt, and what it is allowed: the trust statement.
+        sentences: what came of it.
+        rows: a table; empty for none.
+        figures: panels of one picture; empty for none.
+    """
+
+    role: str
+    who: str
+    trust: str
+    sentences: tuple[str, ...]
+    rows: tuple[Row, ...] = ()
+    figures: tuple[Figure, ...] = ()
+
+
+class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One adversary of a scenario; the fields of a subclass are what its table may say.
+
+    Args:
+        members: the parties that it controls or watches through; "server" is the server.
+    """
+
+    members: tuple[str, ...] = ()
+
+    name: ClassVar[str] = ""
+    """As registered."""
+    needs_agents: ClassVar[bool] = False
+    """Whether it takes agents, because it deviates or watches the network."""
+    watches_traffic: ClassVar[bool] = False
+    """Whether it sits on the network between clients and server."""
+
+    def check(self, scene: Scene) -> None:
+        """Raise ConfigurationError unless this scene can have this adversary; before anything runs."""
+        scene.coalition(self.members)
+
+    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+        """Return what its members do that the protocol does not say, by name; nothing unless overridden."""
+        del scene
+        return {}
+
+    def strangers(self, scene: Scene) -> Sequence[Hello]:
+        """Return what connections say that are nobody's of the session; none unless overridden."""
+        del scene
+        return ()
+
+    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+        """Return what it learnt of the run, or did to it; called once the run has ended, also where it failed."""
+        raise NotImplementedError

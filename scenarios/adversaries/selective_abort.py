@@ -1,0 +1,137 @@
+"""Selective abort: a server, or whoever cuts lines, drops all but one party and a few helpers, to read it alone.
+
+What stands against it is a quorum; where there is none, or the server ignores its own, the target's local noise is all
+that it has, and that is what its ledger says. So this measures what the crowd was worth, which no proof counts on.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from ...agents.adversaries import SERVER, Deviation, Dropper
+from ...protocol.errors import ConfigurationError, QuorumError
+from ..attacks import Attack, find_attack
+from ..attacks.isolation import Isolation, evaluate_isolation
+from ..attacks.posteriors import success_bound
+from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+
+__all__ = ["SelectiveAbortRole"]
+
+
+class SelectiveAbortRole(Role, frozen=True, kw_only=True):
+    """A server that serves one party and the coalition's members, and drops everybody else.
+
+    Args:
+        members: parties that collude, if any; the server deviates anyhow, and "server" says that it pools its view.
+        target: who is isolated.
+        secret: what is inferred; by default the first that the protocol's attack knows.
+        hangs_up: whether the others are cut off before they are asked, or their reports are thrown away.
+        trials: made-up sessions that success is an average over.
+    """
+
+    target: str
+    secret: str = ""
+    hangs_up: bool = True
+    trials: int = 200
+
+    name: ClassVar[str] = "selective-abort"
+    needs_agents: ClassVar[bool] = True
+
+    def check(self, scene: Scene) -> None:
+        """Refuse a target that is a member or nobody, and a secret that is none."""
+        coalition = scene.coalition(self.members)
+        place = scene.place_of(self.target, field="target")
+        if place in coalition.members:
+            raise ConfigurationError(field="target", value=self.target, allowed="no member of the coalition")
+        if self.trials < 1:
+            raise ConfigurationError(field="trials", value=self.trials, allowed="at least 1")
+        attack = self._attack(scene)
+        attack.check_secret(self._secret(attack))
+        self._isolation(scene, trials=1)  # what cannot be computed is said before anything runs
+
+    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+        """Return the server's: it keeps the target and the members."""
+        del scene
+        kept = {self.target, *(name for name in self.members if name != SERVER)}
+        return {SERVER: Dropper(kept, hangs_up=self.hangs_up)}
+
+    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+        """Return what the target's report tells in a crowd, and alone."""
+        coalition = scene.coalition(self.members)
+        secret = self._secret(self._attack(scene))
+        found = self._isolation(scene, trials=self.trials)
+        most = success_bound(found.epsilon, [found.before.baseline])
+        told = {"in the crowd": found.before, "isolated": found.after, "the server itself": found.server}
+        rows: list[Row] = [
+            {"the target": who, "success": each.success, "advantage": each.advantage, "bits": each.information}
+            for who, each in told.items()
+        ]
+        bars = {"guessing": (found.before.baseline, 0.0)}
+        bars |= {who: (each.success, 2 * each.success_error) for who, each in told.items()}
+        bars["bound"] = (most, 0.0)
+        heights, errors = zip(*bars.values(), strict=True)
+        series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
+        return Lesson(
+            role=self.name,
+            who=f"a server that drops all but {self.target}"
+            + (f" and {len(coalition.members)} accomplices" if coalition.members else ""),
+            trust="The server deviates in whom it counts, and in nothing else. What it publishes, everybody reads.",
+            sentences=(_what_happened(scene, happened), *_what_was_learnt(found, secret=secret, most=most)),
+            rows=tuple(rows),
+            figures=(
+                Figure(
+                    title=f"How often the {secret} of {self.target} is named rightly",
+                    x_label="",
+                    y_label="probability",
+                    series=(series,),
+                ),
+            ),
+        )
+
+    def _isolation(self, scene: Scene, *, trials: int) -> Isolation:
+        coalition = scene.coalition(self.members)
+        attack = self._attack(scene)
+        return evaluate_isolation(
+            attack,
+            scene.inputs,
+            target=scene.place_of(self.target, field="target"),
+            members=coalition.members,
+            has_server=coalition.has_server,
+            secret=self._secret(attack),
+            num_sessions=trials,
+            seed=scene.seed,
+        )
+
+    def _attack(self, scene: Scene) -> Attack:
+        return find_attack(scene.protocol).against(scene.inputs)
+
+    def _secret(self, attack: Attack) -> str:
+        return self.secret or attack.secrets[0]
+
+
+def _what_happened(scene: Scene, happened: Happened) -> str:
+    if isinstance(happened.failure, QuorumError):
+        failure = happened.failure
+        return (
+            f"The quorum held: phase {failure.phase!r} had {failure.received} of {failure.required} reports, and the "
+            f"session ended with the names of {failure.num_missing} missing. Nothing was published."
+        )
+    if happened.tallies:
+        counted = min(tally.num_reports for tally in happened.tallies)
+        return (
+            f"Without a quorum that forbids it the session ended with {counted} of {len(scene.names)} parties counted; "
+            f"{len(happened.endings)} were cut off, and know it."
+        )
+    return "The session came to no end, and nothing was published."
+
+
+def _what_was_learnt(found: Isolation, *, secret: str, most: float) -> Iterator[str]:
+    gain = found.after.success - found.before.success
+    yield (
+        f"From what is published the {secret} is named rightly in {found.before.success:.3f} where all are counted, "
+        f"and in {found.after.success:.3f} where the target is alone ({gain:+.3f})."
+    )
+    yield f"Guessing without evidence is right in {found.before.baseline:.3f}."
+    yield (
+        f"That is what a server has that reads the target's reports ({found.server.success:.3f}), in any crowd: "
+        f"the ledger charges for that, and its ε = {found.epsilon:g} allows {most:.3f}."
+    )

@@ -1,0 +1,288 @@
+"""Sybils: one person under several names, on the roster or not, or under the names of others.
+
+What is not on the roster is refused by the server's own code, and what is has one report. So the harm of Sybils is that
+of the seats which somebody holds by right, and whoever makes up the roster decides on it: no protocol can tell two
+people from one with two names (Douceur, 2002, The Sybil attack: without an authority that knows people, this cannot be
+prevented).
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Final, Literal, NamedTuple
+
+import numpy as np
+import trio
+
+from ...agents.adversaries import SERVER, Attempt, Deviation, Poisoner
+from ...agents.modes import Simulation
+from ...agents.server import Server
+from ...protocol.arrays import IntArray
+from ...protocol.errors import ConfigurationError
+from ...protocol.messages import PROTOCOL_VERSION, Abort, Hello, Welcome, decode, encode
+from ...protocol.roster import Roster, digest_of
+from ...transports.abc import Channel
+from ...transports.memory import MemoryTransport
+from ..attacks.poisoning import Poisoning, find_poisoning
+from .pushing import bound_of, estimate_of, honest_error, poisoned_reports, truthful_range_of
+from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+
+__all__ = ["Rehearsal", "SybilsRole", "rehearse"]
+
+# Connections that are tried one after another before a session begins.
+_MOST_OUTSIDERS: Final = 100
+# Votes over which the shift of false values is averaged.
+_VOTES: Final = 30
+# Numbers of identities in the picture.
+_STEPS: Final = 6
+
+
+class Rehearsal(NamedTuple):
+    """Who gets a seat for which two connections ask: an impostor first, then its owner."""
+
+    impostor_is_welcome: bool
+    owner_is_welcome: bool
+    reason: str
+    """Why one of them was refused."""
+
+
+class SybilsRole(Role, frozen=True, kw_only=True):
+    """One person with several names.
+
+    Args:
+        members: names on the roster that this person holds by right; all of them report what it wishes, honestly
+            randomized.
+        outsiders: how many names that are not on the roster it tries.
+        impersonated: other parties' names that it tries once these have joined.
+        aim: what it wishes: a candidate, an alternative, a label, a feature; the first by default.
+        direction: whether it pushes that up or down.
+    """
+
+    outsiders: int = 0
+    impersonated: tuple[str, ...] = ()
+    aim: str = ""
+    direction: Literal["up", "down"] = "up"
+
+    name: ClassVar[str] = "sybils"
+    needs_agents: ClassVar[bool] = True
+
+    def check(self, scene: Scene) -> None:
+        """Refuse a person with no name at all, unknown names, and one's own among the impersonated."""
+        scene.coalition(self.members)
+        if SERVER in self.members:
+            raise ConfigurationError(field="members", value=SERVER, allowed="names of parties: a seat is a party's")
+        if not 0 <= self.outsiders <= _MOST_OUTSIDERS:
+            raise ConfigurationError(field="outsiders", value=self.outsiders, allowed=f"in [0, {_MOST_OUTSIDERS}]")
+        scene.coalition(self.impersonated, field="impersonated")
+        for name in self.impersonated:
+            if name in self.members or name == SERVER:
+                allowed = "another party's name, which is not this person's by right"
+                raise ConfigurationError(field="impersonated", value=name, allowed=allowed)
+        if not (self.members or self.outsiders or self.impersonated):
+            allowed = "names of the roster, unless outsiders or impersonated are given"
+            raise ConfigurationError(field="members", value="nobody", allowed=allowed)
+        if self.members:
+            self._poisoning(scene)
+
+    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+        """Return for each registered name the reports of what the person wishes, honestly randomized."""
+        if not self.members:
+            return {}
+        reports = poisoned_reports(scene, self._poisoning(scene), self._places(scene), "input")
+        own: list[int] = self._places(scene).tolist()
+        return {
+            scene.names[place]: Poisoner({number: of_phase[place].tolist() for number, of_phase in enumerate(reports)})
+            for place in own
+        }
+
+    def strangers(self, scene: Scene) -> Sequence[Hello]:
+        """Return a Hello for each name that is not the person's."""
+        return [_hello(scene, name) for name in (*self._outsiders(scene), *self.impersonated)]
+
+    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+        """Return which names got a seat, and what those that are held by right weigh."""
+        outsiders = self._outsiders(scene)
+        rows: list[Row] = []
+        if outsiders:
+            rows.append(_row("a name that is not on the roster", outsiders, happened.attempts))
+        if self.impersonated:
+            rows.append(_row("a name whose owner has joined", self.impersonated, happened.attempts))
+        rehearsals: dict[bool, Rehearsal] = {}
+        for has_tokens in (True, False) if self.impersonated else ():
+            rehearsal = rehearsals[has_tokens] = rehearse(scene, self.impersonated[0], has_tokens=has_tokens)
+            rows.append(
+                {
+                    "connection": f"a name whose owner comes later, {'tokens' if has_tokens else 'no tokens'}",
+                    "tried": 1,
+                    "welcomed": int(rehearsal.impostor_is_welcome),
+                    "the server says": rehearsal.reason,
+                }
+            )
+        return Lesson(
+            role=self.name,
+            who=self._who(),
+            trust=_TRUST,
+            sentences=(*_say_refused(rows, rehearsals), *self._say_weight(scene, happened)),
+            rows=tuple(rows),
+            figures=self._figures(scene),
+        )
+
+    def _who(self) -> str:
+        held = f"{len(self.members):,} names on the roster" if self.members else ""
+        made_up = f"{self.outsiders:,} that are not" if self.outsiders else ""
+        others = f"{len(self.impersonated):,} of other people" if self.impersonated else ""
+        return f"one person with {', '.join(part for part in (held, made_up, others) if part)}"
+
+    def _outsiders(self, scene: Scene) -> list[str]:
+        """Return as many names that are not on the roster."""
+        taken, names = set(scene.names), list[str]()
+        number = 0
+        while len(names) < self.outsiders:
+            number += 1
+            name = f"sybil-{number}"
+            if name not in taken:
+                names.append(name)
+        return names
+
+    def _poisoning(self, scene: Scene) -> Poisoning:
+        return find_poisoning(scene.protocol, self.aim, sign=1 if self.direction == "up" else -1)
+
+    def _places(self, scene: Scene) -> IntArray:
+        return np.array(scene.coalition(self.members).members, dtype=np.int64)
+
+    def _say_weight(self, scene: Scene, happened: Happened) -> Iterator[str]:
+        if happened.failure is not None:
+            yield f"The session came to no end: {happened.failure}"
+        if not self.members:
+            return
+        poisoning, places = self._poisoning(scene), self._places(scene)
+        everybody = np.arange(len(scene.names))
+        own, whole = truthful_range_of(scene, poisoning, places), truthful_range_of(scene, poisoning, everybody)
+        error = honest_error(scene, poisoning)
+        shift, spread = _mean_shift(scene, poisoning, places)
+        yield (
+            f"The {len(places):,} names that the person holds by right are {own / whole:.1%} of all that "
+            f"{poisoning.pushed} can be moved by with values. Reporting one wish under all of them moves it by "
+            f"{shift:.4g} ± {2 * spread:.2g} {poisoning.unit} on average, {abs(shift) / error:.2f} standard errors, "
+            f"and by {own:.4g} at most (proven, in expectation). With chosen reports it could be "
+            f"{bound_of(scene, poisoning, places):.4g}."
+        )
+        yield (
+            "No protocol sees that: each name reports once, and its noise is its own. Whoever makes up the roster "
+            "decides how many names a person has."
+        )
+
+    def _figures(self, scene: Scene) -> tuple[Figure, ...]:
+        """Draw what names weigh against their number."""
+        if not self.members:
+            return ()
+        poisoning, places = self._poisoning(scene), self._places(scene)
+        error = honest_error(scene, poisoning) or 1.0
+        numbers = sorted({round(len(places) * step / _STEPS) for step in range(_STEPS + 1)})
+        shifts = [_mean_shift(scene, poisoning, places[:number]) for number in numbers]
+        by_values = [truthful_range_of(scene, poisoning, places[:number]) for number in numbers]
+        x = tuple(float(number) for number in numbers)
+        return (
+            Figure(
+                title=f"How far one person moves {poisoning.pushed}",
+                x_label="names on the roster that the person holds by right",
+                y_label="standard errors",
+                series=(
+                    Series(
+                        name="one wish under all of them",
+                        x=x,
+                        y=tuple(poisoning.sign * shift / error for shift, _ in shifts),
+                        errors=tuple(2 * spread / error for _, spread in shifts),
+                    ),
+                    Series(
+                        name="most by values, in expectation (proven)",
+                        x=x,
+                        y=tuple(own / error for own in by_values),
+                        style="bound",
+                    ),
+                ),
+            ),
+        )
+
+
+_TRUST: Final = (
+    "Corrupt is whoever holds the members' names and can reach the server. The server and everybody else are "
+    "honest; whoever made up the roster is trusted to give each person its own names and tokens."
+)
+
+
+def _hello(scene: Scene, name: str, *, token: str = "") -> Hello:
+    return Hello(
+        PROTOCOL_VERSION, scene.session, scene.protocol.name, scene.noise().kind.value, party=name, token=token
+    )
+
+
+def _row(connection: str, names: Sequence[str], attempts: Sequence[Attempt]) -> Row:
+    own = [attempt for attempt in attempts if attempt.party in names]
+    return {
+        "connection": connection,
+        "tried": len(own),
+        "welcomed": sum(attempt.is_welcome for attempt in own),
+        "the server says": next((attempt.reason for attempt in own if attempt.reason), ""),
+    }
+
+
+def _say_refused(rows: Sequence[Row], rehearsals: Mapping[bool, Rehearsal]) -> Iterator[str]:
+    in_session = rows[: len(rows) - len(rehearsals)]
+    tried, welcomed = (sum(int(row[key]) for row in in_session) for key in ("tried", "welcomed"))
+    if in_session:
+        yield (
+            f"Of {tried:,} connections in names that were not the person's to use, the server of this session took "
+            f"{welcomed:,}; a refusal changes nothing of the vote."
+        )
+    if rehearsals:
+        first = {True: "takes the seat, and its owner is refused", False: "is refused, and its owner takes part"}
+        yield (
+            "A name whose owner has yet to come: with tokens on the roster the impostor "
+            f"{first[rehearsals[True].impostor_is_welcome]}; without tokens whoever speaks first "
+            f"{first[rehearsals[False].impostor_is_welcome]}. So a roster needs tokens wherever strangers can reach "
+            "the server, as every deployment's has."
+        )
+
+
+def _mean_shift(scene: Scene, poisoning: Poisoning, places: IntArray) -> tuple[float, float]:
+    """Return by how much false values under these names move the estimate on average, and the standard error."""
+    nobody = places[:0]
+    shifts = [
+        estimate_of(scene, poisoning, poisoned_reports(scene, poisoning, places, "input", rerun=rerun))
+        - estimate_of(scene, poisoning, poisoned_reports(scene, poisoning, nobody, "input", rerun=rerun))
+        for rerun in range(1, _VOTES + 1)
+    ]
+    return math.fsum(shifts) / _VOTES, float(np.std(shifts, ddof=1)) / math.sqrt(_VOTES)
+
+
+def rehearse(scene: Scene, name: str, *, has_tokens: bool) -> Rehearsal:
+    """Let an impostor ask a real server for a seat before its owner does, over memory, and see who gets it.
+
+    Args:
+        scene: whose session is begun, and goes no further.
+        name: of the seat.
+        has_tokens: whether the roster has tokens; then the owner has its own, and the impostor a wrong one.
+    """
+    tokens = {party: f"of {party}" for party in scene.names}  # nobody's secret: the session is made up
+    digests = [digest_of(tokens[party]) for party in scene.names] if has_tokens else None
+    mode = Simulation(scene.session, scene.noise())
+
+    async def ask(channel: Channel, token: str) -> tuple[bool, str]:
+        await channel.send([encode(_hello(scene, name, token=token))])
+        answer = decode((await channel.receive())[0])
+        return isinstance(answer, Welcome), answer.reason if isinstance(answer, Abort) else ""
+
+    async def hold() -> Rehearsal:
+        transport = MemoryTransport()
+        roster = Roster(scene.names, scene.inputs.public, token_digests=digests)
+        server = Server(scene.protocol, roster=roster, mode=mode)
+        async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+            nursery.start_soon(server.serve, listening)
+            async with await transport.connect(listening.address) as first:
+                impostor, why_impostor = await ask(first, "guessed" if has_tokens else "")
+                async with await transport.connect(listening.address) as second:
+                    owner, why_owner = await ask(second, tokens[name] if has_tokens else "")
+                    nursery.cancel_scope.cancel()
+        return Rehearsal(impostor, owner, why_impostor or why_owner)
+
+    return trio.run(hold)

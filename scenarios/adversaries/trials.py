@@ -1,0 +1,109 @@
+"""How good a coalition is on average: tried on made-up targets, or exactly where the law of reports is finite.
+
+A bound on success holds on average over the prior, and not for each secret: who always names the same label is always
+right about those who have it. So a coalition is tried on targets whose secrets are drawn from the prior.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.phases import Inputs
+from ..attacks import (
+    Attack,
+    Coalition,
+    Evaluation,
+    evaluate_channel,
+    pool,
+    seen_by_arrays,
+    seen_by_server,
+    session_channel,
+)
+from .role import Scene
+
+__all__ = ["try_coalition"]
+
+# With the server all made-up targets fit into one session; else each few take one.
+_SERVER_TARGETS: Final = 10_000
+_TARGETS: Final = 200
+
+
+def try_coalition(
+    scene: Scene,
+    coalition: Coalition,
+    attack: Attack,
+    targets: IntArray,
+    *,
+    secret: str,
+    prior: FloatArray | None = None,
+    votes: int = 1,
+    num_targets: int = _TARGETS,
+) -> Evaluation:
+    """Return how well a coalition does on targets whose secrets are drawn from the prior.
+
+    Args:
+        scene: what is run; members have their own inputs, and honest parties made-up ones.
+        coalition: who infers.
+        attack: on the scene's protocol.
+        targets: places in the roster, none a member.
+        secret: what is inferred.
+        prior: of its labels; uniform unless given.
+        votes: how many sessions the coalition sees of each target.
+        num_targets: how many are tried where each few take a session of their own.
+    """
+    public = scene.inputs.public[targets]
+    if attack.infers_from_reports_alone and coalition.has_server:
+        exact = _exactly(scene, attack, public, secret=secret, prior=prior, votes=votes)
+        if exact is not None:
+            return exact
+        times = math.ceil(_SERVER_TARGETS / len(targets))
+        rows = np.tile(scene.inputs.private[targets], (times, 1))
+        everybody = np.arange(len(rows))
+        inputs = attack.redraw(
+            secret,
+            Inputs(rows, np.tile(public, (times, 1))),
+            everybody,
+            prior=prior,
+            uniforms=_uniforms(scene, len(rows)),
+        )
+        sessions = [
+            seen_by_server(scene.protocol, inputs, noise=scene.noise(rerun=rerun)) for rerun in range(votes, 2 * votes)
+        ]
+        found = attack.posteriors(sessions, everybody, secret=secret, prior=prior)
+        return attack.evaluate_redrawn(found, inputs, everybody, secret=secret)
+    honest = np.setdiff1d(np.arange(len(scene.names)), coalition.members)
+    times = math.ceil(num_targets / len(attack.owners(secret, scene.inputs.public, targets)))
+    parts: list[Evaluation] = []
+    draws = _uniforms(scene, times * (len(honest) + len(targets)))
+    for number, uniforms in enumerate(draws.reshape(times, -1), start=1):
+        # The other honest parties are drawn as the attack believes, else its chances would not be what it says.
+        others = attack.redraw(secret, scene.inputs, honest, prior=None, uniforms=uniforms[: len(honest)])
+        inputs = attack.redraw(secret, others, targets, prior=prior, uniforms=uniforms[len(honest) :])
+        sessions = [  # of votes that the coalition itself has not seen
+            seen_by_arrays(scene.protocol, inputs, noise=scene.noise(rerun=number * votes + vote), coalition=coalition)
+            for vote in range(votes)
+        ]
+        found = attack.posteriors(sessions, targets, secret=secret, prior=prior)
+        parts.append(attack.evaluate_redrawn(found, inputs, targets, secret=secret))
+    return pool(parts)
+
+
+def _exactly(
+    scene: Scene, attack: Attack, public: IntArray, *, secret: str, prior: FloatArray | None, votes: int
+) -> Evaluation | None:
+    """Return how well whoever has all reports does, where they are few and all targets are alike; else None."""
+    if len(np.unique(public, axis=0)) > 1:
+        return None
+    candidates = attack.candidates(secret)
+    channel = session_channel(scene.protocol, candidates.rows, public=public[0].tolist(), votes=votes)
+    if channel is None:
+        return None
+    before = np.full(len(candidates.labels), 1 / len(candidates.labels)) if prior is None else prior
+    return evaluate_channel(channel, places=candidates.places, prior=before)
+
+
+def _uniforms(scene: Scene, number: int) -> FloatArray:
+    """Return what made-up secrets are drawn by, from a stream of their own."""
+    return scene.noise().uniforms(protocol="adversary", phase="made-up secrets", start=0, stop=number, slots=1)[:, 0]

@@ -1,0 +1,250 @@
+"""What an attack on a protocol is: candidates for a secret, and how likely each makes what was seen.
+
+A coalition with the server has every report, and a report's law is its mechanism's: that part is the same for every
+protocol and stands here. A coalition without the server has its own reports and what was published; what that tells is
+each protocol's own, in its own module.
+"""
+
+import abc
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.errors import ConfigurationError
+from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.privacy import NeighboringRelation
+from .posteriors import Evaluation, Posteriors, evaluate, evaluate_expected, infer
+from .seen import Coalition, Seen
+
+__all__ = ["Attack", "Candidates", "report_log_likelihoods"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Candidates:
+    """What a target's private row may be, and what of it is the secret.
+
+    Args:
+        rows: int64, shape (c, private columns).
+        places: int64, shape (c,): the label of each row; rows of one label are equally likely before.
+        labels: what the secret may be.
+    """
+
+    rows: IntArray
+    places: IntArray
+    labels: tuple[str, ...]
+
+
+class Attack(abc.ABC):
+    """The strongest attack that is known here on parties of one protocol.
+
+    Args:
+        protocol: with its public parameters.
+    """
+
+    secrets: ClassVar[tuple[str, ...]]
+    """What it can infer, the first by default."""
+    infers_from_reports_alone: ClassVar[bool] = True
+    """Whether a coalition with the server needs a target's reports and nothing else of the session."""
+
+    def __init__(self, protocol: PhasedProtocol[Any, Any]) -> None:
+        self.protocol = protocol
+
+    def against(self, inputs: Inputs) -> "Attack":
+        """Return this attack with what an evaluation gives its adversary from elsewhere: nothing, unless overridden.
+
+        Args:
+            inputs: everybody's, of which a line-up or a background is made; what is told of them, the docs say.
+        """
+        del inputs
+        return self
+
+    def check_secret(self, secret: str) -> None:
+        """Raise ConfigurationError unless it can infer this."""
+        if secret not in self.secrets:
+            raise ConfigurationError(field="secret", value=secret, allowed=f"one of {', '.join(self.secrets)}")
+
+    @abc.abstractmethod
+    def candidates(self, secret: str) -> Candidates:
+        """Return what a target's private row may be.
+
+        Raises:
+            ConfigurationError: this protocol, with these parameters, has no such secret, or too many candidates.
+        """
+
+    @abc.abstractmethod
+    def truths(self, secret: str, inputs: Inputs) -> IntArray:
+        """Return the places of the parties' true labels, shape (n,), to see how well an attack did."""
+
+    def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+        """Return ln P[seen | candidate] for each target, up to a term for each target, shape (targets, c).
+
+        Args:
+            seen: by the coalition.
+            targets: places in the roster, none a member.
+            candidates: what their rows may be.
+
+        Raises:
+            ConfigurationError: nothing is known of what this coalition's evidence tells.
+        """
+        if seen.coalition.has_server:
+            return report_log_likelihoods(seen, targets, candidates.rows)
+        return self.release_log_likelihoods(seen, targets, candidates)
+
+    @abc.abstractmethod
+    def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+        """Return `log_likelihoods` for a coalition without the server: from what is published and its own."""
+
+    def owners(self, secret: str, public: IntArray, targets: IntArray) -> IntArray:
+        """Return whose secret each row of posteriors is: one for each target, unless a protocol says otherwise.
+
+        Args:
+            secret: one of `secrets`.
+            public: everybody's public rows.
+            targets: places in the roster.
+        """
+        del secret, public
+        return targets
+
+    def evaluate(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
+        """Compare the guesses about some targets with the truth.
+
+        Args:
+            posteriors: what was inferred of these targets.
+            inputs: everybody's.
+            targets: places in the roster.
+            secret: as it was inferred.
+        """
+        return evaluate(posteriors, self.truths(secret, inputs)[targets])
+
+    def evaluate_redrawn(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
+        """Do the same for targets that `redraw` has made up, where everybody unknown was drawn as the attack believes.
+
+        Args:
+            posteriors: what was inferred of these targets.
+            inputs: everybody's, as redrawn.
+            targets: places in the roster.
+            secret: as it was inferred.
+        """
+        del inputs, targets, secret
+        return evaluate_expected(posteriors)
+
+    def draws_from_prior(self, secret: str, *, prior: FloatArray | None) -> bool:
+        """Return whether `redraw` draws secrets from what the attack believes, without which averages have no bound.
+
+        Args:
+            secret: one of `secrets`.
+            prior: as given to `redraw`.
+        """
+        del secret, prior
+        return True
+
+    def redraw(
+        self, secret: str, inputs: Inputs, targets: IntArray, *, prior: FloatArray | None, uniforms: FloatArray
+    ) -> Inputs:
+        """Return inputs in which the targets have secrets that are drawn from the prior, to try an attack on.
+
+        Args:
+            secret: one of `secrets`.
+            inputs: everybody's.
+            targets: places in the roster.
+            prior: of the labels; uniform unless given.
+            uniforms: float64 in [0, 1), shape (targets,).
+        """
+        candidates = self.candidates(secret)
+        num_labels = len(candidates.labels)
+        before = np.full(num_labels, 1 / num_labels) if prior is None else prior
+        shares = (before / np.bincount(candidates.places, minlength=num_labels))[candidates.places]
+        chosen = np.minimum(np.searchsorted(np.cumsum(shares), uniforms, side="right"), len(shares) - 1)
+        private = inputs.private.copy()
+        private[targets] = candidates.rows[chosen]
+        return Inputs(private, inputs.public)
+
+    def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
+        """Return the proven ε between any two labels of a secret, for whoever of the targets pays most.
+
+        The whole of what a session charges, unless a protocol knows that the secret is only a part of it; ∞ against a
+        coalition that sees values as they are.
+
+        Args:
+            secret: one of `secrets`.
+            public: everybody's public rows.
+            targets: places in the roster.
+            coalition: who infers.
+        """
+        del secret
+        if coalition.has_server and self.protocol.trusts_server:
+            return math.inf
+        rows = np.unique(public[targets], axis=0).tolist()
+        return max(
+            math.fsum(
+                # Another row in place of one's own is two steps of adding or removing.
+                loss.proven * (2 if loss.relation is NeighboringRelation.ADD_OR_REMOVE_ONE else 1)
+                for loss in self.protocol.losses_of(row)
+            )
+            for row in rows
+        )
+
+    def session_log_likelihoods(
+        self, sessions: Sequence[Seen], targets: IntArray, candidates: Candidates
+    ) -> FloatArray:
+        """Return `log_likelihoods` of some sessions with the same inputs and fresh noise: their sum.
+
+        That is exact where, given the target's row, sessions are independent: all else that they depend on is known, or
+        reports are seen. A protocol whose unknown inputs are the same in all sessions may know better.
+
+        Args:
+            sessions: what the coalition saw of each.
+            targets: see there.
+            candidates: see there.
+        """
+        total = np.zeros((len(targets), len(candidates.rows)))
+        for seen in sessions:
+            total += self.log_likelihoods(seen, targets, candidates)
+        return total
+
+    def posteriors(
+        self, sessions: Sequence[Seen], targets: IntArray, *, secret: str, prior: FloatArray | None = None
+    ) -> Posteriors:
+        """Return what the coalition believes after some sessions with the same inputs and fresh noise.
+
+        Args:
+            sessions: what it saw of each.
+            targets: int64: places in the roster, none a member.
+            secret: one of `secrets`.
+            prior: a probability for each label; uniform unless given.
+
+        Raises:
+            ConfigurationError: a target is a member, or as `candidates` and `log_likelihoods`.
+        """
+        self.check_secret(secret)
+        for seen in sessions:
+            if inside := sorted(set(targets.tolist()) & set(seen.coalition.members)):
+                raise ConfigurationError(field="target", value=inside[0], allowed="no member of the coalition")
+        candidates = self.candidates(secret)
+        total = self.session_log_likelihoods(sessions, targets, candidates)
+        return infer(total, places=candidates.places, labels=candidates.labels, prior=prior)
+
+
+def report_log_likelihoods(seen: Seen, targets: IntArray, rows: IntArray) -> FloatArray:
+    """Return ln P[a target's reports | its row] for candidate rows, shape (targets, c).
+
+    A phase in which a target's report was not seen tells nothing.
+
+    Args:
+        seen: with the targets' reports, and their public rows, by which each has its own mechanism.
+        targets: places in the roster.
+        rows: int64, shape (c, private columns).
+    """
+    total = np.zeros((len(targets), len(rows)))
+    for phase, reports, told in zip(seen.protocol.phases, seen.reports, seen.told, strict=True):
+        values = rows[:, phase.columns]
+        for mechanism, of_group in phase.mechanism_groups(seen.public[targets]):
+            chosen = np.arange(len(targets))[of_group]
+            known = chosen[told[targets[chosen]]]
+            if len(known):
+                total[known] += mechanism.log_likelihoods(reports[targets[known]], values)
+    return total

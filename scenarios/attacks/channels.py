@@ -1,0 +1,48 @@
+"""The exact law of all that leaves one party, where there are few enough outputs: a channel from rows to reports."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.phases import CentralPhase, PhasedProtocol
+
+__all__ = ["session_channel"]
+
+# Reports of a session; the channel has as many columns, and an evaluation looks at each.
+_MOST_OUTPUTS: Final = 50_000
+_ROUNDING: Final = 1e-9
+
+
+def session_channel(
+    protocol: PhasedProtocol[Any, Any], rows: IntArray, *, public: Sequence[int], votes: int = 1
+) -> FloatArray | None:
+    """Return P[reports | row] of whole sessions: the view that the server has of one party.
+
+    Args:
+        protocol: what is run.
+        rows: int64, shape (c, private columns): the candidates.
+        public: the party's public row.
+        votes: how many sessions with fresh noise.
+
+    Returns:
+        Shape (c, outputs); rows sum to 1. None where outputs are too many or a law is not known.
+    """
+    channel = np.ones((len(rows), 1))
+    for phase in protocol.phases * votes:
+        mechanism = phase.mechanism_of(public)
+        low, high = mechanism.report_range
+        number = (high - low + 1) ** phase.num_reported
+        if isinstance(phase, CentralPhase) or channel.shape[1] * number > _MOST_OUTPUTS:
+            return None
+        outputs = np.array(list(itertools.product(range(low, high + 1), repeat=phase.num_reported)), dtype=np.int64)
+        try:
+            law = np.exp(mechanism.log_likelihoods(outputs, rows[:, phase.columns])).T
+        except NotImplementedError:
+            return None
+        if not np.allclose(law.sum(axis=1), 1, rtol=0, atol=_ROUNDING):  # a density, and no law of these outputs
+            return None
+        channel = (channel[:, :, None] * law[:, None, :]).reshape(len(rows), -1)
+    return channel

@@ -1,0 +1,167 @@
+"""What a party loses that is counted alone: the server, or who cuts lines, drops all other honest parties.
+
+Local privacy does not rest on the crowd. Who sees reports has the target's either way, and dropping the others tells it
+nothing more: in the local model the proven ε holds against that as well, and so it does in the central model for the
+release, whose noise is the aggregator's own. But what is published of many hides more than ε says, and that shelter is
+not part of any proof: isolated, a coalition without the server reads the target's report from the tally, and gains what
+the server had.
+
+Adversary: a server, or a network, that deviates in whom it counts and in nothing else; what it counts it tallies,
+randomizes and publishes as the protocol says. The coalition is told whom it dropped. A quorum is what stands against
+this (`PhaseRules`), where parties can tell that it was met.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.errors import ConfigurationError
+from ...protocol.phases import CentralPhase, Inputs, PhasedProtocol
+from ...protocol.population import draw_for_release, draw_reports
+from ...protocol.randomness import SimulatedNoise
+from ...protocol.tally import Tally
+from .attack import Attack
+from .posteriors import Evaluation, check_prior, pool
+from .seen import Coalition, Seen
+
+__all__ = ["Isolation", "evaluate_isolation", "seen_of_some"]
+
+_SESSION: Final = "isolation"
+
+
+@dataclasses.dataclass(frozen=True)
+class Isolation:
+    """How well an attack does on one party, with and without the others.
+
+    Args:
+        before: when all honest parties are counted.
+        after: when the target alone is, beside the coalition's members.
+        server: when the server is in the coalition: what neither can exceed, but for luck in the sessions simulated.
+        epsilon: the proven loss of the target against this coalition, by the ledger, however many are counted; ∞ where
+            the coalition has a server that is trusted with values.
+    """
+
+    before: Evaluation
+    after: Evaluation
+    server: Evaluation
+    epsilon: float
+
+
+def seen_of_some(
+    protocol: PhasedProtocol[Any, Any],
+    inputs: Inputs,
+    *,
+    noise: SimulatedNoise,
+    coalition: Coalition,
+    counted: Sequence[int],
+) -> Seen:
+    """Return what a coalition sees where some parties alone are counted, and all others are dropped.
+
+    Parties draw what they draw in the whole session: a report is the same whoever else is counted.
+
+    Args:
+        protocol: what is run.
+        inputs: all parties' rows.
+        noise: the simulation's.
+        coalition: who sees it, by places among all; its members are counted. Whoever has neither member nor server
+            reads what is published.
+        counted: places among all, increasing.
+
+    Returns:
+        What was seen, of a session of the counted parties alone: places are theirs among these.
+
+    Raises:
+        ValueError: a member is not counted, or nobody is.
+    """
+    protocol.check_inputs(inputs)
+    if not counted or not {*coalition.members} <= {*counted}:
+        raise ValueError("expected at least one place that is counted, and all members' among them")
+    kept = np.array(counted, dtype=np.int64)
+    own = [counted.index(place) for place in coalition.members]
+    whose = np.full(len(kept), coalition.has_server)
+    whose[own] = True
+    reports: list[IntArray] = []
+    tallies: list[Tally] = []
+    outcomes: list[Any] = []
+    for phase in protocol.phases:
+        drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)[kept]
+        tally = phase.tally(drawn, earlier=reports, public=inputs.public[kept])
+        if isinstance(phase, CentralPhase):
+            tally = phase.randomize_tally(tally, draw_for_release(noise, protocol=protocol.name, phase=phase))
+        reports.append(drawn)
+        tallies.append(tally)
+        outcomes.append(msgspec.msgpack.decode(msgspec.msgpack.encode(phase.outcome(tallies))))
+    return Seen(
+        protocol=protocol,
+        coalition=Coalition(tuple(own), coalition.has_server),
+        rows=inputs.private[list(coalition.members)],
+        public=inputs.public[kept],
+        reports=tuple(np.where(whose[:, None], drawn, 0) for drawn in reports),
+        told=(whose,) * len(reports),
+        outcomes=tuple(outcomes[:-1]),
+        release=protocol.outcome(tallies),
+        totals=tuple(tally.totals for tally in tallies),
+    )
+
+
+def evaluate_isolation(
+    attack: Attack,
+    inputs: Inputs,
+    *,
+    target: int,
+    members: Sequence[int] = (),
+    has_server: bool = False,
+    secret: str | None = None,
+    prior: Sequence[float] | None = None,
+    num_sessions: int = 200,
+    seed: int = 0,
+) -> Isolation:
+    """Compare what is inferred of a party in a crowd with what is inferred of it alone.
+
+    In each of the sessions the target's row is drawn from the prior, and noise is fresh; the three coalitions see the
+    same session. The other honest parties' rows stay as they are, and the coalition does not know them.
+
+    Args:
+        attack: on any protocol.
+        inputs: all parties'.
+        target: its place in the roster.
+        members: places of the coalition's clients.
+        has_server: whether the server is in the coalition.
+        secret: what is inferred; the attack's first unless given.
+        prior: a probability for each label; uniform unless given.
+        num_sessions: how many are simulated.
+        seed: of the sessions.
+
+    Raises:
+        ConfigurationError: the target is a member, or as the attack: some say nothing of what a crowd's tally tells.
+    """
+    secret = attack.secrets[0] if secret is None else secret
+    attack.check_secret(secret)
+    if target in members:
+        raise ConfigurationError(field="target", value=target, allowed="no member of the coalition")
+    before: FloatArray | None = None
+    if prior is not None:
+        before = check_prior(prior, num_labels=len(attack.candidates(secret).labels))
+    generator = np.random.default_rng(seed)
+    targets = np.array([target], dtype=np.int64)
+    places = tuple(sorted(members))
+    coalition = Coalition(places, has_server)
+    everybody, few = list(range(len(inputs))), sorted([*places, target])
+    kinds = [(coalition, everybody), (coalition, few), (Coalition(places, has_server=True), few)]
+    found: list[list[Evaluation]] = [[] for _ in kinds]
+    for session in range(num_sessions):
+        drawn = attack.redraw(secret, inputs, targets, prior=before, uniforms=generator.random(1))
+        noise = SimulatedNoise(seed, session=_SESSION, round_number=session)
+        for own, (who, counted) in zip(found, kinds, strict=True):
+            seen = seen_of_some(attack.protocol, drawn, noise=noise, coalition=who, counted=counted)
+            kept = Inputs(drawn.private[counted], drawn.public[counted])
+            place = np.array([counted.index(target)], dtype=np.int64)
+            posteriors = attack.posteriors([seen], place, secret=secret, prior=before)
+            own.append(attack.evaluate(posteriors, kept, place, secret=secret))
+    evaluations = [pool(own) for own in found]
+    epsilon = attack.loss(secret, inputs.public, targets, coalition)
+    return Isolation(evaluations[0], evaluations[1], evaluations[2], epsilon)

@@ -1,0 +1,279 @@
+"""What an attack infers, and how well: posteriors, success, advantage, information, odds.
+
+Bayes: P[candidate | seen] ∝ prior · P[seen | candidate]. The attack that is right most often names the likeliest label
+(maximum a posteriori, MAP). Whatever the prior, ε-differential privacy bounds how far evidence moves the odds of any
+two neighbors: by a factor of e^ε at most. So the greatest observed factor, the success and the information all have
+bounds that a proven ε implies, and stand beside them.
+
+Source: Kasiviswanathan and Smith (2014), Definition 3 (posterior odds); Chatzikokolakis, Palamidessi and Panangaden
+(2008) for the Bayes risk of a channel; Cuff and Yu (2016) for mutual information.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from scipy import special
+
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.errors import ConfigurationError
+
+__all__ = [
+    "Evaluation",
+    "Posteriors",
+    "check_prior",
+    "evaluate",
+    "evaluate_channel",
+    "evaluate_expected",
+    "infer",
+    "information_bound",
+    "pool",
+    "success_bound",
+]
+
+# A prior is typed by hand: .1 + .2 + .7.
+_ROUNDING = 1e-9
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Posteriors:
+    """What is believed of each target's secret.
+
+    Args:
+        labels: what the secret may be; L of them.
+        prior: shape (L,) or (targets, L): what was believed before.
+        probabilities: shape (targets, L): what is believed now; each row sums to 1.
+        odds: shape (targets,): by how much (ln) the evidence moved the odds of two labels at most; ∞: one is ruled out.
+    """
+
+    labels: tuple[str, ...]
+    prior: FloatArray
+    probabilities: FloatArray
+    odds: FloatArray
+
+    @property
+    def guesses(self) -> IntArray:
+        """The likeliest label of each target, int64, shape (targets,); of equals the first."""
+        return np.argmax(self.probabilities, axis=1).astype(np.int64)
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """How well an attack does.
+
+    Args:
+        success: the probability that the MAP guess is right, or the share of targets of which it was.
+        success_error: its standard error; 0 where `success` is exact.
+        baseline: the success of guessing without evidence.
+        information: mutual information of secret and evidence, in bits.
+        greatest_odds: the most by which (ln) evidence moved the odds of two labels; ∞ where it rules one out.
+        num_targets: on which it was tried; 0 where exact.
+    """
+
+    success: float
+    success_error: float
+    baseline: float
+    information: float
+    greatest_odds: float
+    num_targets: int = 0
+
+    @property
+    def advantage(self) -> float:
+        """How much of what guessing leaves open the attack gains: (success − baseline)/(1 − baseline); 0 to 1."""
+        return 0.0 if self.baseline >= 1 else (self.success - self.baseline) / (1 - self.baseline)
+
+
+def check_prior(prior: Sequence[float], *, num_labels: int, field: str = "prior") -> FloatArray:
+    """Return a prior as an array.
+
+    Args:
+        prior: a probability for each label.
+        num_labels: how many there are.
+        field: what errors call it.
+
+    Raises:
+        ConfigurationError: one is negative or no number, their number is another, or they do not sum to one.
+    """
+    probabilities = np.array(prior, dtype=np.float64)
+    if probabilities.shape != (num_labels,):
+        allowed = f"{num_labels} probabilities"
+        raise ConfigurationError(field=field, value=f"{probabilities.size} numbers", allowed=allowed)
+    if not np.all(probabilities >= 0) or not abs(math.fsum(probabilities.tolist()) - 1) <= _ROUNDING:
+        total = math.fsum(probabilities.tolist())
+        allowed = f"probabilities that sum to one (these sum to {total:g})"
+        raise ConfigurationError(field=field, value=list(prior), allowed=allowed)
+    return probabilities / probabilities.sum()
+
+
+def infer(
+    log_likelihoods: FloatArray, *, places: IntArray, labels: Sequence[str], prior: FloatArray | None = None
+) -> Posteriors:
+    """Return posteriors over labels, from likelihoods of candidates.
+
+    Args:
+        log_likelihoods: shape (targets, candidates): ln P[seen | candidate], up to a term for each target.
+        places: int64, shape (candidates,): the label of each candidate; candidates of one label are equally likely.
+        labels: L of them, each with a candidate.
+        prior: of labels, shape (L,) or (targets, L); uniform unless given.
+
+    Raises:
+        ValueError: a target's evidence is impossible under every candidate that the prior allows.
+    """
+    num_labels = len(labels)
+    before = np.full(num_labels, 1 / num_labels) if prior is None else prior
+    numbers = np.bincount(places, minlength=num_labels)
+    greatest = log_likelihoods.max(axis=1, keepdims=True)
+    if not np.all(np.isfinite(greatest)):
+        raise ValueError("what was seen is impossible under every candidate")
+    of_labels = np.zeros((len(log_likelihoods), num_labels))
+    np.add.at(of_labels.T, places, (np.exp(log_likelihoods - greatest) / numbers[places]).T)
+    joint = before * of_labels
+    totals = joint.sum(axis=1, keepdims=True)
+    if not np.all(totals > 0):
+        raise ValueError("what was seen is impossible under every candidate that the prior allows")
+    with np.errstate(divide="ignore"):
+        logs = np.log(of_labels)
+    if not of_labels.all():  # far below the likeliest a float is 0, which is not to say that the label is impossible
+        logs = np.full(of_labels.shape, -np.inf)
+        np.logaddexp.at(logs.T, places, (log_likelihoods - greatest - np.log(numbers[places])).T)
+    return Posteriors(tuple(labels), before, joint / totals, logs.max(axis=1) - logs.min(axis=1))
+
+
+def evaluate(posteriors: Posteriors, truths: IntArray) -> Evaluation:
+    """Compare an attack's guesses with the truth.
+
+    Args:
+        posteriors: what it inferred.
+        truths: int64, shape (targets,): the places of the true labels.
+    """
+    number = len(truths)
+    success = float(np.count_nonzero(np.equal(posteriors.guesses, truths))) / number
+    return Evaluation(
+        success=success,
+        success_error=math.sqrt(success * (1 - success) / number),
+        baseline=_baseline(posteriors),
+        information=float(np.mean(_relative_entropies(posteriors.probabilities, posteriors.prior))),
+        greatest_odds=float(posteriors.odds.max()),
+        num_targets=number,
+    )
+
+
+def evaluate_expected(posteriors: Posteriors) -> Evaluation:
+    """Return how well an attack does on targets whose secrets were drawn from the prior it believes in.
+
+    Its guess is then right with the probability that it says itself, whose mean varies less than the share of guesses
+    that happened to be right. Where secrets, or whatever else a likelihood takes for granted, are drawn otherwise, this
+    says nothing: use `evaluate`.
+
+    Args:
+        posteriors: of these targets.
+    """
+    chances = posteriors.probabilities.max(axis=1)
+    return Evaluation(
+        success=float(chances.mean()),
+        success_error=float(chances.std() / math.sqrt(len(chances))),
+        baseline=_baseline(posteriors),
+        information=float(np.mean(_relative_entropies(posteriors.probabilities, posteriors.prior))),
+        greatest_odds=float(posteriors.odds.max()),
+        num_targets=len(chances),
+    )
+
+
+def pool(parts: Sequence[Evaluation]) -> Evaluation:
+    """Return the evaluation of several tries together, each weighted by its number of targets.
+
+    Args:
+        parts: at least one, none of them exact.
+    """
+    number = sum(part.num_targets for part in parts)
+
+    def mean(values: Iterable[float]) -> float:
+        return math.fsum(value * part.num_targets for value, part in zip(values, parts, strict=True)) / number
+
+    success = mean(part.success for part in parts)
+    return Evaluation(
+        success=success,
+        success_error=math.sqrt(_pooled_variance(parts, success) / number),
+        baseline=mean(part.baseline for part in parts),
+        information=mean(part.information for part in parts),
+        greatest_odds=max(part.greatest_odds for part in parts),
+        num_targets=number,
+    )
+
+
+def evaluate_channel(channel: FloatArray, *, places: IntArray, prior: FloatArray) -> Evaluation:
+    """Return how well the best attack does on a finite channel: exactly.
+
+    Args:
+        channel: shape (candidates, outputs): P[output | candidate], rows sum to 1.
+        places: int64, shape (candidates,): the label of each candidate; candidates of one label are equally likely.
+        prior: of labels, shape (L,).
+    """
+    num_labels = len(prior)
+    numbers = np.bincount(places, minlength=num_labels)
+    of_labels = np.zeros((num_labels, channel.shape[1]))
+    np.add.at(of_labels, places, channel / numbers[places][:, None])
+    joint = prior[:, None] * of_labels
+    outputs = joint.sum(axis=0)
+    seen = outputs > 0
+    entropies = _relative_entropies((joint[:, seen] / outputs[seen]).T, prior)
+    with np.errstate(divide="ignore"):
+        logs = np.log(of_labels[:, of_labels.any(axis=0)])
+    return Evaluation(
+        success=math.fsum(joint.max(axis=0).tolist()),
+        success_error=0.0,
+        baseline=float(prior.max()),
+        information=math.fsum((outputs[seen] * entropies).tolist()),
+        greatest_odds=float((logs.max(axis=0) - logs.min(axis=0)).max()),
+    )
+
+
+def _pooled_variance(parts: Sequence[Evaluation], success: float) -> float:
+    """Return the variance of one target's success over all parts: within them, and between them."""
+    number = sum(part.num_targets for part in parts)
+    within = math.fsum(part.num_targets * part.num_targets * part.success_error**2 for part in parts)
+    between = math.fsum(part.num_targets * (part.success - success) ** 2 for part in parts)
+    return (within + between) / number
+
+
+def success_bound(epsilon: float, prior: Sequence[float] | FloatArray) -> float:
+    """Return the most that any attack succeeds with on an ε-private secret.
+
+    Evidence multiplies the odds of a label against any other by e^ε at most, so its posterior is at most
+    π·e^ε/(π·e^ε + 1 − π), and so is the success of naming the likeliest, at the greatest π.
+
+    Args:
+        epsilon: ε ≥ 0, between any two labels.
+        prior: a probability for each label.
+    """
+    greatest = float(np.max(prior))
+    return greatest / (greatest + (1 - greatest) * math.exp(-epsilon))
+
+
+def information_bound(epsilon: float, prior: Sequence[float] | FloatArray) -> float:
+    """Return the most bits that evidence tells of an ε-private secret: the least of three bounds.
+
+    Its entropy; ε, since the evidence's law is within a factor of e^ε of each candidate's; and ε·tanh(ε/2), since the
+    relative entropy of two laws that are ε apart is at most that, and mutual information is at most the greatest.
+
+    Args:
+        epsilon: ε ≥ 0, between any two labels.
+        prior: a probability for each label.
+    """
+    probabilities = np.asarray(prior, dtype=np.float64)
+    entropy = float(np.sum(special.entr(probabilities)))
+    pair = epsilon * math.tanh(epsilon / 2) if math.isfinite(epsilon) else math.inf
+    return min(entropy, epsilon, pair) / math.log(2)
+
+
+def _baseline(posteriors: Posteriors) -> float:
+    """Return how often the likeliest label is right before anything is seen, by the prior itself."""
+    prior: FloatArray = np.broadcast_to(posteriors.prior, posteriors.probabilities.shape)
+    return float(prior.max(axis=1).mean())
+
+
+def _relative_entropies(probabilities: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return the relative entropy of each row to the prior, in bits."""
+    terms: FloatArray = special.rel_entr(probabilities, np.broadcast_to(prior, probabilities.shape))
+    return terms.sum(axis=1) / math.log(2)

@@ -1,0 +1,240 @@
+"""What a coalition saw of a session, from the views of its members or from arrays: the same either way.
+
+An adversary is a function of the views of its coalition and of public parameters, never of another party's memory. So
+everything that an attack may use stands in a `Seen`, and there are two ways to one: the recorded views of agents, over
+any transport, and the array path, which draws the same reports. Public rows are public, and a server may publish its
+tallies: every coalition that hears the end has all of them.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ...protocol.arrays import IntArray
+from ...protocol.messages import Release, Report, Request
+from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.population import draw_reports, run_population
+from ...protocol.randomness import SimulatedNoise
+from ...protocol.roles import Side
+from ...protocol.tally import Tally
+from ...protocol.views import Happening, Observation, View
+
+__all__ = ["Coalition", "Seen", "seen_by_agents", "seen_by_arrays", "seen_by_server"]
+
+_PLAIN = msgspec.msgpack.Decoder(Any)
+
+
+@dataclasses.dataclass(frozen=True)
+class Coalition:
+    """Parties that pool their views.
+
+    Args:
+        members: the places of its clients in the roster, increasing.
+        has_server: whether the server is one of them.
+    """
+
+    members: tuple[int, ...]
+    has_server: bool
+
+    def __post_init__(self) -> None:
+        if list(self.members) != sorted(set(self.members)):
+            raise ValueError(f"members must be distinct places in increasing order, got {self.members}")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Seen:
+    """What a coalition saw of one session of n parties.
+
+    Args:
+        protocol: what was run.
+        coalition: who saw it.
+        rows: int64, shape (members, private columns): the members' own inputs.
+        public: int64, shape (n, public columns): everybody's public rows.
+        reports: for each phase int64, shape (n, num_reported): the reports; 0 where `told` is not.
+        told: for each phase bool, shape (n,): whose reports the coalition saw.
+        outcomes: for each phase but the last what closing it published, as plain data; None where nothing came.
+        release: what was released at the end; None where the coalition heard no release.
+        totals: each phase's published tally (`result.json` has it); empty where the session came to no end.
+    """
+
+    protocol: PhasedProtocol[Any, Any]
+    coalition: Coalition
+    rows: IntArray
+    public: IntArray
+    reports: tuple[IntArray, ...]
+    told: tuple[NDArray[np.bool_], ...]
+    outcomes: tuple[Any, ...]
+    release: msgspec.Struct | None
+    totals: tuple[IntArray, ...] = ()
+
+    @property
+    def num_parties(self) -> int:
+        """How many parties there were."""
+        return len(self.public)
+
+
+def seen_by_arrays(
+    protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, noise: SimulatedNoise, coalition: Coalition
+) -> Seen:
+    """Return what a coalition sees of a session in which everybody follows the protocol, without agents.
+
+    Args:
+        protocol: what is run.
+        inputs: all parties' rows.
+        noise: the simulation's.
+        coalition: who sees it.
+    """
+    whose = _told(coalition, len(inputs))
+    reports: list[IntArray] = []
+    for phase in protocol.phases:
+        drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
+        reports.append(np.where(whose[:, None], drawn, 0))
+    outcomes: list[Any] = []
+    result = run_population(
+        protocol, inputs, noise=noise, on_phase=lambda _phase, _tally, outcome: outcomes.append(_plain(outcome))
+    )
+    hears = coalition.has_server or bool(coalition.members)
+    return Seen(
+        protocol=protocol,
+        coalition=coalition,
+        rows=inputs.private[list(coalition.members)],
+        public=inputs.public,
+        reports=tuple(reports),
+        told=(whose,) * len(reports),
+        outcomes=tuple(outcomes[:-1]) if hears else (None,) * (len(reports) - 1),
+        release=result.outcome if hears else None,
+        totals=tuple(tally.totals for tally in result.tallies) if hears else (),
+    )
+
+
+def seen_by_server(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, noise: SimulatedNoise) -> Seen:
+    """Return what the server by itself sees of reports, and nothing of what it publishes: for many targets.
+
+    Args:
+        protocol: what is run.
+        inputs: all parties' rows.
+        noise: the simulation's.
+    """
+    reports = tuple(
+        draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0) for phase in protocol.phases
+    )
+    return Seen(
+        protocol=protocol,
+        coalition=Coalition((), has_server=True),
+        rows=inputs.private[:0],
+        public=inputs.public,
+        reports=reports,
+        told=(np.ones(len(inputs), dtype=np.bool_),) * len(reports),
+        outcomes=(None,) * (len(reports) - 1),
+        release=None,
+    )
+
+
+def seen_by_agents(
+    protocol: PhasedProtocol[Any, Any],
+    views: Iterable[View],
+    *,
+    names: Sequence[str],
+    public: IntArray,
+    coalition: Coalition,
+    tallies: Sequence[Tally] = (),
+) -> Seen:
+    """Return what a coalition saw of a session of agents, from the views of its members.
+
+    Args:
+        protocol: what was run.
+        views: recorded ones, in any order; those of others are not looked at.
+        names: the roster.
+        public: everybody's public rows.
+        coalition: who pools its views.
+        tallies: what the session published of its phases (`SessionRecord.tallies`); empty where it came to no end.
+
+    Raises:
+        ValueError: the view of a member is missing.
+    """
+    members = {names[place] for place in coalition.members}
+    own: dict[str, View] = {}
+    server: View | None = None
+    width = max(phase.columns.stop for phase in protocol.phases)
+    for view in views:
+        width = max(width, len(view.private_row))  # how many columns rows have is public, also where nobody colludes
+        if view.side is Side.SERVER:
+            server = view
+        elif view.party in members:
+            own[view.party] = view
+    if missing := sorted(members - own.keys()) or (coalition.has_server and server is None and ["server"]):
+        raise ValueError(f"the view of {missing[0]} was not recorded")
+    gathered = _Gathered(protocol, {name: place for place, name in enumerate(names)}, public)
+    if coalition.has_server and server is not None:
+        gathered.take(server)
+    for view in own.values():
+        gathered.take(view)
+    rows = [own[names[place]].private_row for place in coalition.members]
+    return Seen(
+        protocol=protocol,
+        coalition=coalition,
+        rows=np.array(rows, dtype=np.int64).reshape(len(rows), width),
+        public=public,
+        reports=tuple(gathered.reports),
+        told=tuple(gathered.told),
+        outcomes=tuple(gathered.outcomes[:-1]),
+        release=gathered.release,
+        totals=tuple(tally.totals for tally in tallies) if gathered.release is not None else (),
+    )
+
+
+class _Gathered:
+    """Collects what views show."""
+
+    def __init__(self, protocol: PhasedProtocol[Any, Any], places: Mapping[str, int], public: IntArray) -> None:
+        self._protocol = protocol
+        self._places = places
+        self._public: list[list[int]] = public.tolist()
+        phases = protocol.phases
+        self.reports = [np.zeros((len(places), phase.num_reported), dtype=np.int64) for phase in phases]
+        self.told = [np.zeros(len(places), dtype=np.bool_) for _ in phases]
+        self.outcomes: list[Any] = [None] * len(phases)
+        self.release: msgspec.Struct | None = None
+
+    def take(self, view: View) -> None:
+        """Add what one view shows."""
+        is_server = view.side is Side.SERVER
+        for observation in view.observations:
+            owner = observation.peer if is_server else view.party
+            self._take(observation, self._places.get(owner), is_own=is_server)
+
+    def _take(self, observation: Observation, place: int | None, *, is_own: bool) -> None:
+        match observation.message:
+            case Report(number, payload) if place is not None and number < len(self.reports):
+                expected = Happening.RECEIVED if is_own else Happening.SENT
+                if observation.happening is expected and not self.told[number][place]:
+                    phase = self._protocol.phases[number]
+                    try:
+                        report = phase.decoder.decode(payload)
+                        phase.check_report(report, self._public[place])
+                    except (msgspec.DecodeError, ValueError):
+                        return  # a report that was refused tells nothing: no honest party sends one
+                    self.reports[number][place] = report
+                    self.told[number][place] = True
+            case Request(number, payload) if 0 < number <= len(self.outcomes):
+                self.outcomes[number - 1] = _PLAIN.decode(payload)
+            case Release(payload):
+                self.release = self._protocol.outcome_decoder.decode(payload)
+            case _:
+                pass
+
+
+def _told(coalition: Coalition, num_parties: int) -> NDArray[np.bool_]:
+    """Return whose reports a coalition sees: everybody's with the server, else its members'."""
+    whose = np.full(num_parties, coalition.has_server)
+    whose[list(coalition.members)] = True
+    return whose
+
+
+def _plain(outcome: msgspec.Struct | None) -> Any:
+    """Return an outcome as the plain data that a request carries."""
+    return _PLAIN.decode(msgspec.msgpack.encode(outcome))

@@ -1,0 +1,87 @@
+"""What is audited: a loss with the neighbors that should tell it best, and how their outputs are had.
+
+An audit bounds a loss from below by telling neighbors apart. A case says what is claimed and proven of what unit, under
+which relation, and brings pairs of neighbors; each side of a pair has an exact law over finitely many outputs, a way to
+draw outputs, or both. What is drawn comes from the code that runs in a session, never from the law: with the noise of
+simulations, with that of deployments, or with each.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.privacy import NeighboringRelation, TrustModel
+
+__all__ = ["Case", "Draw", "Pair", "Score"]
+
+Draw: TypeAlias = Callable[[int, int], IntArray]
+"""(number, stream) → that many independent outputs, int64, shape (number, width); streams share no randomness."""
+Score: TypeAlias = Callable[[IntArray], FloatArray]
+"""Outputs → for each the number that tells the neighbors apart, best the log-likelihood ratio; shape (number,)."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Pair:
+    """Two neighbors.
+
+    Args:
+        name: what they differ in, as a phrase.
+        laws: their exact laws over the same finitely many outputs, shape (2, outputs); None where there are too many.
+        draws: how outputs are drawn from the one and from the other; None where the law is all that there is. Where
+            there are laws, an output that is drawn is the number of their column, shape (number, 1).
+        score: what to tell drawn outputs apart by; None to let the audit learn it.
+        secure: as `draws`, with the noise of deployments; None where that takes too long, or there is no such noise.
+    """
+
+    name: str
+    laws: FloatArray | None = None
+    draws: tuple[Draw, Draw] | None = None
+    score: Score | None = None
+    secure: tuple[Draw, Draw] | None = None
+
+    def __post_init__(self) -> None:
+        if self.laws is None and self.draws is None and self.secure is None:
+            raise ValueError(f"the pair {self.name!r} has neither laws nor draws")
+        if self.laws is not None and (self.laws.ndim != 2 or len(self.laws) != 2):  # noqa: PLR2004  two neighbors
+            raise ValueError(f"expected laws of shape (2, outputs), got {self.laws.shape}")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Case:
+    """A loss to audit.
+
+    Args:
+        name: the mechanism, or the protocol with its variant: distinct within its group.
+        group: what `psephos audit` calls the mechanisms or the protocol that it belongs to.
+        unit: the unit of protection.
+        relation: which data sets are neighbors.
+        model: whom the loss is bounded against.
+        claimed: ε that the paper states, in nats.
+        proven: ε that is proven, in nats; ∞ where nothing is.
+        pairs: makes the neighbors to try; called once, since it may search.
+        is_tight: whether the proof is known to be attained, so that a good audit comes near it.
+        note: what a reader should know, as a sentence.
+        share: the part of the asked samples that is drawn, in (0, 1]: less than 1 where an output costs much time.
+        secure_share: the same of outputs with the noise of deployments.
+    """
+
+    name: str
+    group: str
+    unit: str
+    relation: NeighboringRelation
+    model: TrustModel
+    claimed: float
+    proven: float
+    pairs: Callable[[], Sequence[Pair]]
+    is_tight: bool = False
+    note: str = ""
+    share: float = 1.0
+    secure_share: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (self.claimed >= 0 and self.proven >= 0) or math.isnan(self.claimed):
+            raise ValueError(f"losses must be at least 0, got {self.claimed} and {self.proven}")
+        if not (0 < self.share <= 1 and 0 < self.secure_share <= 1):
+            raise ValueError(f"shares must be in (0, 1], got {self.share} and {self.secure_share}")

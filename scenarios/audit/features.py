@@ -1,0 +1,266 @@
+"""What to tell outputs apart by where nobody says: general features, and scores that are learned from them.
+
+A feature maps an output, a row of integers, to one integer: a column, its low bits, the difference of two columns, how
+often a value occurs, the row itself. Of each, the frequencies of its values (or of ranges of them) among outputs of
+either neighbor give the logarithm of their ratio, a score; so do two features together, and all columns added up. Which
+score is best is for the audit to say, by other outputs than those that it was learned from.
+
+The list holds what known faults leave behind: low bits of floating-point noise (Mironov, 2012), columns that share
+their randomness, reports drawn again, values that only one neighbor can bring about.
+"""
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+from scipy.special import xlogy
+
+from ...protocol.arrays import FloatArray, IntArray
+from .case import Score
+
+__all__ = ["Feature", "Named", "features_of", "learn_scores"]
+
+_MOST_COLUMNS: Final = 16
+"""Columns that are looked at one by one; all are looked at in sums, counts and whole rows."""
+_MOST_PAIRED: Final = 6
+"""Columns whose differences are looked at."""
+_LOW_BITS: Final = (1, 3, 8)
+_MOST_VALUES: Final = 4096
+"""Values of a feature that are told apart; of more, ranges are."""
+_MOST_RANGES: Final = 256
+_MOST_PER_SIDE: Final = 64
+"""Ranges of each of two features that are taken together."""
+_MOST_COUNTED: Final = 16
+"""Different values in all columns, up to which each is counted."""
+_MOST_IN_TABLE: Final = 1 << 16
+_SMOOTHING: Final = 0.5
+
+Named: TypeAlias = tuple[str, Score]
+"""A score with what it looks at, as a phrase."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Feature:
+    """A function of outputs.
+
+    Args:
+        name: what it is, as a phrase.
+        of: outputs, shape (number, width) → integers, shape (number,).
+        is_column: whether it is one of the numbers itself.
+    """
+
+    name: str
+    of: Callable[[IntArray], IntArray]
+    is_column: bool = False
+
+
+def features_of(outputs: IntArray) -> Iterator[Feature]:
+    """Yield features that outputs like these may differ in.
+
+    Args:
+        outputs: some, shape (number, width), of both neighbors.
+    """
+    width = outputs.shape[1]
+    for place in range(min(width, _MOST_COLUMNS)):
+        yield Feature(f"number {place + 1}", _column(place), is_column=True)
+        if int(outputs[:, place].max()) - int(outputs[:, place].min()) >= _MOST_COUNTED:
+            for bits in _LOW_BITS:
+                yield Feature(f"number {place + 1}'s low {bits} bits", _low_bits(place, bits))
+    if width == 1:
+        return
+    for one, other in itertools.combinations(range(min(width, _MOST_PAIRED)), 2):
+        yield Feature(f"numbers {one + 1} and {other + 1}, their difference", _difference(one, other))
+        yield Feature(f"numbers {one + 1} and {other + 1}, whether equal", _is_equal(one, other))
+    yield Feature("all numbers, their sum", lambda rows: rows.sum(axis=1))
+    yield Feature("the greatest number", lambda rows: rows.max(axis=1))
+    yield Feature("the least number", lambda rows: rows.min(axis=1))
+    yield Feature("all numbers, how many differ", _num_different)
+    yield Feature("all numbers together", _whole)
+    values = np.unique(outputs)
+    if len(values) <= _MOST_COUNTED:
+        for value in values.tolist():
+            yield Feature(f"how many numbers are {value}", _count(value))
+
+
+def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
+    """Yield scores by which outputs might be told apart: high where the first neighbor is the more likely.
+
+    Args:
+        first: outputs of one neighbor, shape (number, width).
+        second: of the other.
+    """
+    learned: list[_Learned] = []
+    for feature in features_of(np.concatenate([first[:_MOST_VALUES], second[:_MOST_VALUES]])):
+        fitted = _fit(feature, first, second)
+        if fitted is not None:
+            yield feature.name, fitted.score
+            learned.append(fitted)
+    single = [fitted for fitted in learned if fitted.feature.is_column]
+    if len(single) > 1:
+        yield "each number by itself, added up", _added(single)
+    if learned:  # the one that differs most, together with each other
+        best = max(learned, key=lambda fitted: fitted.difference).feature
+        others = [fitted.feature for fitted in learned if fitted.feature is not best]
+        yield from _fit_pairs(best, others, first, second)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Places:
+    """Where values stand: each one's place among few, or the range that holds it.
+
+    Args:
+        edges: the values, sorted; or where ranges begin, but for the first.
+        is_exact: whether they are the values.
+    """
+
+    edges: IntArray
+    is_exact: bool
+
+    @property
+    def size(self) -> int:
+        """How many places there are, with one for values that were never seen."""
+        return len(self.edges) + 1
+
+    def of(self, values: IntArray) -> IntArray:
+        """Return the place of each value."""
+        if (table := self._table) is not None:
+            low, high = int(self.edges[0]), int(self.edges[-1])
+            # The two ends of the table are those of all values beyond.
+            return table[np.clip(values, low - 1, high + 1) - (low - 1)]
+        found = np.searchsorted(self.edges, values, side="left" if self.is_exact else "right")
+        if self.is_exact:
+            nearest = np.minimum(found, len(self.edges) - 1)
+            found = np.where(self.edges[nearest] == values, nearest, len(self.edges))
+        return found.astype(np.int64)
+
+    @functools.cached_property
+    def _table(self) -> IntArray | None:
+        """The place of every value between the first edge and the last, where they are not too many to write down."""
+        low, high = int(self.edges[0]), int(self.edges[-1])
+        if high - low > _MOST_IN_TABLE or min(low, -high) <= -(2**62):
+            return None
+        return _Places.of(_Untabled(self.edges, self.is_exact), np.arange(low - 1, high + 2, dtype=np.int64))
+
+
+class _Untabled(_Places):
+    """Places found by a search in the edges."""
+
+    @functools.cached_property
+    def _table(self) -> IntArray | None:
+        return None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Learned:
+    """A score by a feature: the logarithm of the ratio of frequencies of its value, or of the range that holds it."""
+
+    feature: Feature
+    places: _Places
+    ratios: FloatArray
+    difference: float
+
+    def score(self, outputs: IntArray) -> FloatArray:
+        """Return the score of outputs."""
+        return self.ratios[self.places.of(self.feature.of(outputs))]
+
+
+def _fit(feature: Feature, first: IntArray, second: IntArray) -> _Learned | None:
+    """Return the score by a feature, or None where it says nothing: all alike, or all different and without order."""
+    ones, others = feature.of(first), feature.of(second)
+    places = _places_of(np.concatenate([ones, others]), _MOST_VALUES, _MOST_RANGES)
+    if places is None or (feature.of is _whole and not places.is_exact):
+        return None
+    counts = [np.bincount(places.of(values), minlength=places.size) for values in (ones, others)]
+    ratios = _ratios(counts[0], counts[1])
+    # How far the scores of the two are apart: their symmetric divergence, smoothed.
+    difference = float(((counts[0] - counts[1]) * ratios).sum())
+    return _Learned(feature, places, ratios, difference)
+
+
+def _fit_pairs(best: Feature, others: Sequence[Feature], first: IntArray, second: IntArray) -> Iterator[Named]:
+    """Yield the scores by a feature together with each one of others."""
+    sides = first, second
+    rows = _places_of(np.concatenate([best.of(side) for side in sides]), _MOST_PER_SIDE, _MOST_PER_SIDE)
+    assert rows is not None  # noqa: S101  the best one takes more than one value
+    rows_of = [rows.of(best.of(side)) for side in sides]
+    for other in others:
+        values = [other.of(side) for side in sides]
+        columns = _places_of(np.concatenate(values), _MOST_PER_SIDE, _MOST_PER_SIDE)
+        if columns is None:
+            continue
+        counts = [
+            np.bincount(row * columns.size + columns.of(own), minlength=rows.size * columns.size)
+            for row, own in zip(rows_of, values, strict=True)
+        ]
+        ratios = _ratios(counts[0], counts[1])
+        yield f"{best.name}; {other.name}", _pair_score(best, rows, other, columns, ratios)
+
+
+def _pair_score(best: Feature, rows: _Places, other: Feature, columns: _Places, ratios: FloatArray) -> Score:
+    return lambda outputs: ratios[rows.of(best.of(outputs)) * columns.size + columns.of(other.of(outputs))]
+
+
+def _places_of(values: IntArray, most_values: int, most_ranges: int) -> _Places | None:
+    """Return the values' places, where they are few; else ranges with about as many outputs in each; None for one."""
+    ordered = np.sort(values)
+    distinct = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
+    if len(distinct) <= most_values:
+        return _Places(distinct, is_exact=True) if len(distinct) > 1 else None
+    places = np.linspace(0, len(ordered), most_ranges + 1)[1:-1].astype(np.int64)
+    return _Places(np.unique(ordered[places]), is_exact=False)
+
+
+def _ratios(first: IntArray, second: IntArray) -> FloatArray:
+    # Half an output more on either side: what was never seen says nothing, and no ratio is infinite.
+    return np.asarray(xlogy(1.0, first + _SMOOTHING) - xlogy(1.0, second + _SMOOTHING), dtype=np.float64)
+
+
+def _added(tables: Sequence[_Learned]) -> Score:
+    """Return the sum of scores: the ratio of whole rows, where columns are independent."""
+
+    def score(outputs: IntArray) -> FloatArray:
+        total = np.zeros(len(outputs))
+        for table in tables:
+            total += table.score(outputs)
+        return total
+
+    return score
+
+
+def _column(place: int) -> Callable[[IntArray], IntArray]:
+    return lambda rows: rows[:, place]
+
+
+def _low_bits(place: int, bits: int) -> Callable[[IntArray], IntArray]:
+    mask = (1 << bits) - 1
+    return lambda rows: rows[:, place] & mask
+
+
+def _difference(one: int, other: int) -> Callable[[IntArray], IntArray]:
+    return lambda rows: rows[:, one] - rows[:, other]
+
+
+def _is_equal(one: int, other: int) -> Callable[[IntArray], IntArray]:
+    return lambda rows: (rows[:, one] == rows[:, other]).astype(np.int64)
+
+
+def _count(value: int) -> Callable[[IntArray], IntArray]:
+    return lambda rows: (rows == value).sum(axis=1)
+
+
+def _num_different(rows: IntArray) -> IntArray:
+    ordered = np.sort(rows, axis=1)
+    return 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
+
+
+def _whole(rows: IntArray) -> IntArray:
+    """Return a number for each row: the same for equal rows, and all but surely another one for others."""
+    mixed = np.zeros(len(rows), dtype=np.uint64)
+    for column in rows.T:
+        # An odd factor and a shift, as in splitmix64; integers of 64 bits wrap around.
+        mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return mixed.astype(np.int64)

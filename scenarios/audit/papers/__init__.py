@@ -1,0 +1,25 @@
+"""The papers' claims held against exact numbers: what is refuted, what holds, and the command that shows it."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from .dpwevote import findings_on_dpwevote
+from .fair_voting import findings_on_fair_voting
+from .finding import Certainty, PaperFinding, Verdict
+from .moral_preferences import findings_on_moral_preferences
+from .show import show_findings
+from .truth_discovery import findings_on_truth_discovery
+
+__all__ = ["Certainty", "PaperFinding", "Verdict", "findings", "show_findings"]
+
+_FINDINGS: Final[tuple[Callable[[], Iterator[PaperFinding]], ...]] = (
+    findings_on_dpwevote,
+    findings_on_truth_discovery,
+    findings_on_moral_preferences,
+    findings_on_fair_voting,
+)
+
+
+def findings() -> list[PaperFinding]:
+    """Compute all findings, paper by paper; some seconds."""
+    return [finding for find in _FINDINGS for finding in find()]

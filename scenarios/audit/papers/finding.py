@@ -1,0 +1,144 @@
+"""One claim of a paper, held against a number that is computed here and now.
+
+A claim bounds a number, or names it; the verdict follows from the two numbers, and is typed in nowhere.
+"""
+
+import dataclasses
+import enum
+import math
+from typing import Final, Literal
+
+__all__ = ["AUDIT", "Certainty", "PaperFinding", "Verdict"]
+
+AUDIT: Final = "psephos audit papers"
+"""What shows those findings that nothing else shows."""
+
+# Laws are written in floats.
+_ROUNDING: Final = 1e-6
+
+
+class Certainty(enum.Enum):
+    """What a number that was found is."""
+
+    EXACT = "exact"
+    """The number itself, by an exact law or formula."""
+    PROVEN = "proven"
+    """An upper bound that is proven; the number may be less."""
+    FOUND = "at least"
+    """A lower bound: what one pair of neighbors, or one case, has exactly."""
+    NORMAL = "normal law"
+    """By the central limit theorem with the term of the skewness."""
+    SAMPLED = "99.9 %"
+    """The end of a confidence interval that is nearer to the claim."""
+
+
+class Verdict(enum.StrEnum):
+    """What becomes of a claim."""
+
+    HOLDS = "holds"
+    """The number is as claimed."""
+    IN_PART = "in part"
+    """It is not, and there are cases in which it is."""
+    REFUTED = "refuted"
+    """It is not."""
+    OPEN = "open"
+    """What is known of the number decides nothing."""
+    SILENT = "silent"
+    """The paper names no number."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PaperFinding:
+    """A claim and what was found.
+
+    Args:
+        key: the reading's, as the documentation has it, with a letter where it has several.
+        paper: a short citation.
+        claim: what the paper says, and where.
+        quantity: what both numbers are.
+        claimed: the paper's number; None where it has none.
+        bound: how the paper bounds it.
+        found: ours.
+        certainty: what ours is.
+        command: a command line that shows it.
+        only: where a contradicted claim holds nevertheless, as a phrase that goes on from "it holds only".
+        note: a sentence on the number.
+        tolerance: what is no difference, in units or as a part of the claimed number, whichever is more: larger where
+            that one was sampled, or has few digits.
+    """
+
+    key: str
+    paper: str
+    claim: str
+    quantity: str
+    claimed: float | None
+    bound: Literal["<", "≤", "=", "≥", ">"] = "≤"
+    found: float
+    certainty: Certainty = Certainty.EXACT
+    command: str = AUDIT
+    only: str = ""
+    note: str = ""
+    tolerance: float = _ROUNDING
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.found) or (self.claimed is not None and math.isnan(self.claimed)):
+            raise ValueError(f"finding {self.key} has no number")
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the true number is known to be."""
+        match self.certainty:
+            case Certainty.EXACT | Certainty.NORMAL:
+                return self.found, self.found
+            case Certainty.PROVEN:
+                return -math.inf, self.found
+            case Certainty.FOUND:
+                return self.found, math.inf
+            case Certainty.SAMPLED:
+                return (-math.inf, self.found) if self._bounds_below else (self.found, math.inf)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict, of the two numbers."""
+        if self.claimed is None:
+            return Verdict.SILENT
+        low, high = self.interval
+        slack = 0.0 if math.isinf(self.claimed) else self.tolerance * max(abs(self.claimed), 1.0)
+        match self.bound:
+            case "<":
+                refuted, confirmed = low >= self.claimed - slack, high < self.claimed - slack
+            case "≤":
+                refuted, confirmed = low > self.claimed + slack, high <= self.claimed + slack
+            case "=":
+                refuted = low > self.claimed + slack or high < self.claimed - slack
+                confirmed = low >= self.claimed - slack and high <= self.claimed + slack
+            case "≥":
+                refuted, confirmed = high < self.claimed - slack, low >= self.claimed - slack
+            case ">":
+                refuted, confirmed = high <= self.claimed + slack, low > self.claimed + slack
+        if refuted:
+            return Verdict.IN_PART if self.only else Verdict.REFUTED
+        return Verdict.HOLDS if confirmed else Verdict.OPEN
+
+    @property
+    def _bounds_below(self) -> bool:
+        return self.bound in {"≥", ">"}
+
+    @property
+    def claimed_text(self) -> str:
+        """The paper's number with its bound."""
+        if self.claimed is None:
+            return "-"
+        return f"{'' if self.bound == '=' else f'{self.bound} '}{_number(self.claimed)}"
+
+    @property
+    def found_text(self) -> str:
+        """The number that was found, as a bound where it is one."""
+        sign = {Certainty.PROVEN: "≤ ", Certainty.FOUND: "≥ ", Certainty.NORMAL: "≈ "}.get(self.certainty, "")
+        if self.certainty is Certainty.SAMPLED:
+            sign = "≤ " if self._bounds_below else "≥ "
+        return f"{sign}{_number(self.found)}"
+
+
+def _number(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.3g}"

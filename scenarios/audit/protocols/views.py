@@ -1,0 +1,352 @@
+"""Views as audits need them: what leaves one party in whole sessions, for each of the rows that it may hold.
+
+A view is a list of parts, each what one randomizer makes of each candidate row; parts share no randomness, so that
+log-likelihoods add. Independent views of one row are one array call: n parties with the same row, each with its own
+uniforms. The second session of a repeated vote is the same session in another round.
+
+The rule that holds here: outputs are drawn by the code that runs in a session, scores are differences of the
+randomizers' own log-likelihoods, and losses are what a ledger adds up when it is charged as a session charges it.
+"""
+
+import abc
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.mechanisms import PostProcessed, Prepared, RowMechanism
+from ....protocol.moral_preferences.functional import NoisyObjective
+from ....protocol.phases import CentralPhase, Inputs, Phase, PhasedProtocol
+from ....protocol.population import draw_reports
+from ....protocol.privacy import Ledger, LedgerEntry
+from ....protocol.randomness import SimulatedNoise
+from ..case import Case, Draw, Pair, Score
+
+__all__ = [
+    "MAX_OUTPUTS",
+    "Part",
+    "Released",
+    "Reported",
+    "View",
+    "case_of",
+    "charge",
+    "view_of_party",
+]
+
+MAX_OUTPUTS: Final = 1 << 14
+"""Outputs of an exact joint law: more take longer than sampling tells."""
+_SHARE: Final = 0.2
+"""Of the outputs that are asked for: one of several numbers takes a few microseconds."""
+_SESSION: Final = "audited"
+_SIDES: Final = 2
+
+
+class Part(abc.ABC):
+    """What one randomizer makes of each candidate.
+
+    Args:
+        mechanism: the randomizer.
+        values: what it sees of each candidate, int64, shape (candidates, w).
+    """
+
+    def __init__(self, mechanism: RowMechanism, values: IntArray) -> None:
+        self.mechanism = mechanism
+        self.values = values
+        self._places: list[int] = []
+
+    @property
+    def width(self) -> int:
+        """How many numbers an output has."""
+        return self.mechanism.num_reports_of(self.values.shape[1])
+
+    @abc.abstractmethod
+    def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
+        """Return independent outputs of one candidate, int64, shape (number, width)."""
+
+    @functools.cached_property
+    def log_laws(self) -> FloatArray | None:
+        """Logarithms of P[output | candidate], shape (candidates, outputs); None where there are too many outputs.
+
+        Outputs that no candidate has are left out.
+        """
+        if isinstance(self.mechanism, PostProcessed) or self.width * math.log(self._num_reports) > math.log(
+            MAX_OUTPUTS
+        ):
+            return None
+        low, high = self.mechanism.report_range
+        outputs = np.array(list(itertools.product(range(low, high + 1), repeat=self.width)), dtype=np.int64)
+        log_laws = self.mechanism.log_likelihoods(outputs, self.values).T
+        is_possible = np.any(log_laws > -np.inf, axis=0)
+        self._places[:] = np.where(is_possible, np.cumsum(is_possible) - 1, -1).tolist()
+        return log_laws[:, is_possible]
+
+    def places_of(self, outputs: IntArray) -> IntArray:
+        """Return the column of each output in `log_laws`, shape (n,)."""
+        assert self.log_laws is not None  # noqa: S101  asked for where there are laws alone
+        numbers = np.zeros(len(outputs), dtype=np.int64)
+        for column in outputs.T:
+            numbers = numbers * self._num_reports + (column - self.mechanism.report_range[0])
+        return np.array(self._places, dtype=np.int64)[numbers]
+
+    @property
+    def _num_reports(self) -> int:
+        low, high = self.mechanism.report_range
+        return high - low + 1
+
+    @functools.cached_property
+    def losses(self) -> FloatArray:
+        """Max ln P[output | first]/P[output | second] for all candidates as first and second, shape (c, c).
+
+        Of noise that is added, the maximum is at the first candidate's own values; of what is computed from noise, this
+        is the noise's own loss, which that of the result never exceeds.
+        """
+        mechanism, values = self.mechanism, self.values
+        if self.log_laws is not None:
+            return np.array([_greatest_gaps(law, self.log_laws) for law in self.log_laws])
+        if isinstance(mechanism, PostProcessed):
+            mechanism = mechanism.noise
+        outputs = mechanism.prepare_rows(values) if isinstance(mechanism, Prepared) else values
+        log_likelihoods = mechanism.log_likelihoods(outputs, values)
+        return np.diag(log_likelihoods)[:, None] - log_likelihoods
+
+    def score(self, outputs: IntArray, first: int, second: int) -> FloatArray:
+        """Return by how much each output speaks for the first candidate and against the second.
+
+        The log-likelihood ratio; where reports are computed from noise, the projection on the line between the two
+        places without noise.
+        """
+        if isinstance(self.mechanism, NoisyObjective):
+            line = self._clean_places[first] - self._clean_places[second]
+            return outputs @ line / max(float(line @ line), 1.0)
+        log_likelihoods = self.mechanism.log_likelihoods(outputs, self.values[[first, second]])
+        return log_likelihoods[:, 0] - log_likelihoods[:, 1]
+
+    @functools.cached_property
+    def _clean_places(self) -> FloatArray:
+        """Where each candidate's objective is greatest without noise."""
+        assert isinstance(self.mechanism, NoisyObjective)  # noqa: S101  asked for where it is
+        return self.mechanism.places_of(self.values, noise_scale=0.0).astype(np.float64)
+
+
+class Reported(Part):
+    """The reports of one phase, of a party in a roster of parties with the same row.
+
+    Args:
+        protocol: whose phase it is.
+        phase: the phase.
+        rows: each candidate's private row, shape (candidates, private columns).
+        public: the party's public row.
+    """
+
+    def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, rows: IntArray, public: Sequence[int]) -> None:
+        super().__init__(phase.mechanism_of(public), rows[:, phase.columns])
+        self._protocol = protocol
+        self._phase = phase
+        self._rows = rows
+        self._public = np.array(public, dtype=np.int64)
+
+    def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
+        """See `Part.draw`."""
+        inputs = Inputs(np.tile(self._rows[candidate], (number, 1)), np.tile(self._public, (number, 1)))
+        return draw_reports(self._phase, inputs, noise=noise, protocol=self._protocol.name, start=0)
+
+
+class Released(Part):
+    """The tally as a trusted server releases it, with noise of its own.
+
+    Args:
+        protocol: whose phase it is.
+        phase: the phase.
+        totals: those of each candidate data set, shape (candidates, numbers of a tally).
+    """
+
+    def __init__(self, protocol: PhasedProtocol[Any, Any], phase: CentralPhase, totals: IntArray) -> None:
+        super().__init__(phase.tally_mechanism, totals)
+        self._protocol = protocol
+        self._phase = phase
+
+    def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
+        """See `Part.draw`."""
+        values = np.tile(self.values[candidate], (number, 1))
+        slots = self.mechanism.slots_of(values.shape[1])
+        stream = f"release of {self._phase.name}"
+        name = self._protocol.name
+        return self.mechanism.randomize_rows(
+            values, noise.uniforms(protocol=name, phase=stream, start=0, stop=number, slots=slots)
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class View:
+    """What leaves one party, or what a server releases, in some sessions on the same data.
+
+    Args:
+        parts: of one session, in the order of its phases.
+        num_sessions: how often it is held, each time in a round of its own.
+    """
+
+    parts: tuple[Part, ...]
+    num_sessions: int
+
+    @property
+    def losses(self) -> FloatArray:
+        """The greatest log-ratio for all candidates as first and second: exact, since parts are independent."""
+        return self.num_sessions * sum((part.losses for part in self.parts[1:]), start=self.parts[0].losses)
+
+    def pair(self, first: int, second: int, *, name: str) -> Pair:
+        """Return two candidates as neighbors, with their exact laws where there are few enough outputs."""
+        laws = self._laws(first, second)
+        draws = tuple(self._draw_of(place, side=side) for side, place in enumerate((first, second)))
+        if laws is None:
+            return Pair(name=name, draws=(draws[0], draws[1]), score=self._score_of(first, second))
+        return Pair(name=name, laws=laws, draws=(self._numbered(draws[0]), self._numbered(draws[1])))
+
+    def _laws(self, first: int, second: int) -> FloatArray | None:
+        laws = np.zeros((_SIDES, 1))
+        for part in self.parts * self.num_sessions:
+            if part.log_laws is None or laws.shape[1] * part.log_laws.shape[1] > MAX_OUTPUTS:
+                return None
+            own = part.log_laws[[first, second]]
+            laws = (laws[:, :, None] + own[:, None, :]).reshape(_SIDES, -1)
+        return np.exp(laws)
+
+    def _numbered(self, draw: Draw) -> Draw:
+        """Return a draw of the columns in which outputs are in the laws."""
+
+        def draw_numbers(number: int, stream: int) -> IntArray:
+            outputs = draw(number, stream)
+            places = np.zeros(number, dtype=np.int64)
+            start = 0
+            for part in self.parts * self.num_sessions:
+                assert part.log_laws is not None  # noqa: S101  as the laws of all are known
+                own = part.places_of(outputs[:, start : start + part.width])
+                places = places * part.log_laws.shape[1] + own
+                start += part.width
+            return places[:, None]
+
+        return draw_numbers
+
+    def _draw_of(self, candidate: int, *, side: int) -> Draw:
+        def draw(number: int, stream: int) -> IntArray:
+            outputs: list[IntArray] = []
+            for round_number in range(self.num_sessions):
+                # The two sides share no uniforms, whatever streams they are asked for.
+                noise = SimulatedNoise(_SIDES * stream + side, session=_SESSION, round_number=round_number)
+                outputs += [part.draw(candidate, number, noise) for part in self.parts]
+            return np.concatenate(outputs, axis=1)
+
+        return draw
+
+    def _score_of(self, first: int, second: int) -> Score:
+        def score(outputs: IntArray) -> FloatArray:
+            total = np.zeros(len(outputs))
+            start = 0
+            for _ in range(self.num_sessions):
+                for part in self.parts:
+                    total += part.score(outputs[:, start : start + part.width], first, second)
+                    start += part.width
+            return total
+
+        return score
+
+
+def view_of_party(
+    protocol: PhasedProtocol[Any, Any], rows: IntArray, public: Sequence[int], *, num_sessions: int
+) -> View:
+    """Return all that leaves a party with one of these rows.
+
+    Args:
+        protocol: what is run, in the local model.
+        rows: candidates: private rows, shape (c, private columns).
+        public: the party's public row.
+        num_sessions: how often.
+    """
+    parts = tuple(Reported(protocol, phase, rows, public) for phase in protocol.phases)
+    return View(parts, num_sessions)
+
+
+def charge(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, num_sessions: int) -> Sequence[LedgerEntry]:
+    """Return the lines of the party's ledger after these sessions, charged phase by phase as a session charges them."""
+    ledger = Ledger("party")
+    for number in range(num_sessions):
+        for phase in protocol.phases:
+            for loss in phase.losses_of(public):
+                ledger.charge(loss, session=f"{_SESSION}-{number + 1}", phase=phase.name)
+    return ledger.entries
+
+
+def case_of(
+    protocol: PhasedProtocol[Any, Any],
+    view: Callable[[], View],
+    public: Sequence[int],
+    *,
+    name: str,
+    unit: str,
+    num_sessions: int,
+    names: Sequence[str],
+    are_neighbors: Callable[[int, int], bool] = lambda first, second: first != second,
+    charged: Callable[[LedgerEntry], tuple[float, float]] = lambda entry: (entry.claimed, entry.proven),
+    is_tight: bool = False,
+    share: float = _SHARE,
+    note: str = "",
+) -> Case:
+    """Return the audit of whole sessions: the neighbors that lose most by the randomizers' own laws.
+
+    All neighbors among the candidates are tried, in both directions.
+
+    Args:
+        protocol: what is run.
+        view: makes the view; called when neighbors are asked for.
+        public: the party's public row.
+        name: of the variant, distinct with the number of sessions.
+        unit: in words, without the sessions.
+        num_sessions: as the view's.
+        names: of the candidates.
+        are_neighbors: which candidates differ in the unit alone.
+        charged: what a line of the ledger claims and proves of the unit.
+        is_tight: see `Case`.
+        share: see `Case`.
+        note: see `Case`.
+    """
+    entries = charge(protocol, public, num_sessions=num_sessions)
+    (relation,) = {entry.relation for entry in entries}
+    (model,) = {entry.model for entry in entries}
+    charges = [charged(entry) for entry in entries]
+
+    def pairs() -> list[Pair]:
+        made = view()
+        first, second = _worst(made.losses, are_neighbors)
+        return [made.pair(first, second, name=f"{names[first]}, against {names[second]}")]
+
+    return Case(
+        name=name if num_sessions == 1 else f"{name}, twice",
+        group=protocol.name,
+        unit=unit if num_sessions == 1 else f"{unit}, {num_sessions} sessions",
+        relation=relation,
+        model=model,
+        claimed=math.fsum(claimed for claimed, _ in charges),
+        proven=math.fsum(proven for _, proven in charges),
+        pairs=pairs,
+        is_tight=is_tight,
+        note=note,
+        share=share,
+    )
+
+
+def _worst(losses: FloatArray, are_neighbors: Callable[[int, int], bool]) -> tuple[int, int]:
+    """Return the neighbors of the greatest loss, the first ones of several."""
+    number = len(losses)
+    places = ((first, second) for first in range(number) for second in range(number))
+    return max((pair for pair in places if are_neighbors(*pair)), key=lambda pair: float(losses[pair]))
+
+
+def _greatest_gaps(law: FloatArray, log_laws: FloatArray) -> FloatArray:
+    """Return max(law − other) for each other law, over the outputs that the first law has."""
+    possible = law > -np.inf
+    gaps: FloatArray = np.max(law[possible] - log_laws[:, possible], axis=1)
+    return gaps

@@ -1,0 +1,297 @@
+"""All audits of a run: which cases a name stands for, over all cores, and the row of each case.
+
+A confidence is that of the whole run: every audit has the same part of the risk, so that with at least that confidence
+all of its statements hold at once, and no correct proof is refuted.
+"""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import functools
+import math
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from ...protocol.errors import ConfigurationError
+from .case import Case
+from .engine import Audited, Source, Verdict, audit, check_confidence, check_samples
+from .mechanisms import mechanism_cases
+from .protocols import protocol_cases
+
+__all__ = [
+    "ALL",
+    "DEFAULT_CONFIDENCE",
+    "SECURE_SAMPLES",
+    "SIMULATED_SAMPLES",
+    "THOROUGH",
+    "AuditReport",
+    "AuditRow",
+    "Job",
+    "SourceName",
+    "audit_all",
+    "audit_cases",
+    "cases_of",
+    "group_names",
+    "row_of",
+    "sources_of",
+]
+
+SourceName: TypeAlias = Literal["simulated", "secure", "both"]
+
+ALL: Final = "all"
+"""The name that stands for every group."""
+SIMULATED_SAMPLES: Final = 1_000_000
+SECURE_SAMPLES: Final = 50_000
+"""Outputs of each neighbor: 10⁵ in all, of which each takes up to a millisecond."""
+THOROUGH: Final = 10
+"""How many times as many outputs a thorough run takes."""
+DEFAULT_CONFIDENCE: Final = 0.99
+
+_LEAST_EACH: Final = 8
+"""Cases for which a process of its own is worth its seconds of starting."""
+
+
+class AuditRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A case with what its audits found.
+
+    Args:
+        group: the case's.
+        name: the case's.
+        unit: the unit of protection.
+        relation: which data sets are neighbors.
+        model: whom the loss is bounded against.
+        claimed: ε that the paper states, in nats.
+        proven: ε that is proven, in nats.
+        audited: the greatest lower bound of all audits; None where none allows a statement.
+        tightness: audited/proven; None where either is none, 0 or ∞.
+        is_tight: whether the proof is known to be attained.
+        verdict: the worst of all audits.
+        note: what a reader should know.
+        audits: the audits.
+        seconds: that they took.
+    """
+
+    group: str
+    name: str
+    unit: str
+    relation: str
+    model: str
+    claimed: float
+    proven: float
+    audited: float | None
+    tightness: float | None
+    is_tight: bool
+    verdict: Verdict
+    note: str
+    audits: list[Audited]
+    seconds: float
+
+
+class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of audits.
+
+    Args:
+        names: what was asked for.
+        sources: whose randomness was audited.
+        samples: outputs of each neighbor, by source; a case may take a share of them.
+        confidence: with which all statements hold at once: 1 less the probability of any false alarm.
+        risk_each: that of each audit.
+        seed: of simulated outputs.
+        seconds: that the run took.
+        rows: a row for each case.
+    """
+
+    names: list[str]
+    sources: list[str]
+    samples: dict[str, int]
+    confidence: float
+    risk_each: float
+    seed: int
+    seconds: float
+    rows: list[AuditRow]
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether a proof is."""
+        return any(row.verdict is Verdict.PROOF_REFUTED for row in self.rows)
+
+
+@functools.lru_cache(maxsize=1)
+def _all_cases() -> tuple[Case, ...]:
+    return (*mechanism_cases(), *protocol_cases())
+
+
+def group_names() -> list[str]:
+    """Return the names of mechanisms and protocols, in order."""
+    return list(dict.fromkeys(case.group for case in _all_cases()))
+
+
+def cases_of(name: str) -> list[Case]:
+    """Return the cases that a name stands for.
+
+    Raises:
+        ConfigurationError: it stands for none.
+    """
+    if name != ALL and name not in group_names():
+        allowed = f"{ALL}, or one of {', '.join(group_names())}"
+        raise ConfigurationError(field="mechanism or protocol", value=name, allowed=allowed)
+    return [case for case in _all_cases() if name in {ALL, case.group}]
+
+
+def sources_of(name: SourceName) -> list[Source]:
+    """Return the sources that a name stands for."""
+    return ["simulated", "secure"] if name == "both" else [name]
+
+
+def audit_all(
+    name: str,
+    *,
+    samples: dict[Source, int],
+    confidence: float = DEFAULT_CONFIDENCE,
+    seed: int = 1,
+    workers: int = 0,
+    on_progress: Callable[[str], None] | None = None,
+) -> AuditReport:
+    """Audit all cases that a name stands for.
+
+    Args:
+        name: a group's, or `ALL`.
+        samples: outputs of each neighbor, for each source that is audited.
+        confidence: of all statements at once, in (0, 1).
+        seed: of simulated outputs.
+        workers: processes at most; 0 for as many as there are cores.
+        on_progress: called with a line as each case is done.
+
+    Raises:
+        ConfigurationError: the name is unknown, a number is out of range, or the samples are too few for any statement.
+    """
+    check_confidence(confidence)
+    cases = cases_of(name)
+    each = (1 - confidence) / (len(cases) * len(samples))
+    for number in samples.values():
+        check_samples(number, 1 - each)
+    begun = time.monotonic()
+    job = Job(dict(samples), each, seed)
+    number = min(workers or _num_cores(), max(1, len(cases) // _LEAST_EACH))
+    rows: dict[tuple[str, str], AuditRow] = {}
+    with contextlib.closing(audit_cases(cases, job, number)) as done:
+        for count, row in enumerate(done, start=1):
+            rows[row.group, row.name] = row
+            if on_progress is not None:
+                on_progress(f"{count}/{len(cases)}  {row.group}: {row.name}, {row.seconds:.1f} s")
+    return AuditReport(
+        names=[name],
+        sources=list(samples),
+        samples={str(source): number for source, number in samples.items()},
+        confidence=confidence,
+        risk_each=each,
+        seed=seed,
+        seconds=time.monotonic() - begun,
+        rows=[rows[case.group, case.name] for case in cases],
+    )
+
+
+class Job(msgspec.Struct, frozen=True):
+    """What is done with each case.
+
+    Args:
+        samples: outputs of each neighbor, for each source.
+        risk: of each audit, in (0, 1).
+        seed: of simulated outputs.
+    """
+
+    samples: dict[Source, int]
+    risk: float
+    seed: int
+
+
+def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[AuditRow]:
+    """Yield the rows of cases as they are done, in any order.
+
+    Args:
+        cases: among those that there are: another process makes them itself.
+        job: what is done with each.
+        workers: processes; with 1 this one does it.
+    """
+    if workers == 1:
+        for case in cases:
+            yield _audit_case(case, job)
+        return
+    # A new interpreter for each: a fork would copy whatever threads were doing.
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
+        try:
+            # The last ones are the whole sessions, which take longest: they begin first.
+            waiting = [pool.submit(_audit_named, case.group, case.name, job) for case in reversed(cases)]
+            for future in concurrent.futures.as_completed(waiting):
+                yield future.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _audit_named(group: str, name: str, job: Job) -> AuditRow:
+    """Run by another process, which has made the cases itself: they are functions, and do not travel."""
+    (case,) = (case for case in _all_cases() if (case.group, case.name) == (group, name))
+    return _audit_case(case, job)
+
+
+def _audit_case(case: Case, job: Job) -> AuditRow:
+    begun = time.monotonic()
+    pairs = case.pairs()
+    once = dataclasses.replace(case, pairs=lambda: pairs)
+    found = [
+        audit(once, samples=number, confidence=1 - job.risk, source=source, seed=job.seed)
+        for source, number in job.samples.items()
+    ]
+    return row_of(case, [audited for audited in found if audited is not None], seconds=time.monotonic() - begun)
+
+
+def row_of(case: Case, audits: Iterable[Audited], *, seconds: float = 0.0) -> AuditRow:
+    """Return a case's row.
+
+    Args:
+        case: the case.
+        audits: what was found, by each source.
+        seconds: that it took.
+    """
+    all_audits = list(audits)
+    # What the law alone says, a source that was drawn from says too.
+    drawn = [audited for audited in all_audits if audited.source != "law"] or all_audits[:1]
+    bounds = [audited.epsilon for audited in drawn if audited.epsilon is not None]
+    audited = max(bounds, default=None)
+    is_finite = audited is not None and 0 < case.proven < math.inf and audited < math.inf
+    return AuditRow(
+        group=case.group,
+        name=case.name,
+        unit=case.unit,
+        relation=case.relation.value,
+        model=case.model.value,
+        claimed=case.claimed,
+        proven=case.proven,
+        audited=audited,
+        tightness=audited / case.proven if is_finite and audited is not None else None,
+        is_tight=case.is_tight,
+        verdict=_worst(drawn),
+        note=case.note,
+        audits=drawn,
+        seconds=seconds,
+    )
+
+
+def _worst(audits: Sequence[Audited]) -> Verdict:
+    """Return what the audits say together: a refutation, else that all is consistent, else nothing."""
+    said = {audited.verdict for audited in audits}
+    for verdict in (Verdict.PROOF_REFUTED, Verdict.CLAIM_REFUTED, Verdict.CONSISTENT):
+        if verdict in said:
+            return verdict
+    return Verdict.NO_STATEMENT
+
+
+def _num_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,101 @@
+"""The audit's test of itself: every planted fault must be caught, and no repaired one refuted."""
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from ..presentation.terminal import show_note, show_table
+from .engine import Verdict, audit
+from .faults import CONFIDENCE, SAMPLES, planted_faults
+
+__all__ = ["FaultResult", "run_self_test", "show_self_test"]
+
+
+class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What the audit says of a fault and of its repair.
+
+    Args:
+        name: the fault.
+        what: what is wrong.
+        unit: the unit of protection.
+        proven: ε that is claimed, and of the repaired proven, in nats.
+        audited: the lower bound on ε with the fault; None where there is none.
+        verdict: of the fault.
+        repaired_audited: the lower bound on ε without it.
+        repaired_verdict: of the repaired.
+    """
+
+    name: str
+    what: str
+    unit: str
+    proven: float
+    audited: float | None
+    verdict: Verdict
+    repaired_audited: float | None
+    repaired_verdict: Verdict
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the fault was caught, and its repair was not."""
+        refuted = {Verdict.PROOF_REFUTED, Verdict.CLAIM_REFUTED}
+        return self.verdict is Verdict.PROOF_REFUTED and self.repaired_verdict not in refuted
+
+
+def run_self_test(*, samples: int = SAMPLES, seed: int = 1) -> list[FaultResult]:
+    """Audit all faults and repairs, with simulated noise.
+
+    Args:
+        samples: outputs of each neighbor.
+        seed: of the outputs.
+
+    Raises:
+        ConfigurationError: the samples are too few for any statement.
+    """
+    results: list[FaultResult] = []
+    for fault in planted_faults():
+        found, repaired = (
+            audit(case, samples=samples, confidence=CONFIDENCE, seed=seed) for case in (fault.faulty, fault.repaired)
+        )
+        assert found is not None  # noqa: S101  all of them can be drawn
+        assert repaired is not None  # noqa: S101  the same
+        results.append(
+            FaultResult(
+                name=fault.name,
+                what=fault.what,
+                unit=fault.faulty.unit,
+                proven=fault.faulty.proven,
+                audited=found.epsilon,
+                verdict=found.verdict,
+                repaired_audited=repaired.epsilon,
+                repaired_verdict=repaired.verdict,
+            )
+        )
+    return results
+
+
+def show_self_test(console: Console, results: list[FaultResult]) -> None:
+    """Print a row for each fault."""
+    rows = [
+        (
+            result.name,
+            result.unit,
+            f"{result.proven:.3f}",
+            "–" if result.audited is None else f"{result.audited:.3f}",
+            Text(result.verdict.value, style="" if result.is_right else "bold red"),
+            "–" if result.repaired_audited is None else f"{result.repaired_audited:.3f}",
+            result.repaired_verdict.value,
+        )
+        for result in results
+    ]
+    headers = ("claimed", "audited", "verdict", "repaired", "its verdict")
+    console.print()
+    show_table(console, ("fault", "unit"), headers, rows=rows)
+    for result in results:
+        show_note(console, f"{result.name}: {result.what}")
+    right = sum(result.is_right for result in results)
+    console.print(
+        Text(
+            f"\n{right} of {len(results)} faults are caught while their repairs pass; that a repair is refuted "
+            f"falsely has a probability of at most {1 - CONFIDENCE:.0e}."
+        )
+    )

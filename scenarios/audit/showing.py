@@ -1,0 +1,120 @@
+"""What a terminal and a folder show of audits: a row for each case, and in two sentences what it means."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from ..folder import RunFolder
+from ..presentation.terminal import Cell, show_note, show_table
+from .engine import Audited, Verdict
+from .running import AuditReport, AuditRow
+
+__all__ = ["show_report", "write_report"]
+
+_STYLES = {
+    Verdict.CONSISTENT: "",
+    Verdict.CLAIM_REFUTED: "yellow",
+    Verdict.PROOF_REFUTED: "bold red",
+    Verdict.NO_STATEMENT: "dim",
+}
+_NOTHING = "–"
+_TEXTS = ("mechanism", "unit", "relation")
+_NUMBERS = ("claimed", "proven", "audited", "by", "of proven", "verdict")
+_LARGE = 1e6
+
+
+def show_report(console: Console, report: AuditReport) -> None:
+    """Print a table for each group, and what it means."""
+    groups = dict.fromkeys(row.group for row in report.rows)
+    for group in groups:
+        rows = [row for row in report.rows if row.group == group]
+        console.print(Text(f"\n{group}", style="bold"))
+        show_table(console, _TEXTS, _NUMBERS, rows=[_cells(row) for row in rows])
+        for line in dict.fromkeys(_remarks(rows)):
+            show_note(console, line)
+    counts = {verdict: sum(row.verdict is verdict for row in report.rows) for verdict in Verdict}
+    told = ", ".join(f"{number} {verdict.value}" for verdict, number in counts.items() if number)
+    console.print(Text(f"\n{len(report.rows)} losses in {report.seconds:,.0f} s: {told}."))
+    samples = ", ".join(f"{number:,} {source}" for source, number in report.samples.items())
+    console.print(
+        Text(
+            "Audited is a lower bound on ε: what tells two neighbors apart for certain, or in outputs of the code that "
+            f"runs ({samples} of each neighbor at most); all bounds hold at once with confidence {report.confidence:g} "
+            f"({1 - report.risk_each:.6g} each), so that a false refutation anywhere has a probability of at most "
+            f"{1 - report.confidence:.2g}."
+        ),
+        soft_wrap=False,
+    )
+    console.print(Text("Not refuting proves nothing: other neighbors, or more outputs, may tell more."))
+
+
+def write_report(folder: RunFolder, report: AuditReport) -> None:
+    """Write `audit.json` with everything, and `audit.csv` with a line for each audit."""
+    folder.write_json("audit.json", report)
+    rows = [
+        {
+            "group": row.group,
+            "name": row.name,
+            "unit": row.unit,
+            "relation": row.relation,
+            "model": row.model,
+            "claimed": row.claimed,
+            "proven": row.proven,
+            "source": audited.source,
+            "audited": "" if audited.epsilon is None else audited.epsilon,
+            "is_exact": audited.is_exact,
+            "sampled": "" if audited.sampled_epsilon is None else audited.sampled_epsilon,
+            "delta": audited.delta,
+            "mu": audited.mu,
+            "follows_law": "" if audited.follows_law is None else audited.follows_law,
+            "samples": audited.samples,
+            "needed": "" if audited.needed is None else audited.needed,
+            "pair": audited.pair,
+            "event": audited.event,
+            "verdict": audited.verdict.value,
+        }
+        for row in report.rows
+        for audited in row.audits
+    ]
+    if rows:
+        folder.write_table("audit.csv", rows)
+
+
+def _cells(row: AuditRow) -> Sequence[Cell]:
+    return (
+        row.name,
+        row.unit,
+        row.relation,
+        _number(row.claimed),
+        _number(row.proven),
+        _NOTHING if row.audited is None else _number(row.audited),
+        _ways(row.audits),
+        _NOTHING if row.tightness is None else f"{100 * row.tightness:.0f} %",
+        Text(row.verdict.value, style=_STYLES[row.verdict]),
+    )
+
+
+def _number(loss: float) -> str:
+    if math.isinf(loss):
+        return "∞"
+    return f"{loss:.3g}" if loss >= _LARGE else f"{loss:.3f}"
+
+
+def _ways(audits: Sequence[Audited]) -> str:
+    """Return how the bound was had: whether exact, and whose randomness was drawn."""
+    ways = ["exact"] if any(audited.is_exact for audited in audits) else []
+    letters = {"simulated": "sim", "secure": "sec", "law": ""}
+    return "+".join([*ways, *filter(None, (letters[audited.source] for audited in audits))])
+
+
+def _remarks(rows: Sequence[AuditRow]) -> Iterator[str]:
+    """Yield what the table's reader needs to know of single rows."""
+    for row in rows:
+        for audited in row.audits:
+            if audited.follows_law is False:
+                yield f"{row.name}: {audited.source} outputs do not follow the law that the proof is of."
+            if audited.verdict is Verdict.NO_STATEMENT:
+                least = "no number" if audited.needed is None else f"at least {audited.needed:,}"
+                yield f"{row.name}: {audited.samples:,} {audited.source} outputs tell nothing; it takes {least}."

@@ -1,0 +1,143 @@
+"""What adversaries learnt, as a terminal, a file and a picture show it."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from ..adversaries.role import Figure, Lesson, Series
+from .drawing import INK, MUTED, POOR, RULE, Picture, clean, fold, save_picture
+from .terminal import show_note, show_table
+
+__all__ = ["draw_lesson", "show_lesson", "written_lesson"]
+
+_HEIGHT_INCHES: Final = 3.2
+_TITLE_INCHES: Final = 0.5
+_COLORS: Final = ("#2f5d8a", "#c07d2b", "#2a7f62", "#7b5aa6", "#b3423a", "#52606d")
+_COLORS_OF_BARS: Final = {"guessing": "#b8c2cc", "bound": "#d9c7a0"}
+"""What a measured success stands between."""
+_MOST_ANNOTATED: Final = 8
+_WIDTH_OF_BARS: Final = 0.7
+# A longer table is for a file.
+_MOST_ROWS: Final = 24
+# Labels of bars that stand side by side without being turned.
+_MOST_UPRIGHT: Final = 5
+
+
+def show_lesson(console: Console, lesson: Lesson) -> None:
+    """Print whom an adversary corrupts, what it learnt in words, and its table."""
+    console.print()
+    console.print(Text.assemble(("Adversary: ", "bold"), (f"{lesson.role}, {lesson.who}", "bold magenta")))
+    console.print(Text.assemble(("  Trust: ", "bold"), (lesson.trust, "dim")))
+    for sentence in lesson.sentences:
+        console.print(Text(f"  {sentence}"))
+    if len(lesson.rows) > _MOST_ROWS:
+        show_note(console, f"The table has {len(lesson.rows):,} rows: see the run's folder, adversary-*.csv.")
+    elif lesson.rows:
+        console.print()
+        headers = list(lesson.rows[0])
+        texts = [key for key in headers if isinstance(lesson.rows[0][key], str)]
+        ordered = [*texts, *(key for key in headers if key not in texts)]
+        show_table(
+            console,
+            [_title(key) for key in texts],
+            [_title(key) for key in ordered[len(texts) :]],
+            rows=[[_cell(row[key]) for key in ordered] for row in lesson.rows],
+        )
+    if lesson.figures:
+        show_note(console, "What it learnt is drawn in the run's folder, adversary-*.png.")
+
+
+def written_lesson(lesson: Lesson) -> dict[str, Any]:
+    """Return a lesson as plain data; JSON has no infinity, so that such a number is null."""
+    plain: dict[str, Any] = msgspec.to_builtins(lesson)
+    return _finite(plain)
+
+
+def draw_lesson(lesson: Lesson, *, folder: Path, name: str) -> list[Path]:
+    """Draw a lesson's figures as panels of one picture, `name` with .svg and .png.
+
+    Returns:
+        The files; none where matplotlib is not installed.
+    """
+
+    def draw(*panels: Any) -> None:
+        for axes, figure in zip(panels, lesson.figures, strict=True):
+            _draw(axes, figure)
+
+    picture = Picture(
+        height=_HEIGHT_INCHES * len(lesson.figures) + _TITLE_INCHES, draw=draw, marks={}, panels=len(lesson.figures)
+    )
+    return save_picture(picture, title=f"{lesson.role}: {lesson.who}", folder=folder, name=name)
+
+
+def _draw(axes: Any, figure: Figure) -> None:
+    bars = [series for series in figure.series if series.style == "bars"]
+    for number, series in enumerate(bars):
+        _draw_bars(axes, series, number=number, number_of_all=len(bars))
+    for number, series in enumerate(figure.series):
+        if series.style == "bars":
+            continue
+        color = _COLORS[(number if series.color is None else series.color) % len(_COLORS)]
+        if series.style == "bound":
+            color = RULE if series.color is None else color
+            axes.plot(series.x, series.y, color=color, linestyle="--", linewidth=1.4, label=series.name)
+        elif series.style == "reference":
+            axes.plot(series.x, series.y, color=color, linestyle=":", linewidth=1.8, label=series.name)
+        else:
+            line: dict[str, Any] = {"linestyle": "none"} if series.style == "points" else {"linewidth": 1.8}
+            line |= {"marker": "o", "markersize": 4, "capsize": 2, "yerr": series.errors or None}
+            axes.errorbar(series.x, series.y, color=color, label=series.name, **line)
+    if figure.is_log:
+        axes.set_xscale("log")
+    clean(axes, grid="y")
+    axes.set_title(figure.title, loc="left", fontsize=10, color=INK)
+    axes.set_xlabel(figure.x_label, fontsize=9, color=MUTED)
+    axes.set_ylabel(figure.y_label, fontsize=9, color=MUTED)
+    if len(figure.series) > 1:
+        axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))  # beside, not over lines
+
+
+def _draw_bars(axes: Any, series: Series, *, number: int, number_of_all: int) -> None:
+    width = _WIDTH_OF_BARS / number_of_all
+    places = [place + (number + 0.5) * width - _WIDTH_OF_BARS / 2 for place in range(len(series.x))]
+    of_series = (MUTED, _COLORS[0], POOR)[number % 3] if number_of_all > 1 else _COLORS[0]
+    colors = [_COLORS_OF_BARS.get(str(label), of_series) for label in series.x]
+    axes.bar(places, series.y, width=width * 0.92, color=colors)
+    axes.bar([0], [0], color=of_series, label=series.name)  # the legend's own
+    turned: dict[str, Any] = {"rotation": 30, "ha": "right"} if len(series.x) > _MOST_UPRIGHT else {}
+    axes.set_xticks(range(len(series.x)), [fold(str(label)) for label in series.x], **turned)
+    errors = series.errors or (0.0,) * len(series.y)
+    for place, height, error in zip(places, series.y, errors, strict=True):
+        if error:
+            axes.errorbar(place, height, yerr=error, color=INK, capsize=3)
+        if len(series.x) * number_of_all <= _MOST_ANNOTATED:
+            axes.annotate(f"{height:.3f}", (place, height + error), ha="center", va="bottom", fontsize=9, color=INK)
+
+
+def _title(key: str) -> str:
+    """Return a table's header for a key: with spaces, the first letter large, Greek as it is written."""
+    words = key.replace("_", " ")
+    return words if len(words) == 1 else words[:1].upper() + words[1:]
+
+
+def _cell(value: str | float) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType]  plain data
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]  # pyright: ignore[reportUnknownVariableType]  plain data
+    return value

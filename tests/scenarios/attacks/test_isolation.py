@@ -1,0 +1,117 @@
+"""What a party loses that is counted alone: nothing to who sees reports, the crowd's shelter to everybody else."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import make_fair_inputs, make_fair_vote, make_inputs, make_preference_inputs, make_preferences, make_vote
+from psephos.protocol import ConfigurationError, Inputs, PhasedProtocol, SimulatedNoise
+from psephos.protocol.fair_voting.parameters import MechanismName
+from psephos.scenarios.attacks import Coalition, Seen, find_attack, seen_by_arrays
+from psephos.scenarios.attacks.isolation import evaluate_isolation, seen_of_some
+
+FAVORITE = "favorite"
+
+
+def make_fair(mechanism: MechanismName) -> tuple[PhasedProtocol[Any, Any], Inputs]:
+    vote = make_fair_vote(4, 2, mechanism=mechanism, epsilon=2.0)
+    return vote, make_fair_inputs(vote)
+
+
+def make_dpwevote() -> tuple[PhasedProtocol[Any, Any], Inputs]:
+    vote = make_vote()
+    return vote, make_inputs(vote, 5)
+
+
+def make_moral() -> tuple[PhasedProtocol[Any, Any], Inputs]:
+    protocol = make_preferences()
+    return protocol, make_preference_inputs(protocol, 5)
+
+
+@pytest.mark.parametrize("make", [make_dpwevote, make_moral, lambda: make_fair("laplace"), lambda: make_fair("local")])
+def test_where_everybody_is_counted_the_session_is_the_usual_one(make: Any) -> None:
+    protocol, inputs = make()
+    noise = SimulatedNoise(1, session="s")
+    for coalition in (Coalition((1, 3), has_server=False), Coalition((0,), has_server=True)):
+        usual = seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
+        counted = seen_of_some(protocol, inputs, noise=noise, coalition=coalition, counted=list(range(len(inputs))))
+        for field in dataclasses.fields(Seen):
+            one, other = getattr(usual, field.name), getattr(counted, field.name)
+            if field.name in {"reports", "told", "totals", "rows", "public"}:
+                np.testing.assert_equal(one, other)
+            else:
+                assert one == other
+
+
+def test_a_report_is_the_same_whoever_else_is_counted() -> None:
+    protocol, inputs = make_dpwevote()
+    noise = SimulatedNoise(1, session="s")
+    coalition = Coalition((3,), has_server=True)
+    whole = seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
+    alone = seen_of_some(protocol, inputs, noise=noise, coalition=coalition, counted=[2, 3])
+    assert alone.num_parties == 2
+    assert alone.coalition.members == (1,)
+    for reports, all_reports in zip(alone.reports, whole.reports, strict=True):
+        np.testing.assert_array_equal(reports, all_reports[[2, 3]])
+
+
+@pytest.mark.parametrize("counted", [[], [0, 1]], ids=str)
+def test_members_are_counted(counted: list[int]) -> None:
+    protocol, inputs = make_dpwevote()
+    with pytest.raises(ValueError, match="all members' among them"):
+        seen_of_some(
+            protocol,
+            inputs,
+            noise=SimulatedNoise(1, session="s"),
+            coalition=Coalition((3,), has_server=False),
+            counted=counted,
+        )
+
+
+@pytest.mark.parametrize("mechanism", ["sampled_pair", "sampled_position"])
+def test_without_the_server_a_coalition_gains_what_the_server_has(mechanism: MechanismName) -> None:
+    protocol, inputs = make_fair(mechanism)
+    found = evaluate_isolation(find_attack(protocol), inputs, target=0, members=[2, 4], num_sessions=20)
+    assert found.after.information == pytest.approx(found.server.information)
+    assert found.after.success == found.server.success
+    assert found.after.greatest_odds == pytest.approx(found.server.greatest_odds)
+    assert found.before.information < found.after.information
+    assert found.after.greatest_odds <= found.epsilon * (1 + 1e-9)
+    assert found.epsilon == pytest.approx(2.0)
+
+
+def test_with_the_server_nothing_changes_in_the_local_model() -> None:
+    protocol, inputs = make_fair("whole_ranking")
+    attack = find_attack(protocol)
+    found = evaluate_isolation(attack, inputs, target=1, has_server=True, secret=FAVORITE, num_sessions=20)
+    assert found.before == found.after == found.server
+    assert found.before.greatest_odds <= found.epsilon == pytest.approx(2.0)
+
+
+def test_a_partner_of_a_weighted_vote_is_sheltered_by_the_crowd_alone() -> None:
+    protocol, inputs = make_dpwevote()
+    found = evaluate_isolation(find_attack(protocol), inputs, target=0, members=[2], num_sessions=12)
+    assert found.after.information == pytest.approx(found.server.information)
+    assert found.before.information < found.after.information
+    assert found.after.greatest_odds <= found.epsilon * (1 + 1e-9)
+
+
+def test_noise_of_the_servers_own_protects_who_is_counted_alone() -> None:
+    protocol, inputs = make_fair("laplace")
+    prior = [0.6, 0.2, 0.2]
+    attack = find_attack(protocol)
+    found = evaluate_isolation(attack, inputs, target=0, members=[1], secret=FAVORITE, prior=prior, num_sessions=20)
+    assert found.before.information < found.after.information < found.server.information
+    assert found.after.greatest_odds <= found.epsilon * (1 + 1e-9)
+    assert (found.server.success, found.server.greatest_odds) == (1.0, math.inf)
+    assert found.before.baseline == pytest.approx(0.6)
+    trusted = evaluate_isolation(attack, inputs, target=0, has_server=True, secret=FAVORITE, num_sessions=2)
+    assert trusted.epsilon == math.inf
+
+
+def test_a_member_is_no_target() -> None:
+    protocol, inputs = make_fair("laplace")
+    with pytest.raises(ConfigurationError, match="no member of the coalition"):
+        evaluate_isolation(find_attack(protocol), inputs, target=0, members=[0])

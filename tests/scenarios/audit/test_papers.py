@@ -1,0 +1,213 @@
+"""The papers' claims: every number against a small computation of its own, and every verdict by hand."""
+
+import io
+import itertools
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from psephos.scenarios.audit.papers import Certainty, PaperFinding, Verdict, findings, show_findings
+from psephos.scenarios.cli.group import cli
+from rich.console import Console
+
+# Of which the command audits each by itself, beside the claims.
+GROUPS = {"dpwevote", "truth-discovery", "moral-preferences", "fair-voting"}
+WIDTH = 110
+
+
+@pytest.fixture(scope="module")
+def found() -> Mapping[str, PaperFinding]:
+    all_findings = findings()
+    by_key = {finding.key: finding for finding in all_findings}
+    assert len(by_key) == len(all_findings)
+    return by_key
+
+
+def moment(num_flips: int, num_answers: int, high: Fraction) -> float:
+    """Return E[P^k·(1 − P)^(m − k)], P ~ U(0, b), term by term."""
+    rest = num_answers - num_flips
+    terms = ((-1) ** j * math.comb(rest, j) * high ** (num_flips + j) / (num_flips + j + 1) for j in range(rest + 1))
+    return float(sum(terms, Fraction(0)))
+
+
+def test_numbers_of_dpwevote(found: Mapping[str, PaperFinding]) -> None:
+    keep = math.e**0.5 / (math.e**0.5 + 2)
+    right = math.e**0.5 / (math.e**0.5 + 1)
+    assert found["W10"].found == pytest.approx(keep * right)
+    assert found["W1"].found == math.inf
+    assert found["W11"].found == pytest.approx(1)
+    assert found["W5"].found == pytest.approx(3)
+    assert found["W13"].found == pytest.approx(1)
+    # c = (3p − 1)/2 at ε₁ = 1: E[w̃] = c·3 + 2(1 − c).
+    signal = (3 * math.e / (math.e + 2) - 1) / 2
+    assert found["W2"].found == pytest.approx(3 * signal + 2 * (1 - signal))
+    assert found["W2b"].found == pytest.approx(0.233, abs=0.005)  # 200,000 draws gave 0.2331
+    assert found["W12"].found == found["W2b"].found
+    assert found["W12"].claimed == pytest.approx(0.868, abs=0.01)  # the reproduction's 2,000 votes gave 0.864
+    assert found["W3"].found == pytest.approx(0.211, abs=5e-4)
+    law = {0: Fraction(1)}
+    for _ in range(10):
+        law = {
+            total: sum((law.get(total - vote, Fraction(0)) for vote in (-3, -2, -1, 1, 2, 3)), Fraction(0)) / 6
+            for total in range(min(law) - 3, max(law) + 4)
+        }
+    assert found["W4"].found == pytest.approx(float(law[0]))
+    assert found["W4"].found == pytest.approx(0.057, abs=5e-4)
+
+
+def test_numbers_of_truth_discovery(found: Mapping[str, PaperFinding]) -> None:
+    assert found["T10"].found == pytest.approx(1)
+    assert found["T11"].found == pytest.approx(math.log(9))
+    assert found["T12"].found == pytest.approx(5)
+    high = Fraction(2 / (math.e + 1))
+    chances = [moment(flips, 5, high) for flips in range(6)]
+    steps = [abs(math.log(one / other)) for one, other in itertools.pairwise(chances)]
+    assert found["T3"].found == pytest.approx(math.log(max(chances) / min(chances)), rel=1e-6)
+    assert found["T3"].found == pytest.approx(3.711, abs=5e-4)
+    assert found["T3b"].found == pytest.approx(max(steps), rel=1e-6)
+    assert found["T3b"].found == pytest.approx(1.681, abs=5e-4)
+    assert found["T3c"].found == pytest.approx(math.log(math.comb(5, 2)))
+    assert found["T3d"].found == pytest.approx(5 / 6)
+    assert found["T4"].claimed == pytest.approx(5)
+    assert found["T4"].found == found["T3"].found
+    assert found["T13"].found == pytest.approx(math.log(3))
+    assert found["T9"].claimed == pytest.approx(1)
+    assert found["T9"].found == pytest.approx(max(steps), rel=1e-6)
+    wrong = math.fsum(math.comb(11, right) * 0.25**right * 0.75 ** (11 - right) for right in range(6, 12))
+    assert found["T8"].found == pytest.approx(wrong)  # a log-odds vote takes the minority
+    assert found["T8"].found == pytest.approx(0.0343, abs=5e-5)
+    assert found["T8"].claimed == pytest.approx(1.1e-4, rel=0.05)
+    assert (found["T8b"].claimed, found["T8b"].found) == pytest.approx((0.44, 0.95), abs=0.005)
+    assert found["T14"].found == pytest.approx((0.01 / math.e + 0.99 * math.e) ** math.log(1 / 99) / 0.02)
+    assert found["T15"].found == pytest.approx(1)
+    assert found["T5"].found == 0.5
+
+
+def test_numbers_of_moral_preferences(found: Mapping[str, PaperFinding]) -> None:
+    assert found["M15"].found == pytest.approx(1)
+    assert found["M16"].found == pytest.approx(1)
+    assert found["M18"].found == pytest.approx((1 - 0.05 / 10) ** 10)
+    root, half = math.sqrt(2 * 10 / math.pi), 10 / math.pi
+    assert found["M6"].claimed == pytest.approx(2 * (root + half))
+    angles = np.linspace(0, math.pi / 2, 100_001)
+    greatest = float(np.max(2 * root * np.sin(angles) + math.sqrt(2) * half * np.sin(2 * angles)))
+    assert found["M6"].found == pytest.approx(greatest, rel=1e-6)
+    assert found["M19"].found == pytest.approx(greatest / (2 * (root + half)), rel=1e-4)
+    # 14 records' linear coefficients and 12 records' quadratic ones, each of norm √(2d/π) and d/π.
+    assert found["M4"].found == pytest.approx((14 * root + 12 * half) / (2 * (root + half)))
+    assert 30 < found["M7"].found <= 50 * found["M19"].found
+    assert found["M3"].found > 0.95
+    assert found["M2"].found == pytest.approx(0.96, abs=0.01)
+    assert found["M5"].found < 0.9
+    assert found["M17"].found == pytest.approx(1)
+
+
+def test_numbers_of_fair_voting(found: Mapping[str, PaperFinding]) -> None:
+    assert found["F7"].found == pytest.approx(1)
+    assert found["F1"].found == pytest.approx(4 / 3)
+    generator = np.random.default_rng(1)
+    draws = generator.laplace(scale=0.02, size=200_000) - generator.laplace(scale=0.04, size=200_000)
+    assert found["F3"].found == pytest.approx(float(np.abs(draws).mean()), abs=5e-4)  # five standard errors
+    assert found["F4"].found == pytest.approx(0.837, abs=0.001)
+    assert found["F4b"].found == pytest.approx(0.69, abs=0.01)
+    assert found["F4c"].found == pytest.approx(1.83, abs=0.01)
+    assert found["F4d"].found < 0.6 < found["F4e"].found == pytest.approx(0.74, abs=0.005)
+    assert found["F8"].found == math.inf
+    assert (found["F2"].claimed, found["F2"].found) == (300, 300)
+    assert found["F9"].found == pytest.approx(found["F4"].found)
+    assert found["F5"].found < 0.5
+
+
+def test_verdicts(found: Mapping[str, PaperFinding]) -> None:
+    by_verdict: dict[Verdict, set[str]] = {verdict: set() for verdict in Verdict}
+    for key, finding in found.items():
+        by_verdict[finding.verdict].add(key)
+    assert by_verdict[Verdict.REFUTED] == {
+        *("W2", "T8", "T9", "T14", "T15"),
+        *("M2", "M3", "M5", "M17", "F2", "F3", "F4", "F4b", "F4c", "F9"),
+    }
+    assert by_verdict[Verdict.HOLDS] == {
+        *("W3", "W11", "W13", "T5", "T10"),
+        *("M6", "M15", "M16", "M18", "M19", "F7"),
+    }
+    assert by_verdict[Verdict.OPEN] == {"F4d"}
+    assert by_verdict[Verdict.SILENT] == {"W4", "F4e", "F5"}
+    in_part = by_verdict[Verdict.IN_PART]
+    assert in_part == {key for key, finding in found.items() if finding.only}
+
+
+def test_every_command_exists(found: Mapping[str, PaperFinding]) -> None:
+    reproduce: Any = cli.commands["reproduce"]
+    for finding in found.values():
+        program, command, *targets = finding.command.split()
+        assert program == "psephos"
+        (target,) = targets
+        assert target in (GROUPS | {"papers"} if command == "audit" else reproduce.commands), finding.key
+
+
+def test_tables_fit_a_terminal(found: Mapping[str, PaperFinding]) -> None:
+    text = io.StringIO()
+    show_findings(Console(file=text, width=WIDTH), list(found.values()))
+    lines = text.getvalue().splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    assert "…" not in text.getvalue()
+    first_words = {line.split()[0] for line in lines if line and not line.startswith(" ")}
+    assert found.keys() <= first_words
+    assert lines[0] == f"{len(found)} claims: 11 holds, 18 in part, 15 refuted, 1 open, 3 silent."
+
+
+def finding(**given: Any) -> PaperFinding:
+    values: dict[str, Any] = {"key": "X", "paper": "P", "claim": "C", "quantity": "q", "claimed": 1.0, "found": 1.0}
+    return PaperFinding(**values | given)
+
+
+@pytest.mark.parametrize(
+    ("bound", "certainty", "number", "verdict"),
+    [
+        ("≤", Certainty.EXACT, 1.0, Verdict.HOLDS),
+        ("≤", Certainty.EXACT, 1.1, Verdict.REFUTED),
+        ("≤", Certainty.FOUND, 1.1, Verdict.REFUTED),
+        ("≤", Certainty.FOUND, 0.9, Verdict.OPEN),
+        ("≤", Certainty.PROVEN, 1.1, Verdict.OPEN),
+        ("≤", Certainty.PROVEN, 0.9, Verdict.HOLDS),
+        ("≤", Certainty.SAMPLED, 1.1, Verdict.REFUTED),
+        ("<", Certainty.EXACT, 1.0, Verdict.REFUTED),
+        ("<", Certainty.EXACT, 0.9, Verdict.HOLDS),
+        (">", Certainty.EXACT, 1.0, Verdict.REFUTED),
+        (">", Certainty.EXACT, 1.1, Verdict.HOLDS),
+        ("≥", Certainty.SAMPLED, 0.9, Verdict.REFUTED),
+        ("≥", Certainty.SAMPLED, 1.1, Verdict.OPEN),
+        ("≥", Certainty.NORMAL, 1.1, Verdict.HOLDS),
+        ("=", Certainty.EXACT, 0.9, Verdict.REFUTED),
+        ("=", Certainty.SAMPLED, 1.1, Verdict.REFUTED),
+        ("=", Certainty.SAMPLED, 0.9, Verdict.OPEN),
+        ("≤", Certainty.EXACT, math.inf, Verdict.REFUTED),
+    ],
+)
+def test_verdict_follows_from_the_numbers(bound: str, certainty: Certainty, number: float, verdict: Verdict) -> None:
+    assert finding(bound=bound, certainty=certainty, found=number).verdict is verdict
+
+
+def test_verdict_of_claims_without_a_number_and_with_a_domain() -> None:
+    assert finding(claimed=None).verdict is Verdict.SILENT
+    assert finding(claimed=None).claimed_text == "-"
+    assert finding(found=2.0, only="for one answer").verdict is Verdict.IN_PART
+    assert finding(claimed=math.inf, bound="=", certainty=Certainty.PROVEN).verdict is Verdict.REFUTED
+    assert finding(claimed=0.2, bound="=", found=0.21, tolerance=0.05).verdict is Verdict.HOLDS
+    assert finding(claimed=0.2, bound="=", found=0.27, tolerance=0.05).verdict is Verdict.REFUTED
+
+
+def test_numbers_are_shown_as_the_bounds_they_are() -> None:
+    assert finding(certainty=Certainty.PROVEN, found=2.0).found_text == "≤ 2"
+    assert finding(certainty=Certainty.FOUND, found=math.inf).found_text == "≥ ∞"
+    assert finding(certainty=Certainty.NORMAL).found_text == "≈ 1"
+    assert finding(certainty=Certainty.SAMPLED, bound="≥").found_text == "≤ 1"
+    assert finding(bound="=").claimed_text == "1"
+
+
+def test_finding_without_a_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="finding X has no number"):
+        finding(found=math.nan)

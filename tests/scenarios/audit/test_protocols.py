@@ -1,0 +1,213 @@
+"""Whole sessions are audited against the ledger: exact laws attain it, draws follow the laws, nothing exceeds it."""
+
+import dataclasses
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.fair_voting import FairVoting
+from psephos.protocol.fair_voting import Parameters as ElectionParameters
+from psephos.protocol.mechanisms import loss_of_all_answers, loss_of_one_answer, uniform_for
+from psephos.protocol.mechanisms.answer_perturbation import flip_probability_of
+from psephos.protocol.randomness import SimulatedNoise
+from psephos.scenarios.audit import Case
+from psephos.scenarios.audit.bounds import departs, epsilon_bounds, exact_epsilon
+from psephos.scenarios.audit.engine import Verdict, audit
+from psephos.scenarios.audit.protocols import protocol_cases
+from psephos.scenarios.audit.protocols.elections import Profile, law_of_winner
+from psephos.scenarios.audit.protocols.fair_voting import LARGE_SIZES, disliked_alternative
+from psephos.scenarios.audit.protocols.views import charge, view_of_party
+
+CASES = protocol_cases()
+NAMES = [f"{case.group}: {case.name}" for case in CASES]
+# A test finds a law or a loss wrong though it is right with this probability at most, and all tests with the other.
+RISK = 1e-6
+TOTAL_RISK = 2e-4
+SAMPLES = 5_000
+FEW = 200
+ROUNDING = 1e-9
+
+
+def case_named(name: str) -> Case:
+    (case,) = [case for case, known in zip(CASES, NAMES, strict=True) if known == name]
+    return case
+
+
+def test_cases_have_names_of_their_own() -> None:
+    assert 2 * len(CASES) * RISK <= TOTAL_RISK
+    assert len(set(NAMES)) == len(NAMES)
+    assert set(Counter(case.group for case in CASES)) == {
+        "dpwevote",
+        "truth-discovery",
+        "moral-preferences",
+        "fair-voting",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "claimed", "proven"),
+    [
+        ("dpwevote: joint, one candidate", 1, 1),
+        # ε/2 for the weight and ε/2 for each of two candidates, twice.
+        ("dpwevote: joint, two candidates, twice", 3, 3),
+        ("dpwevote: joint, two candidates, the weight alone, twice", 1, 1),
+        ("dpwevote: laplace, weights again for each candidate, twice", 4, 4),
+        ("dpwevote: optimal, two candidates, twice", 4, 4),
+        ("truth-discovery: one_layer, 5 answers, twice", 10, 10),
+        # Reading T3's numbers.
+        ("truth-discovery: two_layer, 5 answers", 5, 3.7109),
+        ("truth-discovery: two_layer, 5 answers, one of them", 1, 1.6806),
+        ("truth-discovery: two_layer, 5 answers, claimed 0", 0, math.log(10)),
+        ("moral-preferences: VLDP laplace, voter, own ε = 0.5, twice", 1, 1),
+        ("moral-preferences: RLDP direction, voter", 2, 2),
+        ("fair-voting: laplace, printed scale, replace-one, twice", 2, 8 / 3),
+        ("fair-voting: laplace, printed scale, add-remove-one, twice", 2, 2),
+    ],
+)
+def test_totals_are_those_of_a_ledger(name: str, claimed: float, proven: float) -> None:
+    case = case_named(name)
+    assert case.claimed == pytest.approx(claimed)
+    assert case.proven == pytest.approx(proven, rel=2e-5)
+
+
+def test_totals_of_two_layers_are_j_and_r() -> None:
+    hyper = uniform_for(flip_probability_of(1.0, 2))
+    both = case_named("truth-discovery: two_layer, 5 answers, twice")
+    one = case_named("truth-discovery: two_layer, 5 answers, one of them, twice")
+    assert both.proven == pytest.approx(2 * loss_of_all_answers((2,) * 5, hyper))
+    assert one.proven == pytest.approx(2 * loss_of_one_answer((2,) * 5, hyper))
+    assert (both.claimed, one.claimed) == pytest.approx((10, 2))
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_no_session_loses_more_than_the_ledger_says(case: Case) -> None:
+    """False alarm: 2e-6 a case. Exact where laws are known; then what is drawn must follow them as well."""
+    (pair,) = case.pairs()
+    assert pair.draws is not None
+    number = FEW if case.share < 0.2 else SAMPLES
+    outputs = [draw(number, 5) for draw in pair.draws]
+    if pair.laws is not None:
+        assert exact_epsilon(pair.laws) <= case.proven + ROUNDING
+        for law, own in zip(pair.laws, outputs, strict=True):
+            hits = np.bincount(own[:, 0], minlength=len(law))
+            assert not departs(hits.astype(np.int64), law, number, RISK)
+        return
+    assert pair.score is not None
+    # One event, chosen before anything is drawn: that the score speaks for the first neighbor.
+    hits = [np.array([np.count_nonzero(pair.score(own) > 0)]) for own in outputs]
+    for likely, unlikely in (hits, [number - each for each in hits[::-1]]):
+        assert float(epsilon_bounds(likely, unlikely, number, RISK)[0]) <= case.proven
+
+
+def test_audits_say_what_the_ledger_allows() -> None:
+    """False alarm: 1e-6 each."""
+    verdicts = {
+        "dpwevote: joint, two candidates, twice": Verdict.CONSISTENT,
+        "truth-discovery: two_layer, 5 answers, claimed 0": Verdict.CLAIM_REFUTED,
+        "fair-voting: sampling, group, printed, 500 and 1,001 voters": Verdict.CLAIM_REFUTED,
+        "moral-preferences: VLDP laplace, voter, own ε = 2, twice": Verdict.CONSISTENT,
+    }
+    for name, verdict in verdicts.items():
+        found = audit(case_named(name), samples=SAMPLES, confidence=1 - RISK)
+        assert found is not None
+        assert found.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for case, name in zip(CASES, NAMES, strict=True) if case.is_tight and case.group != "moral-preferences"],
+)
+def test_neighbors_attain_what_is_proven(name: str) -> None:
+    """By the exact law, or where outputs are many by the greatest score at the first neighbor's likeliest output."""
+    case = case_named(name)
+    (pair,) = case.pairs()
+    if pair.laws is not None:
+        assert exact_epsilon(pair.laws) == pytest.approx(case.proven, rel=1e-6)
+        assert pair.laws.sum(axis=1) == pytest.approx([1, 1])
+        return
+    assert pair.draws is not None
+    assert pair.score is not None
+    scores = pair.score(pair.draws[0](4_000, 1))
+    assert float(scores.max()) == pytest.approx(case.proven, rel=1e-6)
+    assert float(scores.min()) >= -case.proven - ROUNDING
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["dpwevote: joint, two candidates, twice", "moral-preferences: VLCP laplace, voter, twice"],
+)
+def test_loss_that_is_understated_is_found(name: str) -> None:
+    """An audit must be able to fail. By the law without chance, or with room of many standard errors."""
+    case = case_named(name)
+    understated = dataclasses.replace(case, proven=case.proven / 4, claimed=0.0, share=1.0)
+    found = audit(understated, samples=SAMPLES, confidence=1 - RISK)
+    assert found is not None
+    assert found.verdict is Verdict.PROOF_REFUTED
+
+
+def test_repeated_votes_share_no_noise() -> None:
+    (pair,) = case_named("dpwevote: laplace, two candidates, twice").pairs()
+    assert pair.draws is not None
+    outputs = pair.draws[0](100, 3)
+    width = outputs.shape[1] // 2
+    assert not np.any(np.all(outputs[:, :width] == outputs[:, width:], axis=1))
+    others = pair.draws[1](100, 3)
+    assert not np.any(np.all(outputs == others, axis=1))
+    assert np.array_equal(outputs, pair.draws[0](100, 3))
+
+
+def test_independent_views_are_what_agents_draw_at_their_places() -> None:
+    vote = DPWeVote(Parameters(candidates=("a", "b"), variant="laplace"))
+    rows = vote.encode({"weight": [1, 3], "a": [0, 1], "b": [1, 1]}).private
+    view = view_of_party(vote, rows, (), num_sessions=1)
+    for part, phase in zip(view.parts, vote.phases, strict=True):
+        drawn = part.draw(1, 5, SimulatedNoise(7, session="views"))
+        agent = SimulatedNoise(7, session="views")
+        values = rows[1, phase.columns].tolist()
+        of_agents = [
+            agent.randomize(phase.mechanism, values, protocol=vote.name, phase=phase.name, place=place)
+            for place in range(5)
+        ]
+        assert drawn.tolist() == of_agents
+
+
+def test_ledger_is_charged_phase_by_phase() -> None:
+    vote = DPWeVote(Parameters(candidates=("a", "b"), variant="joint", weight_collection="per_candidate"))
+    entries = charge(vote, (), num_sessions=2)
+    assert [entry.phase for entry in entries] == ["weights-1", "opinions-1", "weights-2", "opinions-2"] * 2
+    assert len({entry.session for entry in entries}) == 2
+
+
+def test_law_of_a_winner_adds_up_over_sub_samples() -> None:
+    """Two voters of each group, one sampled: the mean of the laws of all four choices."""
+    given: dict[str, Any] = {
+        "alternatives": ("a", "b", "c"),
+        "groups": ("left", "right"),
+        "mechanism": "sampling",
+        "num_samples": 1,
+    }
+    vote = FairVoting(ElectionParameters(**given, group_sizes=(2, 2), reading="subsample"))
+    single = FairVoting(ElectionParameters(**given, group_sizes=(1, 1)))
+
+    def counts(*places: int) -> tuple[int, ...]:
+        return tuple(places.count(place) for place in range(6))
+
+    law = law_of_winner(vote, Profile(counts(0, 3), counts(5, 5)))
+    each = [law_of_winner(single, Profile(counts(place), counts(5))) for place in (0, 3)]
+    assert law == pytest.approx(np.mean(each, axis=0))
+    assert math.fsum(law.tolist()) == pytest.approx(1)
+
+
+def test_disliked_alternative_is_disliked_by_all_but_one() -> None:
+    given: dict[str, Any] = {
+        "alternatives": ("a", "b", "c", "d"),
+        "groups": ("left", "right"),
+        "group_sizes": LARGE_SIZES,
+    }
+    before, after = disliked_alternative(FairVoting(ElectionParameters(**given)))
+    assert [sum(own) for own in (*before, *after)] == [*LARGE_SIZES] * 2
+    assert before.right == after.right
+    assert sum(abs(one - other) for one, other in zip(before.left, after.left, strict=True)) == 2

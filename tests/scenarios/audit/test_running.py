@@ -1,0 +1,192 @@
+"""Runs of audits: which cases, at which joint confidence, in one process or several; rows, tables, files."""
+
+import csv
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.privacy import NeighboringRelation, TrustModel
+from psephos.scenarios.audit import Case, Pair, Verdict, running
+from psephos.scenarios.audit.running import AuditReport, Job, audit_all, audit_cases, cases_of, sources_of
+from psephos.scenarios.audit.showing import show_report, write_report
+from psephos.scenarios.cli import cli
+from psephos.scenarios.folder import RunFolder
+from psephos.scenarios.presentation import make_console
+
+Psephos = Callable[..., Any]
+
+LAWS = np.array([[0.75, 0.25], [0.25, 0.75]])
+ONE = math.log(3)
+
+
+def draw(number: int, stream: int) -> Any:
+    return np.random.default_rng(stream).integers(0, 2, size=(number, 1))
+
+
+def make_case(
+    name: str, *, group: str = "coins", proven: float = ONE, claimed: float = ONE, drawn: bool = False
+) -> Case:
+    """Return a case whose law has ε = ln 3, or that draws the same of both neighbors."""
+    pair = Pair("alike", draws=(draw, draw)) if drawn else Pair("0 and 1", laws=LAWS)
+    return Case(
+        name=name,
+        group=group,
+        unit="bit",
+        relation=NeighboringRelation.REPLACE_ONE,
+        model=TrustModel.LOCAL,
+        claimed=claimed,
+        proven=proven,
+        pairs=lambda: [pair],
+    )
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Puts cases in the place of all that there are."""
+
+    def put(*cases: Case) -> None:
+        monkeypatch.setattr(running, "_all_cases", lambda: cases)
+
+    return put
+
+
+def run(name: str = "all", **given: Any) -> AuditReport:
+    options: dict[str, Any] = {"samples": {"simulated": 1_000}, "workers": 1, **given}
+    return audit_all(name, **options)
+
+
+def names(cases: Sequence[Case]) -> list[str]:
+    return [case.name for case in cases]
+
+
+def test_a_name_stands_for_its_group_and_all_for_all(known: Callable[..., None]) -> None:
+    known(make_case("one"), make_case("two", group="dice"), make_case("three"))
+    assert names(cases_of("all")) == ["one", "two", "three"]
+    assert names(cases_of("coins")) == ["one", "three"]
+    with pytest.raises(ConfigurationError, match="must be all, or one of coins, dice, got 'cards'"):
+        cases_of("cards")
+    assert sources_of("both") == ["simulated", "secure"]
+    assert sources_of("secure") == ["secure"]
+
+
+def test_the_risk_is_shared_by_all_audits(known: Callable[..., None]) -> None:
+    known(make_case("one"), make_case("two"))
+    report = run(samples={"simulated": 1_000, "secure": 1_000}, confidence=0.96)
+    assert report.risk_each == pytest.approx(0.01)
+    assert [row.audits[0].confidence for row in report.rows] == pytest.approx([0.99, 0.99])
+
+
+def test_a_row_holds_the_worst_verdict_and_the_greatest_bound(known: Callable[..., None]) -> None:
+    known(
+        make_case("sound"),
+        make_case("claimed too little", claimed=0.5),
+        make_case("unproven", proven=0.5),
+        make_case("alike", drawn=True),
+    )
+    report = run()
+    assert [row.verdict for row in report.rows] == [
+        Verdict.CONSISTENT,
+        Verdict.CLAIM_REFUTED,
+        Verdict.PROOF_REFUTED,
+        Verdict.NO_STATEMENT,
+    ]
+    assert report.is_refuted
+    assert report.rows[0].audited == pytest.approx(ONE)
+    assert report.rows[2].tightness == pytest.approx(2 * ONE)
+    assert (report.rows[3].audited, report.rows[3].tightness) == (None, None)
+
+
+def test_a_table_says_what_it_means_within_its_width(
+    known: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    known(make_case("sound"), make_case("unbounded", proven=math.inf), make_case("alike", drawn=True))
+    show_report(make_console(), run())
+    shown = capsys.readouterr().out
+    assert "3 losses" in shown
+    assert "2 consistent, 1 no statement" in shown
+    assert "alike: 1,000 simulated outputs tell nothing; it takes at least " in shown
+    assert "∞" in shown
+    assert "Not refuting proves nothing" in shown
+    assert max(map(len, shown.splitlines())) <= 110
+
+
+def test_files_hold_every_audit(known: Callable[..., None], tmp_path: Path) -> None:
+    known(make_case("sound"), make_case("alike", drawn=True))
+    write_report(RunFolder(tmp_path / "out"), run())
+    found = json.loads((tmp_path / "out" / "audit.json").read_text())
+    assert [row["verdict"] for row in found["rows"]] == ["consistent", "no statement"]
+    with (tmp_path / "out" / "audit.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert [(line["name"], line["source"], line["verdict"]) for line in lines] == [
+        ("sound", "law", "consistent"),
+        ("alike", "simulated", "no statement"),
+    ]
+    assert float(lines[0]["audited"]) == pytest.approx(ONE)
+    assert lines[1]["audited"] == ""
+
+
+def test_processes_find_what_one_finds() -> None:
+    """Of a case that each makes by itself; one is enough, since a process takes seconds to start."""
+    job = Job({"simulated": 200}, 1e-6, 1)
+    cases = cases_of("k-rr")[:1]
+    rows = list(audit_cases(cases, job, 2))
+    alone = list(audit_cases(cases, job, 1))
+    assert {row.name: row.audits for row in rows} == {row.name: row.audits for row in alone}
+
+
+def test_the_command_names_every_group() -> None:
+    text = cli.commands["audit"].help
+    assert text is not None
+    assert set(running.group_names()) <= set(text.split())
+
+
+def test_the_command_prints_a_table_and_progress_beside_it(known: Callable[..., None], psephos: Psephos) -> None:
+    known(make_case("sound"))
+    ended = psephos("audit", "coins", "--samples", 100, "--out", "out")
+    assert ended.status == 0
+    assert "1 losses" in ended.out
+    assert "Everything is in out" in ended.out
+    assert "1/1  coins: sound" in ended.err
+
+
+def test_the_command_ends_with_1_where_a_proof_is_refuted_and_prints_json(
+    known: Callable[..., None], psephos: Psephos
+) -> None:
+    known(make_case("unproven", proven=0.5), make_case("claimed too little", claimed=0.5))
+    ended = psephos("audit", "all", "--samples", 100, "--source", "simulated", "--thorough", "--json")
+    assert ended.status == 1
+    report = json.loads(ended.out)
+    assert report["samples"] == {"simulated": 1_000}
+    assert [row["verdict"] for row in report["rows"]] == ["proof refuted", "claim refuted"]
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("nothing",), "mechanism or protocol must be all, or one of coins, got 'nothing'"),
+        (("all", "--confidence", 1), "confidence must be in (0, 1), both excluded, got 1.0"),
+        (("all", "--confidence", "nan"), "confidence must be in (0, 1), both excluded, got nan"),
+        (("all", "--samples", 5), "samples must be at least"),
+        (("faults", "--samples", 5), "samples must be at least"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(
+    known: Callable[..., None], psephos: Psephos, words: tuple[object, ...], error: str
+) -> None:
+    known(make_case("sound"))
+    ended = psephos("audit", *words)
+    assert (ended.status, ended.out) == (2, "")
+    assert error in ended.err
+    assert len(ended.err.splitlines()) == 1
+
+
+def test_the_self_test_fails_where_a_fault_is_not_caught(psephos: Psephos) -> None:
+    """With so few outputs that most of them are not."""
+    ended = psephos("audit", "faults", "--samples", 60, "--json")
+    assert ended.status == 1
+    assert len(json.loads(ended.out)) == 9
