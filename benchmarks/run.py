@@ -8,6 +8,8 @@ import itertools
 import pathlib
 import sys
 
+import attacks
+import audit
 import crowd_scale
 import crowds
 import elections
@@ -52,6 +54,8 @@ def main() -> None:
         solvers.measure(quick=options.quick),
         rankings.measure(quick=options.quick),
         elections.measure(quick=options.quick),
+        attacks.measure(quick=options.quick),
+        audit.measure(quick=options.quick),
     )
     for row in topics:
         print(f"{row.what}: {row.ours}", file=sys.stderr)

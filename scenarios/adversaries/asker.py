@@ -31,6 +31,8 @@ __all__ = ["Answers", "AskerRole", "count_answers", "votes_answered"]
 
 _MOST_TIMES: Final = 100
 _MOST_VOTES: Final = 50
+# What DPWeVote calls a weight, as a secret and as a unit of protection.
+_WEIGHT: Final = "weight"
 
 
 class AskerRole(Role, frozen=True, kw_only=True):
@@ -67,7 +69,7 @@ class AskerRole(Role, frozen=True, kw_only=True):
         if self.budget is not None and not self.budget > 0:
             raise ConfigurationError(field="budget", value=self.budget, allowed="above 0")
         self._targets(scene)
-        attack = find_attack(scene.protocol)
+        attack = find_attack(scene.protocol).against(scene.inputs)
         secret = self.secret or attack.secrets[0]
         attack.check_secret(secret)
         attack.candidates(secret)
@@ -80,9 +82,9 @@ class AskerRole(Role, frozen=True, kw_only=True):
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return what repetition taught, in one session and over several."""
         targets = self._targets(scene)
-        secret = self.secret or find_attack(scene.protocol).secrets[0]
+        secret = self.secret or find_attack(scene.protocol).against(scene.inputs).secrets[0]
         tried = [_try(scene, targets, secret=secret, votes=votes) for votes in range(1, self.votes + 1)]
-        attack = find_attack(scene.protocol)
+        attack = find_attack(scene.protocol).against(scene.inputs)
         epsilon = attack.loss(secret, scene.inputs.public, targets, scene.coalition((SERVER,)))
         labels = len(attack.candidates(secret).labels)
         uniform = np.full(labels, 1 / labels)
@@ -134,15 +136,15 @@ class AskerRole(Role, frozen=True, kw_only=True):
         bound = success_bound(self.votes * epsilon, prior)
         yield (
             f"Over {self.votes:,} sessions with fresh noise it names the {secret} rightly in {last.success:.3f}, after "
-            f"one in {first.success:.3f}, by guessing in {first.baseline:.3f}. Each session costs {epsilon:g}, all of "
-            f"them {self.votes * epsilon:g}: with that much nobody is right in more than {bound:.3f} (proven)."
+            f"one in {first.success:.3f}, by guessing in {first.baseline:.3f}. One session's proven loss of it is "
+            f"{epsilon:g}, that of all {self.votes * epsilon:g}: whoever sees them is right in {bound:.3f} at most."
         )
         if allowed >= self.votes:
             yield "No budget refuses any of these sessions; each is on the ledger."
         elif allowed:
             yield (
-                f"A ledger with a budget answers {allowed:,} of them and refuses from session {allowed + 1:,} on, before "
-                f"anything is drawn: success stays at {tried[allowed - 1].success:.3f}, however often it is asked."
+                f"A ledger with a budget answers {allowed:,} of them and refuses from session {allowed + 1:,} on, "
+                f"before anything is drawn: success stays at {tried[allowed - 1].success:.3f}, however often it asks."
             )
         else:
             yield "A ledger with this budget refuses the first session already."
@@ -180,18 +182,18 @@ class AskerRole(Role, frozen=True, kw_only=True):
         rows: list[Row] = []
         for protocol in _collections(scene.protocol):
             other = dataclasses.replace(scene, protocol=protocol)
-            found = _try(other, self._targets(scene), secret="weight", votes=1)
-            number = sum(loss.unit == "weight" for loss in protocol.losses)
+            found = _try(other, self._targets(scene), secret=_WEIGHT, votes=1)
+            number = sum(loss.unit == _WEIGHT for loss in protocol.losses)
             way = f"weights collected {'once' if number == 1 else f'{number} times, for each candidate'}"
-            epsilon = math.fsum(loss.proven for loss in protocol.losses if loss.unit == "weight")
+            epsilon = math.fsum(loss.proven for loss in protocol.losses if loss.unit == _WEIGHT)
             num_labels = len(protocol.parameters.weights)
             rows.append(_row(way, found, epsilon=epsilon, prior=np.full(num_labels, 1 / num_labels)))
         return rows
 
 
 _TRUST: Final = (
-    "Corrupt is the server alone, which sees every report; no client helps it. Clients follow the protocol, and keep one "
-    "ledger over all sessions where a budget is said to hold."
+    "Corrupt is the server alone, which sees every report; no client helps it. Clients follow the protocol, and keep "
+    "one ledger over all sessions where a budget is said to hold."
 )
 
 
@@ -258,7 +260,7 @@ def _total(losses: Sequence[PrivacyLoss]) -> float:
 
 
 def _try(scene: Scene, targets: IntArray, *, secret: str, votes: int) -> Evaluation:
-    attack: Attack = find_attack(scene.protocol)
+    attack: Attack = find_attack(scene.protocol).against(scene.inputs)
     return try_coalition(scene, scene.coalition((SERVER,)), attack, targets, secret=secret, votes=votes)
 
 
@@ -281,15 +283,15 @@ def _say_repeated(scene: Scene, happened: Happened, answers: Answers, *, times: 
         return
     charged = len(happened.entries)
     yield (
-        f"In this session it sent each request {1 + times:,} times. {answers.reports:,} answers to {answers.requests:,} "
-        f"requests left the {role}s, and {answers.distinct:,} of them were different: one for each {role} and phase, the "
-        f"same bytes every time. The ledgers have {charged:,} charges, as without repetition."
+        f"In this session it sent each request {1 + times:,} times. {answers.reports:,} answers to "
+        f"{answers.requests:,} requests left the {role}s, of which {answers.distinct:,} were new: one for each {role} "
+        f"and phase, the same bytes every time. The ledgers have {charged:,} charges, as without repetition."
     )
     yield "So its posterior is that of one answer: an average of equal numbers says what one of them says."
 
 
 def _collections(protocol: PhasedProtocol[Any, Any]) -> list[DPWeVote]:
-    """Return a weighted vote with its weights collected once, and for each candidate; nothing where that is no choice."""
+    """Return a vote whose weights are collected once, and for each candidate; nothing where that is no choice."""
     if not isinstance(protocol, DPWeVote):
         return []
     parameters = protocol.parameters
@@ -310,8 +312,8 @@ def _say_weights(scene: Scene) -> Iterator[str]:
     parameters = collections[0].parameters
     number = len(parameters.candidates)
     yield (
-        f"The paper runs the weights again for each of {number:,} candidates, which is the same thing inside one session: "
-        f"it costs {number} · ({parameters.loss_of_weight:g} + {parameters.loss_of_opinion:g}) = {each:g} where weights "
-        f"that are collected once cost {parameters.loss_of_weight:g} + {number} · {parameters.loss_of_opinion:g} = "
-        f"{once:g}."
+        f"The paper runs the weights again for each of {number:,} candidates, which is the same thing inside one "
+        f"session: it costs {number} · ({parameters.loss_of_weight:g} + {parameters.loss_of_opinion:g}) = {each:g}, "
+        f"where weights that are collected once cost "
+        f"{parameters.loss_of_weight:g} + {number} · {parameters.loss_of_opinion:g} = {once:g}."
     )

@@ -236,7 +236,7 @@ def _figure_of_gains(scene: Scene, poisoning: Poisoning, places: IntArray, truth
         found.append((epsilon * factor, math.fsum(most - least for least, most in spreads) / truthful))
     x = tuple(epsilon for epsilon, _ in found)
     return Figure(
-        title="What one poisoner weighs, against one voter who lies about a value",
+        title=f"What one poisoner weighs, against one {scene.protocol.client_role} who lies about a value",
         x_label="epsilon",
         y_label="times",
         series=(

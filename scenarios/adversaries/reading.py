@@ -7,7 +7,7 @@ from typing import Any, Final
 from ...agents.adversaries import SERVER
 from ...protocol.errors import ConfigurationError
 from ..conversion import convert
-from ..plugins import find_adversary
+from ..plugins import ADVERSARIES, find_adversary, names_in
 from .role import Role, Scene
 
 __all__ = ["read_adversaries"]
@@ -41,7 +41,8 @@ def read_adversaries(tables: Sequence[Mapping[str, Any]], scene: Scene, *, has_a
         given = dict(table)
         if _ROLE not in given:
             raise ConfigurationError(field=place, value=sorted(given), allowed="a table with the key 'role'")
-        kind = find_adversary(convert(given.pop(_ROLE), str, f"{place}: role"))
+        kind: type[Role] = find_adversary(convert(given.pop(_ROLE), str, f"{place}: role"))
+        _check_protocol(kind, scene.protocol.name, field=f"{place}: role")
         if "members" in given:
             members = convert(given["members"], tuple[str, ...], f"{place}: members")
             given["members"] = _spelled_out(members, given.get("target"), scene, field=f"{place}: members")
@@ -71,6 +72,16 @@ def _check_deviations(roles: Sequence[Role], scene: Scene) -> None:
             allowed = "a party that no other adversary lets deviate"
             raise ConfigurationError(field=f"adversary {role.name!r}", value=twice[0], allowed=allowed)
         deviating |= own
+
+
+def _check_protocol(kind: type[Role], protocol: str, *, field: str) -> None:
+    """Raise ConfigurationError where a protocol does not have this role."""
+    if not kind.protocols or protocol in kind.protocols:
+        return
+    others = ((name, find_adversary(name)) for name in names_in(ADVERSARIES))
+    its_own = [name for name, other in others if not other.protocols or protocol in other.protocols]
+    allowed = f"one that protocol {protocol!r} has: {', '.join(its_own)}"
+    raise ConfigurationError(field=field, value=kind.name, allowed=allowed)
 
 
 def _spelled_out(members: Sequence[str], target: object, scene: Scene, *, field: str) -> tuple[str, ...]:

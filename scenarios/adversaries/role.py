@@ -205,6 +205,8 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """As registered."""
     needs_agents: ClassVar[bool] = False
     """Whether it takes agents, because it deviates or watches the network."""
+    protocols: ClassVar[frozenset[str]] = frozenset()
+    """The protocols that have it, by name; empty for all of them."""
     watches_traffic: ClassVar[bool] = False
     """Whether it sits on the network between clients and server."""
 

@@ -11,7 +11,7 @@ left with a table of counts of the honest partners' reports, and the likelihood 
 
 where r is a report, π̃ the law of an honest partner's report before anything is known of it: the other honest reports
 are multinomial, and one more of r among them multiplies their probability by table[r]/π̃[r], up to what does not depend
-on r. Source of the attacked protocol: Guo et al., DPWeVote; readings W1 and W8.
+on r. Source of the attacked protocol: Yan, Liu and Liu (2018); readings W1 and W8.
 """
 
 import functools

@@ -17,7 +17,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
@@ -53,8 +52,6 @@ _MOST_THAT_TEACH_MORE: Final = 1 << 14
 # How the risk is shared: by ε, by the curve (with δ and μ), and by the comparison with a law where there is one.
 _OF_EPSILON, _OF_CURVE = 0.9, 0.1
 _OF_LAW: Final = 0.5
-# Of intervals by which an event is chosen: narrower ones would take chance for a rare event that tells much.
-_LEAST_NARROWING: Final = 0.5
 _NUM_CURVE_POINTS: Final = 7
 _NUM_THRESHOLDS: Final = 256
 _MOST_BINS: Final = 512
@@ -172,7 +169,7 @@ def audit(
         return None
     choosing = min(int(samples * _SHARE_THAT_CHOOSES), _MOST_THAT_CHOOSE)
     number = samples - choosing
-    chosen = _choose(drawn, choosing, number, risk * _OF_EPSILON, streams)
+    chosen = _choose(drawn, choosing, risk * _OF_EPSILON, streams)
     measured = _measure(chosen, number, streams, of_epsilon=risk * _OF_EPSILON, of_curve=risk * _OF_CURVE, case=case)
     return _judged(case, source, chosen, measured, samples=samples, risk=risk, exact=None, follows=None)
 
@@ -251,8 +248,8 @@ class _Measured(NamedTuple):
     trade_off: list[tuple[float, float]]
 
 
-def _choose(sides: Sequence[_Side], choosing: int, number: int, risk: float, streams: _Streams) -> _Chosen:
-    """Return the pair and the event that should tell most of `number` outputs, by `choosing` others."""
+def _choose(sides: Sequence[_Side], choosing: int, risk: float, streams: _Streams) -> _Chosen:
+    """Return the pair and the event that told most, by outputs that do not decide."""
     best: _Chosen | None = None
     each = max(choosing // len(sides), 2)
     for side in sides:
@@ -264,28 +261,17 @@ def _choose(sides: Sequence[_Side], choosing: int, number: int, risk: float, str
         if side.pair.score is not None:
             scores.append(("the likelihood ratio", side.pair.score, first, second))
         # By other outputs than those that it was learned from, or the best would be what chance made the best.
-        shown = slice(taught, 2 * taught)
+        shown = slice(taught, 3 * taught)
         scores += [
             (name, score, first[shown], second[shown]) for name, score in learn_scores(first[:taught], second[:taught])
         ]
         for name, score, ones, others in scores:
-            tried = _best_event(side, name, score, (ones, others), _risk_of_choice(risk, len(ones) / number))
+            tried = _best_event(side, name, score, (ones, others), risk)
             if best is None or tried.bound > best.bound:
                 best = tried
     if best is None:  # all outputs are one and the same, which tells nothing: any event will do
         best = _Chosen(sides[0], "nothing", _nothing, _Event(0.0, is_above=True), [], 0.0)
     return best
-
-
-def _risk_of_choice(risk: float, share: float) -> float:
-    """Return the risk at which intervals of fewer outputs are about as wide as those that decide.
-
-    Args:
-        risk: of those that decide.
-        share: of their outputs that choose.
-    """
-    narrowing = max(math.sqrt(share), _LEAST_NARROWING)
-    return min(0.5, 2 * float(ndtr(ndtri(risk / 2) * narrowing)))
 
 
 def _nothing(outputs: IntArray) -> FloatArray:

@@ -30,7 +30,7 @@ _MOST_PAIRED: Final = 6
 _LOW_BITS: Final = (1, 3, 8)
 _MOST_VALUES: Final = 4096
 """Values of a feature that are told apart; of more, ranges are."""
-_MOST_RANGES: Final = 256
+_MOST_RANGES: Final = 128
 _MOST_PER_SIDE: Final = 64
 """Ranges of each of two features that are taken together."""
 _MOST_COUNTED: Final = 16
@@ -99,6 +99,9 @@ def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
             yield feature.name, fitted.score
             learned.append(fitted)
     single = [fitted for fitted in learned if fitted.feature.is_column]
+    for fitted in single:  # large or small, as it is: nothing is learned, so that no chance is taken for a difference
+        yield f"{fitted.feature.name}, large", _size_score(fitted.feature, 1.0)
+        yield f"{fitted.feature.name}, small", _size_score(fitted.feature, -1.0)
     if len(single) > 1:
         yield "each number by itself, added up", _added(single)
     if learned:  # the one that differs most, together with each other
@@ -197,6 +200,10 @@ def _fit_pairs(best: Feature, others: Sequence[Feature], first: IntArray, second
         ]
         ratios = _ratios(counts[0], counts[1])
         yield f"{best.name}; {other.name}", _pair_score(best, rows, other, columns, ratios)
+
+
+def _size_score(feature: Feature, sign: float) -> Score:
+    return lambda outputs: sign * feature.of(outputs).astype(np.float64)
 
 
 def _pair_score(best: Feature, rows: _Places, other: Feature, columns: _Places, ratios: FloatArray) -> Score:

@@ -4,13 +4,13 @@ A confidence is that of the whole run: every audit has the same part of the risk
 all of its statements hold at once, and no correct proof is refuted.
 """
 
-import concurrent.futures
 import contextlib
 import dataclasses
 import functools
 import math
-import multiprocessing
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Final, Literal, TypeAlias
@@ -39,6 +39,7 @@ __all__ = [
     "group_names",
     "row_of",
     "sources_of",
+    "work",
 ]
 
 SourceName: TypeAlias = Literal["simulated", "secure", "both"]
@@ -138,7 +139,7 @@ def cases_of(name: str) -> list[Case]:
         ConfigurationError: it stands for none.
     """
     if name != ALL and name not in group_names():
-        allowed = f"{ALL}, or one of {', '.join(group_names())}"
+        allowed = f"{ALL}, faults, papers, or one of {', '.join(group_names())}"
         raise ConfigurationError(field="mechanism or protocol", value=name, allowed=allowed)
     return [case for case in _all_cases() if name in {ALL, case.group}]
 
@@ -165,7 +166,7 @@ def audit_all(
         confidence: of all statements at once, in (0, 1).
         seed: of simulated outputs.
         workers: processes at most; 0 for as many as there are cores.
-        on_progress: called with a line as each case is done.
+        on_progress: called with a line as each case is done, of other processes' at last.
 
     Raises:
         ConfigurationError: the name is unknown, a number is out of range, or the samples are too few for any statement.
@@ -211,33 +212,58 @@ class Job(msgspec.Struct, frozen=True):
 
 
 def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[AuditRow]:
-    """Yield the rows of cases as they are done, in any order.
+    """Yield the rows of cases in any order: this process's as they are done, then those of the others.
 
     Args:
-        cases: among those that there are: another process makes them itself.
+        cases: among those that there are: another process makes them itself, since functions do not travel.
         job: what is done with each.
-        workers: processes; with 1 this one does it.
+        workers: processes, this one among them.
+
+    Raises:
+        RuntimeError: another process failed; it has said why.
     """
-    if workers == 1:
-        for case in cases:
+    # One from here, one from there, so that slow groups are shared.
+    ours, *others = (cases[place::workers] for place in range(workers))
+    with contextlib.ExitStack() as stack:
+        tasks = [_Task([(case.group, case.name) for case in share], job) for share in others]
+        processes = [stack.enter_context(_started(task)) for task in tasks]
+        for case in ours:
             yield _audit_case(case, job)
-        return
-    # A new interpreter for each: a fork would copy whatever threads were doing.
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
-        try:
-            # The last ones are the whole sessions, which take longest: they begin first.
-            waiting = [pool.submit(_audit_named, case.group, case.name, job) for case in reversed(cases)]
-            for future in concurrent.futures.as_completed(waiting):
-                yield future.result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        for process in processes:
+            answer, _ = process.communicate()
+            if process.returncode:
+                raise RuntimeError(f"a process that audits a share of the cases ended by {process.returncode}")
+            yield from msgspec.msgpack.decode(answer, type=list[AuditRow])
 
 
-def _audit_named(group: str, name: str, job: Job) -> AuditRow:
-    """Run by another process, which has made the cases itself: they are functions, and do not travel."""
-    (case,) = (case for case in _all_cases() if (case.group, case.name) == (group, name))
-    return _audit_case(case, job)
+class _Task(msgspec.Struct, frozen=True):
+    """What another process does: cases by group and name."""
+
+    names: list[tuple[str, str]]
+    job: Job
+
+
+@contextlib.contextmanager
+def _started(task: _Task) -> Generator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-c", f"from {__name__} import work; work()"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603  this module
+    try:
+        assert process.stdin is not None  # noqa: S101  a pipe was asked for
+        process.stdin.write(msgspec.msgpack.encode(task))
+        process.stdin.close()
+        process.stdin = None  # else `communicate` would flush it
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def work() -> None:
+    """Run by another process: audit what standard input asks for, and write the rows to standard output."""
+    task = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=_Task)
+    cases = {(case.group, case.name): case for case in _all_cases()}
+    rows = [_audit_case(cases[name], task.job) for name in task.names]
+    sys.stdout.buffer.write(msgspec.msgpack.encode(rows))
 
 
 def _audit_case(case: Case, job: Job) -> AuditRow:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from .group import cli, out_option
+from .group import cli
 
 if TYPE_CHECKING:
     from ..audit.engine import Source
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 _REFUTED = 1
+_PAPERS = "papers"
 
 
 @cli.command(short_help="Bound privacy losses from below by telling neighbors apart.")
-@click.argument("name", metavar="MECHANISM|PROTOCOL|all|faults")
+@click.argument("name", metavar="MECHANISM|PROTOCOL|all|faults|papers")
 @click.option(
     "--source",
     type=click.Choice(["simulated", "secure", "both"]),
@@ -31,7 +32,9 @@ _REFUTED = 1
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the simulated noise.")
 @click.option("--workers", type=click.IntRange(min=0), default=0, help="Processes (default: one each core).")
 @click.option("--json", "as_json", is_flag=True, help="Print audit.json and nothing else.")
-@out_option
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="For audit.json and audit.csv (default: none)."
+)
 def audit(
     name: str,
     source: Literal["simulated", "secure", "both"],
@@ -55,6 +58,7 @@ def audit(
                 exponential permute-and-flip sampled-choice
     protocols   dpwevote truth-discovery moral-preferences fair-voting
     faults      a self-test: nine planted faults, each of which the audit must catch
+    papers      what the papers claim, what is found, and the command that shows it
 
     Exit status 1 where a proof is refuted (or a planted fault is not caught). Nothing is written without --out,
     which gets audit.json and audit.csv. `all` takes some minutes.
@@ -76,6 +80,9 @@ def audit(
     def tell(line: str) -> None:
         errors.print(f"  {line}", style="dim")
 
+    if name == _PAPERS:
+        _show_papers(as_json=as_json)
+        return
     if name == GROUP:
         _audit_faults(samples, thorough=thorough, as_json=as_json, seed=seed)
         return
@@ -104,6 +111,19 @@ def audit(
             console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
     if report.is_refuted:
         sys.exit(_REFUTED)
+
+
+def _show_papers(*, as_json: bool) -> None:
+    """Print what is found of the papers' claims; none of it refutes a proof of ours."""
+    import msgspec
+
+    from ..audit.papers import findings, show_findings
+    from ..presentation import make_console
+
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(findings()), indent=2))
+    else:
+        show_findings(make_console(), findings())
 
 
 def _audit_faults(samples: int | None, *, thorough: bool, as_json: bool, seed: int) -> None:

@@ -94,6 +94,8 @@ def _draw(axes: Any, figure: Figure) -> None:
             axes.errorbar(series.x, series.y, color=color, label=series.name, **line)
     if figure.is_log:
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(_as_number)  # no powers of ten in a formula's type
+        axes.xaxis.set_minor_formatter(_as_nothing)
     clean(axes, grid="y")
     axes.set_title(figure.title, loc="left", fontsize=10, color=INK)
     axes.set_xlabel(figure.x_label, fontsize=9, color=MUTED)
@@ -117,6 +119,16 @@ def _draw_bars(axes: Any, series: Series, *, number: int, number_of_all: int) ->
             axes.errorbar(place, height, yerr=error, color=INK, capsize=3)
         if len(series.x) * number_of_all <= _MOST_ANNOTATED:
             axes.annotate(f"{height:.3f}", (place, height + error), ha="center", va="bottom", fontsize=9, color=INK)
+
+
+def _as_number(value: float, place: int | None) -> str:
+    del place
+    return f"{value:g}"
+
+
+def _as_nothing(value: float, place: int | None) -> str:
+    del value, place
+    return ""
 
 
 def _title(key: str) -> str:

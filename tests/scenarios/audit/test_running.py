@@ -131,9 +131,9 @@ def test_files_hold_every_audit(known: Callable[..., None], tmp_path: Path) -> N
 
 
 def test_processes_find_what_one_finds() -> None:
-    """Of a case that each makes by itself; one is enough, since a process takes seconds to start."""
+    """One case here, and one in a process that makes its cases itself."""
     job = Job({"simulated": 200}, 1e-6, 1)
-    cases = cases_of("k-rr")[:1]
+    cases = cases_of("k-rr")[:2]
     rows = list(audit_cases(cases, job, 2))
     alone = list(audit_cases(cases, job, 1))
     assert {row.name: row.audits for row in rows} == {row.name: row.audits for row in alone}

@@ -1,0 +1,77 @@
+"""What the tests of adversaries share: small sessions of all four protocols, with adversaries on them."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+from psephos.protocol.errors import PsephosError
+from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
+from psephos.scenarios.adversaries import Lesson
+from psephos.scenarios.resolution import Resolved
+
+SMALL: Final = {
+    "dpwevote": ("consortium", ["partners.count=4"]),
+    "truth-discovery": ("crowd", ["workers={tasks=3, workers=4, answers_per_task=2, classes=2}"]),
+    "moral-preferences": ("moral-synthetic", ["voters={generator='normal', voters=4, records=6, features=2}"]),
+    "fair-voting": (
+        "two-societies",
+        [
+            "mechanism=sampled_pair",
+            "objective=parity",
+            "voters.alternatives=['harbor', 'market', 'park']",
+            "voters.groups.north={voters=2, center=['harbor', 'market', 'park'], dispersion=0.4}",
+            "voters.groups.south={voters=2, center=['park', 'harbor', 'market'], dispersion=0.6}",
+        ],
+    ),
+    "central": ("traffic-analysis", ["voters={generator='normal', voters=4, records=6, features=2}"]),
+}
+"""By protocol, and one with a trusted aggregator: a shipped scenario, with four parties."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Played:
+    """What a run left.
+
+    Args:
+        lessons: of its adversaries, in their order.
+        folder: with its files.
+        failure: why it came to no end; None where it did.
+    """
+
+    lessons: Sequence[Lesson]
+    folder: Path
+    failure: PsephosError | None = None
+
+
+@pytest.fixture
+def stage() -> Callable[..., Resolved]:
+    """Puts adversaries' tables on a small session: `stage(protocol, *tables, transport=…, settings=…)`."""
+
+    def resolved(
+        protocol: str, *tables: dict[str, Any], transport: str = "memory", settings: Sequence[str] = ()
+    ) -> Resolved:
+        name, small = SMALL[protocol]
+        scenario = load_scenario(name, [*small, "seed=11", f"transport={transport}", *settings])
+        return resolve(msgspec.structs.replace(scenario, adversary=list(tables)))
+
+    return resolved
+
+
+@pytest.fixture
+def play(tmp_path: Path, stage: Callable[..., Resolved]) -> Callable[..., Played]:
+    """Runs such a session, also one that fails: `play(protocol, *tables, …)`."""
+
+    def played(*words: Any, pictures: bool = False, **options: Any) -> Played:
+        folder = RunFolder(tmp_path / f"run-{len(list(tmp_path.iterdir()))}")
+        told: list[Lesson] = []
+        resolved = stage(*words, **options)
+        try:
+            finished = run_in_folder(resolved, folder, pictures=pictures, on_failure=told.extend)
+        except PsephosError as error:
+            return Played(told, folder.path, error)
+        return Played(finished.lessons, folder.path)
+
+    return played

@@ -1,0 +1,98 @@
+"""A server that asks again: nothing new within a session, more in each new one, until a budget refuses."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from psephos.protocol.errors import ConfigurationError
+from psephos.scenarios.adversaries.asker import AskerRole, count_answers, votes_answered
+from psephos.scenarios.adversaries.role import Lesson, Scene
+from psephos.scenarios.config import Scenario, load_scenario
+from psephos.scenarios.folder import RunFolder
+from psephos.scenarios.resolution import resolve
+from psephos.scenarios.run import run_in_folder
+
+TABLE: dict[str, Any] = {"role": "asker", "times": 4, "votes": 3, "secret": "weight", "budget": 4.0}
+
+
+def scenario_of(*tables: dict[str, Any]) -> Scenario:
+    return msgspec.structs.replace(load_scenario("averaging", ["count=6"]), adversary=list(tables))
+
+
+def scene() -> Scene:
+    return resolve(scenario_of()).scene(seed=1)
+
+
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    folder: Path = tmp_path_factory.mktemp("asker")
+    finished = run_in_folder(resolve(scenario_of(TABLE)), RunFolder(folder / "run"), pictures=False)
+    (lesson,) = finished.lessons
+    return lesson
+
+
+def test_asked_again_in_one_session_clients_send_the_same_bytes_and_pay_once(tmp_path: Path) -> None:
+    plain = run_in_folder(resolve(scenario_of()), RunFolder(tmp_path / "plain"), pictures=False)
+    asked = run_in_folder(resolve(scenario_of(TABLE)), RunFolder(tmp_path / "asked"), pictures=False)
+    answers = count_answers(asked.record.views)
+    assert answers.requests == 6 * 2 * 5  # parties, phases, and each request and its four repetitions
+    assert answers.distinct == 6 * 2
+    assert asked.record.outcome == plain.record.outcome
+    assert list(asked.record.entries) == list(plain.record.entries)
+
+
+def test_success_follows_the_law_of_randomized_response_and_stays_below_its_bound(lesson: Lesson) -> None:
+    # One report of three weights, each as likely: the likeliest is the reported one, p = e^ε/(e^ε + 2), ε = 1/2.
+    one = lesson.rows[0]
+    keep = math.exp(0.5) / (math.exp(0.5) + 2)
+    assert one["success"] == pytest.approx(keep, rel=1e-12)
+    assert one["proven bound"] == pytest.approx(keep, rel=1e-12)  # which this mechanism attains
+    for row in lesson.rows:
+        assert float(row["success"]) <= float(row["proven bound"]) + 1e-12
+    by_name = {series.name: series.y for series in lesson.figures[0].series}
+    fresh = by_name["sessions with fresh noise"]
+    assert fresh[2] > fresh[0]
+    assert set(by_name["asked again in one session"]) == {fresh[0]}
+
+
+def test_a_budget_stops_the_answers_and_what_is_known_with_them(lesson: Lesson) -> None:
+    # A session costs 1/2 + 3 · 1/2 = 2, and 4 are allowed.
+    by_name = {series.name: series.y for series in lesson.figures[0].series}
+    fresh, held = by_name["sessions with fresh noise"], by_name["sessions on a ledger with a budget"]
+    assert held == (fresh[0], fresh[1], fresh[1])
+    assert "refuses from session 3 on" in " ".join(lesson.sentences)
+
+
+def test_weights_that_are_collected_for_each_candidate_cost_as_the_paper_adds_up(lesson: Lesson) -> None:
+    text = " ".join(lesson.sentences)
+    assert "3 · (0.5 + 0.5) = 3" in text
+    assert "0.5 + 3 · 0.5 = 2" in text
+    once, each = lesson.rows[-2:]
+    assert float(each["epsilon"]) == pytest.approx(3 * float(once["epsilon"]))
+
+
+@pytest.mark.parametrize(("budget", "answered"), [(None, 5), (10.0, 5), (9.9, 4), (2.0, 1), (1.9, 0)])
+def test_a_ledger_answers_as_many_votes_as_its_budget_holds(budget: float | None, answered: int) -> None:
+    losses = scene().protocol.losses  # 2 in all
+    assert votes_answered(losses, budget=budget, votes=5) == answered
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"members": ("partner-1",)}, "members"),
+        ({"times": 0}, "times"),
+        ({"votes": 0}, "votes"),
+        ({"votes": 51}, "votes"),
+        ({"budget": 0.0}, "budget"),
+        ({"budget": math.nan}, "budget"),
+        ({"target": "nobody"}, "target"),
+        ({"secret": "shoe size"}, "secret"),
+    ],
+)
+def test_what_an_asker_may_not_be_is_refused_by_field(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        AskerRole(**given).check(scene())
+    assert caught.value.field == field

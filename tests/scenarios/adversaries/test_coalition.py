@@ -1,0 +1,171 @@
+"""Coalitions: the same lesson on every path, bounds beside what was learnt, and what cannot be asked."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from psephos.protocol import ConfigurationError, QuorumError
+from psephos.scenarios.adversaries import Lesson
+from psephos.scenarios.presentation import written_lesson
+from psephos.scenarios.resolution import Resolved
+
+Stage = Callable[..., Resolved]
+Play = Callable[..., Any]
+
+WEIGHT, RANKING = "weight", "ranking"
+FIRST = {
+    "dpwevote": "partner-1",
+    "truth-discovery": "w1",
+    "moral-preferences": "voter 000000001",
+    "fair-voting": "voter-1",
+}
+
+
+def coalition(*members: str, **keys: Any) -> dict[str, Any]:
+    """Return a table."""
+    return {"role": "coalition", "members": list(members), **keys}
+
+
+@pytest.mark.parametrize("protocol", list(FIRST))
+def test_a_lesson_is_the_same_by_arrays_in_memory_and_over_sockets(play: Play, protocol: str) -> None:
+    tables = [coalition(FIRST[protocol]), coalition("server", FIRST[protocol])]
+    lessons: list[Any] = []
+    for transport in ("array", "memory", "tcp"):
+        played = play(protocol, *tables, transport=transport)
+        lessons.append([written_lesson(lesson) for lesson in played.lessons])
+        assert json.loads((played.folder / "adversaries.json").read_bytes()) == lessons[-1]
+    assert lessons[0] == lessons[1] == lessons[2]
+    alone, with_server = lessons[0]
+    assert alone["rows"] != with_server["rows"]
+
+
+def test_what_a_server_has_is_told_with_its_bounds(play: Play) -> None:
+    (lesson,) = play("dpwevote", coalition("server", target="partner-1"), transport="array").lessons
+    half = math.exp(0.5)
+    success = half / (half + 2) * half / (half + 1)
+    assert lesson.who == "the cloud server"
+    assert "sees every report" in lesson.trust
+    assert "4 of 4 partners are honest" in lesson.trust
+    told = " ".join(lesson.sentences)
+    assert f"On average (exactly) it names the weight and opinions rightly in {success:.3f};" in told
+    assert "moved the odds of two answers by e^1.000 at most; the proven bound is e^1." in told
+    assert f"it is right in {math.e / (math.e + 5):.3f} at most" in told
+    ((row,), (bars, beliefs)) = lesson.rows, lesson.figures
+    assert row["target"] == "partner-1"
+    assert row["probability"] == pytest.approx(success)
+    assert bars.series[0].x == ("guessing", "coalition", "bound")
+    assert bars.series[0].y == pytest.approx((1 / 6, success, math.e / (math.e + 5)))
+    assert [series.name for series in beliefs.series] == ["before", "after"]
+
+
+def test_a_trusted_server_knows_and_nothing_bounds_it(play: Play) -> None:
+    (lesson,) = play("central", coalition("server", target="voter 000000001"), transport="array").lessons
+    assert "every value as it is, since this protocol trusts its server" in lesson.trust
+    assert lesson.sentences[-1].startswith("No privacy loss is proven against this coalition")
+    assert lesson.figures[0].series[0].x == ("guessing", "coalition")
+    assert lesson.rows[0]["guess"] == lesson.rows[0]["truth"]
+
+
+def test_an_approximation_that_passes_the_proven_bound_says_that_it_is_one(play: Play) -> None:
+    (lesson,) = play("moral-preferences", coalition("voter 000000002"), transport="array").lessons
+    (sentence,) = [sentence for sentence in lesson.sentences if "moved the odds" in sentence]
+    assert "It approximates" in sentence
+    assert "too bold, for e^1 is proven" in sentence
+
+
+def test_more_votes_tell_more_and_allow_more(play: Play) -> None:
+    once, often = (
+        play("dpwevote", coalition("server", target="partner-1", votes=votes), transport="array").lessons[0]
+        for votes in (1, 3)
+    )
+    assert "after 3 votes" in often.sentences[0]
+    for place in (1, 2):  # success and bound
+        assert often.figures[0].series[0].y[place] > once.figures[0].series[0].y[place] + 0.05
+    assert "the proven bound is e^3" in " ".join(often.sentences)
+
+
+@pytest.mark.parametrize("prior", [{"1": 0.2, "3": 0.8}, [0.2, 0.0, 0.8]])
+def test_a_prior_is_named_by_label_or_in_order(play: Play, prior: object) -> None:
+    table = coalition("server", target="partner-1", secret=WEIGHT, prior=prior)
+    (lesson,) = play("dpwevote", table, transport="array").lessons
+    before, after = (dict(zip(series.x, series.y, strict=True)) for series in lesson.figures[1].series)
+    assert before == {"1": 0.2, "2": 0.0, "3": 0.8}
+    assert after["2"] == 0.0
+    assert "guessing without evidence is right in 0.800" in lesson.sentences[0]
+
+
+def test_whoever_is_no_member_is_a_target_unless_one_is_named(play: Play) -> None:
+    (lesson,) = play("dpwevote", coalition("server", "partner-2"), transport="array").lessons
+    assert [row["target"] for row in lesson.rows] == ["partner-1", "partner-3", "partner-4"]
+    assert lesson.who == "the cloud server and 1 partner"
+    assert len(lesson.figures) == 1
+
+
+def test_what_nobody_may_be_shown_does_not_stand_beside_a_guess(play: Play, stage: Stage) -> None:
+    (candidate,) = stage("dpwevote").protocol.parameters.candidates
+    real = f"partners=[{{partner='ann', weight=1, '{candidate}'=1}}, {{partner='bob', weight=3, '{candidate}'=0}}]"
+    for settings, is_shown in ([real], False), ([real, "made_up=true"], True):
+        (lesson,) = play("dpwevote", coalition("server"), transport="array", settings=settings).lessons
+        assert [row["target"] for row in lesson.rows] == ["ann", "bob"]
+        assert all(("truth" in row) is is_shown for row in lesson.rows)
+
+
+def test_who_left_is_no_member_of_the_tallies_and_no_target_either(play: Play) -> None:
+    leaver = {"role": "leaver", "members": ["partner-1"]}
+    others = ["partner-1", "partner-2", "partner-3"]
+    tables = [coalition(*others), coalition("server", *others)]
+    tables += [coalition("partner-2..4"), coalition("server", "partner-2..4")]
+    played = play("dpwevote", leaver, *tables, settings=["quorum=1"])
+    _, *lessons = played.lessons
+    first, with_server, second, again = (lesson.rows[0]["probability"] for lesson in lessons)
+    assert first == pytest.approx(with_server, rel=1e-9)  # partner-4, by tallies that lack partner-1's opinion
+    assert second == pytest.approx(again, rel=1e-9)  # partner-1, of whom a weight alone is there
+    assert second != pytest.approx(first)
+
+
+def test_a_session_that_fails_tells_what_members_saw_before(play: Play) -> None:
+    leaver = {"role": "leaver", "members": ["partner-1"]}
+    played = play("dpwevote", leaver, coalition("server", target="partner-1"), coalition("partner-2..4"))
+    assert isinstance(played.failure, QuorumError)
+    _, of_server, of_others = played.lessons
+    assert of_server.rows[0]["probability"] > 1 / 6 + 0.01  # the weight was reported
+    assert of_others.rows[0]["probability"] == pytest.approx(1 / 6)  # nothing was published
+    assert len(json.loads((played.folder / "adversaries.json").read_bytes())) == 3
+
+
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    (coalition("partner-1", target="partner-1"), "target", "no member of the coalition: it knows its own secret"),
+    (coalition("server", target="partner-9"), "target", "a partner of the roster"),
+    (coalition("server", target="server"), "target", "a partner of the roster"),
+    (coalition(), "members", "at least one party"),
+    (coalition("partner-1..4"), "members", "nobody is left"),
+    (coalition("server", votes=0), "votes", "at least 1"),
+    (coalition("server", secret=RANKING), "secret", "one of weight and opinions, weight, opinions"),
+    (coalition("server", secret=WEIGHT, prior={"4": 1.0}), "prior", "one of 1, 2, 3"),
+    (coalition("server", secret=WEIGHT, prior=[0.5, 0.4, 0.2]), "prior", "these sum to 1.1"),
+    (coalition("server", secret=WEIGHT, prior=[0.5, 0.5]), "prior", "3 probabilities"),
+    (coalition("server", secret=WEIGHT, prior=[1.5, -0.5, 0.0]), "prior", "probabilities that sum to one"),
+    (coalition("server", secret=WEIGHT, prior=[math.nan, 0.5, 0.5]), "prior", "probabilities that sum to one"),
+]
+
+
+@pytest.mark.parametrize(("table", "field", "words"), REFUSED, ids=[words for _, _, words in REFUSED])
+def test_a_coalition_that_cannot_be_is_refused(stage: Stage, table: dict[str, Any], field: str, words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        stage("dpwevote", table, transport="array")
+    assert caught.value.field == f"adversary 1: {field}"
+    assert words in str(caught.value)
+
+
+def test_what_so_few_cannot_compute_is_said_before_anything_runs(stage: Stage) -> None:
+    with pytest.raises(ConfigurationError, match="of Laplace noise tell of one among several is not computed"):
+        stage("dpwevote", coalition("partner-1"), settings=["variant=laplace"])
+
+
+def test_a_long_list_of_targets_is_told_in_part(play: Play) -> None:
+    lessons: Sequence[Lesson] = play(
+        "dpwevote", coalition("server"), transport="array", settings=["partners.count=40"]
+    ).lessons
+    assert [len(lesson.rows) for lesson in lessons] == [12]

@@ -1,0 +1,92 @@
+"""The collusion sweep: sizes with and without the server, several cases and ε, bounds, and what is refused."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.scenarios.resolution import Resolved
+
+Stage = Callable[..., Resolved]
+Play = Callable[..., Any]
+
+CONSORTIUM = {"scenario": "consortium", "settings": ["partners.count=4"], "title": "local"}
+CENTRAL = {
+    "scenario": "two-societies",
+    "settings": [
+        "mechanism=exponential",
+        "objective=parity",
+        "voters.alternatives=['harbor', 'market', 'park']",
+        "voters.groups.north={voters=2, center=['harbor', 'market', 'park'], dispersion=0.4}",
+        "voters.groups.south={voters=2, center=['park', 'harbor', 'market'], dispersion=0.6}",
+    ],
+    "title": "central",
+}
+
+
+def sweep(**keys: Any) -> dict[str, Any]:
+    """Return a table."""
+    return {"role": "collusion-sweep", "trials": 5, **keys}
+
+
+def test_the_last_honest_partner_is_as_exposed_as_to_the_server(play: Play) -> None:
+    (lesson,) = play("dpwevote", sweep(), transport="array").lessons
+    by_size = {(row["server"], row["others"]): row for row in lesson.rows}
+    assert {size for _, size in by_size} == {0, 1, 2, 3}
+    half = math.exp(0.5)
+    exact = half / (half + 2) * half / (half + 1)
+    for size in range(4):
+        assert by_size["in", size]["success"] == pytest.approx(exact)
+        assert by_size["in", size]["bound_on_success"] == pytest.approx(math.e / (math.e + 5))
+    assert by_size["out", 3]["success"] == pytest.approx(exact)
+    assert by_size["out", 0]["advantage"] == pytest.approx(0.0, abs=1e-12)  # nobody heard anything
+    assert by_size["out", 1]["success"] < exact
+    assert lesson.sentences[0].endswith("(the bound is 0.352).")
+
+
+def test_cases_and_prices_are_panels_and_lines(play: Play) -> None:
+    table = sweep(cases=[CONSORTIUM, CENTRAL], epsilons=[1.0, 4.0], sizes=[0, 3])
+    (lesson,) = play("dpwevote", table, transport="array").lessons
+    assert [figure.title for figure in lesson.figures] == ["local: weight and opinions", "central: ranking"]
+    assert len(lesson.rows) == 2 * 2 * 2 * 2
+    for figure in lesson.figures:
+        assert [series.name for series in figure.series] == [
+            f"{who}, ε = {epsilon}" for epsilon in (1, 4) for who in ("others alone", "with the server", "bound")
+        ]
+        assert [series.color for series in figure.series] == [0, 0, 0, 1, 1, 1]
+    for row in lesson.rows:
+        assert row["success"] <= row["bound_on_success"] * (1 + 1e-9)
+        if (row["case"], row["server"]) == ("central", "in"):
+            assert (row["success"], row["bound_on_success"]) == (pytest.approx(1.0), 1.0)
+    bounds = {row["ε"]: row["bound_on_success"] for row in lesson.rows if row["server"] == "out"}
+    assert bounds[4.0] > bounds[1.0]
+
+
+def test_sizes_that_are_not_computed_have_no_row_and_are_said(play: Play) -> None:
+    (lesson,) = play("dpwevote", sweep(sizes=[1]), transport="array", settings=["variant=laplace"]).lessons
+    assert [(row["server"], row["others"]) for row in lesson.rows] == [("in", 1)]
+    assert lesson.sentences[0].endswith("what so few learn without it is not computed.")
+    assert lesson.figures[0].series[0].y == ()
+
+
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    (sweep(members=["partner-2"]), "members", "left out: sizes say it"),
+    (sweep(sizes=[4]), "sizes", "in [0, 3]"),
+    (sweep(sizes=[-1]), "sizes", "in [0, 3]"),
+    (sweep(trials=0), "trials", "at least 1"),
+    (sweep(cases=[CONSORTIUM] * 13), "cases", "at most 12"),
+    (sweep(cases=[{"secret": "ranking"}]), "secret", "one of weight and opinions, weight, opinions"),
+    (sweep(cases=[{"settings": ["epsilon=2"]}]), "cases", "settings and ε are set of one that is named"),
+    (sweep(epsilons=[2.0]), "cases", "settings and ε are set of one that is named"),
+    (sweep(cases=[{"scenario": "nowhere"}]), "scenario", "a file, or one of"),
+    (sweep(cases=[CONSORTIUM], epsilons=[-1.0]), "epsilon", ""),
+]
+
+
+@pytest.mark.parametrize(("table", "field", "words"), REFUSED, ids=range(len(REFUSED)))
+def test_a_sweep_that_cannot_be_is_refused(stage: Stage, table: dict[str, Any], field: str, words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        stage("dpwevote", table, transport="array")
+    assert caught.value.field == f"adversary 1: {field}"
+    assert words in str(caught.value)

@@ -1,0 +1,57 @@
+"""The equivocator: whoever compares transcripts catches it, in every protocol, and nobody pays for it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.scenarios.resolution import Resolved
+
+Stage = Callable[..., Resolved]
+Play = Callable[..., Any]
+
+PROTOCOLS = ["dpwevote", "truth-discovery", "moral-preferences", "fair-voting", "central"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_some_are_misled_and_two_digests_differ(play: Play, stage: Stage, protocol: str) -> None:
+    misled = list(stage(protocol).names[1:3])
+    played = play(protocol, {"role": "equivocator", "misled": misled})
+    assert played.failure is None
+    (lesson,) = played.lessons
+    assert "their transcripts have 2 digests" in lesson.sentences[0]
+    assert "has caught the server" in lesson.sentences[0]
+    assert sorted((row["parties"], row["among them misled"]) for row in lesson.rows) == [(2, 0), (2, 2)]
+    assert len({row["transcript"] for row in lesson.rows}) == 2
+
+
+def test_everybody_reports_and_pays_what_it_would(play: Play) -> None:
+    table = {"role": "equivocator", "misled": ["partner-1"], "members": ["server"]}
+    honest, misled = play("dpwevote"), play("dpwevote", table)
+    for name in ("result.json", "ledger.jsonl"):
+        assert (misled.folder / name).read_bytes() == (honest.folder / name).read_bytes()
+    assert not (honest.folder / "adversaries.json").exists()
+
+
+def test_a_session_that_ends_without_a_release_misleads_nobody(play: Play) -> None:
+    leaver = {"role": "leaver", "members": ["partner-4"]}
+    _, lesson = play("dpwevote", leaver, {"role": "equivocator", "misled": ["partner-1"]}).lessons
+    assert lesson.sentences[0].startswith("0 parties heard a release")
+    assert lesson.rows == ()
+
+
+@pytest.mark.parametrize(
+    ("keys", "field", "words"),
+    [
+        ({"misled": ["partner-1"], "members": ["partner-2"]}, ": members", "'server', or left out"),
+        ({"misled": []}, ": misled", "at least one party"),
+        ({"misled": ["mallory"]}, ": misled", "a partner of the roster"),
+        ({"misled": ["partner-1", "partner-2", "partner-3", "partner-4"]}, ": misled", "some, not all"),
+        ({}, "", "misled"),
+    ],
+)
+def test_what_cannot_be_is_refused(stage: Stage, keys: dict[str, Any], field: str, words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        stage("dpwevote", {"role": "equivocator", **keys})
+    assert caught.value.field == f"adversary 1{field}"
+    assert words in str(caught.value)

@@ -1,0 +1,69 @@
+"""Leavers: the vote goes on without them, or the quorum names them; they paid for what they reported, and no more."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from psephos.protocol import ConfigurationError, QuorumError
+from psephos.scenarios.resolution import Resolved
+
+Stage = Callable[..., Resolved]
+Play = Callable[..., Any]
+
+
+def leaver(*members: str, **keys: Any) -> dict[str, Any]:
+    """Return a table."""
+    return {"role": "leaver", "members": list(members), **keys}
+
+
+@pytest.mark.parametrize(("phase", "paid", "epsilon"), [("", 1, 0.5), ("opinions", 1, 0.5), ("weights", 0, 0.0)])
+def test_the_vote_goes_on_without_who_leaves(play: Play, phase: str, paid: int, epsilon: float) -> None:
+    played = play("dpwevote", leaver("partner-1", "partner-3", phase=phase), settings=["quorum=2"])
+    (lesson,) = played.lessons
+    assert played.failure is None
+    assert "The vote went on without 2 of 4" in lesson.sentences[0]
+    for row, name in zip(lesson.rows, ("partner-1", "partner-3"), strict=True):
+        assert row == {"party": name, "left": "yes", "phases paid": paid, "ε paid": epsilon}
+
+
+def test_a_quorum_ends_the_session_and_names_who_left(play: Play) -> None:
+    played = play("dpwevote", leaver("partner-4"))
+    assert isinstance(played.failure, QuorumError)
+    assert played.failure.missing == ("partner-4",)
+    assert "phase 'opinions' had 3 of 4 reports, the session ended, and 1 are named" in played.lessons[0].sentences[0]
+
+
+@pytest.mark.parametrize(
+    ("keys", "has_left"),
+    [
+        ({"number": "quota.value", "above": -1e9}, True),
+        ({"number": "quota.value", "below": 1e9}, True),
+        ({"number": "quota.value", "above": 1e9}, False),
+        ({"number": "quota.value", "below": -1e9}, False),
+        ({"number": "quota.nothing", "above": -1e9}, False),
+        ({"number": "quota", "above": -1e9}, False),
+        ({"number": "quota.value.deeper", "above": -1e9}, False),
+    ],
+)
+def test_who_does_not_mind_what_was_published_stays(play: Play, keys: dict[str, Any], *, has_left: bool) -> None:
+    (lesson,) = play("dpwevote", leaver("partner-1", **keys), settings=["quorum=2"]).lessons
+    assert (lesson.rows[0]["left"], lesson.rows[0]["phases paid"]) == (("yes", 1) if has_left else ("no", 2))
+    assert ("What was published did not make them leave." in lesson.sentences) is not has_left
+
+
+@pytest.mark.parametrize(
+    ("table", "field", "words"),
+    [
+        (leaver(), "members", "parties that report"),
+        (leaver("server"), "members", "parties that report"),
+        (leaver("mallory"), "members", "a partner of the roster"),
+        (leaver("partner-1", phase="rankings"), "phase", "one of weights, opinions"),
+        (leaver("partner-1", number="quota.value"), "number", "given with above or below"),
+        (leaver("partner-1", above=1.0), "number", "given with above or below"),
+    ],
+)
+def test_what_cannot_be_is_refused(stage: Stage, table: dict[str, Any], field: str, words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        stage("dpwevote", table)
+    assert caught.value.field == f"adversary 1: {field}"
+    assert words in str(caught.value)

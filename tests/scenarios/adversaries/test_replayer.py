@@ -1,0 +1,65 @@
+"""Replayers: a report counts once, however often it comes; another after it ends its sender alone."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.scenarios.resolution import Resolved
+
+Stage = Callable[..., Resolved]
+Play = Callable[..., Any]
+
+
+def replayer(*members: str, **keys: Any) -> dict[str, Any]:
+    """Return a table."""
+    return {"role": "replayer", "members": list(members), **keys}
+
+
+@pytest.mark.parametrize("times", [0, 3, 100])
+@pytest.mark.parametrize("transport", ["memory", "tcp"])
+def test_the_same_report_again_changes_nothing(play: Play, times: int, transport: str) -> None:
+    honest = play("dpwevote", transport="array")
+    played = play("dpwevote", replayer("partner-1", "partner-2", times=times), transport=transport)
+    assert (played.folder / "result.json").read_bytes() == (honest.folder / "result.json").read_bytes()
+    (lesson,) = played.lessons
+    assert [row["parties counted"] for row in lesson.rows] == [4, 4]
+    assert [row["sent by the replayers"] for row in lesson.rows] == [2 * (1 + times)] * 2
+    assert lesson.sentences[0] == "Of 4 parties 4 were counted, nobody twice."
+    assert "what a retransmission looks like" in lesson.sentences[1]
+
+
+def test_another_report_ends_its_sender_and_the_first_stands(play: Play) -> None:
+    keys: dict[str, Any] = {"altered": True, "times": 0}
+    altering = [f"partner-{n}" for n in range(1, 5)]
+    played = play("dpwevote", replayer(*altering, **keys), settings=["quorum=1", "partners.count=40"])
+    (lesson,) = played.lessons
+    counted = [row["parties counted"] for row in lesson.rows]
+    assert counted[0] == 40  # the first report of each stands
+    assert 36 <= counted[1] < 40  # whose weight was drawn as the least sends the same twice, and stays for a phase
+    assert "sent a report that differs from the first, which stands; its sender was dropped" in lesson.sentences[1]
+
+
+def test_who_is_dropped_where_all_are_needed_ends_the_session(play: Play) -> None:
+    everybody = [f"partner-{n}" for n in range(1, 5)]
+    played = play("dpwevote", replayer(*everybody, altered=True))
+    assert played.failure is not None
+    assert played.lessons[0].sentences[-1] == f"The session came to no end: {played.failure}."
+    assert played.lessons[0].rows == ()
+
+
+@pytest.mark.parametrize(
+    ("table", "field", "words"),
+    [
+        (replayer(), "members", "parties that report"),
+        (replayer("server"), "members", "parties that report"),
+        (replayer("mallory"), "members", "a partner of the roster"),
+        (replayer("partner-1", times=-1), "times", "in [0, 100]"),
+        (replayer("partner-1", times=101), "times", "in [0, 100]"),
+    ],
+)
+def test_what_cannot_be_is_refused(stage: Stage, table: dict[str, Any], field: str, words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        stage("dpwevote", table)
+    assert caught.value.field == f"adversary 1: {field}"
+    assert words in str(caught.value)

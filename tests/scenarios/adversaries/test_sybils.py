@@ -1,0 +1,85 @@
+"""Sybils: which names get a seat in a real session, and what seats that are held by right weigh."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from psephos.protocol.errors import ConfigurationError
+from psephos.scenarios.adversaries.role import Scene
+from psephos.scenarios.adversaries.sybils import SybilsRole, rehearse
+from psephos.scenarios.config import Scenario, load_scenario
+from psephos.scenarios.folder import RunFolder
+from psephos.scenarios.resolution import resolve
+from psephos.scenarios.run import run_in_folder
+
+
+def scenario_of(*tables: dict[str, Any], transport: str = "memory") -> Scenario:
+    scenario = load_scenario("consortium", ["count=9", f"transport={transport}"])
+    return msgspec.structs.replace(scenario, adversary=list(tables))
+
+
+def scene() -> Scene:
+    return resolve(scenario_of()).scene(seed=1)
+
+
+@pytest.mark.parametrize("transport", ["memory", "tcp"])
+def test_a_session_refuses_outsiders_and_names_that_are_taken_and_its_outcome_is_the_same(
+    tmp_path: Path, transport: str
+) -> None:
+    table = {"role": "sybils", "outsiders": 2, "impersonated": ["partner-9", "partner-3"]}
+    plain = run_in_folder(resolve(scenario_of()), RunFolder(tmp_path / "plain"), pictures=False)
+    tried = resolve(scenario_of(table, transport=transport))
+    finished = run_in_folder(tried, RunFolder(tmp_path / "tried"), pictures=False)
+    assert finished.record.outcome == plain.record.outcome
+    assert not finished.record.endings
+    (lesson,) = finished.lessons
+    outside, taken = lesson.rows[:2]
+    assert (outside["tried"], outside["welcomed"]) == (2, 0)
+    assert "not on the roster" in str(outside["the server says"])
+    assert (taken["tried"], taken["welcomed"]) == (2, 0)
+    assert "has joined before" in str(taken["the server says"])
+
+
+def test_a_token_keeps_a_seat_for_its_owner() -> None:
+    found = rehearse(scene(), "partner-4", has_tokens=True)
+    assert (found.impostor_is_welcome, found.owner_is_welcome) == (False, True)
+    assert "token" in found.reason
+
+
+def test_without_tokens_whoever_speaks_first_has_the_seat() -> None:
+    found = rehearse(scene(), "partner-4", has_tokens=False)
+    assert (found.impostor_is_welcome, found.owner_is_welcome) == (True, False)
+    assert "has joined before" in found.reason
+
+
+def test_names_that_one_person_holds_by_right_weigh_their_share_and_nothing_detects_them(tmp_path: Path) -> None:
+    table = {"role": "sybils", "members": ["partner-1..3"]}
+    finished = run_in_folder(resolve(scenario_of(table)), RunFolder(tmp_path / "run"), pictures=False)
+    (lesson,) = finished.lessons
+    text = " ".join(lesson.sentences)
+    assert "33.3%" in text  # 3 of 9, each with a weight of up to 3
+    assert "by 9 at most (proven" in text
+    assert not finished.record.endings
+    measured, bound = lesson.figures[0].series
+    assert len(measured.x) == len(bound.x)
+    assert bound.y[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({}, "members"),
+        ({"members": ("server",)}, "members"),
+        ({"members": ("stranger",)}, "members"),
+        ({"outsiders": -1}, "outsiders"),
+        ({"outsiders": 101}, "outsiders"),
+        ({"impersonated": ("stranger",)}, "impersonated"),
+        ({"members": ("partner-1",), "impersonated": ("partner-1",)}, "impersonated"),
+        ({"members": ("partner-1",), "aim": "something else"}, "aim"),
+    ],
+)
+def test_what_sybils_may_not_be_is_refused_by_field(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        SybilsRole(**given).check(scene())
+    assert caught.value.field == field
