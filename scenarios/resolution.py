@@ -111,6 +111,13 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         refuse_large(protocol, inputs.public)
     _check_budget(scenario, protocol, inputs)
     rules, default_rules = make_rules(scenario, protocol, num_parties=len(parties.names))
+    adversaries = read_adversaries(
+        scenario.adversary,
+        make_scene(scenario, protocol, parties.names, inputs, seed=0),  # no draw of the session's own
+        has_agents=scenario.transport != ARRAY,
+    )
+    if any(role.watches_traffic for role in adversaries):
+        check_descriptors(scenario.transport, num_parties=len(parties.names), is_tapped=True)
     return Resolved(
         scenario=scenario,
         protocol=protocol,
@@ -124,11 +131,7 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         parameters_of_data=_said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
         note=parties.note,
-        adversaries=read_adversaries(
-            scenario.adversary,
-            make_scene(scenario, protocol, parties.names, inputs, seed=0),  # no draw of the session's own
-            has_agents=scenario.transport != ARRAY,
-        ),
+        adversaries=adversaries,
     )
 
 

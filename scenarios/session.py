@@ -30,6 +30,7 @@ from ..protocol.server_machine import SessionResult
 from ..protocol.tally import Tally
 from ..protocol.views import View
 from ..transports.abc import Channel, Transport
+from ..transports.tap import TappedTransport
 from .parties import check_names
 from .plugins import ARRAY, check_transport, find_client_role, find_server_role, make_transport
 
@@ -134,7 +135,7 @@ async def run_agents(
     """
     if classes is None:
         classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))
-    _reserve_descriptors(transport.name, num_parties=len(names))
+    _reserve_descriptors(transport, num_parties=len(names))
     entries = [] if entries is None else entries
     with _calm_collector(len(names)):
         server = classes.server(
@@ -381,28 +382,36 @@ def _calm_collector(num_parties: int) -> Generator[None]:
         gc.set_threshold(*before)
 
 
-def check_descriptors(transport: str, *, num_parties: int) -> None:
-    """Raise ConfigurationError if the system does not allow the descriptors of a session over this transport."""
-    number = _descriptors_needed(transport, num_parties)
+def check_descriptors(transport: str, *, num_parties: int, is_tapped: bool = False) -> None:
+    """Raise ConfigurationError if the system does not allow the descriptors of a session over this transport.
+
+    Args:
+        transport: its name.
+        num_parties: how many are on the roster.
+        is_tapped: whether a relay stands between them and the server.
+    """
+    number = _descriptors_needed(transport, num_parties, is_tapped=is_tapped)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < number:
         allowed = f"few enough for {hard} open files ({number} are needed); run by arrays, or raise `ulimit -n`"
         raise ConfigurationError(field="parties over sockets", value=num_parties, allowed=allowed)
 
 
-def _reserve_descriptors(transport: str, *, num_parties: int) -> None:
+def _reserve_descriptors(transport: Transport, *, num_parties: int) -> None:
     """Raise this process's limit of open descriptors to what a session needs, if it is lower.
 
     Raises:
         ConfigurationError: as `check_descriptors`.
     """
-    check_descriptors(transport, num_parties=num_parties)
-    number = _descriptors_needed(transport, num_parties)
+    is_tapped = isinstance(transport, TappedTransport)
+    check_descriptors(transport.name, num_parties=num_parties, is_tapped=is_tapped)
+    number = _descriptors_needed(transport.name, num_parties, is_tapped=is_tapped)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < number:
         resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
 
 
-def _descriptors_needed(transport: str, num_parties: int) -> int:
-    """Return how many descriptors a session opens: two for each channel, but none without sockets."""
-    return 0 if transport in {ARRAY, "memory"} else 2 * num_parties + _SPARE_DESCRIPTORS
+def _descriptors_needed(transport: str, num_parties: int, *, is_tapped: bool) -> int:
+    """Return how many descriptors a session opens: two for each channel, four with a relay, none without sockets."""
+    of_party = 4 if is_tapped else 2
+    return 0 if transport in {ARRAY, "memory"} else of_party * num_parties + _SPARE_DESCRIPTORS

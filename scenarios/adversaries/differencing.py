@@ -46,6 +46,13 @@ _MOST_TRIALS: Final = 10_000
 # Each unknown voter's ranking is one of so many in either election: beyond, a try takes seconds.
 _MOST_CHANGED: Final = 24
 _MOST_LISTED: Final = 6
+# Unknown voters of the target's group, where sums are published: their rankings are drawn thousands of times for each
+# try, of which there are then fewer.
+_MOST_UNKNOWN: Final = 16
+# The same where four alternatives or more are ranked: each try weighs thousands of sums with all rankings.
+_MOST_UNKNOWN_OF_FOUR: Final = 4
+_MOST_DRAWN: Final = 160
+_LEAST_TRIALS: Final = 10
 # Labels that a picture of one posterior has room for.
 _MOST_BARS: Final = 16
 
@@ -58,7 +65,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         target: whose ranking is inferred, as it was in the first election: the scenario's own.
         change: what becomes of the target: it has "left" before the second election, or "changed" its ranking.
         secret: "ranking", unless "favorite" or "pair" is given: which of the first two alternatives is ahead.
-        trials: made-up pairs of elections, where sums are published.
+        trials: made-up pairs of elections, where sums are published; fewer where many rankings are unknown.
     """
 
     target: str
@@ -88,6 +95,11 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
             raise ConfigurationError(field="alternatives", value=value, allowed=f"at most {_MOST_LISTED}")
         elections = self._elections(scene)
         elections.first.check_secret(self._inferred)
+        unknown = _num_unknown(scene, coalition, place)
+        most = _MOST_UNKNOWN_OF_FOUR if len(elections.first.rankings) >= _MOST_CHANGED else _MOST_UNKNOWN
+        if parameters.mechanism == "laplace" and unknown > most:
+            allowed = f"all voters of the target's group but {most} at most, where sums are published"
+            raise ConfigurationError(field="members", value=f"{len(self.members)} voters", allowed=allowed)
         is_unknown = len(coalition.members) < len(scene.names) - 1
         if self.change == "changed" and is_unknown and len(elections.first.rankings) > _MOST_CHANGED:
             allowed = "all voters but the target ('*'), where it changes a ranking of more than four alternatives"
@@ -109,7 +121,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         is_maximal = len(coalition.members) == len(scene.names) - 1
         sentences = list(self._said(one, two, epsilons=(once, both), bounds=bounds, is_maximal=is_maximal))
         if posteriors is None:
-            sentences.append("This session came to no end: there is one outcome at most, and no difference.")
+            sentences.append("It heard no outcome of this session, and so no difference to another one.")
         else:
             sentences.append(_said_of_target(scene, elections.first, posteriors, place, self._inferred))
         return Lesson(
@@ -145,10 +157,8 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         self, scene: Scene, happened: Happened, elections: TwoElections, coalition: Coalition, place: int
     ) -> Posteriors | None:
         """Return what is believed of the target after the session that was run, and one after it."""
-        if happened.failure is not None:
-            return None
         first = happened.seen(scene, coalition)
-        if totals_of(first) is None:
+        if happened.failure is not None or totals_of(first) is None:
             return None
         draw = _generator(scene, 0)
         second = _second(scene, elections, scene.inputs, coalition, place, draw=draw, rerun=1)
@@ -171,7 +181,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         )
         yield f"That is {one.information:.4g} bits from one outcome, and {two.information:.4g} from both."
         if self.change == "left" and is_maximal:
-            yield "Who knows all other rankings learns nothing from the second outcome, since it does not hold the target's."
+            yield "Who knows all other rankings learns nothing from the second outcome: it does not hold the target's."
         once, both = epsilons
         if self.change == "left":
             yield (
@@ -194,7 +204,8 @@ class _Tried:
         self, scene: Scene, elections: TwoElections, coalition: Coalition, place: int, secret: str, trials: int
     ) -> None:
         self._scene, self._elections, self._coalition, self._place = scene, elections, coalition, place
-        self._secret, self._trials = secret, trials
+        unknown = _num_unknown(scene, coalition, place)
+        self._secret, self._trials = secret, min(trials, max(_LEAST_TRIALS, _MOST_DRAWN // max(1, unknown)))
 
     @functools.cached_property
     def evaluations(self) -> tuple[Evaluation, Evaluation]:
@@ -239,6 +250,13 @@ class _Tried:
 
 def _protocol_of(scene: Scene) -> FairVoting:
     return cast("FairVoting", scene.protocol)  # `protocols` says so
+
+
+def _num_unknown(scene: Scene, coalition: Coalition, place: int) -> int:
+    """Return how many voters of the target's group, beside the target, the coalition does not know."""
+    is_other = scene.inputs.public[:, 0] == scene.inputs.public[place, 0]
+    is_other[[place, *coalition.members]] = False
+    return int(is_other.sum())
 
 
 def _generator(scene: Scene, trial: int) -> np.random.Generator:

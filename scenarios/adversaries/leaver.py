@@ -81,9 +81,10 @@ class LeaverRole(Role, frozen=True, kw_only=True):
             }
             for name in self.members
         ]
+        whoever = f"{scene.protocol.client_role}{'s' if len(self.members) > 1 else ''}"
         return Lesson(
             role=self.name,
-            who=f"{len(self.members)} {scene.protocol.client_role}s that may leave before phase {phase!r}",
+            who=f"{len(self.members)} {whoever} that may leave before phase {phase!r}",
             trust="Leavers see what everybody sees, and send nothing false.",
             sentences=(came,),
             rows=tuple(rows),

@@ -1,5 +1,6 @@
 """A scenario's `[[adversary]]` tables become roles: members are spelled out, and everything is checked first."""
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -78,8 +79,11 @@ def _check_protocol(kind: type[Role], protocol: str, *, field: str) -> None:
     """Raise ConfigurationError where a protocol does not have this role."""
     if not kind.protocols or protocol in kind.protocols:
         return
-    others = ((name, find_adversary(name)) for name in names_in(ADVERSARIES))
-    its_own = [name for name, other in others if not other.protocols or protocol in other.protocols]
+    its_own: list[str] = []
+    for name in names_in(ADVERSARIES):
+        with contextlib.suppress(ConfigurationError):  # somebody else registered what is no role
+            other: type[Role] = find_adversary(name)
+            its_own += [name] * (not other.protocols or protocol in other.protocols)
     allowed = f"one that protocol {protocol!r} has: {', '.join(its_own)}"
     raise ConfigurationError(field=field, value=kind.name, allowed=allowed)
 

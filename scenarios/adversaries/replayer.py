@@ -60,9 +60,10 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
             came.append("A report that comes again, the same byte for byte, is what a retransmission looks like.")
         if happened.failure is not None:
             came.append(f"The session came to no end: {happened.failure}.")
+        whoever = f"{scene.protocol.client_role}{'s' if len(self.members) > 1 else ''}"
         return Lesson(
             role=self.name,
-            who=f"{len(self.members)} {scene.protocol.client_role}s that send reports again",
+            who=f"{len(self.members)} {whoever} that send reports again",
             trust="Replayers are parties of the roster, and have no other party's token.",
             sentences=tuple(came),
             rows=tuple(rows),

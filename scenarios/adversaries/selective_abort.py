@@ -72,8 +72,7 @@ class SelectiveAbortRole(Role, frozen=True, kw_only=True):
         series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
         return Lesson(
             role=self.name,
-            who=f"a server that drops all but {self.target}"
-            + (f" and {len(coalition.members)} accomplices" if coalition.members else ""),
+            who=f"a server that drops all but {self.target}" + _accomplices(len(coalition.members)),
             trust="The server deviates in whom it counts, and in nothing else. What it publishes, everybody reads.",
             sentences=(_what_happened(scene, happened), *_what_was_learnt(found, secret=secret, most=most)),
             rows=tuple(rows),
@@ -108,6 +107,10 @@ class SelectiveAbortRole(Role, frozen=True, kw_only=True):
         return self.secret or attack.secrets[0]
 
 
+def _accomplices(number: int) -> str:
+    return f" and {number:,} accomplice{'s' if number > 1 else ''}" if number else ""
+
+
 def _what_happened(scene: Scene, happened: Happened) -> str:
     if isinstance(happened.failure, QuorumError):
         failure = happened.failure
@@ -117,9 +120,13 @@ def _what_happened(scene: Scene, happened: Happened) -> str:
         )
     if happened.tallies:
         counted = min(tally.num_reports for tally in happened.tallies)
+        cut_off = len(happened.endings)
+        in_vain = len(scene.names) - counted - cut_off
+        told = [f"{cut_off:,} were cut off, and know it"] * (cut_off > 0)
+        told += [f"{in_vain:,} reported in vain, and do not know it"] * (in_vain > 0)
         return (
             f"Without a quorum that forbids it the session ended with {counted} of {len(scene.names)} parties counted; "
-            f"{len(happened.endings)} were cut off, and know it."
+            f"{', '.join(told) or 'nobody was dropped'}."
         )
     return "The session came to no end, and nothing was published."
 

@@ -28,6 +28,8 @@ __all__ = ["try_coalition"]
 # With the server all made-up targets fit into one session; else each few take one.
 _SERVER_TARGETS: Final = 10_000
 _TARGETS: Final = 200
+_LEAST_SESSIONS: Final = 8
+"""That are tried, however many targets one has: those of one session share what is published of it."""
 
 
 def try_coalition(
@@ -74,19 +76,27 @@ def try_coalition(
         found = attack.posteriors(sessions, everybody, secret=secret, prior=prior)
         return attack.evaluate_redrawn(found, inputs, everybody, secret=secret)
     honest = np.setdiff1d(np.arange(len(scene.names)), coalition.members)
-    times = math.ceil(num_targets / len(attack.owners(secret, scene.inputs.public, targets)))
+    # Of whoever is not the target it believes nothing in particular. So with a prior there is one target at a time:
+    # others whose secrets were drawn from that prior too would not be what its likelihoods take for granted.
+    tried = [targets] if prior is None else np.split(targets, len(targets))
+    most = max(len(attack.owners(secret, scene.inputs.public, own)) for own in tried)
+    times = max(math.ceil(num_targets / most), min(num_targets, _LEAST_SESSIONS))
+    # Over several votes the others' inputs stay what they are, which not every attack's likelihoods know: there its
+    # guesses are held against the truth, and what it says of its own chances is not taken for them.
+    evaluated = attack.evaluate_redrawn if votes == 1 else attack.evaluate
     parts: list[Evaluation] = []
-    draws = _uniforms(scene, times * (len(honest) + len(targets)))
+    draws = _uniforms(scene, times * (len(honest) + len(tried[0])))
     for number, uniforms in enumerate(draws.reshape(times, -1), start=1):
+        own = tried[number % len(tried)]
         # The other honest parties are drawn as the attack believes, else its chances would not be what it says.
         others = attack.redraw(secret, scene.inputs, honest, prior=None, uniforms=uniforms[: len(honest)])
-        inputs = attack.redraw(secret, others, targets, prior=prior, uniforms=uniforms[len(honest) :])
+        inputs = attack.redraw(secret, others, own, prior=prior, uniforms=uniforms[len(honest) :])
         sessions = [  # of votes that the coalition itself has not seen
             seen_by_arrays(scene.protocol, inputs, noise=scene.noise(rerun=number * votes + vote), coalition=coalition)
             for vote in range(votes)
         ]
-        found = attack.posteriors(sessions, targets, secret=secret, prior=prior)
-        parts.append(attack.evaluate_redrawn(found, inputs, targets, secret=secret))
+        found = attack.posteriors(sessions, own, secret=secret, prior=prior)
+        parts.append(evaluated(found, inputs, own, secret=secret))
     return pool(parts)
 
 

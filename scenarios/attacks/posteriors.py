@@ -183,6 +183,8 @@ def evaluate_expected(posteriors: Posteriors) -> Evaluation:
 def pool(parts: Sequence[Evaluation]) -> Evaluation:
     """Return the evaluation of several tries together, each weighted by its number of targets.
 
+    Tries are independent of each other; targets of one try may share their evidence, and then say no more than one.
+
     Args:
         parts: at least one, none of them exact.
     """
@@ -194,7 +196,7 @@ def pool(parts: Sequence[Evaluation]) -> Evaluation:
     success = mean(part.success for part in parts)
     return Evaluation(
         success=success,
-        success_error=math.sqrt(_pooled_variance(parts, success) / number),
+        success_error=_pooled_error(parts, success),
         baseline=mean(part.baseline for part in parts),
         information=mean(part.information for part in parts),
         greatest_odds=max(part.greatest_odds for part in parts),
@@ -229,12 +231,17 @@ def evaluate_channel(channel: FloatArray, *, places: IntArray, prior: FloatArray
     )
 
 
-def _pooled_variance(parts: Sequence[Evaluation], success: float) -> float:
-    """Return the variance of one target's success over all parts: within them, and between them."""
+def _pooled_error(parts: Sequence[Evaluation], success: float) -> float:
+    """Return the standard error of a mean over tries: the greater of what single targets say and what tries say.
+
+    By targets, as if all were independent, it is too small where those of one try share their evidence; by tries alone
+    it may be too small where these are few.
+    """
     number = sum(part.num_targets for part in parts)
-    within = math.fsum(part.num_targets * part.num_targets * part.success_error**2 for part in parts)
+    within = math.fsum((part.num_targets * part.success_error) ** 2 for part in parts)
     between = math.fsum(part.num_targets * (part.success - success) ** 2 for part in parts)
-    return (within + between) / number
+    of_tries = math.fsum((part.num_targets * (part.success - success)) ** 2 for part in parts)
+    return math.sqrt(max(within + between, of_tries)) / number
 
 
 def success_bound(epsilon: float, prior: Sequence[float] | FloatArray) -> float:

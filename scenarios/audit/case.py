@@ -9,13 +9,15 @@ simulations, with that of deployments, or with each.
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.privacy import NeighboringRelation, TrustModel
 
-__all__ = ["Case", "Draw", "Pair", "Score"]
+__all__ = ["NO_PLACE", "Case", "Draw", "Pair", "Score"]
 
+NO_PLACE: Final = -1
+"""In place of a column: what was drawn is an output that neither law has."""
 Draw: TypeAlias = Callable[[int, int], IntArray]
 """(number, stream) → that many independent outputs, int64, shape (number, width); streams share no randomness."""
 Score: TypeAlias = Callable[[IntArray], FloatArray]
@@ -30,7 +32,7 @@ class Pair:
         name: what they differ in, as a phrase.
         laws: their exact laws over the same finitely many outputs, shape (2, outputs); None where there are too many.
         draws: how outputs are drawn from the one and from the other; None where the law is all that there is. Where
-            there are laws, an output that is drawn is the number of their column, shape (number, 1).
+            there are laws, an output that is drawn is the number of their column, shape (number, 1), or `NO_PLACE`.
         score: what to tell drawn outputs apart by; None to let the audit learn it.
         secure: as `draws`, with the noise of deployments; None where that takes too long, or there is no such noise.
     """

@@ -33,7 +33,7 @@ from .bounds import (
     samples_needed,
     upper_limits,
 )
-from .case import Case, Draw, Pair, Score
+from .case import NO_PLACE, Case, Draw, Pair, Score
 from .features import learn_scores
 
 __all__ = ["TOLERANCE", "Audited", "Source", "Verdict", "audit", "check_confidence", "check_samples"]
@@ -386,19 +386,21 @@ def _audit_law(case: Case, side: _Side, *, samples: int, risk: float, source: So
     """Audit by the exact laws, and hold what is drawn against them."""
     laws = side.laws
     assert laws is not None  # noqa: S101  the caller has looked
-    score = _law_score(laws)
+    # One more column, which neither law has: the last one, so that `NO_PLACE` is its place.
+    extended: FloatArray = np.pad(laws, ((0, 0), (0, 1)))
+    score = _law_score(extended)
     columns = np.arange(laws.shape[1], dtype=np.int64)[:, None]
     events = _law_events(laws, score(columns))
     chosen = _Chosen(side, "the likelihood ratio", score, events[0], events[1:], 0.0)
     measured, follows = None, None
     if side.draws is not None:
-        counts = [np.zeros(laws.shape[1], dtype=np.int64) for _ in laws]
+        counts = [np.zeros(extended.shape[1], dtype=np.int64) for _ in laws]
 
         def counter(own: IntArray) -> Callable[[IntArray], None]:
             def count(outputs: IntArray) -> None:
-                if outputs.shape[1] != 1 or not 0 <= int(outputs.min()) <= int(outputs.max()) < len(own):
-                    raise ValueError("an output that has a law must be the number of one of its columns")
-                np.add(own, np.bincount(outputs[:, 0], minlength=len(own)), out=own)
+                if outputs.shape[1] != 1 or not NO_PLACE <= int(outputs.min()) <= int(outputs.max()) < len(own) - 1:
+                    raise ValueError("an output that has a law must be the number of one of its columns, or of none")
+                np.add(own, np.bincount(outputs[:, 0] % len(own), minlength=len(own)), out=own)
 
             return count
 
@@ -408,7 +410,7 @@ def _audit_law(case: Case, side: _Side, *, samples: int, risk: float, source: So
         rest = risk * (1 - _OF_LAW)
         measured = _counted(chosen, hits, samples, rest * _OF_EPSILON, rest * _OF_CURVE, case)
         each = risk * _OF_LAW / len(laws)
-        follows = not any(_departs(own, law, samples, each) for own, law in zip(counts, laws, strict=True))
+        follows = not any(_departs(own, law, samples, each) for own, law in zip(counts, extended, strict=True))
     return _judged(case, source, chosen, measured, samples=samples, risk=risk, exact=laws, follows=follows)
 
 

@@ -20,8 +20,8 @@ _STYLES = {
     Verdict.NO_STATEMENT: "dim",
 }
 _NOTHING = "–"
-_TEXTS = ("mechanism", "unit", "relation")
-_NUMBERS = ("claimed", "proven", "audited", "by", "of proven", "verdict")
+_MECHANISM = "mechanism"
+_NUMBERS = ("claimed", "proven", "audited", "by", "tightness", "verdict")
 _LARGE = 1e6
 
 
@@ -30,8 +30,7 @@ def show_report(console: Console, report: AuditReport) -> None:
     groups = dict.fromkeys(row.group for row in report.rows)
     for group in groups:
         rows = [row for row in report.rows if row.group == group]
-        console.print(Text(f"\n{group}", style="bold"))
-        show_table(console, _TEXTS, _NUMBERS, rows=[_cells(row) for row in rows])
+        _show_group(console, group, rows)
         for line in dict.fromkeys(_remarks(rows)):
             show_note(console, line)
     counts = {verdict: sum(row.verdict is verdict for row in report.rows) for verdict in Verdict}
@@ -82,11 +81,25 @@ def write_report(folder: RunFolder, report: AuditReport) -> None:
         folder.write_table("audit.csv", rows)
 
 
+def _show_group(console: Console, group: str, rows: Sequence[AuditRow]) -> None:
+    """Print a group's table; what all its rows have in common stands in its heading."""
+    columns = {"unit": [row.unit for row in rows], "relation": [row.relation for row in rows]}
+    common = {name: cells[0] for name, cells in columns.items() if len(set(cells)) == 1}
+    told = [f"unit: {common['unit']}"] if "unit" in common else []
+    told += [f"{common['relation']} neighbors"] if "relation" in common else []
+    console.print(Text.assemble("\n", (group, "bold"), (f"   {', '.join(told)}" if told else "", "dim")))
+    own = [name for name in columns if name not in common]
+    show_table(
+        console,
+        (_MECHANISM, *own),
+        _NUMBERS,
+        rows=[(row.name, *(columns[name][place] for name in own), *_cells(row)) for place, row in enumerate(rows)],
+        drop=("by",),
+    )
+
+
 def _cells(row: AuditRow) -> Sequence[Cell]:
     return (
-        row.name,
-        row.unit,
-        row.relation,
         _number(row.claimed),
         _number(row.proven),
         _NOTHING if row.audited is None else _number(row.audited),

@@ -78,6 +78,20 @@ deployment/test_fair_voting.py `FAULTS`; a report: there `test_what_is_no_rankin
 | a file whose numbers are not those of its header | `ORDERS`, `BUDGETS`; elections/test_preflib.py, test_pabulib.py |
 | too few voters for the samples of Algorithm 2 | `SOCIETY`; test_fair_voting_runs.py \
 `test_too_few_voters_for_the_samples_are_refused_with_the_numbers` |
+
+Of adversaries and audits:
+
+| item | tests |
+|---|---|
+| a coalition that contains its target; unknown parties | `ADVERSARIES`; adversaries/test_coalition.py, \
+test_selective_abort.py |
+| a role that nobody registered; a role that a protocol does not have | `ADVERSARIES`; adversaries/test_reading.py |
+| priors that do not sum to one | `ADVERSARIES`; adversaries/test_coalition.py; attacks/test_posteriors.py |
+| a confidence outside (0, 1) | audit/test_engine.py `test_a_confidence_out_of_range_is_refused`; of the command: \
+audit/test_running.py |
+| too few samples for any statement | said so, not a zero: audit/test_engine.py \
+`test_so_few_samples_that_no_statement_is_possible_are_refused`, `test_too_few_outputs_are_no_statement_and_no_zero` |
+| an adversary in a session that cannot have it | `ADVERSARIES`; adversaries/test_reading.py |
 """
 
 import json
@@ -215,6 +229,87 @@ def test_an_unknown_scenario_is_answered_with_those_that_there_are(psephos: Psep
         assert ended.err.startswith("psephos: scenario must be a file, or one of breakfast, consortium, ")
         assert ended.err.endswith(", got 'consortum'\n")
         assert not Path("out").exists()
+
+
+# Adversaries: a table of a scenario, more settings, and what the sentence has.
+
+ADVERSARIES: dict[str, tuple[str, list[str], list[str]]] = {
+    "a coalition that contains its target": (
+        "role='coalition', members=['server', 'ann'], target='ann'",
+        [],
+        ["adversary 1: target must be no member of the coalition", "got 'ann'"],
+    ),
+    "an unknown member": (
+        "role='coalition', members=['an']",
+        [],
+        ["adversary 1: members must be a partner of the roster", "did you mean 'ann'?", "got 'an'"],
+    ),
+    "an unknown target": (
+        "role='selective-abort', target='mallory'",
+        [],
+        ["adversary 1: target must be a partner of the roster", "got 'mallory'"],
+    ),
+    "nobody": ("role='coalition'", [], ["adversary 1: members must be at least one party", "got 'nobody'"]),
+    "an unknown role": ("role='burglar'", [], ["must be one of", "coalition, collusion-sweep", "got 'burglar'"]),
+    "no role": ("members=['ann']", [], ["adversary 1 must be a table with the key 'role'"]),
+    "a role that the protocol does not have": (
+        "role='membership'",
+        [],
+        ["adversary 1: role must be one that protocol 'dpwevote' has: ", "coalition", "got 'membership'"],
+    ),
+    "a key that a role does not have": (
+        "role='coalition', members=['server'], misled=['ann']",
+        [],
+        ["adversary 1", "misled"],
+    ),
+    "a prior that sums to more than one": (
+        "role='coalition', members=['server'], secret='weight', prior=[0.5, 0.5, 0.5]",
+        [],
+        ["adversary 1: prior must be probabilities that sum to one (these sum to 1.5)"],
+    ),
+    "a prior of a label that there is not": (
+        "role='coalition', members=['server'], secret='weight', prior={9 = 1.0}",
+        [],
+        ["adversary 1: prior must be one of 1, 2, 3, got '9'"],
+    ),
+    "an unknown secret": (
+        "role='coalition', members=['server'], secret='ranking'",
+        [],
+        ["adversary 1: secret must be one of weight and opinions, weight, opinions, got 'ranking'"],
+    ),
+    "one that deviates without agents": (
+        "role='leaver', members=['ann']",
+        ["transport=array"],
+        ["adversary 1: role must be one that only infers", "got 'leaver'"],
+    ),
+    "one in a deployment's noise": (
+        "role='coalition', members=['server']",
+        ["noise=secure"],
+        ["adversary must be left out where noise is secure"],
+    ),
+    "a partner with the server's name": (
+        "role='coalition', members=['server']",
+        ["partners=[{partner='server', weight=1, merger=1}, {partner='bob', weight=1, merger=1}]"],
+        ["must be another name", "got 'server'"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", list(ADVERSARIES))
+def test_an_adversary_that_cannot_be_gets_one_sentence_status_2_and_no_folder(
+    psephos: Psephos, write: Write, case: str
+) -> None:
+    table, settings, words = ADVERSARIES[case]
+    write("own.csv", FINE)
+    write("own.toml", 'protocol = "dpwevote"\npartners = "own.csv"\n')
+    options = [word for setting in [f"adversary=[{{{table}}}]", *settings] for word in ("--set", setting)]
+    ended = psephos("run", "own.toml", *options, "--out", "out")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("psephos: ")
+    assert ended.err.count("\n") == 1
+    for word in words:
+        assert word in ended.err
+    assert not Path("out").exists()
 
 
 # Truth discovery: a file of answers and settings, and what the sentence has.

@@ -85,6 +85,7 @@ SCENARIO_KEYS: dict[str, tuple[str, object]] = {
     "deadline_seconds": ("7", 7.0),
     "quorum": ("3", 3),
     "phases": ("{join = {quorum = 2}}", {"join": {"quorum": 2}}),
+    "adversary": ('[{role = "coalition"}]', [{"role": "coalition"}]),
 }
 PARAMETER_KEYS: dict[str, tuple[str, object]] = {
     "prior": ("uniform", "uniform"),
@@ -118,7 +119,7 @@ def test_every_key_of_a_scenario_can_be_set(ballot: str, key: str) -> None:
 @pytest.mark.parametrize("key", list(SCENARIO_KEYS))
 def test_every_key_of_a_scenario_can_be_written(write: Write, key: str) -> None:
     text, value = SCENARIO_KEYS[key]
-    written = text if text[0] in "0123456789{'" or text in {"true", "false"} else f"'{text}'"
+    written = text if text[0] in "0123456789{['" or text in {"true", "false"} else f"'{text}'"
     keys = {"protocol": "'dpwevote'", "parties": "{count = 6}", key: written}
     path = write("written.toml", "".join(f"{name} = {given}\n" for name, given in keys.items()))
     assert getattr(load_scenario(str(path)), key) == value
@@ -339,7 +340,7 @@ def test_parameters_that_are_no_table_are_named(write: Write, settings: tuple[st
     ("source", "hint"),
     [
         ("eu-counsil", "did you mean 'eu-council'?"),
-        ("zzz", "consortium, crowd, duchenne, eu-council, eu-council-treaties"),
+        ("zzz", "consortium, crowd, differencing, duchenne, eu-council, eu-council-treaties"),
         ("", "a file"),
     ],
 )

@@ -15,7 +15,7 @@ from ....agents.noise import SecureNoise
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.randomness import SimulatedNoise
-from ..case import Draw, Pair, Score
+from ..case import NO_PLACE, Draw, Pair, Score
 
 __all__ = ["EPSILONS", "Row", "all_rows", "finite_pairs", "pair_of", "secure_draw", "simulated_draw"]
 
@@ -156,7 +156,13 @@ def _encoder(outputs: IntArray) -> Callable[[IntArray], IntArray]:
     if math.prod(sizes) != len(outputs):
         raise ValueError("the reports must be all rows of numbers in some ranges")
     factors = np.array([math.prod(sizes[place + 1 :]) for place in range(len(sizes))], dtype=np.int64)
-    return lambda reports: ((reports - low) * factors).sum(axis=1, keepdims=True)
+
+    def encode(reports: IntArray) -> IntArray:
+        places = ((reports - low) * factors).sum(axis=1, keepdims=True)
+        is_possible = np.all((reports >= low) & (reports < low + sizes), axis=1, keepdims=True)
+        return np.where(is_possible, places, NO_PLACE)
+
+    return encode
 
 
 def _encoded(draw: Draw, encode: Callable[[IntArray], IntArray]) -> Draw:

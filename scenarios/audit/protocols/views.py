@@ -25,7 +25,7 @@ from ....protocol.phases import CentralPhase, Inputs, Phase, PhasedProtocol
 from ....protocol.population import draw_reports
 from ....protocol.privacy import Ledger, LedgerEntry
 from ....protocol.randomness import SimulatedNoise
-from ..case import Case, Draw, Pair, Score
+from ..case import NO_PLACE, Case, Draw, Pair, Score
 
 __all__ = [
     "MAX_OUTPUTS",
@@ -82,16 +82,18 @@ class Part(abc.ABC):
         outputs = np.array(list(itertools.product(range(low, high + 1), repeat=self.width)), dtype=np.int64)
         log_laws = self.mechanism.log_likelihoods(outputs, self.values).T
         is_possible = np.any(log_laws > -np.inf, axis=0)
-        self._places[:] = np.where(is_possible, np.cumsum(is_possible) - 1, -1).tolist()
+        self._places[:] = np.where(is_possible, np.cumsum(is_possible) - 1, NO_PLACE).tolist()
         return log_laws[:, is_possible]
 
     def places_of(self, outputs: IntArray) -> IntArray:
-        """Return the column of each output in `log_laws`, shape (n,)."""
+        """Return the column of each output in `log_laws`, `NO_PLACE` for what no candidate has; shape (n,)."""
         assert self.log_laws is not None  # noqa: S101  asked for where there are laws alone
+        low, high = self.mechanism.report_range
         numbers = np.zeros(len(outputs), dtype=np.int64)
         for column in outputs.T:
-            numbers = numbers * self._num_reports + (column - self.mechanism.report_range[0])
-        return np.array(self._places, dtype=np.int64)[numbers]
+            numbers = numbers * self._num_reports + (np.clip(column, low, high) - low)
+        places = np.array(self._places, dtype=np.int64)[numbers]
+        return np.where(np.any((outputs < low) | (outputs > high), axis=1), NO_PLACE, places)
 
     @property
     def _num_reports(self) -> int:
@@ -221,13 +223,15 @@ class View:
         def draw_numbers(number: int, stream: int) -> IntArray:
             outputs = draw(number, stream)
             places = np.zeros(number, dtype=np.int64)
+            is_possible = np.ones(number, dtype=np.bool_)
             start = 0
             for part in self.parts * self.num_sessions:
                 assert part.log_laws is not None  # noqa: S101  as the laws of all are known
                 own = part.places_of(outputs[:, start : start + part.width])
+                is_possible &= own >= 0
                 places = places * part.log_laws.shape[1] + own
                 start += part.width
-            return places[:, None]
+            return np.where(is_possible, places, NO_PLACE)[:, None]
 
         return draw_numbers
 

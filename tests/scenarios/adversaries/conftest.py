@@ -48,13 +48,21 @@ class Played:
 
 @pytest.fixture
 def stage() -> Callable[..., Resolved]:
-    """Puts adversaries' tables on a small session: `stage(protocol, *tables, transport=…, settings=…)`."""
+    """Puts adversaries' tables on a small session: `stage(protocol, *tables, transport=…, settings=…, parties=…)`.
+
+    `parties` is a setting in the place of the four parties.
+    """
 
     def resolved(
-        protocol: str, *tables: dict[str, Any], transport: str = "memory", settings: Sequence[str] = ()
+        protocol: str,
+        *tables: dict[str, Any],
+        transport: str = "memory",
+        settings: Sequence[str] = (),
+        parties: str = "",
     ) -> Resolved:
         name, small = SMALL[protocol]
-        scenario = load_scenario(name, [*small, "seed=11", f"transport={transport}", *settings])
+        of_parties = [parties] if parties else small
+        scenario = load_scenario(name, [*of_parties, "seed=11", f"transport={transport}", *settings])
         return resolve(msgspec.structs.replace(scenario, adversary=list(tables)))
 
     return resolved

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from psephos.agents.adversaries import Equivocator
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.resolution import Resolved
 
@@ -23,6 +24,23 @@ def test_some_are_misled_and_two_digests_differ(play: Play, stage: Stage, protoc
     assert "has caught the server" in lesson.sentences[0]
     assert sorted((row["parties"], row["among them misled"]) for row in lesson.rows) == [(2, 0), (2, 2)]
     assert len({row["transcript"] for row in lesson.rows}) == 2
+
+
+@pytest.mark.parametrize(
+    ("released", "told"),
+    [
+        ({"passes": True, "support": 1.5}, {"passes": False, "support": 1.5}),
+        ({"winner": "a", "candidates": ["a", "b"]}, {"winner": "b", "candidates": ["a", "b"]}),
+        ({"winner": "a", "candidates": ["a"], "n": 3}, {"winner": "a", "candidates": ["a"], "n": 3}),
+        ({"means": [1.5, {"x": -2.0}], "names": ["x"]}, {"means": [-1.5, {"x": 2.0}], "names": ["x"]}),
+    ],
+)
+def test_an_outcome_is_turned_around(stage: Stage, released: object, told: object) -> None:
+    resolved = stage("dpwevote", {"role": "equivocator", "misled": ["partner-1"]})
+    (deviation,) = resolved.adversaries[0].deviations(resolved.scene(seed=1)).values()
+    assert isinstance(deviation, Equivocator)
+    assert deviation.release is not None
+    assert deviation.release(released) == told
 
 
 def test_everybody_reports_and_pays_what_it_would(play: Play) -> None:

@@ -28,10 +28,12 @@ def test_what_is_seen_on_the_wire_tells_of_no_value(play: Play, protocol: str, t
 
 
 def test_numbers_as_short_as_can_be_would_tell_of_preferences(play: Play) -> None:
-    (lesson,) = play("central", OBSERVER).lessons
+    (lesson,) = play(
+        "central", OBSERVER, parties="voters={generator='normal', voters=12, records=20, features=6}"
+    ).lessons
     ((row,),) = (lesson.rows,)
     assert row["bytes a number"] > 1
-    assert 0.1 < row["bits if compact"] <= math.log2(4)
+    assert 0.1 < row["bits if compact"] <= math.log2(12)
     assert row["right if compact"] > row["guessing"] + 0.05
 
 
@@ -40,7 +42,7 @@ def test_a_long_name_is_seen_and_said(play: Play, stage: Stage) -> None:
     partners = (
         f"partners=[{{partner='ann', weight=1, '{candidate}'=1}}, {{partner='theodora', weight=2, '{candidate}'=0}}]"
     )
-    (lesson,) = play("dpwevote", OBSERVER, settings=[partners]).lessons
+    (lesson,) = play("dpwevote", OBSERVER, parties=partners).lessons
     assert "names have 3 to 8 bytes" in lesson.sentences[1]
     assert "sizes tell who has a long name, and no value" in lesson.sentences[1]
 

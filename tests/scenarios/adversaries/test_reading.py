@@ -37,7 +37,7 @@ def test_a_party_whose_name_looks_like_a_range_is_meant_itself(stage: Stage) -> 
     (candidate,) = stage("dpwevote").protocol.parameters.candidates
     partners = f"partners=[{{partner='a-1..2', weight=1, '{candidate}'=1}}, {{partner='b', weight=2, '{candidate}'=0}}]"
     table = {"role": "coalition", "members": ["a-1..2"]}
-    (role,) = stage("dpwevote", table, settings=[partners]).adversaries
+    (role,) = stage("dpwevote", table, parties=partners).adversaries
     assert role.members == ("a-1..2",)
 
 
@@ -115,3 +115,19 @@ def test_where_noise_is_secure_nobody_s_view_is_recorded(stage: Stage) -> None:
     with pytest.raises(ConfigurationError, match="left out where noise is secure") as caught:
         stage("dpwevote", settings=["noise=secure", "adversary=[{role='coalition', members=['server']}]"])
     assert caught.value.field == "adversary"
+
+
+def test_a_role_that_a_protocol_does_not_have_is_answered_with_those_that_it_has(stage: Stage) -> None:
+    with pytest.raises(ConfigurationError, match=r"one that protocol 'dpwevote' has: .*coalition") as caught:
+        stage("dpwevote", {"role": "membership"})
+    assert (caught.value.field, caught.value.value) == ("adversary 1: role", "membership")
+    assert "membership" not in str(caught.value.allowed)
+
+
+def test_a_party_with_the_server_s_name_is_told_from_it_by_nobody(stage: Stage) -> None:
+    (candidate,) = stage("dpwevote").protocol.parameters.candidates
+    partners = f"partners=[{{partner='server', weight=1, '{candidate}'=1}}, {{partner='b', weight=2, '{candidate}'=0}}]"
+    assert stage("dpwevote", parties=partners).names == ["server", "b"]
+    with pytest.raises(ConfigurationError, match="another name") as caught:
+        stage("dpwevote", {"role": "coalition", "members": ["b"]}, parties=partners)
+    assert (caught.value.field, caught.value.value) == ("a partner", "server")

@@ -32,7 +32,7 @@ def test_the_same_report_again_changes_nothing(play: Play, times: int, transport
 def test_another_report_ends_its_sender_and_the_first_stands(play: Play) -> None:
     keys: dict[str, Any] = {"altered": True, "times": 0}
     altering = [f"partner-{n}" for n in range(1, 5)]
-    played = play("dpwevote", replayer(*altering, **keys), settings=["quorum=1", "partners.count=40"])
+    played = play("dpwevote", replayer(*altering, **keys), settings=["quorum=1"], parties="partners.count=40")
     (lesson,) = played.lessons
     counted = [row["parties counted"] for row in lesson.rows]
     assert counted[0] == 40  # the first report of each stands

@@ -1,10 +1,12 @@
 """How good a coalition is on average: exact and tried agree, and a bound on the average holds."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
-from psephos.scenarios.adversaries import trials
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.scenarios.adversaries import Scene, trials
 from psephos.scenarios.adversaries.trials import try_coalition
 from psephos.scenarios.attacks import Coalition, find_attack, success_bound
 from psephos.scenarios.resolution import Resolved
@@ -12,6 +14,10 @@ from psephos.scenarios.resolution import Resolved
 Stage = Callable[..., Resolved]
 SERVER = Coalition((), has_server=True)
 WEIGHT, OPINIONS = "weight", "opinions"
+
+
+def without_a_list(*_words: object, **_options: object) -> None:
+    """Stand in for `session_channel` where reports cannot be listed."""
 
 
 def test_the_exact_success_is_that_of_ten_thousand_targets(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,7 +29,7 @@ def test_the_exact_success_is_that_of_ten_thousand_targets(stage: Stage, monkeyp
         exact = try_coalition(scene, SERVER, attack, targets, secret=WEIGHT, prior=prior, votes=votes)
         assert (exact.num_targets, exact.success_error) == (0, 0.0)
         with monkeypatch.context() as patch:
-            patch.setattr(trials, "session_channel", lambda *_args, **_keys: None)
+            patch.setattr(trials, "session_channel", without_a_list)
             tried = try_coalition(scene, SERVER, attack, targets, secret=WEIGHT, prior=prior, votes=votes)
         assert tried.num_targets == 10_000
         assert tried.baseline == pytest.approx(exact.baseline) == 0.6
@@ -59,3 +65,39 @@ def test_tries_are_the_same_again_and_others_for_another_seed(stage: Stage) -> N
         for seed in (1, 1, 2)
     )
     assert first == again != other
+
+
+def test_what_is_said_with_a_prior_is_true_of_several_targets() -> None:
+    """The others are not drawn from the target's prior: its likelihoods take them for anybody. Five standard errors."""
+    vote = DPWeVote(Parameters(candidates=("a",), weights=(1, 2), variant="two_point", epsilon=6.0))
+    numbers = np.arange(9)
+    names = [f"partner-{number}" for number in numbers]
+    scene = Scene(vote, names, vote.encode({"weight": 1 + numbers % 2, "a": numbers % 2}), "vote", seed=3)
+    attack, few = find_attack(vote), Coalition((0,), has_server=False)
+    prior, secret = np.array([0.02, 0.02, 0.02, 0.94]), attack.secrets[0]
+    each, one = (
+        try_coalition(scene, few, attack, targets, secret=secret, prior=prior)
+        for targets in (numbers[1:], numbers[1:2])
+    )
+    assert abs(each.success - one.success) < 5 * math.hypot(each.success_error, one.success_error)
+    assert each.success < 0.95  # where all targets are drawn from it, their votes seem to say more: 0.977
+
+
+def test_the_error_of_targets_that_share_what_is_published_is_that_of_sessions(stage: Stage) -> None:
+    scene = stage("dpwevote", transport="array", settings=["partners.count=10"]).scene(seed=3)
+    attack, few = find_attack(scene.protocol), Coalition((0,), has_server=False)
+    each, one = (
+        try_coalition(scene, few, attack, targets, secret=OPINIONS, num_targets=number)
+        for targets, number in ((np.arange(1, 10), 900), (np.array([1]), 100))
+    )
+    # Of equal priors all targets have the same posterior: nine of them say what one says.
+    assert each.num_targets == 9 * one.num_targets
+    assert each.success_error == pytest.approx(one.success_error, rel=0.5)
+
+
+def test_over_several_votes_right_guesses_are_counted(stage: Stage) -> None:
+    """What a coalition says of its own chances may be false: the others' inputs are the same in all votes."""
+    scene = stage("dpwevote", transport="array").scene(seed=3)
+    attack, few = find_attack(scene.protocol), Coalition((0,), has_server=False)
+    found = try_coalition(scene, few, attack, np.array([1]), secret=WEIGHT, votes=3, num_targets=40)
+    assert found.success * 40 == pytest.approx(round(found.success * 40))

@@ -19,7 +19,8 @@ VARIANTS: list[dict[str, Any]] = [
 
 def protocol_of(**settings: Any) -> DPWeVote:
     """Return a vote on two candidates."""
-    return DPWeVote(Parameters(**{"candidates": ("a", "b"), "weights": (1, 2), "epsilon": 1.0, **settings}))
+    chosen: dict[str, Any] = {"candidates": ("a", "b"), "weights": (1, 2), "epsilon": 1.0, **settings}
+    return DPWeVote(Parameters(**chosen))
 
 
 @pytest.mark.parametrize("settings", VARIANTS, ids=repr)

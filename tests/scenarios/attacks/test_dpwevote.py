@@ -49,7 +49,8 @@ class Vote:
 
 def vote(num_partners: int, **settings: Any) -> Vote:
     """Make one up: weights and opinions in turn, so that no two neighbors are alike."""
-    protocol = DPWeVote(Parameters(**{"epsilon": 1.5, "weights": (1, 2), **settings}))
+    chosen: dict[str, Any] = {"epsilon": 1.5, "weights": (1, 2), **settings}
+    protocol = DPWeVote(Parameters(**chosen))
     weights = protocol.parameters.weights
     table: dict[str, list[float]] = {"weight": [weights[place % len(weights)] for place in range(num_partners)]}
     for number, name in enumerate(protocol.parameters.candidates, start=1):
@@ -278,7 +279,8 @@ def test_truths_are_the_labels_of_what_was_put_in(case: str) -> None:
     made = vote(5, **SETTINGS[case])
     attack, parameters = made.attack, made.protocol.parameters
     labels = attack.candidates(OPINIONS).labels
-    told = [labels[place] for place in attack.truths(OPINIONS, made.inputs)]
+    places: list[int] = attack.truths(OPINIONS, made.inputs).tolist()
+    told = [labels[place] for place in places]
     expected = [
         ", ".join("yes" if place // number % 2 else "no" for number in range(1, len(parameters.candidates) + 1))
         for place in range(5)
@@ -287,7 +289,8 @@ def test_truths_are_the_labels_of_what_was_put_in(case: str) -> None:
     if not parameters.public_weights:
         weights = attack.candidates(WEIGHT).labels
         own = [parameters.weights[place % len(parameters.weights)] for place in range(5)]
-        assert [float(weights[place]) for place in attack.truths(WEIGHT, made.inputs)] == own
+        places = attack.truths(WEIGHT, made.inputs).tolist()
+        assert [float(weights[place]) for place in places] == own
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from psephos.scenarios.attacks import (
     evaluate_channel,
     infer,
     information_bound,
+    pool,
     success_bound,
 )
 
@@ -223,3 +224,16 @@ def test_a_prior_that_is_none_is_refused(prior: list[float], value: str) -> None
 def test_a_prior_typed_by_hand_is_made_to_sum_to_one() -> None:
     assert check_prior([0.1, 0.2, 0.7], num_labels=3).tolist() == pytest.approx([0.1, 0.2, 0.7])
     assert check_prior([0.1] * 10, num_labels=10).sum() == pytest.approx(1.0, abs=1e-15)
+
+
+def test_the_error_of_a_mean_over_tries_is_that_of_tries_whose_targets_agree() -> None:
+    def tried(success: float, error: float, number: int) -> Evaluation:
+        return Evaluation(success, error, 0.5, 0.0, 1.0, num_targets=number)
+
+    alike = pool([tried(0.9, 0.0, 25), tried(0.5, 0.0, 25)] * 8)  # all targets of a try have one posterior
+    assert (alike.success, alike.num_targets) == (pytest.approx(0.7), 400)
+    assert alike.success_error == pytest.approx(0.2 / math.sqrt(16))
+    single = pool([tried(1.0, 0.0, 1), tried(0.0, 0.0, 1)] * 8)
+    assert single.success_error == pytest.approx(0.5 / math.sqrt(16))
+    independent = pool([tried(0.7, 0.01, 100)] * 4)
+    assert independent.success_error == pytest.approx(0.01 / math.sqrt(4))

@@ -13,6 +13,7 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
 from psephos.scenarios.audit import Audited, Case, Draw, Pair, Verdict, audit
+from psephos.scenarios.audit.case import NO_PLACE
 
 CONFIDENCE = 1 - 1e-6
 EPSILON = 1.0
@@ -165,6 +166,16 @@ def test_a_seed_draws_the_same_and_another_one_others() -> None:
     case = make_case(sampled_pair())
     results = [audit(case, samples=2_000, confidence=CONFIDENCE, seed=seed) for seed in (1, 1, 2)]
     assert results[0] == results[1] != results[2]
+
+
+def test_an_output_that_no_law_has_refutes_the_proof() -> None:
+    def sometimes_none(number: int, stream: int) -> IntArray:
+        outputs = flips(KEEP, 0)(number, stream)
+        outputs[::100] = NO_PLACE
+        return outputs
+
+    result = found(make_case(Pair("0 and 1", laws=LAWS, draws=(sometimes_none, flips(KEEP, 1)))))
+    assert (result.verdict, result.follows_law) == (Verdict.PROOF_REFUTED, False)
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, math.nan])

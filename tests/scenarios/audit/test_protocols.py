@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.fair_voting import Parameters as ElectionParameters
-from psephos.protocol.mechanisms import loss_of_all_answers, loss_of_one_answer, uniform_for
+from psephos.protocol.mechanisms import TwoLayer, loss_of_all_answers, loss_of_one_answer, uniform_for
 from psephos.protocol.mechanisms.answer_perturbation import flip_probability_of
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.audit import Case
 from psephos.scenarios.audit.bounds import departs, epsilon_bounds, exact_epsilon
+from psephos.scenarios.audit.case import NO_PLACE
 from psephos.scenarios.audit.engine import Verdict, audit
 from psephos.scenarios.audit.protocols import protocol_cases
 from psephos.scenarios.audit.protocols.elections import Profile, law_of_winner
@@ -211,3 +213,22 @@ def test_disliked_alternative_is_disliked_by_all_but_one() -> None:
     assert [sum(own) for own in (*before, *after)] == [*LARGE_SIZES] * 2
     assert before.right == after.right
     assert sum(abs(one - other) for one, other in zip(before.left, after.left, strict=True)) == 2
+
+
+def test_a_report_that_no_candidate_has_is_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A label of another answer set, and none at all."""
+    case = case_named("truth-discovery: two_layer, 2, 2 and 3 labels")
+    (pair,) = case.pairs()
+    assert pair.laws is not None
+    assert pair.draws is not None
+    usual = TwoLayer.randomize_rows
+
+    def strange(mechanism: TwoLayer, values: IntArray, uniforms: FloatArray) -> IntArray:
+        reports = usual(mechanism, values, uniforms)
+        reports[0, 0], reports[1, 0] = mechanism.report_range[1], mechanism.report_range[1] + 1
+        return reports
+
+    monkeypatch.setattr(TwoLayer, "randomize_rows", strange)
+    places = pair.draws[0](FEW, 1)[:, 0]
+    assert places[:2].tolist() == [NO_PLACE, NO_PLACE]
+    assert np.all((places[2:] >= 0) & (places[2:] < pair.laws.shape[1]))

@@ -68,7 +68,7 @@ def test_a_name_stands_for_its_group_and_all_for_all(known: Callable[..., None])
     known(make_case("one"), make_case("two", group="dice"), make_case("three"))
     assert names(cases_of("all")) == ["one", "two", "three"]
     assert names(cases_of("coins")) == ["one", "three"]
-    with pytest.raises(ConfigurationError, match="must be all, or one of coins, dice, got 'cards'"):
+    with pytest.raises(ConfigurationError, match="must be all, faults, papers, or one of coins, dice, got 'cards'"):
         cases_of("cards")
     assert sources_of("both") == ["simulated", "secure"]
     assert sources_of("secure") == ["secure"]
@@ -168,7 +168,7 @@ def test_the_command_ends_with_1_where_a_proof_is_refuted_and_prints_json(
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("nothing",), "mechanism or protocol must be all, or one of coins, got 'nothing'"),
+        (("nothing",), "mechanism or protocol must be all, faults, papers, or one of coins, got 'nothing'"),
         (("all", "--confidence", 1), "confidence must be in (0, 1), both excluded, got 1.0"),
         (("all", "--confidence", "nan"), "confidence must be in (0, 1), both excluded, got nan"),
         (("all", "--samples", 5), "samples must be at least"),

@@ -17,32 +17,23 @@ Ullman (2021), Manipulation attacks in local differential privacy: every locally
 
 import abc
 import dataclasses
-import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 import msgspec
 import numpy as np
 
-from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
-from ...protocol.phases import CentralPhase, Inputs, PhasedProtocol
-from ...protocol.population import draw_for_release, draw_reports, tally_batch
-from ...protocol.randomness import SimulatedNoise
-from ...protocol.tally import Tally
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.phases import CentralPhase, Inputs, PhasedProtocol
+from ....protocol.population import draw_for_release, draw_reports, tally_batch
+from ....protocol.randomness import SimulatedNoise
+from ....protocol.tally import Tally
 
-__all__ = ["STRATEGIES", "Choices", "Poisoning", "StrategyName", "find_poisoning", "outcome_of", "reports_of"]
+__all__ = ["STRATEGIES", "Choices", "Poisoning", "StrategyName", "outcome_of", "reports_of"]
 
 StrategyName: TypeAlias = Literal["greatest", "input", "random"]
 STRATEGIES: Final[tuple[StrategyName, ...]] = get_args(StrategyName)
-
-# By the protocol's name: module and class, imported only when asked for.
-_POISONINGS: Final[Mapping[str, tuple[str, str]]] = {
-    "dpwevote": ("poisoning_dpwevote", "PoisonedVote"),
-    "fair-voting": ("poisoning_fair_voting", "PoisonedRankings"),
-    "moral-preferences": ("poisoning_moral_preferences", "PoisonedPreferences"),
-    "truth-discovery": ("poisoning_truth_discovery", "PoisonedTruths"),
-}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -173,20 +164,6 @@ class Poisoning(abc.ABC):
     def _contributions_of(self, public: Sequence[int], choices: Choices, *, num_parties: int) -> FloatArray:
         rows = np.tile(np.array(public, dtype=np.int64), (len(choices.reports[0]), 1))
         return self.contributions(choices.reports, rows.reshape(len(rows), len(public)), num_parties=num_parties)
-
-
-def find_poisoning(protocol: PhasedProtocol[Any, Any], aim: str = "", *, sign: int = 1) -> Poisoning:
-    """Return what can be pushed in sessions of a protocol. See `Poisoning`.
-
-    Raises:
-        ConfigurationError: it is not known here how to poison it, or as `Poisoning`.
-    """
-    if protocol.name not in _POISONINGS:
-        allowed = f"one whose poisoning is known: {', '.join(_POISONINGS)}"
-        raise ConfigurationError(field="protocol", value=protocol.name, allowed=allowed)
-    module, name = _POISONINGS[protocol.name]
-    found: type[Poisoning] = getattr(importlib.import_module(f"{__package__}.{module}"), name)
-    return found(protocol, aim, sign=sign)
 
 
 def reports_of(

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Final
 import msgspec
 import numpy as np
 
-from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
-from ...protocol.fair_voting import FairVoting, Parameters
-from ...protocol.fair_voting.phases import DisclosedRankings, RandomizedRankings
-from ...protocol.mechanisms import NoisyScores
-from ...protocol.phases import Inputs
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.fair_voting import FairVoting, Parameters
+from ....protocol.fair_voting.phases import DisclosedRankings, RandomizedRankings
+from ....protocol.mechanisms import NoisyScores
+from ....protocol.phases import Inputs
 from .poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedRankings"]

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Final
 import msgspec
 import numpy as np
 
-from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.dpwevote import DPWeVote, Outcome, Parameters
-from ...protocol.phases import Inputs
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.dpwevote import DPWeVote, Outcome, Parameters
+from ....protocol.phases import Inputs
 from .poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedVote"]

@@ -12,13 +12,13 @@ from typing import Any, ClassVar, Final
 import msgspec
 import numpy as np
 
-from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
-from ...protocol.mechanisms import NO_ANSWER
-from ...protocol.phases import Inputs
-from ...protocol.truth_discovery import TruthDiscovery
-from ...protocol.truth_discovery.parameters import PRICES
-from ...protocol.truth_discovery.tables import NO_TASK
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.mechanisms import NO_ANSWER
+from ....protocol.phases import Inputs
+from ....protocol.truth_discovery import TruthDiscovery
+from ....protocol.truth_discovery.parameters import PRICES
+from ....protocol.truth_discovery.tables import NO_TASK
 from .poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedTruths"]

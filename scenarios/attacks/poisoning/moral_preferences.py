@@ -14,14 +14,14 @@ from typing import Any, ClassVar, Final
 import msgspec
 import numpy as np
 
-from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
-from ...protocol.moral_preferences import MoralPreferences, Parameters
-from ...protocol.moral_preferences.functional import NoisyObjective
-from ...protocol.moral_preferences.records import Records
-from ...protocol.moral_preferences.summaries import Summary, make_summary
-from ...protocol.phases import CentralPhase, Inputs
-from ...protocol.randomness import SimulatedNoise
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.moral_preferences import MoralPreferences, Parameters
+from ....protocol.moral_preferences.functional import NoisyObjective
+from ....protocol.moral_preferences.records import Records
+from ....protocol.moral_preferences.summaries import Summary, make_summary
+from ....protocol.phases import CentralPhase, Inputs
+from ....protocol.randomness import SimulatedNoise
 from .poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedPreferences"]

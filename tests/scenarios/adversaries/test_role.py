@@ -1,0 +1,187 @@
+"""Roles: a third party's is found and used, and a run leaves what its adversaries learnt."""
+
+import csv
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.scenarios.plugins import ADVERSARIES, find_adversary, names_in
+from psephos.scenarios.resolution import Resolved
+
+Stage = Callable[..., Resolved]
+Play = Callable[..., Any]
+Psephos = Callable[..., Any]
+Write = Callable[[str, str], Path]
+
+EAVESDROPPER = '''
+"""A role as a third party would write it: counts what a member received."""
+
+from psephos.agents.adversaries import Deviation, Passage
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.messages import Report
+from psephos.scenarios.adversaries import Figure, Lesson, Role, Series
+
+
+class Silent(Deviation):
+    def outgoing(self, peer, message):
+        return Passage(hangs_up=True) if isinstance(message, Report) else super().outgoing(peer, message)
+
+
+class Eavesdropper(Role, frozen=True, kw_only=True):
+    loud: bool = True
+
+    name = "eavesdropper"
+    needs_agents = True
+
+    def check(self, scene):
+        super().check(scene)
+        if not self.members:
+            raise ConfigurationError(field="members", value="nobody", allowed="somebody")
+
+    def deviations(self, scene):
+        return {} if self.loud else dict.fromkeys(self.members, Silent())
+
+    def learn(self, scene, happened):
+        heard = {view.party: len(view.observations) for view in happened.views if view.party in self.members}
+        bars = Series(name="heard", x=tuple(heard), y=tuple(map(float, heard.values())), style="bars")
+        return Lesson(
+            role=self.name,
+            who=f"{len(heard)} listeners",
+            trust="None.",
+            sentences=(f"The failure: {happened.failure}.",),
+            rows=tuple({"party": name, "messages": number} for name, number in heard.items()),
+            figures=(Figure(title="Heard", x_label="", y_label="messages", series=(bars,)),),
+        )
+
+
+class Burglar:
+    pass
+'''
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Installs a distribution of somebody else's; yields its module's name."""
+    site = tmp_path / "elsewhere"
+    info = site / "ears_elsewhere-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ears-elsewhere\nVersion: 1.0\n", encoding="utf-8")
+    entries = "[psephos.adversaries]\neavesdropper = ears_elsewhere:Eavesdropper\nburglar = ears_elsewhere:Burglar\n"
+    (info / "entry_points.txt").write_text(entries, encoding="utf-8")
+    (site / "ears_elsewhere.py").write_text(EAVESDROPPER, encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(site), *sys.path])
+    importlib.invalidate_caches()
+    yield "ears_elsewhere"
+    sys.modules.pop("ears_elsewhere", None)
+
+
+def test_a_third_party_s_role_stands_beside_ours(elsewhere: str) -> None:
+    assert {"eavesdropper", "coalition", "liar"} <= set(names_in(ADVERSARIES))
+    assert find_adversary("eavesdropper") is importlib.import_module(elsewhere).Eavesdropper
+    with pytest.raises(ConfigurationError, match="registered as a Role"):
+        find_adversary("burglar")
+
+
+def test_what_somebody_else_registered_wrongly_is_no_fault_of_another_table(elsewhere: str, stage: Stage) -> None:
+    with pytest.raises(ConfigurationError, match=r"one that protocol 'dpwevote' has: .*eavesdropper") as caught:
+        stage("dpwevote", {"role": "membership"})
+    assert caught.value.value == "membership", elsewhere
+
+
+def test_every_registered_role_is_the_one_of_its_name() -> None:
+    for name in ("coalition", "collusion-sweep", "selective-abort", "leaver", "equivocator", "liar", "replayer"):
+        assert find_adversary(name).name == name
+
+
+def test_a_third_party_s_role_learns_from_a_scenario_and_its_files_are_in_the_folder(
+    elsewhere: str, psephos: Psephos, write: Write
+) -> None:
+    text = """
+    protocol = "dpwevote"
+    transport = "memory"
+    seed = 4
+    [parameters]
+    candidates = ["merger"]
+    [partners]
+    count = 3
+    [[adversary]]
+    role = "eavesdropper"
+    members = ["partner-1..2"]
+    """
+    ended = psephos("run", write("ears.toml", text), "--out", "out")
+    assert (ended.status, ended.err) == (0, ""), elsewhere
+    assert "Adversary: eavesdropper, 2 listeners" in ended.out
+    (lesson,) = json.loads(Path("out/adversaries.json").read_bytes())
+    assert (lesson["role"], lesson["sentences"]) == ("eavesdropper", ["The failure: None."])
+    with Path("out/adversary-1.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["party"] for row in rows] == ["partner-1", "partner-2"]
+    assert all(int(row["messages"]) >= 5 for row in rows)  # joined, asked and answered twice, and heard the end
+    assert Path("out/adversary-1.png").read_bytes().startswith(b"\x89PNG")
+    assert Path("out/adversary-1.svg").is_file()
+
+
+def test_a_third_party_s_role_deviates(elsewhere: str, play: Play) -> None:
+    table = {"role": "eavesdropper", "members": ["partner-1"], "loud": False}
+    played = play("dpwevote", table, settings=["quorum=3"])
+    assert played.failure is None, elsewhere
+    assert json.loads((played.folder / "result.json").read_bytes())["received"] == {"weights": 3, "opinions": 3}
+
+
+def test_a_run_without_adversaries_leaves_nothing_of_them(play: Play) -> None:
+    played = play("dpwevote")
+    assert played.lessons == ()
+    assert not list(played.folder.glob("adversar*"))
+
+
+def test_several_adversaries_have_a_table_and_a_picture_each(play: Play) -> None:
+    coalition = {"role": "coalition", "members": ["server"], "target": "partner-1"}
+    equivocator = {"role": "equivocator", "misled": ["partner-2"]}
+    played = play("dpwevote", equivocator, coalition, pictures=True)
+    assert [lesson.role for lesson in played.lessons] == ["equivocator", "coalition"]
+    written = {path.name for path in played.folder.glob("adversar*")}
+    assert written == {"adversaries.json", "adversary-1.csv", "adversary-2.csv", "adversary-2.png", "adversary-2.svg"}
+
+
+def test_a_scene_knows_its_parties_its_noise_and_its_later_votes(stage: Stage) -> None:
+    resolved = stage("dpwevote", settings=["round=3", "budget=9.0"])
+    scene = resolved.scene(seed=5)
+    assert (scene.round_number, scene.seed, scene.budget, scene.may_show_truth) == (3, 5, 9.0, True)
+    assert scene.place_of("partner-3", field="target") == 2
+    assert scene.coalition(["server", "partner-4", "partner-1"]).members == (0, 3)
+    draws = [
+        noise.uniforms(protocol="dpwevote", phase="weights", start=0, stop=4, slots=2).tolist()
+        for noise in (scene.noise(), scene.noise(rerun=1), resolved.scene(seed=5).noise())
+    ]
+    assert draws[0] == draws[2] != draws[1]
+
+
+def test_a_session_that_fails_ends_with_status_1_and_says_what_was_learnt(psephos: Psephos) -> None:
+    setting = "adversary=[{role='selective-abort', target='partner-1', trials=2}]"
+    settings = ["quorum=1.0", "count=4", setting]
+    ended = psephos("run", "selective-abort", *(word for each in settings for word in ("--set", each)), "--out", "out")
+    assert ended.status == 1
+    assert ended.err.count("\n") == 1
+    assert "quorum requires" in ended.err
+    assert "Adversary: selective-abort" in ended.out
+    assert "The quorum held" in ended.out
+    (lesson,) = json.loads(Path("out/adversaries.json").read_bytes())
+    assert lesson["role"] == "selective-abort"
+    assert Path("out/adversary-1.csv").is_file()
+    assert Path("out/adversary-1.png").is_file()
+    assert not Path("out/result.json").exists()
+
+
+def test_with_json_nothing_but_json_is_printed(psephos: Psephos) -> None:
+    setting = "adversary=[{role='coalition', members=['server'], target='partner-1'}]"
+    ended = psephos(
+        "run", "consortium", "--set", "count=5", "--set", setting, "--json", "--no-pictures", "--out", "out"
+    )
+    assert ended.status == 0
+    assert json.loads(ended.out)["num_parties"] == 5
+    assert Path("out/adversaries.json").is_file()

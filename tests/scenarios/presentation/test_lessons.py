@@ -1,0 +1,119 @@
+"""Lessons: on a terminal, as plain data without infinities, and as pictures of every style."""
+
+import io
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psephos.scenarios.adversaries import Figure, Lesson, Row, Series
+from psephos.scenarios.presentation import draw_lesson, show_lesson, written_lesson
+from rich.console import Console
+
+BARS = Figure(
+    title="How often",
+    x_label="",
+    y_label="probability",
+    series=(
+        Series(
+            name="success",
+            x=("guessing", "coalition", "bound"),
+            y=(0.5, 0.6, 0.7),
+            errors=(0.0, 0.1, 0.0),
+            style="bars",
+        ),
+    ),
+)
+LINES = Figure(
+    title="Larger coalitions",
+    x_label="others",
+    y_label="advantage",
+    series=(
+        Series(name="measured", x=(1.0, 2.0), y=(0.1, 0.2), errors=(0.01, 0.02), color=1),
+        Series(name="proven", x=(1.0, 2.0), y=(0.3, 0.3), style="bound", color=1),
+        Series(name="proven of no case", x=(1.0, 2.0), y=(0.4, 0.4), style="bound"),
+        Series(name="with the server", x=(1.0, 2.0), y=(0.2, 0.2), style="reference"),
+        Series(name="seen", x=(1.5,), y=(0.2,), style="points"),
+    ),
+    is_log=True,
+)
+BELIEFS = Figure(
+    title="Beliefs",
+    x_label="",
+    y_label="probability",
+    series=tuple(
+        Series(name=name, x=tuple(f"label {n}" for n in range(6)), y=(1 / 6,) * 6, style="bars")
+        for name in ("before", "after")
+    ),
+)
+
+
+def lesson(*figures: Figure, rows: tuple[Row, ...] = ()) -> Lesson:
+    """Return one."""
+    return Lesson(
+        role="coalition", who="the server", trust="Nobody.", sentences=("It is so.",), rows=rows, figures=figures
+    )
+
+
+def shown(told: Lesson) -> str:
+    """Return what a terminal shows."""
+    output = io.StringIO()
+    show_lesson(Console(file=output, width=100), told)
+    return output.getvalue()
+
+
+def test_a_terminal_shows_who_trust_words_and_the_table() -> None:
+    rows: tuple[Row, ...] = (
+        {"others": 1200, "case": "[bold]", "ε": math.inf, "bound_on_success": 0.123456},
+        {"others": 3, "case": "other", "ε": 1.0, "bound_on_success": 1.0},
+    )
+    text = shown(lesson(BARS, rows=rows))
+    for words in (
+        "Adversary: coalition, the server",
+        "Trust: Nobody.",
+        "  It is so.",
+        "Bound on success",
+        "ε",
+        "Others",
+    ):
+        assert words in text
+    for cell in ("1,200", "[bold]", "∞", "0.1235"):
+        assert cell in text
+    assert text.index("Case") < text.index("Others")  # texts stand before numbers
+    assert "adversary-*.png" in text
+
+
+def test_a_long_table_and_no_table_are_left_to_the_folder() -> None:
+    rows: tuple[Row, ...] = tuple({"number": n} for n in range(25))
+    assert "The table has 25 rows" in shown(lesson(rows=rows))
+    assert "Number" not in shown(lesson(rows=rows))
+    assert "Number" in shown(lesson(rows=rows[:24]))
+    assert "adversary-" not in shown(lesson())
+
+
+def test_plain_data_has_null_where_json_has_no_number() -> None:
+    told = lesson(BARS, LINES, rows=({"odds": math.inf, "bits": math.nan, "who": "server", "n": 2},))
+    plain = json.loads(json.dumps(written_lesson(told), allow_nan=False))
+    assert plain["rows"] == [{"odds": None, "bits": None, "who": "server", "n": 2}]
+    assert plain["sentences"] == ["It is so."]
+    assert plain["figures"][0]["series"][0]["y"] == [0.5, 0.6, 0.7]
+    assert plain["figures"][1]["is_log"] is True
+
+
+def test_every_style_is_drawn(tmp_path: Path) -> None:
+    paths = draw_lesson(lesson(BARS, LINES, BELIEFS), folder=tmp_path, name="adversary-1")
+    assert [path.name for path in paths] == ["adversary-1.svg", "adversary-1.png"]
+    text = paths[0].read_text(encoding="utf-8")
+    for words in ("coalition: the server", "How often", "Larger coalitions", "measured", "proven", "seen", "0.600"):
+        assert words in text
+    assert "label 5" in text
+    assert paths[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_there_is_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modules: Any = sys.modules
+    monkeypatch.setitem(modules, "matplotlib", None)
+    assert draw_lesson(lesson(BARS), folder=tmp_path, name="adversary-1") == []
+    assert list(tmp_path.iterdir()) == []
