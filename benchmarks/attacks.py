@@ -66,7 +66,7 @@ def _row(name: str, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_to
         if attack.infers_from_reports_alone
         else seen_by_arrays(protocol, inputs, noise=noise, coalition=Coalition((), has_server=True))
     )
-    secret = attack.secrets[0]
+    secret = attack.default_secret
     times = interleave(
         {
             "attack": lambda: timed(lambda: attack.posteriors([seen], targets, secret=secret)),

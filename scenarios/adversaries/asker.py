@@ -70,7 +70,7 @@ class AskerRole(Role, frozen=True, kw_only=True):
             raise ConfigurationError(field="budget", value=self.budget, allowed="above 0")
         self._targets(scene)
         attack = find_attack(scene.protocol).against(scene.inputs)
-        secret = self.secret or attack.secrets[0]
+        secret = self.secret or attack.default_secret
         attack.check_secret(secret)
         attack.candidates(secret)
 
@@ -82,7 +82,7 @@ class AskerRole(Role, frozen=True, kw_only=True):
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return what repetition taught, in one session and over several."""
         targets = self._targets(scene)
-        secret = self.secret or find_attack(scene.protocol).against(scene.inputs).secrets[0]
+        secret = self.secret or find_attack(scene.protocol).against(scene.inputs).default_secret
         tried = [_try(scene, targets, secret=secret, votes=votes) for votes in range(1, self.votes + 1)]
         attack = find_attack(scene.protocol).against(scene.inputs)
         epsilon = attack.loss(secret, scene.inputs.public, targets, scene.coalition((SERVER,)))

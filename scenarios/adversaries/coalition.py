@@ -63,9 +63,13 @@ class CoalitionRole(Role, frozen=True, kw_only=True):
         if self.votes < 1:
             raise ConfigurationError(field="votes", value=self.votes, allowed="at least 1")
         targets = self._targets(scene, coalition)
+        num_honest = len(scene.names) - len(coalition.members)
         attack = find_attack(scene.protocol).against(scene.inputs)
-        secret = self.secret or attack.secrets[0]
+        secret = self.secret or attack.default_secret
         attack.check_secret(secret)
+        if self.votes > 1 and num_honest > 1 and not (coalition.has_server or attack.joins_sessions):
+            allowed = "1, or with the server, or against the last honest party: other parties' inputs stay the same"
+            raise ConfigurationError(field="votes", value=self.votes, allowed=allowed)
         self._prior(attack, secret)
         # What cannot be computed is said before anything runs: on made-up noise, and thrown away.
         seen = seen_by_arrays(scene.protocol, scene.inputs, noise=scene.noise(), coalition=coalition)
@@ -76,7 +80,7 @@ class CoalitionRole(Role, frozen=True, kw_only=True):
         coalition = scene.coalition(self.members)
         targets = self._targets(scene, coalition)
         attack = find_attack(scene.protocol).against(scene.inputs)
-        secret = self.secret or attack.secrets[0]
+        secret = self.secret or attack.default_secret
         prior = self._prior(attack, secret)
         sessions = [happened.seen(scene, coalition)]
         sessions += [

@@ -138,7 +138,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
                 attack = find_attack(of_case.protocol).against(of_case.inputs)
                 model = "central" if of_case.protocol.trusts_server else "local"
                 title = case.title or f"{of_case.protocol.name}, {model} model"
-                yield title, of_case, attack, case.secret or attack.secrets[0]
+                yield title, of_case, attack, case.secret or attack.default_secret
 
 
 def _resolved(scene: Scene, case: CollusionCase, settings: Sequence[str]) -> Scene:

@@ -52,12 +52,12 @@ class NetworkObserverRole(Role, frozen=True, kw_only=True):
         if self.members:
             raise ConfigurationError(field="members", value=list(self.members)[:3], allowed="left out: it is no party")
         attack = find_attack(scene.protocol).against(scene.inputs)
-        attack.check_secret(self.secret or attack.secrets[0])
+        attack.check_secret(self.secret or attack.default_secret)
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return what was seen on the wire, and what sizes tell and would tell."""
         attack = find_attack(scene.protocol).against(scene.inputs)
-        secret = self.secret or attack.secrets[0]
+        secret = self.secret or attack.default_secret
         upstream = _sizes_by_connection(happened.traffic)
         rows: list[Row] = []
         sent: list[float] = []

@@ -104,7 +104,7 @@ class SelectiveAbortRole(Role, frozen=True, kw_only=True):
         return find_attack(scene.protocol).against(scene.inputs)
 
     def _secret(self, attack: Attack) -> str:
-        return self.secret or attack.secrets[0]
+        return self.secret or attack.default_secret
 
 
 def _accomplices(number: int) -> str:

@@ -46,12 +46,19 @@ class Attack(abc.ABC):
     """
 
     secrets: ClassVar[tuple[str, ...]]
-    """What it can infer, the first by default."""
+    """What it can infer."""
+    joins_sessions: ClassVar[bool] = False
+    """Whether it knows, without the server, that other parties' unknown inputs are the same in all sessions."""
     infers_from_reports_alone: ClassVar[bool] = True
     """Whether a coalition with the server needs a target's reports and nothing else of the session."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any]) -> None:
         self.protocol = protocol
+
+    @property
+    def default_secret(self) -> str:
+        """What is inferred where nobody says: the first of its secrets, unless this session does not have that."""
+        return self.secrets[0]
 
     def against(self, inputs: Inputs) -> "Attack":
         """Return this attack with what an evaluation gives its adversary from elsewhere: nothing, unless overridden.

@@ -48,6 +48,11 @@ class DPWeVoteAttack(Attack):
     def _parameters(self) -> Parameters:
         return self.protocol.parameters
 
+    @property
+    def default_secret(self) -> str:
+        """Weight and opinions; opinions alone where weights are public."""
+        return _OPINIONS if self._parameters.public_weights else _BOTH
+
     @functools.cached_property
     def _table(self) -> dict[str, list[float]]:
         """Every combination of weight and opinions, as a table of users."""

@@ -68,6 +68,7 @@ class FairVotingAttack(Attack):
         ConfigurationError: the pair or the population is not allowed.
     """
 
+    joins_sessions: ClassVar[bool] = True
     secrets: ClassVar[tuple[str, ...]] = (RANKING, FAVORITE, PAIR)
 
     protocol: FairVoting

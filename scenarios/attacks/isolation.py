@@ -139,7 +139,7 @@ def evaluate_isolation(
     Raises:
         ConfigurationError: the target is a member, or as the attack: some say nothing of what a crowd's tally tells.
     """
-    secret = attack.secrets[0] if secret is None else secret
+    secret = attack.default_secret if secret is None else secret
     attack.check_secret(secret)
     if target in members:
         raise ConfigurationError(field="target", value=target, allowed="no member of the coalition")

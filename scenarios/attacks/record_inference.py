@@ -118,7 +118,7 @@ def play_record_game(
         noise = SimulatedNoise(seed, session="record inference")
         seen = seen_by_arrays(protocol, inputs, noise=noise, coalition=Coalition((), has_server=True))
         attack = MoralAttack(protocol, line_up=line_up, num_simulated=num_simulated, seed=seed + 1)
-        posteriors = attack.posteriors([seen], np.arange(num_targets), secret=attack.secrets[0])
+        posteriors = attack.posteriors([seen], np.arange(num_targets), secret=attack.default_secret)
     else:
         uniforms = generator.random((num_targets, mechanism.slots_of(line_up.shape[1])))
         logs = mechanism.log_likelihoods(mechanism.randomize_rows(rows, uniforms), line_up)

@@ -3,7 +3,7 @@
 An adversary is a function of the views of its coalition and of public parameters, never of another party's memory. So
 everything that an attack may use stands in a `Seen`, and there are two ways to one: the recorded views of agents, over
 any transport, and the array path, which draws the same reports. Public rows are public, and a server may publish its
-tallies: every coalition that hears the end has all of them.
+tallies: everybody who hears of the end has all of them, and so has an outsider, a coalition of nobody.
 """
 
 import dataclasses
@@ -97,7 +97,6 @@ def seen_by_arrays(
     result = run_population(
         protocol, inputs, noise=noise, on_phase=lambda _phase, _tally, outcome: outcomes.append(_plain(outcome))
     )
-    hears = coalition.has_server or bool(coalition.members)
     return Seen(
         protocol=protocol,
         coalition=coalition,
@@ -105,9 +104,9 @@ def seen_by_arrays(
         public=inputs.public,
         reports=tuple(reports),
         told=(whose,) * len(reports),
-        outcomes=tuple(outcomes[:-1]) if hears else (None,) * (len(reports) - 1),
-        release=result.outcome if hears else None,
-        totals=tuple(tally.totals for tally in result.tallies) if hears else (),
+        outcomes=tuple(outcomes[:-1]),
+        release=result.outcome,
+        totals=tuple(tally.totals for tally in result.tallies),
     )
 
 
@@ -173,6 +172,8 @@ def seen_by_agents(
         gathered.take(server)
     for view in own.values():
         gathered.take(view)
+    if tallies and not own and not coalition.has_server:  # who has no view reads what is published
+        gathered.read(tallies)
     rows = [own[names[place]].private_row for place in coalition.members]
     return Seen(
         protocol=protocol,
@@ -206,6 +207,12 @@ class _Gathered:
         for observation in view.observations:
             owner = observation.peer if is_server else view.party
             self._take(observation, self._places.get(owner), is_own=is_server)
+
+    def read(self, tallies: Sequence[Tally]) -> None:
+        """Add what follows from published tallies."""
+        phases = self._protocol.phases
+        self.outcomes = [_plain(phase.outcome(tallies[: number + 1])) for number, phase in enumerate(phases)]
+        self.release = self._protocol.outcome(tallies)
 
     def _take(self, observation: Observation, place: int | None, *, is_own: bool) -> None:
         match observation.message:

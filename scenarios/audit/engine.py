@@ -52,6 +52,9 @@ _MOST_THAT_TEACH_MORE: Final = 1 << 14
 # How the risk is shared: by ε, by the curve (with δ and μ), and by the comparison with a law where there is one.
 _OF_EPSILON, _OF_CURVE = 0.9, 0.1
 _OF_LAW: Final = 0.5
+# Of intervals by which an event for δ is chosen from fewer outputs than decide: no rare event can win by chance, since
+# δ is at most its probability.
+_RISK_OF_DELTA_CHOICE: Final = 0.1
 _NUM_CURVE_POINTS: Final = 7
 _NUM_THRESHOLDS: Final = 256
 _MOST_BINS: Final = 512
@@ -169,7 +172,7 @@ def audit(
         return None
     choosing = min(int(samples * _SHARE_THAT_CHOOSES), _MOST_THAT_CHOOSE)
     number = samples - choosing
-    chosen = _choose(drawn, choosing, risk * _OF_EPSILON, streams)
+    chosen = _choose(drawn, choosing, risk * _OF_EPSILON, streams, proven=case.proven)
     measured = _measure(chosen, number, streams, of_epsilon=risk * _OF_EPSILON, of_curve=risk * _OF_CURVE, case=case)
     return _judged(case, source, chosen, measured, samples=samples, risk=risk, exact=None, follows=None)
 
@@ -248,7 +251,7 @@ class _Measured(NamedTuple):
     trade_off: list[tuple[float, float]]
 
 
-def _choose(sides: Sequence[_Side], choosing: int, risk: float, streams: _Streams) -> _Chosen:
+def _choose(sides: Sequence[_Side], choosing: int, risk: float, streams: _Streams, *, proven: float) -> _Chosen:
     """Return the pair and the event that told most, by outputs that do not decide."""
     best: _Chosen | None = None
     each = max(choosing // len(sides), 2)
@@ -266,7 +269,7 @@ def _choose(sides: Sequence[_Side], choosing: int, risk: float, streams: _Stream
             (name, score, first[shown], second[shown]) for name, score in learn_scores(first[:taught], second[:taught])
         ]
         for name, score, ones, others in scores:
-            tried = _best_event(side, name, score, (ones, others), risk)
+            tried = _best_event(side, name, score, (ones, others), risk, proven=proven)
             if best is None or tried.bound > best.bound:
                 best = tried
     if best is None:  # all outputs are one and the same, which tells nothing: any event will do
@@ -283,7 +286,9 @@ def _in_chunks(draw: Draw, number: int, streams: _Streams) -> IntArray:
     return np.concatenate([streams.draw(draw, size) for size in sizes])
 
 
-def _best_event(side: _Side, name: str, score: Score, outputs: tuple[IntArray, IntArray], risk: float) -> _Chosen:
+def _best_event(
+    side: _Side, name: str, score: Score, outputs: tuple[IntArray, IntArray], risk: float, *, proven: float
+) -> _Chosen:
     """Return the threshold of a score that tells most."""
     first, second = (np.sort(_scored(score, rows)) for rows in outputs)
     number = min(len(first), len(second))
@@ -296,8 +301,11 @@ def _best_event(side: _Side, name: str, score: Score, outputs: tuple[IntArray, I
     bounds = of_above if is_above else of_below
     place = int(np.argmax(bounds))
     of_mu = mu_bounds(above[0], above[1], number, risk)
+    # What happens seldom, and under one neighbor alone, says little of ε and much of δ.
+    of_delta = delta_bounds(above[0], above[1], number, _RISK_OF_DELTA_CHOICE, proven)
     evenly = thresholds[np.linspace(0, len(thresholds) - 1, _NUM_CURVE_POINTS + 2).astype(np.int64)[1:-1]]
-    curve = {float(threshold) for threshold in (thresholds[int(np.argmax(of_mu))], *evenly)}
+    of_both = thresholds[int(np.argmax(of_mu))], thresholds[int(np.argmax(of_delta))]
+    curve = {float(threshold) for threshold in (*of_both, *evenly)}
     return _Chosen(
         side,
         name,

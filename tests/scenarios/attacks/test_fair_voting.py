@@ -1,5 +1,6 @@
 """What is inferred of a ranking, against sums over all that the others may rank and report."""
 
+import dataclasses
 import itertools
 import math
 from typing import Any
@@ -232,7 +233,8 @@ def test_a_small_crowds_tally_is_not_taken_for_normal(form: str) -> None:
 def test_whoever_hears_nothing_believes_what_it_believed() -> None:
     for form in FORMS:
         attack, inputs = make(form)
-        found = attack.posteriors([see(attack, inputs)], TARGET, secret=FAVORITE)
+        unheard = dataclasses.replace(see(attack, inputs), release=None, totals=())
+        found = attack.posteriors([unheard], TARGET, secret=FAVORITE)
         assert found.probabilities[0] == pytest.approx([1 / 3] * 3)
         assert found.odds.tolist() == [0.0]
 

@@ -1,5 +1,6 @@
 """Coalitions by size, and two elections that differ in one voter, against sums over all profiles and winners."""
 
+import dataclasses
 import itertools
 import math
 
@@ -220,6 +221,7 @@ def test_elections_that_do_not_fit_are_refused() -> None:
     elections = TwoElections(attack, attack.protocol, "stayed")
     with pytest.raises(ConfigurationError, match="no member"):
         elections.evaluate(inputs, target=0, coalition=Coalition((0,), has_server=False), secret=RANKING)
-    unheard = seen_by_arrays(attack.protocol, inputs, noise=SimulatedNoise(1, session="s"), coalition=NOBODY)
+    heard = seen_by_arrays(attack.protocol, inputs, noise=SimulatedNoise(1, session="s"), coalition=NOBODY)
+    unheard = dataclasses.replace(heard, release=None, totals=())
     with pytest.raises(ConfigurationError, match="both elections to their end"):
         elections.posteriors((unheard, unheard), target=0, secret=RANKING)

@@ -94,14 +94,13 @@ def check_equal(first: Seen, second: Seen) -> None:
 @pytest.mark.parametrize("name", MAKERS)
 def test_agents_and_arrays_show_a_coalition_the_same(name: str, coalition: Coalition) -> None:
     protocol, inputs, record = played(name)
-    hears = coalition.has_server or bool(coalition.members)
     agents = seen_by_agents(
         protocol,
         record.views,
         names=make_names(SIZE),
         public=inputs.public,
         coalition=coalition,
-        tallies=record.tallies if hears else (),
+        tallies=record.tallies,
     )
     arrays = seen_by_arrays(protocol, inputs, noise=SimulatedNoise(7, session="s"), coalition=coalition)
     check_equal(agents, arrays)

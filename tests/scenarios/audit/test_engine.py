@@ -168,6 +168,21 @@ def test_a_seed_draws_the_same_and_another_one_others() -> None:
     assert results[0] == results[1] != results[2]
 
 
+def test_a_value_that_seldom_leaves_in_clear_is_a_delta_that_refutes_the_proof() -> None:
+    """Of 3 in 1000 outputs; δ of the two is just that."""
+
+    def seldom_in_clear(value: int) -> Draw:
+        def draw(number: int, stream: int) -> IntArray:
+            is_clear = np.random.default_rng([stream, 1]).random(number) < 0.003
+            return np.where(is_clear[:, None], 2 + value, flips(KEEP, value)(number, stream))
+
+        return draw
+
+    result = found(make_case(Pair("0 and 1", draws=(seldom_in_clear(0), seldom_in_clear(1)))), samples=100_000)
+    assert result.verdict is Verdict.PROOF_REFUTED
+    assert 0.0015 < result.delta <= 0.003
+
+
 def test_an_output_that_no_law_has_refutes_the_proof() -> None:
     def sometimes_none(number: int, stream: int) -> IntArray:
         outputs = flips(KEEP, 0)(number, stream)
