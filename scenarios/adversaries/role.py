@@ -155,10 +155,10 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture of what was learnt: one panel or a few, side by side.
+    """A panel of the picture of what was learnt.
 
     Args:
-        title: of the panel.
+        title: of it.
         x_label: of the axis.
         y_label: of the axis.
         series: what is drawn.
@@ -181,7 +181,7 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
         trust: whom it has to be, or to corrupt, and what it is allowed: the trust statement.
         sentences: what came of it.
         rows: a table; empty for none.
-        figures: panels of one picture; empty for none.
+        figures: panels of one picture, one below the other; empty for none.
     """
 
     role: str

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from ..adversaries.role import Figure, Lesson, Series
@@ -26,15 +27,18 @@ _WIDTH_OF_BARS: Final = 0.7
 _MOST_ROWS: Final = 24
 # Labels of bars that stand side by side without being turned.
 _MOST_UPRIGHT: Final = 5
+# Places on a logarithmic axis that are each named.
+_MOST_TICKS: Final = 8
+# Of an axis's height: room above the bars for their numbers.
+_HEADROOM: Final = 0.12
 
 
 def show_lesson(console: Console, lesson: Lesson) -> None:
     """Print whom an adversary corrupts, what it learnt in words, and its table."""
     console.print()
     console.print(Text.assemble(("Adversary: ", "bold"), (f"{lesson.role}, {lesson.who}", "bold magenta")))
-    console.print(Text.assemble(("  Trust: ", "bold"), (lesson.trust, "dim")))
-    for sentence in lesson.sentences:
-        console.print(Text(f"  {sentence}"))
+    for text in (Text.assemble(("Trust: ", "bold"), (lesson.trust, "dim")), *map(Text, lesson.sentences)):
+        console.print(Padding(text, (0, 0, 0, 2), expand=False))  # lines that go on stay below their sentence
     if len(lesson.rows) > _MOST_ROWS:
         show_note(console, f"The table has {len(lesson.rows):,} rows: see the run's folder, adversary-*.csv.")
     elif lesson.rows:
@@ -79,6 +83,8 @@ def _draw(axes: Any, figure: Figure) -> None:
     bars = [series for series in figure.series if series.style == "bars"]
     for number, series in enumerate(bars):
         _draw_bars(axes, series, number=number, number_of_all=len(bars))
+    if bars:
+        axes.margins(y=_HEADROOM)
     for number, series in enumerate(figure.series):
         if series.style == "bars":
             continue
@@ -94,6 +100,8 @@ def _draw(axes: Any, figure: Figure) -> None:
             axes.errorbar(series.x, series.y, color=color, label=series.name, **line)
     if figure.is_log:
         axes.set_xscale("log")
+        if len(places := sorted({x for series in figure.series for x in series.x})) <= _MOST_TICKS:
+            axes.set_xticks(places)  # what was measured, rather than powers of ten of which few are in sight
         axes.xaxis.set_major_formatter(_as_number)  # no powers of ten in a formula's type
         axes.xaxis.set_minor_formatter(_as_nothing)
     clean(axes, grid="y")

@@ -28,7 +28,7 @@ def show_findings(console: Console, findings: Sequence[PaperFinding]) -> None:
         findings: those of a paper following each other.
     """
     numbers = {verdict: sum(finding.verdict is verdict for finding in findings) for verdict in Verdict}
-    counted = ", ".join(f"{number} {verdict}" for verdict, number in numbers.items() if number)
+    counted = ", ".join(f"{verdict} {number}" for verdict, number in numbers.items() if number)
     console.print(Text(f"{len(findings)} claims: {counted}."))
     for paper, of_paper in itertools.groupby(findings, key=lambda finding: finding.paper):
         console.print()

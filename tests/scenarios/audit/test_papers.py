@@ -156,7 +156,7 @@ def test_tables_fit_a_terminal(found: Mapping[str, PaperFinding]) -> None:
     assert "…" not in text.getvalue()
     first_words = {line.split()[0] for line in lines if line and not line.startswith(" ")}
     assert found.keys() <= first_words
-    assert lines[0] == f"{len(found)} claims: 11 holds, 18 in part, 15 refuted, 1 open, 3 silent."
+    assert lines[0] == f"{len(found)} claims: holds 11, in part 18, refuted 15, open 1, silent 3."
 
 
 def finding(**given: Any) -> PaperFinding:
