@@ -128,8 +128,8 @@ class DiscreteLaplace(Mechanism):
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return the exact law's logarithms, clamping included. See `Mechanism.log_probabilities`.
 
-        ln((1 − a)/(1 + a)) − |x|/scale for noise x. A report at either end stands for all noise that reaches it, which
-        has probability a^|x|/(1 + a): one to the noise that just reaches it divided by 1 − a.
+        ln((1 − a)/(1 + a)) − abs(x)/scale for noise x. A report at either end stands for all noise that reaches it,
+        which has probability a^abs(x)/(1 + a): one to the noise that just reaches it divided by 1 − a.
         """
         decay, gap = exp(-1 / self.scale), -expm1(-1 / self.scale)  # a, and 1 − a with all its digits
         logs: FloatArray = np.abs(values[:, None] - reports) / -self.scale

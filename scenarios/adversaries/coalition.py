@@ -159,9 +159,11 @@ def _sentences(
     made_up = "made-up targets" if is_average else "secrets of these parties, with noise drawn anew,"
     tried_on = f"Of {tried.num_targets:,} {made_up}" if tried.num_targets else "On average (exactly)"
     guessing = f"guessing without evidence is right in {tried.baseline:.3f}"
+    # What is believed of secrets that were not drawn as believed is no mutual information.
+    and_bits = f", and {tried.information:.3f} bits" if is_average else ""
     told = [
         f"{tried_on} it names the {secret} rightly in {tried.success:.3f}{error}{times}; {guessing}.",
-        f"That is an advantage of {tried.advantage:.3f} (1: it always knows), and {tried.information:.3f} bits.",
+        f"That is an advantage of {tried.advantage:.3f} (1: it always knows){and_bits}.",
     ]
     if math.isinf(epsilon):
         return [*told, "No privacy loss is proven against this coalition, so nothing bounds what it learns."]
@@ -205,7 +207,7 @@ def _figures(posteriors: Posteriors, tried: Evaluation, *, epsilon: float, secre
         bars["bound"] = (success_bound(epsilon, prior), 0.0)
     heights, errors = zip(*bars.values(), strict=True)
     series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
-    title = f"How often the {secret} is named rightly"
+    title = f"Naming the {secret} rightly"
     figures = [Figure(title=title, x_label="", y_label="probability", series=(series,))]
     if len(posteriors.probabilities) == 1 and len(posteriors.labels) <= _MOST_BARS:
         after: Mapping[str, FloatArray] = {"before": prior, "after": posteriors.probabilities[0]}

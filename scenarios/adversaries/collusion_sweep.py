@@ -24,6 +24,8 @@ _LEAST_SHARE: Final = 1 / 8
 _MOST_CASES: Final = 12
 _TARGET: Final = np.zeros(1, dtype=np.int64)
 _LINES_OF_CASE: Final = 3
+# Smaller ones are not seen in three decimals.
+_LEAST_ERROR: Final = 0.0005
 
 
 class CollusionCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -189,6 +191,7 @@ def _row(
         "ε": epsilon,
         "others": size,
         "success": evaluation.success,
+        "standard error": evaluation.success_error,
         "advantage": evaluation.advantage,
         "bits": evaluation.information,
         "bound_on_success": success_bound(bound, [evaluation.baseline]),
@@ -205,7 +208,9 @@ def _sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{begun}; what so few learn without it is not computed."
             continue
         told = [f"{row['others']} others have {row['advantage']:.3f}" for row in (alone[len(alone) // 2], alone[-1])]
+        last, error = alone[-1], 2 * float(alone[-1]["standard error"])
+        right = f"{float(last['success']):.3f}{f' ± {error:.3f}' if error >= _LEAST_ERROR else ''}"
         yield (
             f"{begun}; without it, {' and '.join(dict.fromkeys(told))}, who are right in "
-            f"{float(alone[-1]['success']):.3f} (the bound is {float(alone[-1]['bound_on_success']):.3f})."
+            f"{right} (the bound is {float(last['bound_on_success']):.3f})."
         )

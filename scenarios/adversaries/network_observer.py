@@ -173,7 +173,7 @@ def _sentences(scene: Scene, upstream: Mapping[int, int], most: float, *, secret
     sizes = sorted(set(upstream.values()))
     told = [f"{len(upstream)} connections were seen, so that it knows how many take part, and when each reports."]
     if len(sizes) == 1:
-        told.append(f"Each carried {sizes[0]:,} bytes to the server: no size tells anything of anybody's {secret}.")
+        told.append(f"Each carried {sizes[0]:,} bytes to the server: no size tells anything of the {secret}.")
     else:
         told.append(
             f"They carried {sizes[0]:,} to {sizes[-1]:,} bytes to the server; names have {min(names)} to {max(names)} "

@@ -78,7 +78,7 @@ class SelectiveAbortRole(Role, frozen=True, kw_only=True):
             rows=tuple(rows),
             figures=(
                 Figure(
-                    title=f"How often the {secret} of {self.target} is named rightly",
+                    title=f"Naming the {secret} of {self.target} rightly",
                     x_label="",
                     y_label="probability",
                     series=(series,),
@@ -134,8 +134,8 @@ def _what_happened(scene: Scene, happened: Happened) -> str:
 def _what_was_learnt(found: Isolation, *, secret: str, most: float) -> Iterator[str]:
     gain = found.after.success - found.before.success
     yield (
-        f"From what is published the {secret} is named rightly in {found.before.success:.3f} where all are counted, "
-        f"and in {found.after.success:.3f} where the target is alone ({gain:+.3f})."
+        f"Who reads what is published names the {secret} rightly in {found.before.success:.3f} where all are counted, "
+        f"and would in {found.after.success:.3f} where the target is alone ({gain:+.3f})."
     )
     yield f"Guessing without evidence is right in {found.before.baseline:.3f}."
     yield (

@@ -47,13 +47,16 @@ class Attack(abc.ABC):
 
     secrets: ClassVar[tuple[str, ...]]
     """What it can infer."""
-    joins_sessions: ClassVar[bool] = False
-    """Whether it knows, without the server, that other parties' unknown inputs are the same in all sessions."""
     infers_from_reports_alone: ClassVar[bool] = True
     """Whether a coalition with the server needs a target's reports and nothing else of the session."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any]) -> None:
         self.protocol = protocol
+
+    @property
+    def joins_sessions(self) -> bool:
+        """Whether it knows, without the server, that other parties' unknown inputs are the same in all sessions."""
+        return False
 
     @property
     def default_secret(self) -> str:

@@ -55,6 +55,11 @@ class DPWeVoteAttack(Attack):
         return self.protocol.parameters
 
     @property
+    def joins_sessions(self) -> bool:
+        """It does, taking sums of tables for normal. See `Attack.joins_sessions`."""
+        return True
+
+    @property
     def default_secret(self) -> str:
         """Weight and opinions; opinions alone where weights are public."""
         return _OPINIONS if self._parameters.public_weights else _BOTH
@@ -143,7 +148,7 @@ class DPWeVoteAttack(Attack):
             tables = tables + rest[-1]
         rest_of = [seen for seen in sessions if all(seen is not other for other in heard)]
         logs = super().session_log_likelihoods(rest_of, targets, candidates)
-        honest = np.delete(heard[0].public, heard[0].coalition.members, axis=0)
+        honest = np.delete(heard[0].public, list(heard[0].coalition.members), axis=0)
         for public in np.unique(heard[0].public[targets], axis=0):
             of_group = np.all(heard[0].public[targets] == public, axis=1)
             num_honest = int(np.all(honest == public, axis=1).sum())
@@ -175,9 +180,9 @@ class DPWeVoteAttack(Attack):
         everything = added.T @ (channel.mean(axis=0)[:, None] * added) - np.outer(average, average)
         # By chance a table changes from vote to vote; by who the others are it does not.
         within = num_honest * (everything - between)
-        spread = num_votes * within + num_votes * num_votes * (num_honest - 1) * between
-        away = tables.reshape(-1)[counted] - num_votes * ((num_honest - 1) * average + means)
-        inverse = np.linalg.pinv(spread, hermitian=True).astype(np.float64, copy=False)
+        spread: FloatArray = num_votes * within + num_votes * num_votes * (num_honest - 1) * between
+        away: FloatArray = tables.reshape(-1)[counted] - num_votes * ((num_honest - 1) * average + means)
+        inverse: FloatArray = np.linalg.pinv(spread, hermitian=True).astype(np.float64, copy=False)
         logs: FloatArray = np.sum((away @ inverse) * away, axis=1) / -2
         loss = num_votes * math.fsum(loss.proven for loss in self.protocol.losses_of(public))
         return np.maximum(logs, logs.max() - loss)

@@ -68,7 +68,6 @@ class FairVotingAttack(Attack):
         ConfigurationError: the pair or the population is not allowed.
     """
 
-    joins_sessions: ClassVar[bool] = True
     secrets: ClassVar[tuple[str, ...]] = (RANKING, FAVORITE, PAIR)
 
     protocol: FairVoting
@@ -96,6 +95,11 @@ class FairVotingAttack(Attack):
             self._population = check_prior(population, num_labels=math.factorial(self.size), field="population")
         elif self.size <= _MOST_LISTED:
             self._population = np.full(math.factorial(self.size), 1 / math.factorial(self.size))
+
+    @property
+    def joins_sessions(self) -> bool:
+        """In the central model. See `Attack.joins_sessions`."""
+        return isinstance(self.phase, DisclosedRankings)
 
     @property
     def phase(self) -> DisclosedRankings | RandomizedRankings:

@@ -101,7 +101,7 @@ def check_prior(prior: Sequence[float], *, num_labels: int, field: str = "prior"
         raise ConfigurationError(field=field, value=f"{probabilities.size} numbers", allowed=allowed)
     if not np.all(probabilities >= 0) or not abs(math.fsum(probabilities.tolist()) - 1) <= _ROUNDING:
         total = math.fsum(probabilities.tolist())
-        allowed = f"probabilities that sum to one (these sum to {total:g})"
+        allowed = f"probabilities in [0, 1] that sum to one (these sum to {total:g})"
         raise ConfigurationError(field=field, value=list(prior), allowed=allowed)
     return probabilities / probabilities.sum()
 

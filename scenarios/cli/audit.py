@@ -15,6 +15,8 @@ __all__ = ["audit"]
 
 _REFUTED = 1
 _PAPERS = "papers"
+_FAULTS_TAKE = {"name", "samples", "thorough", "seed", "as_json"}
+_PAPERS_TAKE = {"name", "as_json"}
 
 
 @cli.command(short_help="Bound privacy losses from below by telling neighbors apart.")
@@ -80,6 +82,8 @@ def audit(
     def tell(line: str) -> None:
         errors.print(f"  {line}", style="dim")
 
+    if name in {_PAPERS, GROUP}:
+        _refuse_others(name, _PAPERS_TAKE if name == _PAPERS else _FAULTS_TAKE)
     if name == _PAPERS:
         _show_papers(as_json=as_json)
         return
@@ -113,6 +117,17 @@ def audit(
             console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
     if report.is_refuted:
         sys.exit(_REFUTED)
+
+
+def _refuse_others(name: str, taken: set[str]) -> None:
+    """Refuse options that were given and would do nothing."""
+    from ...protocol.errors import ConfigurationError
+
+    context = click.get_current_context()
+    for option, value in context.params.items():
+        source = context.get_parameter_source(option)
+        if option not in taken and source is click.core.ParameterSource.COMMANDLINE:
+            raise ConfigurationError(field=f"--{option}", value=str(value), allowed=f"left out of an audit of {name}")
 
 
 def _show_papers(*, as_json: bool) -> None:

@@ -226,7 +226,9 @@ def test_an_unknown_scenario_is_answered_with_those_that_there_are(psephos: Psep
     for command, more in (("run", ()), ("serve", ("--listen", "127.0.0.1:0")), ("roster", ())):
         ended = psephos(command, "consortum", *more, "--out", "out")
         assert (ended.status, ended.out) == (2, "")
-        assert ended.err.startswith("psephos: scenario must be a file, or one of breakfast, consortium, ")
+        assert ended.err.startswith(
+            "psephos: scenario must be a file, or one of averaging, breakfast, collusion-sweep, "
+        )
         assert ended.err.endswith(", got 'consortum'\n")
         assert not Path("out").exists()
 
@@ -265,7 +267,7 @@ ADVERSARIES: dict[str, tuple[str, list[str], list[str]]] = {
     "a prior that sums to more than one": (
         "role='coalition', members=['server'], secret='weight', prior=[0.5, 0.5, 0.5]",
         [],
-        ["adversary 1: prior must be probabilities that sum to one (these sum to 1.5)"],
+        ["adversary 1: prior must be probabilities in [0, 1] that sum to one (these sum to 1.5)"],
     ),
     "a prior of a label that there is not": (
         "role='coalition', members=['server'], secret='weight', prior={9 = 1.0}",

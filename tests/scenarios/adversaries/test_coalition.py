@@ -158,8 +158,8 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (coalition("server", secret=WEIGHT, prior={"4": 1.0}), "prior", "one of 1, 2, 3"),
     (coalition("server", secret=WEIGHT, prior=[0.5, 0.4, 0.2]), "prior", "these sum to 1.1"),
     (coalition("server", secret=WEIGHT, prior=[0.5, 0.5]), "prior", "3 probabilities"),
-    (coalition("server", secret=WEIGHT, prior=[1.5, -0.5, 0.0]), "prior", "probabilities that sum to one"),
-    (coalition("server", secret=WEIGHT, prior=[math.nan, 0.5, 0.5]), "prior", "probabilities that sum to one"),
+    (coalition("server", secret=WEIGHT, prior=[1.5, -0.5, 0.0]), "prior", "that sum to one"),
+    (coalition("server", secret=WEIGHT, prior=[math.nan, 0.5, 0.5]), "prior", "that sum to one"),
 ]
 
 

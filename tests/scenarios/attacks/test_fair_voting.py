@@ -10,7 +10,7 @@ import pytest
 from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise
 from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.protocol.fair_voting import DisclosedRankings, FairVoting, RandomizedRankings
+from psephos.protocol.fair_voting import DisclosedRankings, FairVoting, Parameters, RandomizedRankings
 from psephos.protocol.mechanisms import rankings_of_codes
 from psephos.protocol.privacy import NeighboringRelation
 from psephos.scenarios.attacks import Coalition, Seen, find_attack, seen_by_arrays
@@ -396,3 +396,13 @@ def test_the_protocol_has_one_phase_of_either_kind() -> None:
     assert isinstance(make("pair")[0].phase, RandomizedRankings)
     assert isinstance(make("laplace")[0].phase, DisclosedRankings)
     assert isinstance(make("laplace")[0].protocol, FairVoting)
+
+
+def test_sessions_of_the_local_model_are_not_joined() -> None:
+    """So that a coalition without the aggregator is refused several of them, where others are unknown."""
+    given: dict[str, Any] = {"alternatives": ("a", "b", "c"), "groups": ("l", "r"), "group_sizes": (2, 2)}
+    joined = [
+        FairVotingAttack(FairVoting(Parameters(**given, mechanism=mechanism))).joins_sessions
+        for mechanism in ("exponential", "laplace", "sampled_pair", "whole_ranking")
+    ]
+    assert joined == [True, True, False, False]

@@ -173,6 +173,8 @@ def test_the_command_ends_with_1_where_a_proof_is_refuted_and_prints_json(
         (("all", "--confidence", "nan"), "confidence must be in (0, 1), both excluded, got nan"),
         (("all", "--samples", 5), "samples must be at least"),
         (("faults", "--samples", 5), "samples must be at least"),
+        (("faults", "--out", "folder"), "--out must be left out of an audit of faults, got 'folder'"),
+        (("papers", "--confidence", 0.5), "--confidence must be left out of an audit of papers, got '0.5'"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(
