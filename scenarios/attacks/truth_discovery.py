@@ -258,7 +258,7 @@ class TruthDiscoveryAttack(Attack):
         tasks = first.public[targets, 1:]
         is_asked = tasks != NO_TASK
         of_tasks = self.task_priors(first, prior)
-        priors = of_tasks[tasks]
+        priors = self._answer_priors(first, targets, prior)
         logs = np.zeros(priors.shape)
         for seen in sessions:
             weights = self._weights(seen, targets, of_tasks)
@@ -294,32 +294,66 @@ class TruthDiscoveryAttack(Attack):
         Raises:
             ConfigurationError: the prior is none of every answer set.
         """
-        codes, width = self.protocol.codes, len(self.labels)
-        sizes = codes.size_of_task[:, None]
-        allowed = np.arange(width) < sizes
-        base = allowed / sizes
+        codes = self.protocol.codes
         if prior is not None:
             for size in codes.sizes:
                 check_prior(prior.tolist(), num_labels=size)
-            return np.broadcast_to(prior, base.shape)
-        if self._anchors.agreement is not None and seen.release is not None:
+            return np.broadcast_to(prior, (len(codes.size_of_task), len(self.labels)))
+        truths = np.full(len(codes.size_of_task), NO_LABEL)
+        if seen.release is not None:
             truths = self._truths_of(cast("Outcome", seen.release))
-            share = self._anchors.agreement
-            anchored = np.where(np.arange(width) == truths[:, None], share, (1 - share) / (sizes - 1)) * allowed
-            base = np.where(truths[:, None] == NO_LABEL, base, anchored)
+        return self._anchored(seen, np.arange(len(truths)), truths)
+
+    def _anchored(self, seen: Seen, tasks: IntArray, truths: IntArray) -> FloatArray:
+        """Return what is believed of an answer to each of some tasks, if these are taken for the truths.
+
+        Args:
+            seen: members' answers.
+            tasks: their places, any shape.
+            truths: as many labels; `NO_LABEL` where nothing is taken for it.
+        """
+        sizes = self.protocol.codes.size_of_task[tasks][..., None]
+        allowed = np.arange(len(self.labels)) < sizes
+        base = allowed / sizes
+        if (share := self._anchors.agreement) is not None:
+            likely = np.arange(len(self.labels)) == truths[..., None]
+            anchored = np.where(likely, share, (1 - share) / (sizes - 1)) * allowed
+            base = np.where(truths[..., None] == NO_LABEL, base, anchored)
         if not self._anchors.members or not seen.coalition.members:
             return base
-        public = seen.public[list(seen.coalition.members)]
-        labels = self._labels_of(seen.rows, public)
+        members = list(seen.coalition.members)
+        votes = self._counts_of(self._labels_of(seen.rows, seen.public[members]), seen.public[members])[tasks]
+        return (votes + sizes * base) / (votes.sum(axis=-1, keepdims=True) + sizes)
+
+    def _answer_priors(self, seen: Seen, targets: IntArray, prior: FloatArray | None = None) -> FloatArray:
+        """Return what is believed of each of the targets' answers before their reports, shape (targets, tasks, labels).
+
+        Who has everybody else's reports takes for a task's truth what most of these say: the released truth has the
+        target's own report in it, which would then count twice.
+        """
+        tasks = seen.public[targets, 1:]
+        has_others = seen.coalition.has_server or len(seen.coalition.members) == seen.num_parties - 1
+        if prior is not None or not has_others:
+            return self.task_priors(seen, prior)[tasks]
+        (reports,), (told,) = seen.reports, seen.told
+        labels = self._labels_of(np.where(told[:, None], reports, NO_ANSWER), seen.public)
+        own = labels[targets][:, :, None] == np.arange(len(self.labels))
+        others = self._counts_of(labels, seen.public)[tasks] - own
+        most = others.max(axis=2, keepdims=True)
+        is_clear = (most[:, :, 0] > 0) & (np.count_nonzero(others == most, axis=2) == 1)
+        return self._anchored(seen, tasks, np.where(is_clear, others.argmax(axis=2), NO_LABEL))
+
+    def _counts_of(self, labels: IntArray, public: IntArray) -> FloatArray:
+        """Return how often each label stands for each task, shape (tasks, labels)."""
         rows, places = np.nonzero(labels != NO_LABEL)
-        votes = np.zeros(base.shape)
-        np.add.at(votes, (public[rows, 1 + places], labels[rows, places]), 1.0)
-        return (votes + sizes * base) / (votes.sum(axis=1, keepdims=True) + sizes)
+        counts = np.zeros((len(self.protocol.codes.size_of_task), len(self.labels)))
+        np.add.at(counts, (public[rows, 1 + places], labels[rows, places]), 1.0)
+        return counts
 
     def _vector_priors(self, seen: Seen, targets: IntArray) -> FloatArray:
         """Return the prior of each vector of answers that are independent, shape (targets, vectors)."""
         candidates = self.candidates(_ROW)
-        priors = self.task_priors(seen)[seen.public[targets, 1:]]
+        priors = self._answer_priors(seen, targets)
         total = np.ones((len(targets), len(candidates.rows)))
         for place, answers in enumerate(candidates.rows.T):
             total *= priors[:, place, answers]
