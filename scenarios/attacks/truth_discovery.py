@@ -3,13 +3,13 @@
 **With the server** the coalition has the worker's whole reported vector. Its posterior of each answer is exact, given
 what it believed of the tasks before (`answer_inference`): the answers of one worker share a flip probability, so that
 what is known of some of them tells how far the others' reports are to be trusted. That knowledge has anchors: how the
-coalition's own members answered a task, and its released truth. Without any (all labels alike) the shared flip
-probability cannot be told from reports, and the paper's Theorem 6.3 is right (reading T5); with anchors odds pass its
-e^ε, and stay within R for one answer and J for all (reading T3).
+coalition's own members answered a task, and what most of the other workers reported. Without any (all labels alike) the
+shared flip probability cannot be told from reports, and the paper's Theorem 6.3 is right (reading T5); with anchors
+odds pass its e^ε, and stay within R for one answer and J for all (reading T3).
 
-**Without the server** it has its members' reports and what is published: truths, and how many reports each label of
-each task has. Whatever its members reported comes off. All but one worker know the last one's reports; fewer know how
-many honest workers reported which label of a task, and
+**Without the server** it has its members' reports and what is published: truths, which are its anchors, and how many
+reports each label of each task has. Whatever its members reported comes off. All but one worker know the last one's
+reports; fewer know how many honest workers reported which label of a task, and
 
     P[table | x] ∝ Σ_r P[r | x] · table[r] / π̃[r],
 
