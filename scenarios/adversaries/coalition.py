@@ -192,9 +192,8 @@ def _rows(scene: Scene, attack: Attack, posteriors: Posteriors, owners: IntArray
             "guess": posteriors.labels[guess],
             "probability": float(posteriors.probabilities[number, guess]),
         }
-        if (
-            scene.may_show_truth and truths.ndim == 1
-        ):  # of several secrets of a target the table would need to say which
+        # Of several secrets of a target the table would need to say which.
+        if scene.may_show_truth and truths.ndim == 1:
             row["truth"] = posteriors.labels[int(truths[place])]
         rows.append(row)
     return rows

@@ -20,7 +20,7 @@ from ...protocol.privacy import NeighboringRelation
 from .posteriors import Evaluation, Posteriors, evaluate, evaluate_expected, infer
 from .seen import Coalition, Seen
 
-__all__ = ["Attack", "Candidates", "report_log_likelihoods"]
+__all__ = ["Attack", "Candidates", "check_targets", "report_log_likelihoods"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -231,12 +231,22 @@ class Attack(abc.ABC):
             ConfigurationError: a target is a member, or as `candidates` and `log_likelihoods`.
         """
         self.check_secret(secret)
-        for seen in sessions:
-            if inside := sorted(set(targets.tolist()) & set(seen.coalition.members)):
-                raise ConfigurationError(field="target", value=inside[0], allowed="no member of the coalition")
+        check_targets(sessions, targets)
         candidates = self.candidates(secret)
         total = self.session_log_likelihoods(sessions, targets, candidates)
         return infer(total, places=candidates.places, labels=candidates.labels, prior=prior)
+
+
+def check_targets(sessions: Sequence[Seen], targets: IntArray) -> None:
+    """Raise ConfigurationError if a target is a member of the coalition, which knows its own secret.
+
+    Args:
+        sessions: what the coalition saw.
+        targets: places in the roster.
+    """
+    for seen in sessions:
+        if inside := sorted(set(targets.tolist()) & set(seen.coalition.members)):
+            raise ConfigurationError(field="target", value=inside[0], allowed="no member of the coalition")
 
 
 def report_log_likelihoods(seen: Seen, targets: IntArray, rows: IntArray) -> FloatArray:

@@ -40,7 +40,7 @@ from .answer_inference import (
     infer_flips,
     vectors,
 )
-from .attack import Attack, Candidates
+from .attack import Attack, Candidates, check_targets
 from .posteriors import Evaluation, Posteriors, check_prior, evaluate, infer
 from .seen import Coalition, Seen
 
@@ -246,9 +246,8 @@ class TruthDiscoveryAttack(Attack):
             ConfigurationError: a target is a member, or the background lacks what "answer" needs.
         """
         self.check_secret(secret)
+        check_targets(sessions, targets)
         first = sessions[0]
-        if inside := sorted(set(targets.tolist()) & set(first.coalition.members)):
-            raise ConfigurationError(field="target", value=inside[0], allowed="no member of the coalition")
         if secret == _ROW:
             if np.any(first.public[targets] == NO_TASK):
                 allowed = "workers who are asked as many tasks as the vectors have"

@@ -8,8 +8,6 @@ import contextlib
 import dataclasses
 import functools
 import math
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -18,6 +16,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from ...protocol.errors import ConfigurationError
+from ..processes import num_cores, open_worker
 from .case import Case
 from .engine import Audited, Source, Verdict, audit, check_confidence, check_samples
 from .mechanisms import mechanism_cases
@@ -178,7 +177,7 @@ def audit_all(
         check_samples(number, 1 - each)
     begun = time.monotonic()
     job = Job(dict(samples), each, seed)
-    number = min(workers or _num_cores(), max(1, len(cases) // _LEAST_EACH))
+    number = min(workers or num_cores(), max(1, len(cases) // _LEAST_EACH))
     rows: dict[tuple[str, str], AuditRow] = {}
     with contextlib.closing(audit_cases(cases, job, number)) as done:
         for count, row in enumerate(done, start=1):
@@ -226,7 +225,7 @@ def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[Audi
     ours, *others = (cases[place::workers] for place in range(workers))
     with contextlib.ExitStack() as stack:
         tasks = [_Task([(case.group, case.name) for case in share], job) for share in others]
-        processes = [stack.enter_context(_started(task)) for task in tasks]
+        processes = [stack.enter_context(open_worker(__name__, task)) for task in tasks]
         for case in ours:
             yield _audit_case(case, job)
         for process in processes:
@@ -241,21 +240,6 @@ class _Task(msgspec.Struct, frozen=True):
 
     names: list[tuple[str, str]]
     job: Job
-
-
-@contextlib.contextmanager
-def _started(task: _Task) -> Generator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-c", f"from {__name__} import work; work()"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603  this module
-    try:
-        assert process.stdin is not None  # noqa: S101  a pipe was asked for
-        process.stdin.write(msgspec.msgpack.encode(task))
-        process.stdin.close()
-        process.stdin = None  # else `communicate` would flush it
-        yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 def work() -> None:
@@ -316,8 +300,3 @@ def _worst(audits: Sequence[Audited]) -> Verdict:
         if verdict in said:
             return verdict
     return Verdict.NO_STATEMENT
-
-
-def _num_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

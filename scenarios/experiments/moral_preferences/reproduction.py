@@ -27,6 +27,7 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.moral_preferences.sensitivity import printed_sensitivity, tight_sensitivity
 from ...folder import RunFolder
+from ...processes import num_cores
 from ..measurements import Measurement, mean_of
 from ..reproductions import check_trials, say_nothing, versions_here, write_reproduction
 from .additions import own_findings
@@ -59,7 +60,7 @@ from .rows import (
 from .summary import summary_in_markdown
 from .theory import search_sensitivity
 from .trials import Cell, Trials
-from .workers import measure_all, num_cores
+from .workers import measure_all
 
 __all__ = ["LEAST_TRIALS", "RUNS", "check_options", "reproduce_moral_preferences"]
 

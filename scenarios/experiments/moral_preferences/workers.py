@@ -6,16 +6,15 @@ processes run `work` by the same interpreter: cells go in and trials come out as
 
 import contextlib
 import itertools
-import os
-import subprocess
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from ...processes import open_worker
 from .trials import Cell, Trials, measure
 
-__all__ = ["measure_all", "num_cores", "shares_of", "work"]
+__all__ = ["measure_all", "shares_of", "work"]
 
 _LEAST_SHARE = 5
 """Fewer repetitions are not worth a process: it draws what repetitions have in common once more."""
@@ -26,11 +25,6 @@ class _Task(msgspec.Struct, frozen=True):
     seed: int
     start: int
     stop: int
-
-
-def num_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def shares_of(trials: int, workers: int) -> list[range]:
@@ -64,7 +58,7 @@ def measure_all(
     members = list(dict.fromkeys(cells))
     with contextlib.ExitStack() as stack:
         tasks = [_Task(members, seed, share.start, share.stop) for share in others]
-        processes = [stack.enter_context(_started(task)) for task in tasks]
+        processes = [stack.enter_context(open_worker(__name__, task)) for task in tasks]
         first = measure(members, seed=seed, start=ours.start, stop=ours.stop, on_progress=on_progress)
         parts = [[first[cell] for cell in members]]
         for process in processes:
@@ -81,21 +75,6 @@ def _joined(parts: Sequence[Trials]) -> Trials:
         [number for part in parts for number in part.errors],
         [number for part in parts for number in part.own],
     )
-
-
-@contextlib.contextmanager
-def _started(task: _Task) -> Generator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-c", f"from {__name__} import work; work()"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603  this module
-    try:
-        assert process.stdin is not None  # noqa: S101  a pipe was asked for
-        process.stdin.write(msgspec.msgpack.encode(task))
-        process.stdin.close()
-        process.stdin = None  # else `communicate` would flush it
-        yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 def work() -> None:

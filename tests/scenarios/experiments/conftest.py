@@ -11,7 +11,7 @@ import pytest
 def unmeasured_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep coverage out of how matplotlib writes a figure's files: to follow all of its lines doubles their time."""
     measuring = coverage.Coverage.current()
-    figure: Any = pytest.importorskip("matplotlib.figure").Figure
+    figure: Any = pytest.importorskip("matplotlib.figure", reason="matplotlib is not installed").Figure
     save = figure.savefig
 
     @functools.wraps(save)
