@@ -41,3 +41,6 @@ def open_worker(module: str, task: msgspec.Struct) -> Generator[subprocess.Popen
     finally:
         process.kill()
         process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
