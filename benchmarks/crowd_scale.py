@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 from answer_frames import load_codes, load_frame, save_codes
 from peaks import peak_bytes, resident_bytes
-from psephos.scenarios.crowds.synthetic import SyntheticCrowd, make_crowd
+from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from table import NOTHING, Row
 from trials import timed
 
@@ -124,7 +124,7 @@ def _make(folder: str, num_answers: str, num_labels: str) -> None:
 
 def _run(folder: str, form: str, times: str, *names: str) -> None:
     # Imported here: making a crowd does without pandas.
-    estimators: Any = importlib.import_module("psephos.scenarios.crowds.estimators")
+    estimators: Any = importlib.import_module("psephos.scenarios.truth_discovery.data.estimators")
     path = pathlib.Path(folder)
     data: Any = load_codes(path) if form == "codes" else load_frame(path, form)
     gc.collect()

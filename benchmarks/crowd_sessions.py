@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from psephos.protocol.phases import Inputs, PhasedProtocol
 from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
-from psephos.scenarios.crowds.parties import as_parties
-from psephos.scenarios.crowds.synthetic import SyntheticCrowd, make_crowd
+from psephos.scenarios.truth_discovery.data.parties import as_parties
+from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from sessions import Session
 
 __all__ = ["ANSWERS_OF_EACH", "CrowdSession"]

@@ -15,7 +15,12 @@ from typing import Any, Final
 import msgspec
 from answer_frames import load_codes, load_frame, share_right
 from crowd_scale import added_memory, write_crowd
-from psephos.scenarios.crowds.estimators import DawidSkene, MajorityVote, OneCoinDawidSkene, TruthDiscovery
+from psephos.scenarios.truth_discovery.data.estimators import (
+    DawidSkene,
+    MajorityVote,
+    OneCoinDawidSkene,
+    TruthDiscovery,
+)
 from rivals import RivalError, open_rival
 from table import NOTHING, Row, at_least, at_most, skipped
 from trials import Times, timed

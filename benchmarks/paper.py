@@ -8,14 +8,14 @@ from fractions import Fraction
 from typing import Final
 
 from psephos.protocol.mechanisms import optimal
-from psephos.scenarios.crowds.published import load_crowd
 from psephos.scenarios.datasets import DATA_VARIABLE
-from psephos.scenarios.experiments.dpwevote.cells import Cells
-from psephos.scenarios.experiments.dpwevote.reproduction import LEAST_TRIALS, published_tables
-from psephos.scenarios.experiments.truth_discovery import cells as crowd_cells
-from psephos.scenarios.experiments.truth_discovery.reproduction import published_table
-from psephos.scenarios.experiments.truth_discovery.trials import Layout
-from psephos.scenarios.experiments.truth_discovery.workloads import DUCHENNE, Workloads
+from psephos.scenarios.dpwevote.paper.cells import Cells
+from psephos.scenarios.dpwevote.paper.reproduction import LEAST_TRIALS, published_tables
+from psephos.scenarios.truth_discovery.data.published import load_crowd
+from psephos.scenarios.truth_discovery.paper import cells as crowd_cells
+from psephos.scenarios.truth_discovery.paper.reproduction import published_table
+from psephos.scenarios.truth_discovery.paper.trials import Layout
+from psephos.scenarios.truth_discovery.paper.workloads import DUCHENNE, Workloads
 from table import NOTHING, Row, at_most, skipped
 from trials import timed
 

@@ -18,9 +18,9 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.fair_voting.rankings import Rankings, positions_of_orders
 from psephos.protocol.fair_voting.rules import RULES
 from psephos.protocol.randomness import philox_rows
-from psephos.scenarios.elections.mallows import draw_mallows, mallows_probabilities
-from psephos.scenarios.elections.plackett_luce import draw_plackett_luce, plackett_luce_probabilities
-from psephos.scenarios.elections.societies import MallowsGroup, Society, make_profile
+from psephos.scenarios.fair_voting.data.mallows import draw_mallows, mallows_probabilities
+from psephos.scenarios.fair_voting.data.plackett_luce import draw_plackett_luce, plackett_luce_probabilities
+from psephos.scenarios.fair_voting.data.societies import MallowsGroup, Society, make_profile
 from rivals import Rival, RivalError, open_rival
 from table import NOTHING, Row, at_least, at_most, skipped
 from trials import interleave, timed

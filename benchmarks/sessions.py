@@ -14,8 +14,8 @@ from psephos.protocol.messages import Hello, Release, Report, Request, Welcome, 
 from psephos.protocol.phases import Inputs, PhasedProtocol
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.views import Happening
-from psephos.scenarios.folder import open_event_log
-from psephos.scenarios.session import SessionRecord, run_agents
+from psephos.scenarios.running.folder import open_event_log
+from psephos.scenarios.running.session import SessionRecord, run_agents
 from psephos.transports import MemoryTransport
 from psephos.transports.abc import Transport
 

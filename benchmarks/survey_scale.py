@@ -39,6 +39,7 @@ from typing import Any, Final, Self
 
 import msgspec
 import numpy as np
+from machine_files import write_moral_machine_like
 from peaks import peak_bytes
 from psephos.protocol.moral_preferences import MoralPreferences, Outcome, Paradigm, Parameters, Records
 from psephos.protocol.moral_preferences.parameters import MechanismName
@@ -46,10 +47,9 @@ from psephos.protocol.phases import CentralPhase, Inputs
 from psephos.protocol.population import draw_for_release, draw_reports, run_batches, tally_batch
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.tally import Tally
-from psephos.scenarios.preferences.dilemmas import FEATURES
-from psephos.scenarios.preferences.machine_files import write_moral_machine_like
-from psephos.scenarios.preferences.moral_machine_stream import stream_moral_machine
-from psephos.scenarios.preferences.survey import Survey
+from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
+from psephos.scenarios.moral_preferences.data.moral_machine_stream import stream_moral_machine
+from psephos.scenarios.moral_preferences.data.survey import Survey
 from table import NOTHING, Row, at_most, rewrite_between_marks, skipped, to_markdown, to_text
 from trials import timed
 
@@ -140,7 +140,7 @@ def _measure(
         yield skipped("moral preferences from file to result", "needs the extra outofcore")
         return
     # Not imported above, since workers, who import this module too, would take memory for it.
-    theory: Any = importlib.import_module("psephos.scenarios.experiments.moral_preferences.theory")
+    theory: Any = importlib.import_module("psephos.scenarios.moral_preferences.paper.theory")
     found: list[_Child] = []
     for num_voters in sizes:
         path = folder / f"responses-{num_voters}.csv"

@@ -16,12 +16,12 @@ from pathlib import Path
 from psephos.protocol import Side
 from psephos.protocol.states import mermaid
 from psephos.scenarios.datasets import DATA_VARIABLE
+from psephos.scenarios.dpwevote.paper.summary import summary_in_markdown as page_on_dpwevote
 from psephos.scenarios.experiments import dpwevote, fair_voting, moral_preferences, truth_discovery
-from psephos.scenarios.experiments.dpwevote.summary import summary_in_markdown as page_on_dpwevote
-from psephos.scenarios.experiments.fair_voting.summary import summary_in_markdown as page_on_fair_voting
-from psephos.scenarios.experiments.moral_preferences.summary import summary_in_markdown as page_on_moral_preferences
-from psephos.scenarios.experiments.truth_discovery.summary import summary_in_markdown as page_on_truth_discovery
-from psephos.scenarios.folder import RunFolder
+from psephos.scenarios.fair_voting.paper.summary import summary_in_markdown as page_on_fair_voting
+from psephos.scenarios.moral_preferences.paper.summary import summary_in_markdown as page_on_moral_preferences
+from psephos.scenarios.running.folder import RunFolder
+from psephos.scenarios.truth_discovery.paper.summary import summary_in_markdown as page_on_truth_discovery
 
 DOCS = Path(__file__).parent
 

@@ -7,11 +7,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .config import Scenario, load_scenario, shipped_scenarios
-    from .folder import RunFolder, read_ledger
-    from .resolution import Resolved, resolve
-    from .run import Finished, run_in_folder, run_session
-    from .session import AgentClasses, SessionRecord, run_agents, run_arrays, simulate
+    from .running.config import Scenario, load_scenario, shipped_scenarios
+    from .running.folder import RunFolder, read_ledger
+    from .running.resolution import Resolved, resolve
+    from .running.run import Finished, run_in_folder, run_session
+    from .running.session import AgentClasses, SessionRecord, run_agents, run_arrays, simulate
 
 __all__ = [
     "AgentClasses",
@@ -32,11 +32,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "config": ("Scenario", "load_scenario", "shipped_scenarios"),
-    "folder": ("RunFolder", "read_ledger"),
-    "resolution": ("Resolved", "resolve"),
-    "run": ("Finished", "run_in_folder", "run_session"),
-    "session": ("AgentClasses", "SessionRecord", "run_agents", "run_arrays", "simulate"),
+    "running.config": ("Scenario", "load_scenario", "shipped_scenarios"),
+    "running.folder": ("RunFolder", "read_ledger"),
+    "running.resolution": ("Resolved", "resolve"),
+    "running.run": ("Finished", "run_in_folder", "run_session"),
+    "running.session": ("AgentClasses", "SessionRecord", "run_agents", "run_arrays", "simulate"),
 }
 
 

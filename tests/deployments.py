@@ -50,7 +50,7 @@ from psephos.scenarios.deployment import (
 )
 from psephos.scenarios.deployment.client import Heard, read_own_entries
 from psephos.scenarios.deployment.common import make_mode
-from psephos.scenarios.folder import RunFolder, read_ledger
+from psephos.scenarios.running.folder import RunFolder, read_ledger
 from psephos.transports.framing import FrameDecoder, encode_frames
 from psephos.transports.tcp import parse_address
 

@@ -129,7 +129,10 @@ def commands(*, quick: bool) -> Iterator[tuple[str, list[str]]]:
         for scenario, path in shipped_scenarios().items():
             deviates = quick and "adversary" in tomllib.loads(path.read_text())
             if not deviates:
-                yield f"run-{scenario}-{transport}", ["run", scenario, "--transport", transport, "--seed", str(SEED), *out]
+                yield (
+                    f"run-{scenario}-{transport}",
+                    ["run", scenario, "--transport", transport, "--seed", str(SEED), *out],
+                )
     for generator in ("normal", "moral_machine"):
         voters = ("voters.stream=true", f"voters.generator={generator}", "voters.voters=25000", "voters.records=5")
         settings = [word for setting in voters for word in ("--set", setting)]

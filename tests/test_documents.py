@@ -13,11 +13,11 @@ from typing import Any, TypeAlias, cast
 
 import click
 import pytest
+from machine_files import write_moral_machine_like
 from psephos.protocol import PhasedProtocol
 from psephos.scenarios import load_scenario, resolve, shipped_scenarios, simulate
 from psephos.scenarios.cli import cli
-from psephos.scenarios.preferences.machine_files import write_moral_machine_like
-from psephos.scenarios.streaming import is_streamed, resolve_stream
+from psephos.scenarios.running.streaming import is_streamed, resolve_stream
 
 Protocol: TypeAlias = PhasedProtocol[Any, Any]
 

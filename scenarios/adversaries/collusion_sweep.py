@@ -145,8 +145,8 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
 
 def _resolved(scene: Scene, case: CollusionCase, settings: Sequence[str]) -> Scene:
     """Return another scenario's scene, at this one's seed."""
-    from ..config import load_scenario  # noqa: PLC0415  a scenario's adversaries are read by what these modules need
-    from ..resolution import resolve  # noqa: PLC0415  the same
+    from ..running.config import load_scenario  # noqa: PLC0415  a scenario's adversaries are read by what these modules need
+    from ..running.resolution import resolve  # noqa: PLC0415  the same
 
     if not case.scenario:
         allowed = "a scenario's name: settings and ε are set of one that is named"

@@ -8,11 +8,11 @@ from ...protocol.fair_voting import FairVoting
 from ...protocol.moral_preferences import MoralPreferences
 from ...protocol.phases import PhasedProtocol
 from ...protocol.truth_discovery import TruthDiscovery
+from ..dpwevote.attack.inference import DPWeVoteAttack
+from ..fair_voting.attack.inference import FairVotingAttack
+from ..moral_preferences.attack.inference import MoralAttack
+from ..truth_discovery.attack.inference import TruthDiscoveryAttack
 from .attack import Attack
-from .dpwevote import DPWeVoteAttack
-from .fair_voting import FairVotingAttack
-from .moral_preferences import MoralAttack
-from .truth_discovery import TruthDiscoveryAttack
 
 __all__ = ["find_attack"]
 

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from ...protocol.errors import ConfigurationError
-from ..processes import num_cores, open_worker
+from ..running.processes import num_cores, open_worker
 from .case import Case
 from .engine import Audited, Source, Verdict, audit, check_confidence, check_samples
 from .mechanisms import mechanism_cases

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ..folder import RunFolder
 from ..presentation.terminal import Cell, show_note, show_table
+from ..running.folder import RunFolder
 from .engine import Audited, Verdict
 from .running import AuditReport, AuditRow
 

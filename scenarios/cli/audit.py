@@ -74,8 +74,8 @@ def audit(
     from ..audit.faults import GROUP
     from ..audit.running import SECURE_SAMPLES, SIMULATED_SAMPLES, THOROUGH, audit_all, cases_of, sources_of
     from ..audit.showing import show_report, write_report
-    from ..folder import RunFolder
     from ..presentation import make_console
+    from ..running.folder import RunFolder
 
     errors = make_console(stderr=True)
 

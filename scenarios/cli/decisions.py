@@ -44,7 +44,7 @@ def decide(run: Path, first: str | None, second: str | None, pairs_file: Path | 
     import msgspec
 
     from ...protocol.errors import ConfigurationError
-    from ..decisions import (
+    from ..moral_preferences.decisions import (
         Pair,
         decide_pairs,
         parse_alternative,

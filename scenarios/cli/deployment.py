@@ -97,8 +97,8 @@ def serve(
     from ..deployment import resolve_server, serve_in_folder
     from ..deployment.common import check_address, check_seed, make_mode
     from ..presentation import make_console, show_outcome
-    from ..progress import watch
-    from ..report import show_privacy
+    from ..running.progress import watch
+    from ..running.report import show_privacy
 
     check_seed(simulate=simulate, seed=seed)
     loaded = load(scenario, settings, data)
@@ -202,7 +202,7 @@ def join(
     from ..deployment.common import check_address, check_seed
     from ..plugins import ROLES, names_in
     from ..presentation import make_console, show_outcome, show_own_outcome
-    from ..report import show_privacy
+    from ..running.report import show_privacy
 
     check_seed(simulate=simulate, seed=seed)
     check_party_name(party, field="--as")
@@ -248,7 +248,7 @@ def join(
 
 
 def _show_session(console: "Console", side: "ServerSide", *, kind: str) -> None:
-    from ..report import show_heading
+    from ..running.report import show_heading
 
     scenario, protocol = side.scenario, side.protocol
     facts = [
@@ -271,7 +271,7 @@ def _show_transcript(console: "Console", digest: str | None) -> None:
 def _show_agreement(console: "Console", agreement: "Agreement") -> None:
     import numpy as np
 
-    from ..report import show_heading
+    from ..running.report import show_heading
 
     terms = agreement.terms
     public = agreement.protocol.write_public(np.array([terms.public], dtype=np.int64))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from ..config import Scenario
-    from ..folder import RunFolder
+    from ..running.config import Scenario
+    from ..running.folder import RunFolder
 
 __all__ = ["cli", "load", "main", "make_folder", "out_option", "scenario_options"]
 
@@ -49,7 +49,7 @@ def load(source: str, settings: tuple[str, ...], data: str | None) -> "Scenario"
     """Return the scenario that the options of `scenario_options` name."""
     import msgspec
 
-    from ..config import load_scenario
+    from ..running.config import load_scenario
 
     scenario = load_scenario(source, settings)
     if data is None:
@@ -60,7 +60,7 @@ def load(source: str, settings: tuple[str, ...], data: str | None) -> "Scenario"
 
 def make_folder(out: Path | None, name: str) -> "RunFolder":
     """Return a run's folder: the one named, or one below runs/ that does not exist yet."""
-    from ..folder import RunFolder
+    from ..running.folder import RunFolder
 
     if out is not None:
         return RunFolder(out)

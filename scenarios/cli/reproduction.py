@@ -12,7 +12,7 @@ from .group import cli, make_folder, out_option
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..folder import RunFolder
+    from ..running.folder import RunFolder
 
 __all__ = ["dpwevote", "fair_voting", "moral_preferences", "reproduce", "truth_discovery"]
 
@@ -33,7 +33,7 @@ def dpwevote(trials: int, seed: int, out: Path | None, *, pictures: bool) -> Non
     The folder gets a CSV for each table, a PNG and an SVG for each figure, summary.md with what holds and what does
     not, and reproduction.json with every number. Less than a minute.
     """
-    from ..experiments.dpwevote import check_options, reproduce_dpwevote, show_reproduction
+    from ..dpwevote.paper import check_options, reproduce_dpwevote, show_reproduction
 
     check_options(trials=trials, seed=seed)
     folder = make_folder(out, "reproduce-dpwevote")
@@ -60,7 +60,7 @@ def truth_discovery(trials: int, seed: int, data: str | None, out: Path | None, 
     not, and reproduction.json with every number. Some minutes; without data sets (Table 3 is of one) some seconds.
     """
     from ..datasets import DATA_VARIABLE
-    from ..experiments.truth_discovery import check_options, reproduce_truth_discovery, show_reproduction
+    from ..truth_discovery.paper import check_options, reproduce_truth_discovery, show_reproduction
 
     data = os.environ.get(DATA_VARIABLE, "") if data is None else data
     check_options(trials=trials, seed=seed, data=data)
@@ -89,7 +89,7 @@ def moral_preferences(trials: int, seed: int, workers: int, out: Path | None, *,
     what does not, and reproduction.json with every number. Some minutes. All voters are made up; those of Figures 8, 9
     and 10(b) are a stand-in for the Moral Machine's.
     """
-    from ..experiments.moral_preferences import check_options, reproduce_moral_preferences, show_reproduction
+    from ..moral_preferences.paper import check_options, reproduce_moral_preferences, show_reproduction
 
     check_options(trials=trials, seed=seed, workers=workers)
     folder = make_folder(out, "reproduce-moral-preferences")
@@ -120,7 +120,7 @@ def fair_voting(trials: int, seed: int, data: str | None, out: Path | None, *, p
     fairness, welfare and privacy on published profiles is left out without data sets.
     """
     from ..datasets import DATA_VARIABLE
-    from ..experiments.fair_voting import check_options, reproduce_fair_voting, show_reproduction
+    from ..fair_voting.paper import check_options, reproduce_fair_voting, show_reproduction
 
     data = os.environ.get(DATA_VARIABLE, "") if data is None else data
     check_options(trials=trials, seed=seed, data=data)

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..adversaries import Lesson
-    from ..folder import RunFolder
-    from ..resolution import Resolved
-    from ..run import Finished
-    from ..streaming import StreamedSession
+    from ..running.folder import RunFolder
+    from ..running.resolution import Resolved
+    from ..running.run import Finished
+    from ..running.streaming import StreamedSession
 
 __all__ = ["ledger", "run", "scenarios", "variants"]
 
@@ -54,8 +54,8 @@ def run(
     A CSV of partners has the header partner,weight,<candidate>,... and a line for each partner; its candidates
     replace the scenario's.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ..resolution import resolve
-    from ..streaming import is_streamed, resolve_stream
+    from ..running.resolution import resolve
+    from ..running.streaming import is_streamed, resolve_stream
 
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
     loaded = load(scenario, (*chosen, *settings), data)
@@ -73,9 +73,9 @@ def run(
 @cli.command()
 def scenarios() -> None:
     """List the scenarios that come with Psephos."""
-    from ..config import load_scenario, shipped_scenarios
     from ..presentation import make_console
-    from ..report import show_scenarios
+    from ..running.config import load_scenario, shipped_scenarios
+    from ..running.report import show_scenarios
 
     loaded = [load_scenario(name) for name in shipped_scenarios()]
     show_scenarios(make_console(), ((each.name, each.protocol, each.title) for each in loaded))
@@ -94,7 +94,7 @@ def variants(scenario: str, settings: tuple[str, ...], data: str | None) -> None
     from ...protocol.errors import ConfigurationError
     from ..deployment import resolve_server
     from ..presentation import make_console
-    from ..report import show_variants
+    from ..running.report import show_variants
 
     side = resolve_server(load(scenario, settings, data))
     parameters = side.protocol.parameters
@@ -116,9 +116,9 @@ def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) 
     import msgspec
 
     from ...protocol.errors import ConfigurationError
-    from ..folder import read_ledger
     from ..presentation import make_console
-    from ..report import show_ledger
+    from ..running.folder import read_ledger
+    from ..running.report import show_ledger
 
     if as_json and delta is not None:
         raise click.UsageError("--delta is for the table: leave it out beside --json")
@@ -142,8 +142,8 @@ def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: 
     import msgspec
 
     from ..presentation import make_console, show_lesson
-    from ..progress import watch
-    from ..run import run_in_folder
+    from ..running.progress import watch
+    from ..running.run import run_in_folder
 
     console = make_console()
     if not as_json:
@@ -176,9 +176,9 @@ def _run_stream(session: "StreamedSession", folder: "RunFolder", *, as_json: boo
     import msgspec
 
     from ..presentation import make_console, show_outcome
-    from ..progress import watch
-    from ..report import show_heading, show_privacy, show_release
-    from ..streaming import run_stream_in_folder
+    from ..running.progress import watch
+    from ..running.report import show_heading, show_privacy, show_release
+    from ..running.streaming import run_stream_in_folder
 
     console = make_console()
     scenario, protocol = session.scenario, session.protocol
@@ -208,7 +208,7 @@ def _run_stream(session: "StreamedSession", folder: "RunFolder", *, as_json: boo
 
 
 def _show_beginning(console: "Console", resolved: "Resolved") -> None:
-    from ..report import show_heading
+    from ..running.report import show_heading
 
     scenario, protocol = resolved.scenario, resolved.protocol
     facts = [
@@ -225,7 +225,7 @@ def _show_beginning(console: "Console", resolved: "Resolved") -> None:
 
 def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") -> None:
     from ..presentation import show_outcome
-    from ..report import show_privacy, show_release
+    from ..running.report import show_privacy, show_release
 
     protocol, record = resolved.protocol, finished.record
     heard = len(resolved.names) - len(record.endings)

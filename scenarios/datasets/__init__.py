@@ -11,15 +11,15 @@ from typing import Any, Final
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
-from ..conversion import convert
-from ..loaded import Loaded
-from ..settings import did_you_mean
-from .crowd_labels import CROWD_LABELS
-from .elections import PABULIB, PREFLIB_BREAKFAST, PREFLIB_DOTS, PREFLIB_UK_LABOR, ZURICH_PB
+from ..dpwevote.data.roll_calls import UN_GENERAL_ASSEMBLY
+from ..dpwevote.data.weighted_votes import EU_COUNCIL_WEIGHTS, IMF_VOTES
+from ..fair_voting.data.published_elections import PABULIB, PREFLIB_BREAKFAST, PREFLIB_DOTS, PREFLIB_UK_LABOR, ZURICH_PB
+from ..moral_preferences.data.published_choices import MORAL_MACHINE_SAMPLE, MORAL_TROLLEY
+from ..running.conversion import convert
+from ..running.loaded import Loaded
+from ..running.settings import did_you_mean
+from ..truth_discovery.data.published_labels import CROWD_LABELS
 from .loading import DataSet
-from .moral_choices import MORAL_MACHINE_SAMPLE, MORAL_TROLLEY
-from .roll_calls import UN_GENERAL_ASSEMBLY
-from .weighted_votes import EU_COUNCIL_WEIGHTS, IMF_VOTES
 
 __all__ = ["DATA_SETS", "DATA_VARIABLE", "DataSet", "load_data_set"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ...protocol.phases import PhasedProtocol
-from ..loaded import Loaded
+from ..running.loaded import Loaded
 
 __all__ = ["DataSet", "Loaded"]
 

@@ -19,12 +19,12 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, PrivacyLoss
 from ...protocol.roles import SessionKind
 from ...transports.tcp import TCPTransport
-from ..conversion import convert
-from ..folder import RunFolder, open_event_log
+from ..moral_preferences.data import read_own_records
 from ..plugins import find_client_role, find_protocol
-from ..preferences import read_own_records
-from ..resolution import blaming
-from ..run import describe_failure
+from ..running.conversion import convert
+from ..running.folder import RunFolder, open_event_log
+from ..running.resolution import blaming
+from ..running.run import describe_failure
 from .common import make_mode, naming_address
 from .invitations import Invitation
 

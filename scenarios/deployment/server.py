@@ -21,15 +21,15 @@ from ...protocol.roster import Roster
 from ...protocol.rules import PhaseRules
 from ...protocol.server_machine import SessionResult
 from ...transports.tcp import TCPTransport
-from ..config import Scenario
-from ..conversion import convert
-from ..folder import RunFolder, open_event_log
-from ..parties import PartiesTable, read_parties, read_parties_file
 from ..plugins import find_protocol, find_server_role
 from ..presentation import draw_outcome, rows_of
-from ..resolution import blaming, data_folder, make_rules, refuse_large
-from ..results import published
-from ..run import describe_failure
+from ..running.config import Scenario
+from ..running.conversion import convert
+from ..running.folder import RunFolder, open_event_log
+from ..running.parties import PartiesTable, read_parties, read_parties_file
+from ..running.resolution import blaming, data_folder, make_rules, refuse_large
+from ..running.results import published
+from ..running.run import describe_failure
 from .common import naming_address
 from .invitations import TOKEN_COLUMN
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.errors import ConfigurationError
-from ..folder import RunFolder
+from ..running.folder import RunFolder
 from .findings import Finding, count_in_words, findings_in_markdown, show_findings
 from .sheets import Sheet, flatten, markdown_of, show_sheet
 

@@ -13,15 +13,15 @@ from rich.console import Console
 
 from ...protocol import dpwevote, fair_voting, moral_preferences, truth_discovery
 from ...protocol.phases import Truth
+from ..dpwevote.presentation import VOTES
+from ..fair_voting.presentation import ELECTIONS
+from ..moral_preferences.presentation import PREFERENCES
+from ..truth_discovery.presentation import OWN_TRUTHS, TRUTHS
 from .drawing import save_picture
-from .elections import ELECTIONS
 from .lessons import draw_lesson, show_lesson, written_lesson
 from .plain import PLAIN
-from .preferences import PREFERENCES
 from .presenter import Known, Presenter, Rows
 from .terminal import make_console
-from .truths import OWN_TRUTHS, TRUTHS
-from .votes import VOTES
 
 __all__ = [
     "draw_lesson",

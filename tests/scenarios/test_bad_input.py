@@ -103,13 +103,13 @@ from typing import Any
 import msgspec
 import pytest
 from deployments import ENTRIES, PATIENCE, Peer, Serving, report, serving, write_vote
+from machine_files import write_moral_machine_like
 from psephos.agents import server as server_module
 from psephos.protocol.effects import Drop
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Hello, Inquiry, Release, encode
 from psephos.protocol.privacy import Ledger
 from psephos.scenarios import load_scenario, resolve, run_session
 from psephos.scenarios.deployment import find_invitation
-from psephos.scenarios.preferences.machine_files import write_moral_machine_like
 from psephos.transports.framing import MAX_FRAME_BYTES, encode_frames
 
 Psephos = Callable[..., Any]

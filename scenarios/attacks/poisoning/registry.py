@@ -8,11 +8,11 @@ from ....protocol.fair_voting import FairVoting
 from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.phases import PhasedProtocol
 from ....protocol.truth_discovery import TruthDiscovery
-from .dpwevote import PoisonedVote
-from .fair_voting import PoisonedRankings
-from .moral_preferences import PoisonedPreferences
+from ...dpwevote.attack.poisoning import PoisonedVote
+from ...fair_voting.attack.poisoning import PoisonedRankings
+from ...moral_preferences.attack.poisoning import PoisonedPreferences
+from ...truth_discovery.attack.poisoning import PoisonedTruths
 from .poisoning import Poisoning
-from .truth_discovery import PoisonedTruths
 
 __all__ = ["find_poisoning"]
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from ...fair_voting.audit.choices import election_cases
+from ...fair_voting.audit.rankings import ranking_cases
+from ...moral_preferences.audit.objective import moral_cases
+from ...truth_discovery.audit.answers import answer_cases
 from ..case import Case
-from .answers import answer_cases
-from .elections import election_cases
-from .moral import moral_cases
 from .noise import noise_cases
-from .rankings import ranking_cases
 from .responses import response_cases
 
 __all__ = ["mechanism_cases"]

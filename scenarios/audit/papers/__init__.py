@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from .dpwevote import findings_on_dpwevote
-from .fair_voting import findings_on_fair_voting
+from ...dpwevote.paper.claims_audited import findings_on_dpwevote
+from ...fair_voting.paper.claims_audited import findings_on_fair_voting
+from ...moral_preferences.paper.claims_audited import findings_on_moral_preferences
+from ...truth_discovery.paper.claims_audited import findings_on_truth_discovery
 from .finding import Certainty, PaperFinding, Verdict
-from .moral_preferences import findings_on_moral_preferences
 from .show import show_findings
-from .truth_discovery import findings_on_truth_discovery
 
 __all__ = ["Certainty", "PaperFinding", "Verdict", "findings", "show_findings"]
 

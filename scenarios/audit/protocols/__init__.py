@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from ...dpwevote.audit.sessions import dpwevote_cases
+from ...fair_voting.audit.sessions import fair_voting_cases
+from ...moral_preferences.audit.sessions import moral_preferences_cases
+from ...truth_discovery.audit.sessions import truth_discovery_cases
 from ..case import Case
-from .dpwevote import dpwevote_cases
-from .fair_voting import fair_voting_cases
-from .moral_preferences import moral_preferences_cases
-from .truth_discovery import truth_discovery_cases
 
 __all__ = ["protocol_cases"]
 

@@ -14,7 +14,7 @@ from psephos.protocol import Inputs, PopulationResult, SimulatedNoise, run_popul
 from psephos.protocol.mechanisms import OneLayer
 from psephos.protocol.truth_discovery import Outcome, Parameters, TruthDiscovery
 from psephos.protocol.truth_discovery.reference import reference_run
-from psephos.scenarios.session import SessionRecord, run_agents
+from psephos.scenarios.running.session import SessionRecord, run_agents
 from psephos.transports import MemoryTransport, TCPTransport, Transport
 from strategies import CHECKED, crowds, seeds, truth_discoveries
 

@@ -10,7 +10,7 @@ import pytest
 from psephos.protocol.errors import PsephosError
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.adversaries import Lesson
-from psephos.scenarios.resolution import Resolved
+from psephos.scenarios.running.resolution import Resolved
 
 SMALL: Final = {
     "dpwevote": ("consortium", ["partners.count=4"]),

@@ -9,10 +9,10 @@ import pytest
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios.adversaries.asker import AskerRole, count_answers, votes_answered
 from psephos.scenarios.adversaries.role import Lesson, Scene
-from psephos.scenarios.config import Scenario, load_scenario
-from psephos.scenarios.folder import RunFolder
-from psephos.scenarios.resolution import resolve
-from psephos.scenarios.run import run_in_folder
+from psephos.scenarios.running.config import Scenario, load_scenario
+from psephos.scenarios.running.folder import RunFolder
+from psephos.scenarios.running.resolution import resolve
+from psephos.scenarios.running.run import run_in_folder
 
 TABLE: dict[str, Any] = {"role": "asker", "times": 4, "votes": 3, "secret": "weight", "budget": 4.0}
 

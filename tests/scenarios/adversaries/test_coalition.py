@@ -12,7 +12,7 @@ from psephos.scenarios.adversaries import Lesson
 from psephos.scenarios.adversaries import coalition as coalition_module
 from psephos.scenarios.adversaries.trials import try_coalition
 from psephos.scenarios.presentation import written_lesson
-from psephos.scenarios.resolution import Resolved
+from psephos.scenarios.running.resolution import Resolved
 
 Stage = Callable[..., Resolved]
 Play = Callable[..., Any]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from psephos.protocol import ConfigurationError, QuorumError
 from psephos.scenarios import read_ledger
-from psephos.scenarios.resolution import Resolved
+from psephos.scenarios.running.resolution import Resolved
 
 Stage = Callable[..., Resolved]
 Play = Callable[..., Any]

@@ -12,10 +12,10 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios.adversaries.poisoner import PoisonerRole
 from psephos.scenarios.adversaries.role import Scene
 from psephos.scenarios.attacks.poisoning import STRATEGIES, find_poisoning, outcome_of, reports_of
-from psephos.scenarios.config import load_scenario
-from psephos.scenarios.folder import RunFolder
-from psephos.scenarios.resolution import resolve
-from psephos.scenarios.run import run_in_folder
+from psephos.scenarios.running.config import load_scenario
+from psephos.scenarios.running.folder import RunFolder
+from psephos.scenarios.running.resolution import resolve
+from psephos.scenarios.running.run import run_in_folder
 
 # One small session of each protocol, and of mechanisms whose reports are of another kind.
 SESSIONS = [

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.plugins import ADVERSARIES, find_adversary, names_in
-from psephos.scenarios.resolution import Resolved
+from psephos.scenarios.running.resolution import Resolved
 
 Stage = Callable[..., Resolved]
 Play = Callable[..., Any]

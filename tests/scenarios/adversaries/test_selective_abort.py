@@ -12,7 +12,7 @@ from psephos.protocol.messages import Report
 from psephos.protocol.tally import Tally
 from psephos.scenarios import read_ledger
 from psephos.scenarios.adversaries import Happened
-from psephos.scenarios.resolution import Resolved
+from psephos.scenarios.running.resolution import Resolved
 
 Stage = Callable[..., Resolved]
 Play = Callable[..., Any]

@@ -8,10 +8,10 @@ import pytest
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios.adversaries.role import Scene
 from psephos.scenarios.adversaries.sybils import SybilsRole, rehearse
-from psephos.scenarios.config import Scenario, load_scenario
-from psephos.scenarios.folder import RunFolder
-from psephos.scenarios.resolution import resolve
-from psephos.scenarios.run import run_in_folder
+from psephos.scenarios.running.config import Scenario, load_scenario
+from psephos.scenarios.running.folder import RunFolder
+from psephos.scenarios.running.resolution import resolve
+from psephos.scenarios.running.run import run_in_folder
 
 
 def scenario_of(*tables: dict[str, Any], transport: str = "memory") -> Scenario:

@@ -9,7 +9,7 @@ from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.scenarios.adversaries import Scene, trials
 from psephos.scenarios.adversaries.trials import try_coalition
 from psephos.scenarios.attacks import Coalition, find_attack, success_bound
-from psephos.scenarios.resolution import Resolved
+from psephos.scenarios.running.resolution import Resolved
 
 Stage = Callable[..., Resolved]
 SERVER = Coalition((), has_server=True)

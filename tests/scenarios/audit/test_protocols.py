@@ -19,9 +19,9 @@ from psephos.scenarios.audit.bounds import departs, epsilon_bounds, exact_epsilo
 from psephos.scenarios.audit.case import NO_PLACE
 from psephos.scenarios.audit.engine import Verdict, audit
 from psephos.scenarios.audit.protocols import protocol_cases
-from psephos.scenarios.audit.protocols.elections import Profile, law_of_winner
-from psephos.scenarios.audit.protocols.fair_voting import LARGE_SIZES, disliked_alternative
 from psephos.scenarios.audit.protocols.views import charge, view_of_party
+from psephos.scenarios.fair_voting.audit.neighbors import Profile, law_of_winner
+from psephos.scenarios.fair_voting.audit.sessions import LARGE_SIZES, disliked_alternative
 
 CASES = protocol_cases()
 NAMES = [f"{case.group}: {case.name}" for case in CASES]

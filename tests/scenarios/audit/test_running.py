@@ -15,8 +15,8 @@ from psephos.scenarios.audit import Case, Pair, Verdict, running
 from psephos.scenarios.audit.running import AuditReport, Job, audit_all, audit_cases, cases_of, sources_of
 from psephos.scenarios.audit.showing import show_report, write_report
 from psephos.scenarios.cli import cli
-from psephos.scenarios.folder import RunFolder
 from psephos.scenarios.presentation import make_console
+from psephos.scenarios.running.folder import RunFolder
 
 Psephos = Callable[..., Any]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from psephos.scenarios.crowds.synthetic import PeerGrading
 from psephos.scenarios.experiments import truth_discovery
-from psephos.scenarios.experiments.truth_discovery import reproduction, workloads
+from psephos.scenarios.truth_discovery.data.synthetic import PeerGrading
+from psephos.scenarios.truth_discovery.paper import reproduction, workloads
 
 Psephos = Callable[..., Any]
 

@@ -9,8 +9,8 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.fair_voting import FairVoting
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
-from psephos.scenarios.crowds.published import CROWDS
 from psephos.scenarios.datasets import DATA_SETS
+from psephos.scenarios.truth_discovery.data.published import CROWDS
 
 Psephos = Callable[..., Any]
 Put = Callable[[str, str | bytes], Path]
@@ -175,8 +175,10 @@ def test_a_data_set_of_another_protocol_is_refused(survey: str, sets: Path) -> N
     assert "this one is for protocol 'dpwevote'" in error.allowed
 
 
-def test_a_state_that_stands_twice_is_named_with_both_lines(ballot: Callable[..., str], sets: Path, put: Put) -> None:
-    put("imf_votes/votes.csv", "country,vote_percentage\nAlpha3,50\nBeta,25\nAlpha,25\n")
+def test_a_state_that_stands_twice_is_named_with_both_lines(
+    ballot: Callable[..., str], sets: Path, put_set: Put
+) -> None:
+    put_set("imf_votes/votes.csv", "country,vote_percentage\nAlpha3,50\nBeta,25\nAlpha,25\n")
     error = refusal(ballot("imf_votes"), f"data={sets}")
     assert error.field == "partner (votes.csv line 4)"
     assert "line 2" in error.allowed

@@ -27,7 +27,7 @@ from psephos.scenarios.deployment import (
     resolve_server,
 )
 from psephos.scenarios.deployment.client import Heard, check_beforehand, read_own_entries
-from psephos.scenarios.folder import RunFolder
+from psephos.scenarios.running.folder import RunFolder
 from psephos.transports.framing import FrameDecoder, encode_frames
 from psephos.transports.tcp import format_address
 

@@ -16,7 +16,7 @@ from psephos.scenarios.deployment import ServerSide, draw_invitations, resolve_s
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.invitations import TOKEN_COLUMN
 from psephos.scenarios.deployment.server import roster_rows
-from psephos.scenarios.folder import RunFolder
+from psephos.scenarios.running.folder import RunFolder
 from psephos.transports.tcp import format_address
 
 Write = Callable[[str, str | bytes], Path]

@@ -1,0 +1,315 @@
+"""What a coalition learns of a partner's weight and opinions (DPWeVote).
+
+With the cloud server the coalition has the target's own reports, and their law is a finite channel (k-RR on weights,
+randomized response on opinions, or one report of the signed weight) or discrete Laplace noise: the posterior is exact,
+and whatever other partners collude adds nothing, since partners' reports are independent (the paper's Theorem on
+collusion holds with equality). Without the server the coalition has its own reports and the published tallies, which
+are sums over everybody. It takes its own reports off. N − 1 partners are left with the last one's reports. Fewer are
+left with a table of counts of the honest partners' reports, and the likelihood of that table, given the target, is
+
+    P[table | v] ∝ Σ_r P[r | v] · table[r] / π̃[r],
+
+where r is a report, π̃ the law of an honest partner's report before anything is known of it: the other honest reports
+are multinomial, and one more of r among them multiplies their probability by table[r]/π̃[r], up to what does not depend
+on r. That is exact for one vote. Of several votes the other partners' inputs are the same in all of them, so that their
+tables are no independent evidence; there, with two honest partners or more, the sum of the tables is taken for normal,
+and no two rows are told apart by more than their proven loss.
+
+Source of the attacked protocol: Yan, Liu and Liu (2018); readings W1 and W8.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Final, cast
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.dpwevote import DPWeVote, Parameters
+from ....protocol.errors import ConfigurationError
+from ....protocol.mechanisms import FiniteMechanism
+from ....protocol.phases import Inputs
+from ...attacks.attack import Attack, Candidates, report_log_likelihoods
+from ...attacks.channels import session_channel
+from ...attacks.seen import Coalition, Seen
+
+__all__ = ["DPWeVoteAttack"]
+
+# Weights times all combinations of opinions: beyond, a posterior says little that anybody could read.
+_MOST_CANDIDATES: Final = 4096
+_LAPLACE: Final = "laplace"
+_BOTH, _WEIGHT, _OPINIONS = "weight and opinions", "weight", "opinions"
+
+
+class DPWeVoteAttack(Attack):
+    """Infers weights and opinions: both together, or one of them with the other unknown."""
+
+    secrets: ClassVar[tuple[str, ...]] = (_BOTH, _WEIGHT, _OPINIONS)
+
+    protocol: DPWeVote
+
+    @property
+    def _parameters(self) -> Parameters:
+        return self.protocol.parameters
+
+    @property
+    def joins_sessions(self) -> bool:
+        """It does, taking sums of tables for normal. See `Attack.joins_sessions`."""
+        return True
+
+    @property
+    def default_secret(self) -> str:
+        """Weight and opinions; opinions alone where weights are public."""
+        return _OPINIONS if self._parameters.public_weights else _BOTH
+
+    @functools.cached_property
+    def _table(self) -> dict[str, list[float]]:
+        """Every combination of weight and opinions, as a table of users."""
+        parameters = self._parameters
+        number = len(parameters.weights) * 2 ** len(parameters.candidates)
+        if number > _MOST_CANDIDATES:
+            allowed = f"at most {_MOST_CANDIDATES} combinations of weight and opinions"
+            raise ConfigurationError(field="secret", value=f"{number} combinations", allowed=allowed)
+        combinations = list(itertools.product(parameters.weights, *[(0, 1)] * len(parameters.candidates)))
+        names = ("weight", *parameters.candidates)
+        return {name: [row[place] for row in combinations] for place, name in enumerate(names)}
+
+    @functools.cached_property
+    def _inputs(self) -> Inputs:
+        return self.protocol.encode(self._table)
+
+    def candidates(self, secret: str) -> Candidates:
+        """Return all weights with all opinions. See `Attack.candidates`."""
+        if self._parameters.public_weights and secret != _OPINIONS:
+            allowed = f"{_OPINIONS!r}, where weights are public"
+            raise ConfigurationError(field="secret", value=secret, allowed=allowed)
+        weights = [f"{weight:g}" for weight in self._table["weight"]]
+        opinions = [
+            ", ".join("yes" if opinion else "no" for opinion in row)
+            for row in zip(*(self._table[name] for name in self._parameters.candidates), strict=True)
+        ]
+        rows = self._inputs.private
+        if self._parameters.public_weights:  # the rows are opinions alone, once for each weight
+            number = 2 ** len(self._parameters.candidates)
+            rows, opinions = rows[:number], opinions[:number]
+        told = {
+            _BOTH: [f"{weight}: {opinion}" for weight, opinion in zip(weights, opinions, strict=False)],
+            _WEIGHT: weights,
+            _OPINIONS: opinions,
+        }[secret]
+        labels = tuple(dict.fromkeys(told))
+        return Candidates(rows, np.array([labels.index(label) for label in told], dtype=np.int64), labels)
+
+    def truths(self, secret: str, inputs: Inputs) -> IntArray:
+        """Return the places of the partners' own. See `Attack.truths`."""
+        candidates = self.candidates(secret)
+        places = {tuple(row): place for row, place in zip(candidates.rows.tolist(), candidates.places, strict=True)}
+        return np.array([places[tuple(row)] for row in inputs.private.tolist()], dtype=np.int64)
+
+    def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
+        """Return ε of what differs: of the weights' phases for a weight alone. See `Attack.loss`."""
+        whole = super().loss(secret, public, targets, coalition)
+        units = {_WEIGHT: "weight", _OPINIONS: "opinion"}
+        told = [loss for loss in self.protocol.losses if loss.unit == units.get(secret)]
+        return math.fsum(loss.proven for loss in told) if told else whole
+
+    def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+        """Return what the published tallies tell, the coalition's own reports taken off.
+
+        Raises:
+            ConfigurationError: two or more partners are honest, and their reports are no single finite table: Laplace
+                noise, weights reported several times, or several candidates by signed weights.
+        """
+        if not seen.totals:
+            return np.zeros((len(targets), len(candidates.rows)))
+        rest = self._without_members(seen)
+        num_honest = seen.num_parties - len(seen.coalition.members)
+        if num_honest == 1:
+            return report_log_likelihoods(self._with_last(seen, rest), targets, candidates.rows)
+        return self._of_tables(rest, seen.public[targets], candidates.rows)
+
+    def session_log_likelihoods(
+        self, sessions: Sequence[Seen], targets: IntArray, candidates: Candidates
+    ) -> FloatArray:
+        """Return ln P[all that was seen | candidate]; see the module for what is exact.
+
+        Raises:
+            ConfigurationError: as `release_log_likelihoods`, or a partner may report too much to list.
+        """
+        heard = [seen for seen in sessions if seen.totals and not seen.coalition.has_server]
+        if len(heard) < 2 or heard[0].num_parties - len(heard[0].coalition.members) == 1:  # noqa: PLR2004  several
+            return super().session_log_likelihoods(sessions, targets, candidates)
+        tables: IntArray = np.zeros((), dtype=np.int64)
+        for seen in heard:
+            rest = self._without_members(seen)
+            self._of_tables(rest, seen.public[targets], candidates.rows)  # refuses what no single vote can be read by
+            tables = tables + rest[-1]
+        rest_of = [seen for seen in sessions if all(seen is not other for other in heard)]
+        logs = super().session_log_likelihoods(rest_of, targets, candidates)
+        honest = np.delete(heard[0].public, list(heard[0].coalition.members), axis=0)
+        for public in np.unique(heard[0].public[targets], axis=0):
+            of_group = np.all(heard[0].public[targets] == public, axis=1)
+            num_honest = int(np.all(honest == public, axis=1).sum())
+            logs[of_group] += self._of_votes(tables, len(heard), num_honest, candidates.rows, public.tolist())
+        return logs
+
+    def _of_votes(
+        self, tables: IntArray, num_votes: int, num_honest: int, rows: IntArray, public: Sequence[int]
+    ) -> FloatArray:
+        """Return ln P[the sum of some votes' tables | candidate], taken for normal: shape (c,).
+
+        Args:
+            tables: the last phase's, of honest partners, added up.
+            num_votes: how many.
+            num_honest: partners with this public row.
+            rows: the candidates.
+            public: the target's public row.
+        """
+        channel = session_channel(self.protocol, rows, public=public)
+        if channel is None:
+            allowed = "one: what a partner may report cannot be listed"
+            raise ConfigurationError(field="votes", value=num_votes, allowed=allowed)
+        added = self._tables_of_reports(public)
+        counted = np.any(added, axis=0)  # of other groups' partners it does not matter what they say
+        added = added[:, counted].astype(np.float64)
+        means = channel @ added
+        average = means.mean(axis=0)
+        between = (means - average).T @ (means - average) / len(means)
+        everything = added.T @ (channel.mean(axis=0)[:, None] * added) - np.outer(average, average)
+        # By chance a table changes from vote to vote; by who the others are it does not.
+        within = num_honest * (everything - between)
+        spread: FloatArray = num_votes * within + num_votes * num_votes * (num_honest - 1) * between
+        away: FloatArray = tables.reshape(-1)[counted] - num_votes * ((num_honest - 1) * average + means)
+        inverse: FloatArray = np.linalg.pinv(spread, hermitian=True).astype(np.float64, copy=False)
+        logs: FloatArray = np.sum((away @ inverse) * away, axis=1) / -2
+        loss = num_votes * math.fsum(loss.proven for loss in self.protocol.losses_of(public))
+        return np.maximum(logs, logs.max() - loss)
+
+    def _tables_of_reports(self, public: Sequence[int]) -> IntArray:
+        """Return what each report of a session adds to the last phase's table, in the order of `session_channel`."""
+        phases = self.protocol.phases
+        ranges = [range(each.mechanism.report_range[0], each.mechanism.report_range[1] + 1) for each in phases]
+        of_phases = [
+            list(itertools.product(own, repeat=each.num_reported)) for own, each in zip(ranges, phases, strict=True)
+        ]
+        row = np.array([public], dtype=np.int64).reshape(1, -1)
+        tables: list[IntArray] = []
+        for reports in itertools.product(*of_phases):
+            *earlier, last = (np.array([report], dtype=np.int64) for report in reports)
+            tables.append(phases[-1].tally(last, earlier=earlier, public=row).totals.reshape(-1))
+        return np.stack(tables)
+
+    def _without_members(self, seen: Seen) -> list[IntArray]:
+        """Return the tallies' totals over the honest partners."""
+        rest: list[IntArray] = []
+        for number, (phase, totals) in enumerate(zip(self.protocol.phases, seen.totals, strict=True)):
+            members = [place for place in seen.coalition.members if seen.told[number][place]]
+            if not members:
+                rest.append(totals)
+                continue
+            earlier = [reports[members] for reports in seen.reports[:number]]
+            own = phase.tally(seen.reports[number][members], earlier=earlier, public=seen.public[members])
+            rest.append(totals - own.totals)
+        return rest
+
+    def _with_last(self, seen: Seen, rest: list[IntArray]) -> Seen:
+        """Return what was seen with the last partner's reports, which its tallies are."""
+        (last,) = set(range(seen.num_parties)) - set(seen.coalition.members)
+        reports, told = [each.copy() for each in seen.reports], [each.copy() for each in seen.told]
+        for number, (phase, totals) in enumerate(zip(self.protocol.phases, rest, strict=True)):
+            if totals.any() or self._parameters.variant == _LAPLACE:  # counts of nobody: it did not report
+                reports[number][last] = self._report_of(totals, phase.num_reported)
+                told[number][last] = True
+        return Seen(
+            protocol=seen.protocol,
+            coalition=seen.coalition,
+            rows=seen.rows,
+            public=seen.public,
+            reports=tuple(reports),
+            told=tuple(told),
+            outcomes=seen.outcomes,
+            release=seen.release,
+            totals=seen.totals,
+        )
+
+    def _report_of(self, totals: IntArray, num_reported: int) -> list[int]:
+        """Return the report of which a tally is."""
+        if self._parameters.variant == _LAPLACE:
+            # One row for each candidate, the opinion first; a tally of weights begins with the weight. Of public
+            # weights, a candidate has the number and the sum of each of them.
+            has_weights = totals.ndim == 3  # noqa: PLR2004  candidates, weights, number and sum
+            sums = totals[:, :, 1].sum(axis=1) if has_weights else np.atleast_2d(totals)[:num_reported, 0]
+            return sums.tolist()
+        counts = totals.reshape(num_reported, -1)
+        places = counts.argmax(axis=1)
+        is_pair = totals.ndim == 3  # noqa: PLR2004  candidates, groups and opinions
+        return (places % 2 if is_pair else places).tolist()
+
+    def _of_tables(self, rest: list[IntArray], public: IntArray, rows: IntArray) -> FloatArray:
+        """Return ln P[table | candidate] for each target: one row for all, unless weights are public."""
+        parameters = self._parameters
+        reason = ""
+        if parameters.variant == _LAPLACE:
+            reason = "of Laplace noise"
+        elif parameters.weight_collection == "per_candidate" and len(parameters.candidates) > 1:
+            reason = "of weights that are reported several times"
+        elif len(rest) == 1 and not parameters.public_weights and len(parameters.candidates) > 1:
+            reason = "of several signed weights"
+        if reason:
+            allowed = f"with the server, or all partners but one: what the tallies {reason} tell of one among several"
+            raise ConfigurationError(field="coalition", value="smaller", allowed=f"{allowed} is not computed")
+        if parameters.public_weights:
+            by_group = np.stack([self._of_opinions(table, rows) for table in rest[0].transpose(1, 0, 2)])
+            return by_group[public[:, 0]]
+        chances = [self._chances(number, rows) for number in range(len(rest))]
+        if len(rest) == 1:
+            (of_votes,) = chances
+            told = of_votes[:, 0] @ _ratio(rest[0][0], of_votes[:, 0].mean(axis=0))
+        else:
+            told = self._of_pairs(rest[0], rest[1], chances[0][:, 0], chances[1])
+        return np.broadcast_to(_log(told), (len(public), len(rows)))
+
+    def _chances(self, number: int, rows: IntArray) -> FloatArray:
+        """Return P[report | candidate] of a phase, value by value: shape (candidates, values, reports)."""
+        phase = self.protocol.phases[number]
+        channel = np.array(cast("FiniteMechanism", phase.mechanism).channel_matrix())
+        return channel[rows[:, phase.columns] - phase.mechanism.value_range[0]]
+
+    def _of_opinions(self, table: IntArray, rows: IntArray) -> FloatArray:
+        """Return ln P[a group's table of opinions | candidate], shape (candidates,)."""
+        chances = self._chances(0, rows)
+        told = np.ones(len(rows))
+        for number, counts in enumerate(table):
+            told *= chances[:, number] @ _ratio(counts, chances[:, number].mean(axis=0))
+        return _log(told)
+
+    def _of_pairs(self, groups: IntArray, tables: IntArray, weights: FloatArray, opinions: FloatArray) -> FloatArray:
+        """Return P[tables | candidate], up to a factor.
+
+        The groups' counts say Σ_g P[g | v]·counts[g]/π̃[g]. Given the groups, candidates are independent of each other,
+        each with a table of its own: a target of group g and opinion o moves it by table[g, o]/(counts[g]·π̃[o | g]).
+
+        Args:
+            groups: honest reports by group, shape (G,).
+            tables: honest reports by candidate, group and opinion, shape (k, G, 2).
+            weights: P[group | candidate], shape (c, G).
+            opinions: P[opinion | candidate], shape (c, k, 2).
+        """
+        prior = weights.mean(axis=0)
+        told = weights * _ratio(groups, prior)
+        for number, table in enumerate(tables):
+            given = (weights[:, :, None] * opinions[:, number, None, :]).mean(axis=0) / prior[:, None]
+            told = told * np.einsum("co,go->cg", opinions[:, number], _ratio(table, groups[:, None] * given))
+        return told.sum(axis=1)
+
+
+def _ratio(counts: IntArray, expected: FloatArray) -> FloatArray:
+    """Return counts over what is expected of them, 0 where nothing is counted."""
+    return np.divide(counts, expected, out=np.zeros(np.shape(expected)), where=counts > 0)
+
+
+def _log(numbers: FloatArray) -> FloatArray:
+    """Return natural logarithms; -∞ of 0."""
+    return np.log(numbers, out=np.full(numbers.shape, -math.inf), where=numbers > 0)

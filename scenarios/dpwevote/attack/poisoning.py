@@ -1,0 +1,128 @@
+"""Poisoning a weighted vote (DPWeVote): one candidate's margin is pushed.
+
+What a pair of reports adds to a margin is `DPWeVote.contributions`. Of finite reports all combinations are compared.
+Reports with Laplace noise come from ranges too wide for that; what they add is linear in each of the two, so that the
+extremes are at the ends of the ranges.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+import msgspec
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.dpwevote import DPWeVote, Outcome, Parameters
+from ....protocol.phases import Inputs
+from ...attacks.poisoning.poisoning import Choices, Poisoning
+
+__all__ = ["PoisonedVote"]
+
+# Reports of one number of which all are tried; Laplace reports have many more.
+_MOST_TRIED: Final = 1_000
+
+
+class PoisonedVote(Poisoning):
+    """Pushes one candidate's margin over the quota."""
+
+    unit: ClassVar[str] = "units of weight"
+
+    protocol: DPWeVote
+
+    @property
+    def _parameters(self) -> Parameters:
+        return self.protocol.parameters
+
+    @property
+    def _number(self) -> int:
+        return self._parameters.candidates.index(self.aim)
+
+    def aims(self) -> Sequence[str]:
+        """Return the candidates."""
+        return self._parameters.candidates
+
+    @property
+    def pushed(self) -> str:
+        """The margin."""
+        return f"the margin of {self.aim!r}"
+
+    def contributions(self, reports: Sequence[IntArray], public: IntArray, *, num_parties: int) -> FloatArray:
+        """Return what is added to the margin. See `Poisoning.contributions`."""
+        del num_parties
+        return self.protocol.contributions(reports, public)[:, self._number]
+
+    def choices(self, public: Sequence[int]) -> Choices:
+        """Return all pairs of reports, or those at the ends of their ranges. See `Poisoning.choices`."""
+        touched = self._touched()
+        columns: list[Sequence[int]] = []
+        for phase, own in zip(self.protocol.phases, touched, strict=True):
+            low, high = phase.mechanism_of(public).report_range
+            numbers = range(low, high + 1) if high - low < _MOST_TRIED else (low, high)
+            columns += [numbers] * len(own)
+        combinations = np.array(list(itertools.product(*columns)), dtype=np.int64)
+        reports: list[IntArray] = []
+        used = 0
+        for phase, own in zip(self.protocol.phases, touched, strict=True):
+            table = np.full((len(combinations), phase.num_reported), phase.mechanism.report_range[0], dtype=np.int64)
+            table[:, list(own)] = combinations[:, used : used + len(own)]
+            reports.append(table)
+            used += len(own)
+        return Choices(tuple(reports), tuple(touched))
+
+    def wished_rows(self, inputs: Inputs, places: IntArray) -> IntArray:
+        """Return the greatest weight, unless weights are public, and the opinion on the aim. See the base class."""
+        parameters = self._parameters
+        names = parameters.candidates
+        opinion = int(self.sign > 0)
+        own: list[int] = [-1] * len(places)
+        if parameters.public_weights:
+            own = inputs.public[places, 1].tolist()
+        table: dict[str, list[float]] = {"weight": [parameters.weights[place] for place in own]}
+        table |= {name: [opinion if name == self.aim else 0] * len(places) for name in names}
+        wished = self.protocol.encode(table).private
+        if parameters.reports_signed_weights:
+            return wished
+        # Opinions on the other candidates stay a poisoner's own.
+        rows = inputs.private[places].copy()
+        first = 0 if parameters.public_weights else 1
+        kept = [first + number for number, name in enumerate(names) if name != self.aim]
+        changed = [column for column in range(rows.shape[1]) if column not in kept]
+        rows[:, changed] = wished[:, changed]
+        return rows
+
+    def truthful_range(self, public: Sequence[int], *, num_parties: int) -> float:
+        """Return a partner's weight: a "yes" in place of a "no". See `Poisoning.truthful_range`."""
+        del num_parties
+        parameters = self._parameters
+        return parameters.weights[public[1] if parameters.public_weights else -1]
+
+    def decided(self, outcome: Any) -> str:
+        """Return whether the candidate passes."""
+        return f"{self.aim!r} {'passes' if self._passed(outcome) else 'does not pass'}"
+
+    def has_reached(self, outcome: Any) -> bool:
+        """Return whether it does what the poisoners want."""
+        return self._passed(outcome) == (self.sign > 0)
+
+    def at_epsilon(self, epsilon: float) -> "PoisonedVote":
+        """Return the same at another ε, split as before."""
+        before = self._parameters
+        changed: dict[str, float | None] = {"epsilon": epsilon}
+        for name in ("epsilon_weight", "epsilon_opinion"):
+            given: float | None = getattr(before, name)
+            changed[name] = None if given is None else given * epsilon / before.epsilon
+        return PoisonedVote(DPWeVote(msgspec.structs.replace(before, **changed)), self.aim, sign=self.sign)
+
+    def _passed(self, outcome: Outcome) -> bool:
+        return outcome.candidates[self._number].passed
+
+    def _touched(self) -> list[Sequence[int]]:
+        """Return for each phase the columns that count for this candidate."""
+        parameters, number = self._parameters, self._number
+        phases = self.protocol.phases
+        if parameters.weight_collection == "per_candidate":
+            return [(0,) if place // 2 == number else () for place in range(len(phases))]
+        if len(phases) == 1:
+            return [(number,)]
+        return [(0,), (number,)]

@@ -1,0 +1,3 @@
+"""DPWeVote: cases of its mechanisms and sessions."""
+
+__all__: tuple[str, ...] = ()

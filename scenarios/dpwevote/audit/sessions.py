@@ -1,0 +1,107 @@
+"""DPWeVote audited: everything that leaves a partner, over phases, candidates and repeated votes."""
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from ....protocol.arrays import IntArray
+from ....protocol.dpwevote import DPWeVote, Parameters
+from ....protocol.dpwevote.parameters import VariantName
+from ....protocol.privacy import LedgerEntry
+from ...audit.case import Case
+from ...audit.protocols.views import case_of, view_of_party
+
+__all__ = ["case_of_partner", "dpwevote_cases"]
+
+_CANDIDATES = ("a", "b")
+_ALL = "weight and opinions"
+
+
+def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
+    """Yield the variants, each over two candidates and two votes.
+
+    Args:
+        epsilon: the paper's ε, the price of one candidate with its weight.
+    """
+    variants: tuple[VariantName, ...] = ("printed", "joint", "laplace", "two_point", "signed_rr", "optimal")
+    yield case_of_partner(_vote("joint", epsilon, candidates=_CANDIDATES[:1]), "joint, one candidate", num_sessions=1)
+    for variant in variants:
+        # As the printed law is that of `joint`, its exact joint law of two votes is not worked out twice.
+        yield case_of_partner(
+            _vote(variant, epsilon), f"{variant}, two candidates", num_sessions=1 if variant == "printed" else 2
+        )
+    for variant in ("joint", "laplace"):
+        parameters = Parameters(
+            candidates=_CANDIDATES, variant=variant, epsilon=epsilon, weight_collection="per_candidate"
+        )
+        yield case_of_partner(
+            DPWeVote(parameters),
+            f"{variant}, weights again for each candidate",
+            num_sessions=2,
+            note="Section 4.1 runs all phases for each candidate.",
+        )
+    yield _weight_alone(_vote("joint", epsilon))
+    public = Parameters(candidates=_CANDIDATES, variant="joint", epsilon=epsilon, public_weights=True)
+    yield case_of_partner(DPWeVote(public), "joint, public weights", num_sessions=2)
+
+
+def case_of_partner(vote: DPWeVote, name: str, *, num_sessions: int, note: str = "") -> Case:
+    """Return the audit of everything that leaves a partner, whatever rows it may have.
+
+    Args:
+        vote: what is run.
+        name: of the variant.
+        num_sessions: how often the vote is repeated.
+        note: see `Case`.
+    """
+    rows, public, names, _ = _candidates(vote)
+    return case_of(
+        vote,
+        lambda: view_of_party(vote, rows, public, num_sessions=num_sessions),
+        public,
+        name=name,
+        unit="opinions" if vote.parameters.public_weights else _ALL,
+        num_sessions=num_sessions,
+        names=names,
+        is_tight=True,
+        note=note,
+    )
+
+
+def _vote(variant: VariantName, epsilon: float, *, candidates: tuple[str, ...] = _CANDIDATES) -> DPWeVote:
+    return DPWeVote(Parameters(candidates=candidates, variant=variant, epsilon=epsilon))
+
+
+def _weight_alone(vote: DPWeVote) -> Case:
+    """Return the audit of what two votes tell of the weight alone: what the lines of that unit add up to."""
+    rows, public, names, opinions = _candidates(vote)
+
+    def charged(entry: LedgerEntry) -> tuple[float, float]:
+        return (entry.claimed, entry.proven) if entry.unit == "weight" else (0.0, 0.0)
+
+    return case_of(
+        vote,
+        lambda: view_of_party(vote, rows, public, num_sessions=2),
+        public,
+        name="joint, two candidates, the weight alone",
+        unit="weight",
+        num_sessions=2,
+        names=names,
+        are_neighbors=lambda first, second: first != second and opinions[first] == opinions[second],
+        charged=charged,
+        is_tight=True,
+    )
+
+
+def _candidates(vote: DPWeVote) -> tuple[IntArray, list[int], list[str], list[tuple[int, ...]]]:
+    """Return every row that a partner may have, its public row, and names and opinions of the rows."""
+    parameters = vote.parameters
+    # Where weights are public, neighbors have the same.
+    weights = parameters.weights[-1:] if parameters.public_weights else parameters.weights
+    choices = list(itertools.product(weights, itertools.product((0, 1), repeat=len(parameters.candidates))))
+    columns = np.array([opinions for _, opinions in choices], dtype=np.int64).T
+    table = dict(zip(parameters.candidates, columns, strict=True))
+    inputs = vote.encode({"weight": [weight for weight, _ in choices], **table})
+    names = [f"weight {weight:g}, {'/'.join(['no', 'yes'][each] for each in own)}" for weight, own in choices]
+    return inputs.private, inputs.public[0].tolist(), names, [opinions for _, opinions in choices]

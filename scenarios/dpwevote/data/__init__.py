@@ -1,0 +1,3 @@
+"""DPWeVote: where parties are from."""
+
+__all__: tuple[str, ...] = ()

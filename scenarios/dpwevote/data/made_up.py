@@ -1,0 +1,152 @@
+"""Made-up parties: populations that a scenario describes in a few numbers.
+
+A generator has a seed of its own, so that the noise's seed changes the noise and not the people.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ....protocol.arrays import FloatArray
+from ....protocol.dpwevote import DPWeVote, Parameters
+from ....protocol.errors import ConfigurationError
+from ....protocol.phases import Entries, PhasedProtocol
+from ....protocol.randomness import philox_rows, stream_key
+from ...running.conversion import convert
+
+__all__ = ["MadeUpOpinions", "WeightedVotes", "generate", "make_opinions", "read_ballot"]
+
+_MAX_COUNT = 100_000_000
+_CANDIDATE = "proposal"
+"""What is voted on where a scenario does not say."""
+
+
+class MadeUpOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Independent opinions on each candidate by the share of yes.
+
+    Args:
+        yes_shares: one for each candidate, in [0, 1]; by default 1/2.
+        seed: of the people, not of the noise.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    yes_shares: tuple[float, ...] = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise ConfigurationError(field="partners.seed", value=self.seed, allowed="at least 0")
+        if any(not 0 <= share <= 1 for share in self.yes_shares):
+            raise ConfigurationError(field="yes_shares", value=list(self.yes_shares), allowed="shares in [0, 1]")
+
+
+class WeightedVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Independent partners: a weight by shares, an opinion on each candidate by the share of yes.
+
+    Args:
+        count: how many.
+        weight_shares: one for each weight of the public set, summing to 1; by default all alike.
+        yes_shares: one for each candidate, in [0, 1]; by default 1/2.
+        seed: of the people, not of the noise.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    count: int
+    weight_shares: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.count <= _MAX_COUNT:
+            raise ConfigurationError(field="count", value=self.count, allowed=f"in [1, {_MAX_COUNT}]")
+        super().__post_init__()
+        shares = self.weight_shares
+        if shares and (any(not share >= 0 for share in shares) or abs(sum(shares) - 1) > 1e-9):  # noqa: PLR2004  rounding
+            raise ConfigurationError(field="weight_shares", value=list(shares), allowed="shares that sum to 1")
+
+
+def generate(
+    protocol: type[PhasedProtocol[Any, Any]], options: Mapping[str, Any], *, parameters: Mapping[str, Any]
+) -> tuple[int, dict[str, Entries]]:
+    """Return how many parties a generator makes, and their entries by column.
+
+    Args:
+        protocol: whose columns.
+        options: the generator's table.
+        parameters: the scenario's, before they are checked.
+
+    Raises:
+        ConfigurationError: the protocol has no generator, or an option is not allowed.
+    """
+    if not issubclass(protocol, DPWeVote):
+        allowed = "a file or a list: this protocol has no generator"
+        raise ConfigurationError(field=f"{protocol.client_role}s", value=dict(options), allowed=allowed)
+    votes: WeightedVotes = convert(dict(options), WeightedVotes, f"{protocol.client_role}s")
+    return votes.count, _weighted_votes(votes, read_ballot(parameters))
+
+
+def read_ballot(parameters: Mapping[str, Any]) -> Parameters:
+    """Return a vote's parameters, with a candidate where a scenario names none.
+
+    Args:
+        parameters: the scenario's, before they are checked.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+    ballot: Parameters = convert({"candidates": [_CANDIDATE], **parameters}, Parameters, "parameters")
+    return ballot
+
+
+def make_opinions(options: MadeUpOpinions, *, num_partners: int, candidates: Sequence[str]) -> dict[str, Entries]:
+    """Return opinions for partners whose weights are known: for each candidate a column of 0 and 1.
+
+    Args:
+        options: the shares and the seed.
+        num_partners: how many.
+        candidates: what is voted on.
+
+    Raises:
+        ConfigurationError: there are not as many shares as candidates.
+    """
+    return _opinions(options, candidates, _uniforms(options, num_partners=num_partners, candidates=candidates))
+
+
+def _weighted_votes(votes: WeightedVotes, ballot: Parameters) -> dict[str, Entries]:
+    weights = ballot.weights
+    shares = votes.weight_shares or (1 / len(weights),) * len(weights)
+    _check_number("weight_shares", shares, [f"{weight:g}" for weight in weights])
+    uniforms = _uniforms(votes, num_partners=votes.count, candidates=ballot.candidates)
+    places = np.searchsorted(np.cumsum(shares)[:-1], uniforms[:, 0], side="right")
+    return {
+        "weight": np.array(weights, dtype=np.float64)[places],
+        **_opinions(votes, ballot.candidates, uniforms),
+    }
+
+
+def _uniforms(options: MadeUpOpinions, *, num_partners: int, candidates: Sequence[str]) -> FloatArray:
+    """Return a row for each partner: the first is for the weight, the others are for the opinions."""
+    key = stream_key(
+        seed=options.seed, session="", round_number=0, protocol="dpwevote", phase="", purpose="made-up partners"
+    )
+    return philox_rows(key, start=0, stop=num_partners, slots=1 + len(candidates))
+
+
+def _opinions(options: MadeUpOpinions, candidates: Sequence[str], uniforms: FloatArray) -> dict[str, Entries]:
+    shares = options.yes_shares or (0.5,) * len(candidates)
+    _check_number("yes_shares", shares, candidates)
+    return {
+        name: (uniforms[:, place] < share).astype(np.int64)
+        for place, (name, share) in enumerate(zip(candidates, shares, strict=True), start=1)
+    }
+
+
+def _check_number(field: str, shares: Sequence[float], owners: Sequence[str]) -> None:
+    """Raise ConfigurationError unless there is a share for each."""
+    if len(shares) != len(owners):
+        allowed = f"{len(owners)} shares, one for each of {', '.join(owners[:12])}"
+        raise ConfigurationError(field=field, value=list(shares), allowed=allowed)

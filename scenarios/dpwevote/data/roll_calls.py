@@ -1,0 +1,101 @@
+"""Roll calls: how each state voted is public record, and so is the truth.
+
+Every state has one vote, so weights are public and all 1. What becomes of an abstention is for the scenario to say.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+import numpy as np
+
+from ....protocol.dpwevote import DPWeVote
+from ....protocol.errors import ConfigurationError
+from ...datasets.loading import DataSet, Loaded
+from ...running.reading import read_rows
+from .made_up import read_ballot
+
+__all__ = ["UN_GENERAL_ASSEMBLY", "RollCall"]
+
+_VOTES: Final = ("yes", "no", "abstain")
+
+
+class RollCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One recorded vote of the General Assembly.
+
+    Args:
+        roll_call: its number (`rcid`).
+        abstentions: what becomes of a state that abstains: it is absent, as rule 86 of the Assembly's rules of
+            procedure has it, which takes such members as not voting; or it votes no, or yes.
+    """
+
+    roll_call: int
+    abstentions: Literal["absent", "no", "yes"] = "absent"
+
+
+def _load_assembly(options: RollCall, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+    """Return the states that voted; who was not there has no row. More than half of them pass a resolution."""
+    number = str(options.roll_call)
+    path = folder / "un_votes.csv.gz"
+    opinions = {"yes": 1, "no": 0}
+    if options.abstentions != "absent":
+        opinions["abstain"] = opinions[options.abstentions]
+    suggested = {
+        "public_weights": True,
+        "weights": [1.0],
+        "passes": "more_than",
+        "candidates": [_name_of(number, folder / "un_roll_calls.csv")],
+    }
+    candidates = read_ballot({**suggested, **parameters}).candidates
+    if len(candidates) != 1:
+        raise ConfigurationError(field="candidates", value=list(candidates)[:10], allowed="one, as a roll call has")
+    names: list[str] = []
+    lines: list[int] = []
+    votes: list[int] = []
+    # By name, since three states of the past have no code, and Namibia's reads like a missing value.
+    for line, (of, country, vote) in read_rows(path, "rcid", "country", "vote"):
+        if of != number:
+            continue
+        if vote not in _VOTES:
+            where = f"vote ({path.name} line {line})"
+            raise ConfigurationError(field=where, value=vote, allowed=f"one of {', '.join(_VOTES)}")
+        if vote in opinions:
+            names.append(country.strip())
+            lines.append(line)
+            votes.append(opinions[vote])
+    if not names:
+        allowed = f"the number of a roll call in which {path.name} has at least one state vote yes or no"
+        raise ConfigurationError(field="roll_call", value=options.roll_call, allowed=allowed)
+    return Loaded(
+        names=names,
+        table={"weight": np.ones(len(names)), candidates[0]: votes},
+        lines=lines,
+        source=path.name,
+        parameters=suggested,
+        is_public_record=True,
+    )
+
+
+def _name_of(number: str, path: Path) -> str:
+    """Return what a roll call was on: its resolution, or its number where none came of it.
+
+    Raises:
+        ConfigurationError: there is no such roll call.
+    """
+    known: list[int] = []
+    for line, entries in read_rows(path, "rcid", "unres"):
+        of, resolution = map(str.strip, entries)
+        if of == number:
+            return resolution or f"roll call {number}"
+        if not re.fullmatch(r"\d{1,9}", of, re.ASCII):
+            raise ConfigurationError(field=f"rcid ({path.name} line {line})", value=of, allowed="a number")
+        known.append(int(of))
+    between = f", between {min(known)} and {max(known)}" if known else ""
+    allowed = f"the number (rcid) of one of the {len(known):,} roll calls in {path.name}{between}"
+    raise ConfigurationError(field="roll_call", value=int(number), allowed=allowed)
+
+
+UN_GENERAL_ASSEMBLY: Final = DataSet(DPWeVote, RollCall, _load_assembly)
+"""Every recorded vote of the General Assembly of the United Nations, 1946 to 2020."""

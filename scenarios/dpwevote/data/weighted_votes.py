@@ -1,0 +1,171 @@
+"""Weighted votes of states: how many votes each has is public, how they vote is made up.
+
+Neither file holds an opinion, so opinions are drawn as a generator draws them.
+"""
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from ....protocol.dpwevote import DPWeVote
+from ....protocol.errors import ConfigurationError
+from ...datasets.loading import DataSet, Loaded
+from ...running.reading import read_rows
+from ...running.settings import did_you_mean
+from .made_up import MadeUpOpinions, make_opinions, read_ballot
+
+__all__ = ["EU_COUNCIL_WEIGHTS", "IMF_VOTES", "TREATIES", "CouncilVotes", "Treaty"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Treaty:
+    """A time in which the Council's weights were the same.
+
+    Args:
+        column: of the file, with the votes of each member.
+        num_members: how many states are members.
+        total: of their votes.
+        quota: how many votes pass a proposal.
+        others: who stands in the column, but was no member then.
+    """
+
+    column: str
+    num_members: int
+    total: int
+    quota: int
+    others: frozenset[str] = frozenset()
+
+
+_SINCE_2013: Final = frozenset({"Croatia"})
+_SINCE_2007: Final = frozenset({"Bulgaria", "Romania"})
+TREATIES: Final[Mapping[str, Treaty]] = {
+    "EU-10": Treaty("v10", 10, 63, 45),
+    "EU-12": Treaty("v12", 12, 76, 54),
+    "EU-15": Treaty("v15", 15, 87, 62),
+    "EU-25-transitional": Treaty("v25t", 25, 124, 88),
+    "EU-25": Treaty("v25", 25, 321, 232, _SINCE_2007 | _SINCE_2013),
+    "EU-27": Treaty("v25", 27, 345, 255, _SINCE_2013),
+    "EU-28": Treaty("v25", 28, 352, 260),
+}
+"""By the name that a scenario gives it."""
+
+# Each share was rounded to two decimals before it was published.
+_ROUNDING_OF_SHARES: Final = 0.005
+
+
+class CouncilVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Members of the Council of the European Union.
+
+    Args:
+        treaty: by whose weights, of `TREATIES`.
+        yes_shares: one for each candidate, in [0, 1]; by default 1/2.
+        seed: of the opinions, not of the noise.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    treaty: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.treaty not in TREATIES:
+            allowed = f"one of {', '.join(TREATIES)}{did_you_mean(self.treaty, TREATIES)}"
+            raise ConfigurationError(field="treaty", value=self.treaty, allowed=allowed)
+
+
+def _load_council(options: CouncilVotes, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+    """Return the members under a treaty, whose quota holds where the scenario has none."""
+    path = folder / "eucouncil_weights.csv"
+    treaty = TREATIES[options.treaty]
+    members: list[_Member] = []
+    for line, entries in read_rows(path, "country", treaty.column):
+        name, votes = map(str.strip, entries)
+        if not votes or name in treaty.others:
+            continue
+        if not re.fullmatch(r"[1-9]\d{0,8}", votes, re.ASCII):
+            where = f"{treaty.column} ({path.name} line {line})"
+            raise ConfigurationError(field=where, value=votes, allowed="a number of votes, or empty for no member")
+        members.append(_Member(name, float(votes), line))
+    found = f"{len(members)} members with {sum(member.weight for member in members):g} votes"
+    expected = f"{treaty.num_members} members with {treaty.total} votes"
+    if found != expected:
+        where = f"{path.name}, column {treaty.column}"
+        raise ConfigurationError(field=where, value=found, allowed=f"{expected} under {options.treaty}")
+    has_quota = any(parameters.get(name) is not None for name in ("quota", "quota_fraction"))
+    return _vote(
+        members, options, source=path.name, parameters=parameters, own={} if has_quota else {"quota": treaty.quota}
+    )
+
+
+def _load_fund(options: MadeUpOpinions, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+    """Return the members of the Fund; a weight is a share of all votes in percent."""
+    path = folder / "votes.csv"
+    members: list[_Member] = []
+    for line, entries in read_rows(path, "country", "vote_percentage"):
+        name, share = map(str.strip, entries)
+        try:
+            weight = float(share)
+        except ValueError:
+            weight = math.nan
+        if not 0 < weight <= 100:  # noqa: PLR2004  percent
+            where = f"vote_percentage ({path.name} line {line})"
+            raise ConfigurationError(field=where, value=share, allowed="a share in percent, in (0, 100]")
+        members.append(_Member(_without_note(_without_mojibake(name)), weight, line))
+    total = math.fsum(member.weight for member in members)
+    if abs(total - 100) > _ROUNDING_OF_SHARES * len(members) + 1e-9:
+        where = f"{path.name}, column vote_percentage"
+        found = f"{len(members)} shares with the sum {total:.2f}"
+        raise ConfigurationError(field=where, value=found, allowed="shares of all members, whose sum is 100")
+    return _vote(members, options, source=path.name, parameters=parameters, own={})
+
+
+EU_COUNCIL_WEIGHTS: Final = DataSet(DPWeVote, CouncilVotes, _load_council)
+"""Votes of each state in the Council of the European Union under successive treaties."""
+IMF_VOTES: Final = DataSet(DPWeVote, MadeUpOpinions, _load_fund)
+"""Share of all votes of each member of the International Monetary Fund (2016)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Member:
+    name: str
+    weight: float
+    line: int
+
+
+def _vote(
+    members: Sequence[_Member],
+    options: MadeUpOpinions,
+    *,
+    source: str,
+    parameters: Mapping[str, Any],
+    own: Mapping[str, Any],
+) -> Loaded:
+    """Return members with public weights and made-up opinions."""
+    weights = [member.weight for member in members]
+    suggested = {"public_weights": True, "weights": sorted(set(weights)), **own}
+    candidates = read_ballot({**suggested, **parameters}).candidates
+    return Loaded(
+        names=[member.name for member in members],
+        table={"weight": weights, **make_opinions(options, num_partners=len(members), candidates=candidates)},
+        lines=[member.line for member in members],
+        source=source,
+        parameters=suggested,
+        is_generated=True,
+    )
+
+
+def _without_note(name: str) -> str:
+    """Return a name without the number of a footnote, which was printed at its end."""
+    return re.sub(r"\d$", "", name)
+
+
+def _without_mojibake(name: str) -> str:
+    """Return a name whose UTF-8 was once taken for Latin-1 as it was before; any other as it is."""
+    try:
+        return name.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return name

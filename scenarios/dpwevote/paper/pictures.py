@@ -1,0 +1,237 @@
+"""The reproduction's pictures: points are simulated, lines are computed."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...experiments.figures import (
+    COLORS,
+    INK,
+    MUTED,
+    Picture,
+    clean,
+    draw_figures,
+    label_lines,
+    legend_below,
+    log_scale,
+    percent_scale,
+)
+from ...experiments.measurements import Measurement
+from .rows import Cell, Cost, PowerPoint, PublishedCell, Reproduction
+from .tables import NAMES
+
+__all__ = ["draw_pictures"]
+
+_VARIANT_COLORS = {
+    "optimal": COLORS["green"],
+    "printed": COLORS["orange"],
+    "joint": COLORS["blue"],
+    "laplace": MUTED,
+    "two_point": COLORS["sky"],
+    "signed_rr": COLORS["purple"],
+}
+_PARTNER_COLORS = {10: COLORS["gold"], 50: COLORS["purple"], 100: COLORS["orange"], 500: COLORS["blue"]}
+_PARTNER_MARKS = {10: "o", 100: "s", 500: "^"}
+_POINT: dict[str, Any] = {"linestyle": "none", "markersize": 4, "elinewidth": 0.9}
+# Of the small ones, where all variants are near one half; the table has them all.
+_FEW_SMALL_EPSILONS = {0.1, 0.5}
+_RATIOS = (0.4, 16)
+_RATIO_TICKS = (0.5, 1, 2, 5, 10)
+_PUBLISHED: dict[str, Any] = {"marker": "D", "markersize": 6.5, "linestyle": "none", "mfc": "none", "mew": 0.9}
+
+
+def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
+    """Draw all pictures, as SVG and PNG; none where matplotlib is not installed.
+
+    Args:
+        reproduction: what was measured.
+        folder: where to.
+
+    Returns:
+        The files.
+    """
+    trials = f"{reproduction.trials:,} trials a point, ± 2 standard errors"
+    pictures: dict[str, Picture] = {
+        "figure-4": (f"Figure 4 again: DPWeVote as printed, uniform votes ({trials})", (10, 7.4), (2, 2), _figure_4),
+        "variants": (f"Four variants on the paper's own data ({trials})", (10, 4.2), (1, 2), _variants),
+        "skewed": (f"Skewed votes, 500 partners but where it is said ({trials})", (10, 7.4), (2, 2), _skewed),
+        "power": (f"How often a vote of 500 partners passes, ε = 2 ({trials})", (10, 4.2), (1, 2), _power),
+        "costs": ("Worst-case variance of k candidates at one price of the whole session", (10, 7), (2, 2), _costs),
+    }
+    return draw_figures(pictures, reproduction, folder)
+
+
+def _figure_4(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    cells = [cell for cell in reproduction.figure_4 if cell.variant == "printed"]
+    measures: Sequence[tuple[str, str, Callable[[Cell], Measurement | None], Sequence[PublishedCell]]] = (
+        ("(a) Accuracy", "share of right decisions", lambda cell: cell.accuracy, reproduction.table_3),
+        ("(b) MSE_w, of the weights' shares", "mean squared error", lambda cell: cell.mse_w, ()),
+        ("(c) MSE_q, of the quota", "mean squared error", lambda cell: cell.mse_q, reproduction.table_4),
+        ("(d) MSE_φ, of the yes votes' shares", "mean squared error", lambda cell: cell.mse_phi, ()),
+    )
+    for axes, (title, unit, measure, table) in zip(panels.flat, measures, strict=True):
+        clean(axes, title=title, x="ε", y=unit)
+        for num_partners in dict.fromkeys(cell.num_partners for cell in cells):
+            color = _PARTNER_COLORS[num_partners]
+            found = [cell for cell in cells if cell.num_partners == num_partners]
+            published = [c for c in table if c.variant == "printed" and c.num_partners == num_partners]
+            axes.plot(
+                [c.epsilon for c in published],
+                [c.published.value for c in published],
+                **_PUBLISHED,
+                mec=color,
+                zorder=4,
+            )
+            _points(axes, found, measure, color=color, marker=_PARTNER_MARKS[num_partners])
+        if measure(cells[0]) is cells[0].accuracy:
+            _normal_laws(axes, cells, color=INK)
+            percent_scale(axes)
+        else:
+            log_scale(axes)
+    marks: list[tuple[str, dict[str, Any]]] = [
+        (f"n = {n}", {**_POINT, "color": _PARTNER_COLORS[n], "marker": _PARTNER_MARKS[n]}) for n in _PARTNER_MARKS
+    ]
+    marks.append(("published (n = 10, 100)", {**_PUBLISHED, "mec": MUTED}))
+    marks.append(("½ + arcsin(ρ)/π, without n (reading W9)", {"color": INK, "linewidth": 1.3}))
+    legend_below(figure, panels.flat[0], marks)
+
+
+def _variants(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    for axes, num_partners in zip(panels.flat, (10, 500), strict=True):
+        clean(axes, title=f"n = {num_partners}", x="ε", y="share of right decisions")
+        cells = [cell for cell in reproduction.figure_4 if cell.num_partners == num_partners]
+        ends: dict[str, tuple[float, str]] = {}
+        for variant in dict.fromkeys(cell.variant for cell in cells):
+            found = [cell for cell in cells if cell.variant == variant]
+            color = _VARIANT_COLORS[variant]
+            spread = [cell for cell in found if cell.epsilon >= 1 or cell.epsilon in _FEW_SMALL_EPSILONS]
+            _points(axes, spread, lambda cell: cell.accuracy, color=color, marker="o")
+            _normal_laws(axes, found, color=color)
+            ends[NAMES[variant]] = (found[-1].normal_law, color)
+        axes.set_ylim(0.45, 0.95)
+        percent_scale(axes)
+        label_lines(axes, ends)
+    marks: list[tuple[str, dict[str, Any]]] = [
+        ("simulated", {**_POINT, "color": MUTED, "marker": "o"}),
+        ("½ + arcsin(ρ)/π (reading W9)", {"color": MUTED, "linewidth": 1.3}),
+    ]
+    legend_below(figure, panels.flat[0], marks)
+
+
+def _skewed(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    words = {"all-heavy": "all weights 3, 60 % yes", "few-heavy": "90 % weigh 1, 10 % weigh 3; 40 % yes"}
+    for column, (workload, title) in enumerate(words.items()):
+        cells = [cell for cell in reproduction.skewed if cell.workload == workload]
+        accuracy, error = panels[0][column], panels[1][column]
+        clean(accuracy, title=title, x="ε", y="share of right decisions")
+        clean(error, title="MSE_φ for n = 10 (dashed) and 500", x="ε", y="mean squared error")
+        ends: dict[str, tuple[float, str]] = {}
+        for variant in dict.fromkeys(cell.variant for cell in cells):
+            found = [cell for cell in cells if cell.variant == variant and cell.num_partners == 500]  # noqa: PLR2004  a panel
+            color = _VARIANT_COLORS[variant]
+            _points(accuracy, found, lambda cell: cell.accuracy, color=color, marker="o")
+            _normal_laws(accuracy, found, color=color)
+            if variant in {"printed", "joint"}:
+                few = [cell for cell in cells if cell.variant == variant and cell.num_partners == 10]  # noqa: PLR2004  a panel
+                for of_size, style in ((few, "--"), (found, "-")):
+                    heights = [cell.mse_phi.value for cell in of_size if cell.mse_phi is not None]
+                    error.plot([c.epsilon for c in of_size], heights, color=color, linestyle=style, linewidth=1.3)
+                    _points(error, of_size, lambda cell: cell.mse_phi, color=color, marker="o")
+                ends[NAMES[variant]] = (found[-1].mse_phi.value if found[-1].mse_phi else 0.0, color)
+        accuracy.axhline(0.5, color=INK, linewidth=0.8, linestyle=":")
+        accuracy.text(5.05, 0.515, "a coin", color=MUTED, fontsize=8, ha="right")
+        accuracy.set_ylim(0, 1.03)
+        percent_scale(accuracy)
+        log_scale(error)
+        label_lines(error, ends)
+    marks: list[tuple[str, dict[str, Any]]] = [
+        (
+            NAMES[variant],
+            {**_POINT, "color": _VARIANT_COLORS[variant], "marker": "o", "linestyle": "-", "linewidth": 1.3},
+        )
+        for variant in dict.fromkeys(cell.variant for cell in reproduction.skewed)
+    ]
+    legend_below(figure, panels[0][0], marks)
+
+
+def _power(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    titles = {"even": "weights 1, 2 and 3 alike", "threes": "all weights 3"}
+    for axes, (workload, title) in zip(panels.flat, titles.items(), strict=True):
+        points = [point for point in reproduction.power if point.workload == workload]
+        clean(axes, title=title, x="true margin (support less quota), a partner", y="share of votes that pass")
+        for variant in dict.fromkeys(point.variant for point in points):
+            found = [point for point in points if point.variant == variant]
+            color = _VARIANT_COLORS[variant]
+            axes.plot([p.true_margin for p in found], [p.normal_law for p in found], color=color, linewidth=1.5)
+            _simulated(axes, found, color)
+        axes.axvline(0, color=INK, linewidth=0.8, linestyle=":")
+        axes.axhline(0.5, color=INK, linewidth=0.8, linestyle=":")
+        for words, shift, side in (("should pass →", 6, "left"), ("← should fail", -6, "right")):
+            place: dict[str, Any] = {"xytext": (shift, 0), "textcoords": "offset points", "ha": side, "va": "center"}
+            axes.annotate(words, (0, 1.07), **place, color=MUTED, fontsize=8)
+        axes.set_ylim(-0.03, 1.12)
+        percent_scale(axes)
+    marks: list[tuple[str, dict[str, Any]]] = [
+        (
+            NAMES[variant],
+            {**_POINT, "color": _VARIANT_COLORS[variant], "marker": "o", "linestyle": "-", "linewidth": 1.5},
+        )
+        for variant in dict.fromkeys(point.variant for point in reproduction.power)
+    ]
+    legend_below(figure, panels.flat[0], marks)
+
+
+def _simulated(axes: Any, points: Iterable[PowerPoint], color: str) -> None:
+    drawn = [(point.true_margin, point.passed) for point in points if point.passed is not None]
+    axes.errorbar(
+        [margin for margin, _ in drawn],
+        [passed.value for _, passed in drawn],
+        yerr=[2 * passed.standard_error for _, passed in drawn],
+        color=color,
+        marker="o",
+        **_POINT,
+    )
+
+
+def _costs(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    del figure
+    for axes, price in zip(panels.flat, dict.fromkeys(cost.price for cost in reproduction.costs), strict=True):
+        costs = [cost for cost in reproduction.costs if cost.price == price]
+        least = {cost.num_candidates: cost.worst_variance for cost in costs if cost.variant == "optimal"}
+        clean(axes, title=f"ε = {price:g} for the session", x="candidates", y="times the optimal variance")
+        axes.set_xscale("log")
+        log_scale(axes)
+        axes.set_xticks(list(least), [str(number) for number in least])
+        axes.set_xticks([], minor=True)
+        axes.set_ylim(*_RATIOS)
+        axes.set_yticks(_RATIO_TICKS, [f"{ratio:g}" for ratio in _RATIO_TICKS])
+        axes.set_yticks([], minor=True)
+        ends: dict[str, tuple[float, str]] = {}
+        for variant in ("two_point", "signed_rr", "joint", "printed", "optimal"):
+            found: list[Cost] = [cost for cost in costs if cost.variant == variant]
+            color = _VARIANT_COLORS[variant]
+            # What is beyond the panel would make it empty; the table has the numbers.
+            ratios = [cost.worst_variance / least[cost.num_candidates] for cost in found]
+            style = "--" if variant == "printed" else "-"
+            axes.plot(list(least), ratios, color=color, linewidth=1.6, linestyle=style, marker="o", markersize=4)
+            ends[NAMES[variant] + " (biased)" * (variant == "printed")] = (ratios[-1], color)
+        label_lines(axes, ends)
+
+
+def _points(
+    axes: Any, cells: Sequence[Cell], measure: Callable[[Cell], Measurement | None], *, color: str, marker: str
+) -> None:
+    drawn = [(cell.epsilon, found) for cell in cells if (found := measure(cell)) is not None]
+    axes.errorbar(
+        [epsilon for epsilon, _ in drawn],
+        [found.value for _, found in drawn],
+        yerr=[2 * found.standard_error for _, found in drawn],
+        color=color,
+        marker=marker,
+        **_POINT,
+    )
+
+
+def _normal_laws(axes: Any, cells: Sequence[Cell], *, color: str) -> None:
+    by_epsilon = {cell.epsilon: cell.normal_law for cell in cells}
+    axes.plot(list(by_epsilon), list(by_epsilon.values()), color=color, linewidth=1.3)

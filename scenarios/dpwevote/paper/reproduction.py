@@ -1,0 +1,324 @@
+"""`psephos reproduce dpwevote`: Tables 3 and 4, Figure 4, and what the paper does not show.
+
+| file | holds |
+|---|---|
+| `table-3.csv`, `table-4.csv` | each published cell beside ours |
+| `figure-4.csv` | four measures over ε for n = 10, 100 and 500, for each variant |
+| `skewed.csv` | the same where partners lean to a side and weights are uneven (reading W2) |
+| `power.csv` | how often a vote passes, over its true margin |
+| `mechanisms.csv` | better ways to report at the same ε (reading W8) |
+| `costs.csv` | what k candidates get for one price |
+| `figure-4`, `variants`, `skewed`, `power`, `costs`, each `.png` and `.svg` | the pictures |
+| `reproduction.json` | all of it, with what computed it |
+| `summary.md` | what holds and what does not |
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from ....protocol.dpwevote import DPWeVote, Parameters, make_offers
+from ....protocol.dpwevote.signed import make_report
+from ....protocol.elementary import square
+from ...experiments.measurements import Measurement, deviation, share_of
+from ...experiments.reproductions import check_trials, say_nothing, versions_here, write_reproduction
+from ...running.folder import RunFolder
+from .additions import own_findings
+from .cells import Cells, make_vote, normal_accuracy
+from .claims import findings_on_paper
+from .pictures import draw_pictures
+from .published import (
+    EPSILONS,
+    PARTNERS_OF_FIGURE,
+    PARTNERS_OF_TABLES,
+    PROTOTYPES,
+    RUNS,
+    TABLE_3,
+    TABLE_4,
+    runs_behind,
+)
+from .rows import Cell, Cost, MechanismRow, PowerPoint, PublishedCell, Reproduction
+from .summary import summary_in_markdown
+from .theory import Law, chance_of_passing, expected_quota_error, law_of
+from .workloads import SKEWED, UNIFORM, WEIGHTS, Workload, even_weights, one_weight
+
+__all__ = ["LEAST_TRIALS", "Reproduction", "check_options", "published_tables", "reproduce_dpwevote"]
+
+LEAST_TRIALS = 100
+"""Fewer have standard errors that say nothing themselves."""
+_MOST_TRIALS = 1_000_000
+_KEPT = ("trials", "seed", "versions", "paper_findings", "own_findings")
+
+_ALGORITHMS = {"laplace": "Baseline", "printed": "DPWeVote"}
+_FIGURE_EPSILONS = (*EPSILONS, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
+_FIGURE_VARIANTS = ("printed", "joint", "laplace", "optimal")
+_SKEWED_EPSILONS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
+_SKEWED_VARIANTS = ("printed", "joint", "laplace", "optimal")
+_POWER_VARIANTS = ("printed", "joint", "optimal")
+_POWER_EPSILON = 2.0
+_POWER_PARTNERS = 500
+# As far as the printed rule's curve goes before it is past one half.
+_POWER_MARGINS = {
+    "even": tuple(step / 50 for step in range(-10, 11)),
+    "threes": tuple(step / 50 for step in range(-10, 29)),
+}
+# Points that are simulated are few enough to be told apart on the curve.
+_EACH_SIMULATED = 2
+_MECHANISM_PARTNERS = 100
+# Mechanisms whose accuracies differ by a hundredth are to be told apart.
+_TIMES_THE_TRIALS = 10
+_SPLITS = tuple(part / 100 for part in range(1, 100))
+_CANDIDATES = (1, 2, 3, 5, 10, 20)
+_PRICES = (2.0, 5.0, 10.0, 20.0)
+# Signed weights ±1, ±2, ±3 are twice what a vote for the majority adds to the margin.
+_SQUARED_UNIT = 4
+_ALIKE = 1 + 1e-6
+
+
+def check_options(*, trials: int, seed: int) -> None:
+    """Raise ConfigurationError unless a reproduction can have so many trials, and this seed."""
+    check_trials(trials=trials, seed=seed, least=LEAST_TRIALS, most=_MOST_TRIALS)
+
+
+def reproduce_dpwevote(
+    folder: RunFolder,
+    *,
+    trials: int = RUNS,
+    seed: int = 1,
+    pictures: bool = True,
+    on_progress: Callable[[str], None] | None = None,
+) -> Reproduction:
+    """Run everything that the paper measured again, and more, and write it into a folder.
+
+    Args:
+        folder: new or empty.
+        trials: of each cell; the paper has 2,000.
+        seed: of everything drawn; the same seed gives the same files.
+        pictures: draw them, where matplotlib is installed.
+        on_progress: called with a line as each part begins.
+
+    Raises:
+        ConfigurationError: there are too few or too many trials, or the seed is negative; nothing has been written.
+    """
+    check_options(trials=trials, seed=seed)
+    tell = on_progress or say_nothing
+    cells = Cells(trials=trials, seed=seed)
+    tell(f"Tables 3 and 4: {len(TABLE_3) * len(EPSILONS)} cells")
+    table_3, table_4 = published_tables(cells, trials)
+    tell(f"Figure 4: {len(_FIGURE_VARIANTS) * len(PARTNERS_OF_FIGURE) * len(_FIGURE_EPSILONS)} cells")
+    figure_4 = tuple(_curves(cells, (UNIFORM,), _FIGURE_VARIANTS, _FIGURE_EPSILONS))
+    tell(f"skewed votes: {len(SKEWED) * len(_SKEWED_VARIANTS) * len(PARTNERS_OF_FIGURE) * len(_SKEWED_EPSILONS)} cells")
+    skewed = tuple(_curves(cells, SKEWED, _SKEWED_VARIANTS, _SKEWED_EPSILONS))
+    tell("power against the true margin")
+    power = tuple(_power(cells))
+    tell("better mechanisms")
+    mechanisms = tuple(_mechanisms(cells))
+    tell("prices")
+    reproduction = Reproduction(
+        trials=trials,
+        seed=seed,
+        versions=versions_here(),
+        table_3=table_3,
+        table_4=table_4,
+        figure_4=figure_4,
+        skewed=skewed,
+        power=power,
+        mechanisms=mechanisms,
+        costs=tuple(_costs()),
+    )
+    reproduction = msgspec.structs.replace(
+        reproduction, paper_findings=findings_on_paper(reproduction), own_findings=own_findings(reproduction)
+    )
+    write_reproduction(folder, reproduction, kept=_KEPT, page=summary_in_markdown(reproduction))
+    if pictures:
+        tell("pictures")
+        draw_pictures(reproduction, folder.path)
+    return reproduction
+
+
+def published_tables(cells: Cells, trials: int) -> tuple[tuple[PublishedCell, ...], tuple[PublishedCell, ...]]:
+    """Return Tables 3 and 4, from the same cells."""
+    accuracies: list[PublishedCell] = []
+    errors: list[PublishedCell] = []
+    for num_partners in PARTNERS_OF_TABLES:
+        for variant, algorithm in _ALGORITHMS.items():
+            shares = TABLE_3[variant, num_partners]
+            # Decisions, rather than runs: the decimals say how many there were (see `runs_behind`).
+            decisions = runs_behind(_all_shares(variant))
+            for place, epsilon in enumerate(EPSILONS):
+                cell = cells.measure(variant, UNIFORM, num_partners=num_partners, epsilon=epsilon)
+                assert cell.mse_q is not None  # noqa: S101  both variants tell the quota
+                share, error = shares[place], TABLE_4[variant, num_partners][place]
+                published = (
+                    Measurement(share, math.sqrt(share * (1 - share) / decisions)),
+                    # Its spread is that of our own trials.
+                    Measurement(error, cell.mse_q.standard_error * math.sqrt(trials / RUNS)),
+                )
+                expected = (
+                    cell.normal_law,
+                    expected_quota_error(make_vote(variant, epsilon=epsilon), num_partners=num_partners),
+                )
+                for rows, ours, theirs, without_drawing in zip(
+                    (accuracies, errors), (cell.accuracy, cell.mse_q), published, expected, strict=True
+                ):
+                    rows.append(
+                        PublishedCell(
+                            algorithm=algorithm,
+                            variant=variant,
+                            num_partners=num_partners,
+                            epsilon=epsilon,
+                            ours=ours,
+                            expected=without_drawing,
+                            published=theirs,
+                            difference=deviation(ours, theirs),
+                            published_difference=deviation(theirs, Measurement(without_drawing, 0.0)),
+                        )
+                    )
+    return tuple(accuracies), tuple(errors)
+
+
+def _all_shares(variant: str) -> list[float]:
+    return [share for (of, _), shares in TABLE_3.items() if of == variant for share in shares]
+
+
+def _curves(
+    cells: Cells, workloads: Sequence[Workload], variants: Sequence[str], epsilons: Sequence[float]
+) -> Iterator[Cell]:
+    for workload in workloads:
+        for variant in variants:
+            for num_partners in PARTNERS_OF_FIGURE:
+                for epsilon in epsilons:
+                    yield cells.measure(variant, workload, num_partners=num_partners, epsilon=epsilon)
+
+
+def _power(cells: Cells) -> Iterator[PowerPoint]:
+    """Yield the chance to pass; margins are a partner's, w·(φ − ½) on average."""
+    for name, make, mean_weight in (("even", even_weights, 2.0), ("threes", one_weight, 3.0)):
+        for variant in _POWER_VARIANTS:
+            vote = make_vote(variant, epsilon=_POWER_EPSILON)
+            law = law_of(vote)
+            for place, margin in enumerate(_POWER_MARGINS[name]):
+                workload = make(0.5 + margin / mean_weight)
+                numbers = workload.numbers(_POWER_PARTNERS)
+                passed = None
+                if place % _EACH_SIMULATED == 0:
+                    passed = share_of(cells.run(vote, workload, num_partners=_POWER_PARTNERS).passed)
+                true = math.fsum(number * part for number, part in zip(numbers, law.true.tolist(), strict=True))
+                yield PowerPoint(
+                    variant=variant,
+                    workload=name,
+                    num_partners=_POWER_PARTNERS,
+                    epsilon=_POWER_EPSILON,
+                    true_margin=true / _POWER_PARTNERS,
+                    passed=passed,
+                    normal_law=chance_of_passing(law, numbers),
+                )
+
+
+def _mechanisms(cells: Cells) -> Iterator[MechanismRow]:
+    for epsilon, prototype in PROTOTYPES.items():
+        votes = {
+            "printed": make_vote("printed", epsilon=epsilon),
+            "joint": make_vote("joint", epsilon=epsilon),
+            "joint, best split": _best_split(epsilon),
+            "two_point": make_vote("two_point", epsilon=epsilon),
+            "signed_rr": make_vote("signed_rr", epsilon=epsilon),
+            "optimal": make_vote("optimal", epsilon=epsilon),
+            "optimal, uniform prior": make_vote("optimal", epsilon=epsilon, prior="uniform"),
+        }
+        for name, vote in votes.items():
+            law = law_of(vote)
+            measured = cells.run(vote, UNIFORM, num_partners=_MECHANISM_PARTNERS, label=name, times=_TIMES_THE_TRIALS)
+            accuracy = share_of(measured.is_right)
+            squares = [square(mean) for mean in law.means.tolist()]
+            moment = law.mean_variance(UNIFORM.shares) + math.fsum(squares) / len(squares)
+            bound, gap = _certificate(vote)
+            known = {"printed": prototype.printed, "optimal, uniform prior": prototype.optimal}.get(name)
+            yield MechanismRow(
+                mechanism=name,
+                epsilon=epsilon,
+                second_moment=_SQUARED_UNIT * moment,
+                worst_variance=_SQUARED_UNIT * law.greatest_variance,
+                lower_bound=bound,
+                gap=gap,
+                accuracy=accuracy,
+                normal_law=normal_accuracy(vote, UNIFORM, _MECHANISM_PARTNERS),
+                prototype_second_moment=prototype.second_moment if name == "optimal, uniform prior" else None,
+                prototype_accuracy=known,
+                difference=None if known is None else deviation(accuracy, _of_runs(known)),
+            )
+
+
+def _of_runs(share: float) -> Measurement:
+    """Return a share of which only the number is known, as one of the usual number of runs."""
+    return Measurement(share, math.sqrt(share * (1 - share) / RUNS))
+
+
+def _best_split(epsilon: float) -> DPWeVote:
+    """Return the vote of variant "joint" whose split of ε has the least variance on uniform votes."""
+    votes = [make_vote("joint", epsilon=epsilon, split=split) for split in _SPLITS]
+    return min(votes, key=lambda vote: law_of(vote).mean_variance(UNIFORM.shares))
+
+
+def _certificate(vote: DPWeVote) -> tuple[float | None, float | None]:
+    """Return a proven lower bound of the objective, and how far the mechanism's own is above it, relatively."""
+    if vote.parameters.variant != "optimal":
+        return None, None
+    report = make_report(vote.parameters)
+    objective = report.mean_variance(report.prior) if report.prior else report.worst_variance
+    assert report.certificate is not None  # noqa: S101  the optimal mechanism has one
+    bound = float(report.certificate.proven_bound())
+    return _SQUARED_UNIT * bound, max(objective / bound - 1, 0.0)
+
+
+def _costs() -> Iterator[Cost]:
+    for price in _PRICES:
+        for number in _CANDIDATES:
+            yield from _costs_of(number, price)
+
+
+def _costs_of(number: int, price: float) -> Iterator[Cost]:
+    """Yield what each variant offers to `number` candidates at one price of the whole session."""
+    names = tuple(f"candidate-{place}" for place in range(1, number + 1))
+    offers = make_offers(Parameters(candidates=names, weights=WEIGHTS, epsilon=price / number))
+    least = min(offer.worst_variance for offer in offers)
+    splits = {
+        "printed": (price / (number + 1), price / (number + 1)),
+        "printed, weights again": (price / number / 2, price / number / 2),
+    }
+    for variant, (of_weight, of_opinion) in splits.items():
+        parts = of_weight + of_opinion
+        law = law_of(make_vote("printed", epsilon=parts, split=of_weight / parts))
+        yield Cost(
+            num_candidates=number,
+            price=price,
+            variant=variant,
+            epsilon_weight=of_weight,
+            epsilon_opinion=of_opinion,
+            price_per_candidate=price / number,
+            worst_variance=law.greatest_variance,
+            worst_bias=law.greatest_bias,
+            is_best=False,
+            partners_until_worse=_partners_until_worse(law, least),
+        )
+    for offer in offers:
+        yield Cost(
+            num_candidates=number,
+            price=price,
+            variant=offer.variant,
+            epsilon_weight=offer.epsilon_weight,
+            epsilon_opinion=offer.epsilon_opinion,
+            price_per_candidate=price / number,
+            worst_variance=offer.worst_variance,
+            worst_bias=0.0,
+            is_best=offer.worst_variance <= least * _ALIKE,
+            partners_until_worse=None,
+        )
+
+
+def _partners_until_worse(law: Law, variance: float) -> float:
+    """Return from how many partners on n·Var + (n·bias)² can exceed n·`variance`, all partners holding one pair."""
+    squared_biases = [square(bias) for bias in (law.means - law.true).tolist()]
+    pairs = zip(law.variances.tolist(), squared_biases, strict=True)
+    return max(min(((variance - own) / bias for own, bias in pairs if bias > 0), default=math.inf), 0.0)

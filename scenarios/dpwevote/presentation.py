@@ -1,0 +1,154 @@
+"""DPWeVote's outcome: each candidate's estimated support with its error, beside the quota, or its margin beside 0."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from ...protocol.dpwevote import CandidateOutcome, Outcome
+from ...protocol.estimators import Estimate
+from ..presentation.drawing import (
+    ERRORS_SHOWN,
+    GOOD,
+    INK,
+    MOST_ROWS,
+    MUTED,
+    POOR,
+    RULE,
+    Picture,
+    annotate_row,
+    fold,
+    height_of_rows,
+    name_rows,
+)
+from ..presentation.plain import columns_of
+from ..presentation.presenter import Known, Presenter, Rows
+from ..presentation.terminal import Cell, estimate_text, percent, show_note, show_table
+
+__all__ = ["VOTES"]
+
+_TRUTH: dict[str, Any] = {"marker": "D", "markersize": 6, "mfc": "white", "mec": INK, "zorder": 3, "linestyle": "none"}
+
+
+def _show(console: Console, outcome: Outcome, known: Known) -> None:
+    # Reports of signed weights tell the margin alone.
+    with_support = all(candidate.support is not None for candidate in outcome.candidates)
+    numbers = [*(["Support", "Quota"] if with_support else []), "Margin", "P(wrong)"]
+    truth = known.truth
+    if truth is not None:
+        numbers += ["True margin"]
+    rows: list[Sequence[Cell]] = []
+    for candidate in outcome.candidates:
+        cells: list[Cell] = [
+            candidate.name,
+            _decision(candidate),
+            *(estimate_text(shown) for shown in (candidate.support, candidate.quota) if shown is not None),
+            estimate_text(candidate.margin, signed=True),
+            percent(candidate.error_probability),
+        ]
+        if truth is not None:
+            cells += [f"{truth[candidate.name] - truth['quota']:+,.6g}"]
+        rows.append(cells)
+    # The margin is what the decision rests on, and it says most of what support and quota say.
+    show_table(
+        console, ("Candidate", "Decision"), numbers, rows=rows, drop=("True margin", "Quota", "Support", "P(wrong)")
+    )
+    if outcome.weight_counts:
+        console.print()
+        counts: list[Sequence[Cell]] = []
+        for count in outcome.weight_counts:
+            possible = "" if count.projected is None else f"   (nearest possible {count.projected:,.1f})"
+            counts.append((f"{count.weight:g}", estimate_text(count.count) + Text(possible)))
+        show_table(console, ("Weight",), ("Partners",), rows=counts)
+    biased = [candidate for candidate in outcome.candidates if candidate.bias]
+    for candidate in biased:
+        note = f"{candidate.name}: the printed margin is off by {candidate.bias:+,.1f}, as far as the reports tell"
+        show_note(console, note, style="yellow")
+    if outcome.weight_bias_bound:
+        bound = f"{outcome.weight_bias_bound:,.6g}"
+        note = f"weights are rounded to what stands for them: that can move a margin by up to {bound}"
+        show_note(console, note, style="yellow")
+    partners = "1 partner" if outcome.num_partners == 1 else f"{outcome.num_partners:,} partners"
+    show_note(console, f"from the reports of {partners}; ± is one standard error of the randomization;")
+    show_note(console, "P(wrong) the chance that the true margin has the other sign")
+
+
+def _decision(candidate: CandidateOutcome) -> Text:
+    return Text("passes", style="bold green") if candidate.passed else Text("fails", style="bold red")
+
+
+def _rows(outcome: Outcome, known: Known) -> Rows:
+    rows: Rows = []
+    for candidate in outcome.candidates:
+        row: dict[str, object] = {"candidate": candidate.name, "passed": int(candidate.passed)}
+        row |= columns_of(candidate, ("support", "quota", "margin", "bias", "error_probability"))
+        if known.truth is not None:
+            support, quota = known.truth[candidate.name], known.truth["quota"]
+            row |= {"true_support": support, "true_quota": quota, "true_margin": support - quota}
+        rows.append(row)
+    return rows
+
+
+def _draw(outcome: Outcome, known: Known) -> Picture:
+    shown = outcome.candidates[:MOST_ROWS]
+    names = [fold(candidate.name) for candidate in shown]
+    is_all = len(shown) == len(outcome.candidates)
+    return Picture(
+        height=height_of_rows(names),
+        draw=functools.partial(_draw_rows, candidates=shown, names=names, truth=known.truth),
+        marks=_marks(with_truth=known.truth is not None),
+        title_note="" if is_all else f" (the first {len(shown)} of {len(outcome.candidates):,})",
+    )
+
+
+def _marks(*, with_truth: bool) -> dict[str, dict[str, Any]]:
+    """Return what the legend explains, in no candidate's color."""
+    estimate: dict[str, Any] = {"color": MUTED, "marker": "o", "markersize": 7, "linewidth": 2}
+    marks: dict[str, dict[str, Any]] = {
+        "estimate ± 2 standard errors": estimate,
+        "quota ± 2 standard errors": {"color": RULE, "linewidth": 2},
+    }
+    return {**marks, "truth": _TRUTH} if with_truth else marks
+
+
+def _draw_rows(
+    axes: Any, *, candidates: Sequence[CandidateOutcome], names: Sequence[str], truth: Mapping[str, float] | None
+) -> None:
+    for row, candidate in enumerate(candidates):
+        color = GOOD if candidate.passed else POOR
+        support, held_against = _shown(candidate)
+        axes.errorbar(
+            support.value,
+            row,
+            xerr=ERRORS_SHOWN * support.standard_error,
+            fmt="o",
+            color=color,
+            capsize=4,
+            markersize=7,
+            linewidth=2,
+        )
+        quota, error = held_against.value, ERRORS_SHOWN * held_against.standard_error
+        reach = [row - 0.34, row + 0.34]
+        axes.plot([quota, quota], reach, color=RULE, linewidth=2)
+        axes.fill_betweenx(reach, quota - error, quota + error, color=RULE, alpha=0.2, linewidth=0)
+        if truth is not None:
+            subtracted = truth["quota"] if candidate.support is None else 0.0
+            axes.plot(truth[candidate.name] - subtracted, row, **_TRUTH)
+        verdict = "passes" if candidate.passed else "fails"
+        annotate_row(axes, row, f"{verdict}, P(wrong) {percent(candidate.error_probability)}", color=color)
+    is_margin = any(candidate.support is None for candidate in candidates)
+    axes.set_xlabel("margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes")
+    name_rows(axes, names)
+
+
+def _shown(candidate: CandidateOutcome) -> tuple[Estimate, Estimate]:
+    """Return what is drawn of a candidate, and what that is held against."""
+    if candidate.support is None or candidate.quota is None:
+        return candidate.margin, Estimate(0.0, 0.0)
+    return candidate.support, candidate.quota
+
+
+VOTES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw)
+"""A row for each candidate."""

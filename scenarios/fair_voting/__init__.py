@@ -1,0 +1,3 @@
+"""Fair voting: its data, presentation, attack, audit and paper, found by `system.SYSTEM`."""
+
+__all__: tuple[str, ...] = ()

@@ -1,0 +1,3 @@
+"""Fair voting: what a coalition infers, and what one party can do."""
+
+__all__: tuple[str, ...] = ()

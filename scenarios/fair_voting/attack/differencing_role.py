@@ -1,0 +1,344 @@
+"""Differencing: two elections that differ in one voter, whose ranking is inferred from both outcomes.
+
+The voter leaves between them, or votes otherwise; everybody else ranks as before. What the first outcome tells of all
+of them, the second one takes off, so that two outcomes tell more of that voter than one does. Losses add up: a voter
+that has left is charged once, since the second election does not depend on it, and one that votes otherwise twice.
+
+Whose rankings the coalition does not know it believes to be drawn uniformly, and on such elections it is tried: exactly
+where a winner alone is published, whose law is finite, else on made-up ones.
+
+Source: Kifer and Machanavajjhala (2011), Section 2, for the differencing of releases; reading F1.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from typing import ClassVar, Final, Literal, cast
+
+import msgspec
+import numpy as np
+
+from ....agents.adversaries import SERVER
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.fair_voting import FairVoting
+from ....protocol.mechanisms.logarithms import log_of, log_sums
+from ....protocol.phases import Inputs
+from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from ...attacks import (
+    Coalition,
+    Evaluation,
+    Posteriors,
+    Seen,
+    evaluate_channel,
+    evaluate_expected,
+    pool,
+    seen_by_arrays,
+    success_bound,
+)
+from .inference import FairVotingAttack
+from .published import totals_of
+from .sweeps import TwoElections
+
+__all__ = ["DifferencingRole"]
+
+_MOST_TRIALS: Final = 10_000
+# Each unknown voter's ranking is one of so many in either election: beyond, a try takes seconds.
+_MOST_CHANGED: Final = 24
+_MOST_LISTED: Final = 6
+# Unknown voters of the target's group, where sums are published: their rankings are drawn thousands of times for each
+# try, of which there are then fewer.
+_MOST_UNKNOWN: Final = 16
+# The same where four alternatives or more are ranked: each try weighs thousands of sums with all rankings.
+_MOST_UNKNOWN_OF_FOUR: Final = 4
+_MOST_DRAWN: Final = 160
+_LEAST_TRIALS: Final = 10
+# Labels that a picture of one posterior has room for.
+_MOST_BARS: Final = 16
+
+
+class DifferencingRole(Role, frozen=True, kw_only=True):
+    """Voters that hear the outcomes of two elections which differ in the target.
+
+    Args:
+        members: voters, at least one, without the aggregator, which is trusted.
+        target: whose ranking is inferred, as it was in the first election: the scenario's own.
+        change: what becomes of the target: it has "left" before the second election, or "changed" its ranking.
+        secret: "ranking", unless "favorite" or "pair" is given: which of the first two alternatives is ahead.
+        trials: made-up pairs of elections, where sums are published; fewer where many rankings are unknown.
+    """
+
+    target: str
+    change: Literal["left", "changed"] = "left"
+    secret: str = ""
+    trials: int = 60
+
+    name: ClassVar[str] = "differencing"
+    protocols: ClassVar[frozenset[str]] = frozenset({"fair-voting"})
+
+    def check(self, scene: Scene) -> None:
+        """Refuse a target that is a member or alone in its group, an aggregator, another model, and numbers."""
+        coalition = scene.coalition(self.members)
+        place = scene.place_of(self.target, field="target")
+        if place in coalition.members:
+            allowed = "no member of the coalition: it knows its own ranking"
+            raise ConfigurationError(field="target", value=self.target, allowed=allowed)
+        if coalition.has_server or not coalition.members:
+            value = SERVER if coalition.has_server else "nobody"
+            allowed = "voters: they hear the outcomes, and the aggregator, which is trusted, has the rankings"
+            raise ConfigurationError(field="members", value=value, allowed=allowed)
+        if not 1 <= self.trials <= _MOST_TRIALS:
+            raise ConfigurationError(field="trials", value=self.trials, allowed=f"in [1, {_MOST_TRIALS}]")
+        parameters = _protocol_of(scene).parameters
+        if len(parameters.alternatives) > _MOST_LISTED:
+            value = f"{len(parameters.alternatives)} alternatives"
+            raise ConfigurationError(field="alternatives", value=value, allowed=f"at most {_MOST_LISTED}")
+        elections = self._elections(scene)
+        elections.first.check_secret(self._inferred)
+        unknown = _num_unknown(scene, coalition, place)
+        most = _MOST_UNKNOWN_OF_FOUR if len(elections.first.rankings) >= _MOST_CHANGED else _MOST_UNKNOWN
+        if parameters.mechanism == "laplace" and unknown > most:
+            allowed = f"all voters of the target's group but {most} at most, where sums are published"
+            raise ConfigurationError(field="members", value=f"{len(self.members)} voters", allowed=allowed)
+        is_unknown = len(coalition.members) < len(scene.names) - 1
+        if self.change == "changed" and is_unknown and len(elections.first.rankings) > _MOST_CHANGED:
+            allowed = "all voters but the target ('*'), where it changes a ranking of more than four alternatives"
+            raise ConfigurationError(field="members", value=f"{len(self.members)} voters", allowed=allowed)
+
+    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+        """Return what both outcomes tell, in general and of the target."""
+        coalition = scene.coalition(self.members)
+        place = scene.place_of(self.target, field="target")
+        elections = self._elections(scene)
+        tried = _Tried(scene, elections, coalition, place, self._inferred, self.trials)
+        one, two = tried.evaluations
+        group = int(scene.inputs.public[place, 0])
+        once = dataclasses.replace(elections, change="left").bound(group)
+        both = elections.bound(group)
+        posteriors = self._of_this_one(scene, happened, elections, coalition, place)
+        labels = elections.first.candidates(self._inferred).labels
+        bounds = tuple(success_bound(epsilon, [1 / len(labels)]) for epsilon in (once, both))
+        is_maximal = len(coalition.members) == len(scene.names) - 1
+        sentences = list(self._said(one, two, epsilons=(once, both), bounds=bounds, is_maximal=is_maximal))
+        if posteriors is None:
+            sentences.append("It heard no outcome of this session, and so no difference to another one.")
+        else:
+            sentences.append(_said_of_target(scene, elections.first, posteriors, place, self._inferred))
+        return Lesson(
+            role=self.name,
+            who=f"{len(coalition.members):,} voter{'s' if len(coalition.members) > 1 else ''} who heard two outcomes",
+            trust=(
+                "Everybody follows the protocol, and the aggregator is trusted. The coalition knows its members' "
+                f"rankings, and who has {self.change}; all others rank in the second election as in the first."
+            ),
+            sentences=tuple(sentences),
+            rows=_rows(one, two, epsilons=(once, both), bounds=bounds),
+            figures=tuple(_figures(one, two, posteriors, bound=bounds[1], secret=self._inferred)),
+        )
+
+    @property
+    def _inferred(self) -> str:
+        return self.secret or FairVotingAttack.secrets[0]
+
+    def _elections(self, scene: Scene) -> TwoElections:
+        protocol = _protocol_of(scene)
+        second = protocol
+        if self.change == "left":
+            place = scene.place_of(self.target, field="target")
+            sizes = list(protocol.parameters.group_sizes)
+            sizes[int(scene.inputs.public[place, 0])] -= 1
+            if 0 in sizes:
+                allowed = "a voter with another one in its group, which else is empty once it has left"
+                raise ConfigurationError(field="target", value=self.target, allowed=allowed)
+            second = FairVoting(msgspec.structs.replace(protocol.parameters, group_sizes=tuple(sizes)))
+        return TwoElections(FairVotingAttack(protocol, seed=scene.seed), second, self.change)
+
+    def _of_this_one(
+        self, scene: Scene, happened: Happened, elections: TwoElections, coalition: Coalition, place: int
+    ) -> Posteriors | None:
+        """Return what is believed of the target after the session that was run, and one after it."""
+        first = happened.seen(scene, coalition)
+        if happened.failure is not None or totals_of(first) is None:
+            return None
+        draw = _generator(scene, 0)
+        second = _second(scene, elections, scene.inputs, coalition, place, draw=draw, rerun=1)
+        return elections.posteriors((first, second), target=place, secret=self._inferred)
+
+    def _said(
+        self,
+        one: Evaluation,
+        two: Evaluation,
+        *,
+        epsilons: tuple[float, float],
+        bounds: tuple[float, ...],
+        is_maximal: bool,
+    ) -> Iterator[str]:
+        tried = f"Of {two.num_targets:,} made-up targets" if two.num_targets else "On average (exactly)"
+        error = f" ± {2 * two.success_error:.3f}" if two.success_error else ""
+        yield (
+            f"{tried} it names the {self._inferred} rightly in {one.success:.3f} after one election, and in "
+            f"{two.success:.3f}{error} after two that differ in the target; by guessing in {one.baseline:.3f}."
+        )
+        yield f"That is {one.information:.4g} bits from one outcome, and {two.information:.4g} from both."
+        if self.change == "left" and is_maximal:
+            yield "Who knows all other rankings learns nothing from the second outcome: it does not hold the target's."
+        once, both = epsilons
+        if self.change == "left":
+            yield (
+                f"The second election does not depend on who has left, so that the first one's ε = {once:g} bounds "
+                f"both: nobody is right in more than {bounds[1]:.3f}."
+            )
+        else:
+            yield (
+                f"The target is charged in both: {both:g} where one costs {once:g}, and {bounds[1]:.3f} of right "
+                f"answers is allowed where {bounds[0]:.3f} was."
+            )
+        greatest = max(one.greatest_odds, two.greatest_odds)
+        yield f"Odds of two answers were moved by e^{greatest:.3f} at most; the proven bound is e^{both:g}."
+
+
+class _Tried:
+    """How well one election and two do, on elections of which the coalition believes what is true of them."""
+
+    def __init__(
+        self, scene: Scene, elections: TwoElections, coalition: Coalition, place: int, secret: str, trials: int
+    ) -> None:
+        self._scene, self._elections, self._coalition, self._place = scene, elections, coalition, place
+        unknown = _num_unknown(scene, coalition, place)
+        self._secret, self._trials = secret, min(trials, max(_LEAST_TRIALS, _MOST_DRAWN // max(1, unknown)))
+
+    @functools.cached_property
+    def evaluations(self) -> tuple[Evaluation, Evaluation]:
+        """After one election, and after two."""
+        if self._elections.second.parameters.mechanism == "laplace":
+            return self._on_made_up_ones()
+        two = self._elections.evaluate(
+            self._scene.inputs, target=self._place, coalition=self._coalition, secret=self._secret
+        )
+        return self._exactly_one(), two
+
+    def _exactly_one(self) -> Evaluation:
+        attack = self._elections.first
+        candidates = attack.candidates(self._secret)
+        seen = _seen(self._scene, attack.protocol, self._scene.inputs, self._coalition, rerun=0)
+        group = int(seen.public[self._place, 0])
+        weights, logs = attack.log_laws(attack.others(seen, group), group, candidates.rows, totals=None)
+        channel: FloatArray = np.exp(log_sums(logs + log_of(weights)[:, None, None], axis=0))
+        number = len(candidates.labels)
+        return evaluate_channel(channel, places=candidates.places, prior=np.full(number, 1 / number))
+
+    def _on_made_up_ones(self) -> tuple[Evaluation, Evaluation]:
+        scene, attack, target = self._scene, self._elections.first, np.array([self._place], dtype=np.int64)
+        honest = np.setdiff1d(np.arange(len(scene.names)), self._coalition.members)
+        ones: list[Evaluation] = []
+        twos: list[Evaluation] = []
+        for trial in range(1, self._trials + 1):
+            draw = _generator(scene, trial)
+            private = scene.inputs.private.copy()
+            private[honest] = attack.rankings[draw.choice(len(attack.rankings), p=attack.population, size=len(honest))]
+            inputs = Inputs(private, scene.inputs.public)
+            inputs = attack.redraw(self._secret, inputs, target, prior=None, uniforms=draw.random(1))
+            first = _seen(scene, attack.protocol, inputs, self._coalition, rerun=2 * trial)
+            second = _second(
+                scene, self._elections, inputs, self._coalition, self._place, draw=draw, rerun=2 * trial + 1
+            )
+            ones.append(evaluate_expected(attack.posteriors([first], target, secret=self._secret)))
+            found = self._elections.posteriors((first, second), target=self._place, secret=self._secret)
+            twos.append(evaluate_expected(found))
+        return pool(ones), pool(twos)
+
+
+def _protocol_of(scene: Scene) -> FairVoting:
+    return cast("FairVoting", scene.protocol)  # `protocols` says so
+
+
+def _num_unknown(scene: Scene, coalition: Coalition, place: int) -> int:
+    """Return how many voters of the target's group, beside the target, the coalition does not know."""
+    is_other = scene.inputs.public[:, 0] == scene.inputs.public[place, 0]
+    is_other[[place, *coalition.members]] = False
+    return int(is_other.sum())
+
+
+def _generator(scene: Scene, trial: int) -> np.random.Generator:
+    return np.random.default_rng([scene.seed, trial])
+
+
+def _seen(scene: Scene, protocol: FairVoting, inputs: Inputs, coalition: Coalition, *, rerun: int) -> Seen:
+    return seen_by_arrays(protocol, inputs, noise=scene.noise(rerun=rerun), coalition=coalition)
+
+
+def _second(
+    scene: Scene,
+    elections: TwoElections,
+    inputs: Inputs,
+    coalition: Coalition,
+    place: int,
+    *,
+    draw: np.random.Generator,
+    rerun: int,
+) -> Seen:
+    """Return what the coalition sees of the second election: without the target, or with another ranking of its."""
+    if elections.change == "left":
+        rest = Inputs(np.delete(inputs.private, place, axis=0), np.delete(inputs.public, place, axis=0))
+        moved = Coalition(tuple(member - (member > place) for member in coalition.members), has_server=False)
+        return _seen(scene, elections.second, rest, moved, rerun=rerun)
+    rankings: IntArray = elections.first.rankings
+    others = rankings[np.any(rankings != inputs.private[place], axis=1)]
+    private = inputs.private.copy()
+    private[place] = others[draw.integers(len(others))]
+    return _seen(scene, elections.second, Inputs(private, inputs.public), coalition, rerun=rerun)
+
+
+def _said_of_target(scene: Scene, attack: FairVotingAttack, posteriors: Posteriors, place: int, secret: str) -> str:
+    guess = int(posteriors.guesses[0])
+    told = (
+        f"Of {scene.names[place]} it believes most in {posteriors.labels[guess]!r}, with probability "
+        f"{posteriors.probabilities[0, guess]:.3f}"
+    )
+    if not scene.may_show_truth:
+        return f"{told}."
+    truth = int(attack.truths(secret, scene.inputs)[place])
+    return f"{told}; it is {posteriors.labels[truth]!r}."
+
+
+def _rows(
+    one: Evaluation, two: Evaluation, *, epsilons: tuple[float, ...], bounds: tuple[float, ...]
+) -> tuple[Row, ...]:
+    return tuple(
+        {
+            "heard": heard,
+            "success": found.success,
+            "standard_error": found.success_error,
+            "advantage": found.advantage,
+            "bits": found.information,
+            "ledger_total": epsilon,
+            "proven_bound": bound,
+        }
+        for heard, found, epsilon, bound in zip(
+            ("one election", "two elections"), (one, two), epsilons, bounds, strict=True
+        )
+    )
+
+
+def _figures(
+    one: Evaluation, two: Evaluation, posteriors: Posteriors | None, *, bound: float, secret: str
+) -> Iterator[Figure]:
+    bars = {
+        "guessing": (one.baseline, 0.0),
+        "one election": (one.success, 2 * one.success_error),
+        "two elections": (two.success, 2 * two.success_error),
+        "bound": (bound, 0.0),
+    }
+    heights, errors = zip(*bars.values(), strict=True)
+    series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
+    title = f"How often the {secret} is named rightly"
+    yield Figure(title=title, x_label="", y_label="probability", series=(series,))
+    if posteriors is None or len(posteriors.labels) > _MOST_BARS:
+        return
+    before: FloatArray = np.broadcast_to(posteriors.prior, posteriors.probabilities.shape)[0]
+    beliefs = tuple(
+        Series(name=name, x=posteriors.labels, y=tuple(values.tolist()), style="bars")
+        for name, values in (("before", before), ("after both", posteriors.probabilities[0]))
+    )
+    title = f"What is believed of the target's {secret}"
+    yield Figure(title=title, x_label="", y_label="probability", series=beliefs)

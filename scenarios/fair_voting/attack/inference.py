@@ -1,0 +1,380 @@
+"""What a coalition learns of one voter's ranking from a fair and private vote.
+
+Bayes's rule on exact laws, wherever what is published has one that can be worked out. The coalition knows its members'
+rankings; of the other voters it believes that they rank independently, all rankings alike unless told otherwise.
+
+- Central model, with the aggregator: it sees the ranking.
+- Central model, without: the winner's law is finite, and noisy sums have discrete Laplace's. With all other voters in
+  the coalition there is one profile for each candidate; with fewer the law is averaged over the others' profiles:
+  exactly while these add up to few sums, else over draws from a fixed seed (`law_of_sums`).
+- Local model, with the aggregator: the report's law; more colluders add nothing, since reports are independent.
+- Local model, without: the group's tally less the coalition's reports. Of `sampled_pair` and `sampled_position` it
+  counts the honest reports r, and one more of r among independent others multiplies their probability by count/π̃(r):
+  P[tally | v] ∝ Σ_r P[r | v]·count(r)/π̃(r), π̃ an honest report's law before anything is known: exact for a coalition
+  of any size. Of `whole_ranking` and `noisy_scores` it is exact where the target is the only honest voter of its group,
+  since the tally is then its report; elsewhere the tally is taken for normal.
+
+Source of the attacked protocol: Mohsin, Fair and Private Voting Rules; readings F1 to F6.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.fair_voting import DisclosedRankings, FairVoting, RandomizedRankings, Rankings
+from ....protocol.mechanisms import code_of_rankings, rankings_of_codes
+from ....protocol.mechanisms.logarithms import log_of, log_sums
+from ....protocol.phases import Inputs
+from ...attacks.attack import Attack, Candidates
+from ...attacks.posteriors import check_prior
+from ...attacks.seen import Seen
+from .published import last_reports, totals_of
+from .sums import LawOfSums, Others, law_of_sums
+
+__all__ = ["FairVotingAttack"]
+
+RANKING, FAVORITE, PAIR = "ranking", "favorite", "pair"
+
+_MOST_LISTED: Final = 6
+"""Alternatives of which all rankings are candidates: 720."""
+_MOST_DESIGNED: Final = 8192
+"""Candidates that stand for all rankings of more alternatives."""
+_MOST_LAWS: Final = 4096
+"""Winners' laws for one target: up to some milliseconds each for Algorithm 2."""
+_MOST_NOISY_SUMS: Final = 1 << 14
+"""Sums behind noise: their densities are computed as arrays."""
+_MOST_HELD: Final = 32
+"""Coalitions' laws that are held at one time: a megabyte each at most."""
+_LEAST_NORMAL: Final = 30
+"""Honest reports of a group whose sums are taken for normal."""
+
+
+class FairVotingAttack(Attack):
+    """Infers a voter's whole ranking, its favorite, or which of two alternatives it prefers.
+
+    Args:
+        protocol: with its public parameters.
+        pair: the two alternatives of secret "pair"; the first two unless given.
+        population: what is believed of a voter of whom nothing is known: a probability for each ranking, in the order
+            of their codes (`code_of_rankings`); uniform unless given. Needs at most 6 alternatives.
+        seed: of the profiles that are drawn where there are too many.
+
+    Raises:
+        ConfigurationError: the pair or the population is not allowed.
+    """
+
+    secrets: ClassVar[tuple[str, ...]] = (RANKING, FAVORITE, PAIR)
+
+    protocol: FairVoting
+
+    def __init__(
+        self,
+        protocol: FairVoting,
+        *,
+        pair: tuple[str, str] | None = None,
+        population: Sequence[float] | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(protocol)
+        names = protocol.parameters.alternatives
+        self.size = len(names)
+        self.seed = seed
+        pair = (names[0], names[1]) if pair is None else pair
+        if pair[0] == pair[1] or not {*pair} <= {*names}:
+            raise ConfigurationError(field="pair", value=pair, allowed=f"two of {', '.join(names)}")
+        self._pair = names.index(pair[0]), names.index(pair[1])
+        if population is not None:
+            if self.size > _MOST_LISTED:
+                allowed = f"left out with more than {_MOST_LISTED} alternatives"
+                raise ConfigurationError(field="population", value=f"{len(population)} numbers", allowed=allowed)
+            self._population = check_prior(population, num_labels=math.factorial(self.size), field="population")
+        elif self.size <= _MOST_LISTED:
+            self._population = np.full(math.factorial(self.size), 1 / math.factorial(self.size))
+
+    @property
+    def joins_sessions(self) -> bool:
+        """In the central model. See `Attack.joins_sessions`."""
+        return isinstance(self.phase, DisclosedRankings)
+
+    @property
+    def phase(self) -> DisclosedRankings | RandomizedRankings:
+        """The session's one phase."""
+        (phase,) = self.protocol.phases
+        assert isinstance(phase, (DisclosedRankings, RandomizedRankings))  # noqa: S101  what the protocol makes
+        return phase
+
+    @property
+    def population(self) -> FloatArray:
+        """What is believed of a voter of whom nothing is known."""
+        return self._population
+
+    @functools.cached_property
+    def rankings(self) -> IntArray:
+        """All rankings, in the order of their codes: int64, shape (m!, m)."""
+        return rankings_of_codes(np.arange(math.factorial(self.size), dtype=np.int64), self.size)
+
+    def candidates(self, secret: str) -> Candidates:
+        """Return all rankings; of more than 6 alternatives a few that stand for them.
+
+        Sampled pairs and positions have laws that are linear in which of two alternatives is ahead, and in whether an
+        alternative is at a position. So they average over a label's rankings as over any few in which the other
+        alternatives have all positions, and precede each other, equally often: rotations and their reverses.
+
+        Raises:
+            ConfigurationError: there are more alternatives, and another mechanism or the whole ranking is asked for.
+        """
+        names = self.protocol.parameters.alternatives
+        first, second = self._pair
+        labels = {
+            FAVORITE: names,
+            PAIR: (f"{names[first]} over {names[second]}", f"{names[second]} over {names[first]}"),
+        }.get(secret, ())
+        rows = self.rankings if self.size <= _MOST_LISTED else self._designed(secret)
+        if secret == RANKING:
+            orders: list[list[int]] = np.argsort(rows, axis=1).tolist()
+            labels = tuple(" > ".join(names[place] for place in order) for order in orders)
+        return Candidates(rows, self._places(secret, rows), labels)
+
+    def truths(self, secret: str, inputs: Inputs) -> IntArray:
+        """Return the places of the voters' own. See `Attack.truths`."""
+        return self._places(secret, inputs.private)
+
+    def _places(self, secret: str, rows: IntArray) -> IntArray:
+        first, second = self._pair
+        if secret == PAIR:
+            return (rows[:, first] > rows[:, second]).astype(np.int64)
+        if secret == FAVORITE:
+            return np.argmin(rows, axis=1).astype(np.int64)
+        return code_of_rankings(rows)
+
+    def _designed(self, secret: str) -> IntArray:
+        size = self.size
+        name = self.phase.report.name if isinstance(self.phase, RandomizedRankings) else "central"
+        is_linear = name in {"sampled_pair", "sampled_position"}
+        number = 2 * (size - 1) * size if secret == FAVORITE else (size - 1) * size * 2 * (size - 2)
+        if secret == RANKING or not is_linear or number > _MOST_DESIGNED:
+            allowed = f"at most {_MOST_LISTED} for secret {secret!r}"
+            raise ConfigurationError(field="alternatives", value=size, allowed=allowed)
+        if secret == FAVORITE:
+            fixed = [((place, 0),) for place in range(size)]
+        else:
+            ahead = [(one, other) for one in range(size) for other in range(one + 1, size)]
+            first, second = self._pair
+            fixed = [((first, one), (second, other)) for one, other in ahead]
+            fixed += [((second, one), (first, other)) for one, other in ahead]
+        rows = [
+            {**dict(own), **dict(zip(others, turned, strict=True))}
+            for own in fixed
+            for others in [[place for place in range(size) if place not in dict(own)]]
+            for left in [[place for place in range(size) if place not in dict(own).values()]]
+            for start in range(len(left))
+            for turned in (left[start:] + left[:start], (left[start:] + left[:start])[::-1])
+        ]
+        return np.array([[row[place] for place in range(size)] for row in rows], dtype=np.int64)
+
+    # Central model
+
+    def utilities(self, rows: IntArray) -> IntArray:
+        """Return the utilities of rankings, in steps from the aggregator's center."""
+        assert isinstance(self.phase, DisclosedRankings)  # noqa: S101  asked in the central model alone
+        return self.phase.scoring.utilities_of(Rankings(rows))
+
+    def session_log_likelihoods(
+        self, sessions: Sequence[Seen], targets: IntArray, candidates: Candidates
+    ) -> FloatArray:
+        """Return ln P[all that was seen | candidate]: the other voters rank alike in all sessions.
+
+        Exact in the central model, as one session is. In the local model a coalition without the aggregator adds up its
+        sessions as if the others' rankings were new in each: that is exact where it knows them.
+
+        Raises:
+            ConfigurationError: Algorithm 2 samples voters first, there are several sessions, and a voter is unknown.
+        """
+        heard = [seen for seen in sessions if not seen.coalition.has_server and totals_of(seen) is not None]
+        if len(heard) <= 1 or isinstance(self.phase, RandomizedRankings):
+            return super().session_log_likelihoods(sessions, targets, candidates)
+        total = np.zeros((len(targets), len(candidates.rows)))
+        for seen in sessions:
+            if seen.coalition.has_server:
+                total += self.log_likelihoods(seen, targets, candidates)
+        return total + self._central_log_likelihoods(heard, targets, candidates)
+
+    def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+        """Return what the release tells: of the voters of one group the same. See the module for what is exact."""
+        if isinstance(self.phase, RandomizedRankings):
+            return self._local_log_likelihoods(seen, self.phase, targets, candidates.rows)
+        heard = [seen] if totals_of(seen) is not None else []
+        return self._central_log_likelihoods(heard, targets, candidates)
+
+    def _central_log_likelihoods(self, heard: Sequence[Seen], targets: IntArray, candidates: Candidates) -> FloatArray:
+        total = np.zeros((len(targets), len(candidates.rows)))
+        if not heard:
+            return total
+        groups = heard[0].public[targets, 0]
+        for group in np.unique(groups).tolist():
+            others = self.others(heard[0], group)
+            self._check_joint(others, len(heard))
+            joint: FloatArray | None = None
+            for seen in heard:
+                weights, logs = self.log_laws(others, group, candidates.rows, totals=totals_of(seen))
+                joint = (log_of(weights)[:, None] if joint is None else joint) + logs[:, :, 0]
+            assert joint is not None  # noqa: S101  there is a session
+            total[groups == group] = log_sums(joint, axis=0)
+        return total
+
+    def _check_joint(self, others: Sequence[Others], num_sessions: int) -> None:
+        """Raise ConfigurationError where several sessions are not independent, given the profile that is believed."""
+        is_sampled = any(group.num_sampled is not None for group in others)
+        if num_sessions > 1 and is_sampled and any(group.num_unknown for group in others):
+            allowed = "all voters but one, where Algorithm 2 samples voters first and several elections are seen"
+            raise ConfigurationError(field="coalition", value="smaller", allowed=allowed)
+
+    def others(self, seen: Seen, group: int) -> list[Others]:
+        """Return what a coalition knows of all voters but one of a group."""
+        members = list(seen.coalition.members)
+        of_members = seen.public[members, 0]
+        utilities = self.utilities(seen.rows) if members else np.zeros((0, self.size), dtype=np.int64)
+        parameters = self.protocol.parameters
+        is_sampled = parameters.mechanism == "sampling" and parameters.reading == "subsample"
+        told: list[Others] = []
+        for place, size in enumerate(parameters.group_sizes):
+            known = utilities[of_members == place]
+            voters = int(np.sum(seen.public[:, 0] == place)) - (place == group)
+            absent = np.zeros((max(size - voters - (place == group), 0), self.size), dtype=np.int64)
+            told.append(
+                Others(
+                    known=np.concatenate([known, absent]),
+                    num_unknown=voters - len(known),
+                    chances=self._population,
+                    num_sampled=parameters.samples if is_sampled else None,
+                )
+            )
+        return told
+
+    def log_laws(
+        self, others: Sequence[Others], group: int, rows: IntArray, *, totals: IntArray | None, is_absent: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return ln P[published | what the others add up to, candidate].
+
+        Args:
+            others: of each group, without the target.
+            group: the target's.
+            rows: int64, shape (c, m): rankings that the target may have.
+            totals: what is published; None for all winners.
+            is_absent: whether the target did not vote, whatever it would have said.
+
+        Returns:
+            The weights of what the others may add up to, shape (s,), and the logarithms: shape (s, c, outcomes), one
+            outcome where `totals` is given.
+        """
+        assert isinstance(self.phase, DisclosedRankings)  # noqa: S101  asked in the central model alone
+        own = self.utilities(rows) * (not is_absent)
+        if self.phase.choice is None:
+            assert totals is not None  # noqa: S101  noisy sums have no list of outcomes
+            law = self._law(others[group : group + 1], most=_MOST_NOISY_SUMS, draws=_MOST_NOISY_SUMS // 4)
+            sums = law.rows[:, None] + own
+            flat = sums.reshape(-1, self.size)
+            told = self.phase.tally_mechanism.log_likelihoods(totals[group : group + 1], flat)
+            return law.weights, told.reshape(*sums.shape[:2], 1)
+        key = (group, own.tobytes(), *(part for each in others for part in each.key))
+        held = self._held
+        if key not in held:
+            if len(held) >= _MOST_HELD:
+                held.clear()
+            held[key] = self._log_choices(others, group, own)
+        weights, logs = held[key]
+        return weights, logs if totals is None else logs[:, :, totals.reshape(-1)]
+
+    @functools.cached_property
+    def _held(self) -> dict[tuple[object, ...], tuple[FloatArray, FloatArray]]:
+        """Winners' laws: those of sessions with the same coalition are the same."""
+        return {}
+
+    def _law(self, others: Sequence[Others], *, most: int, draws: int) -> LawOfSums:
+        return law_of_sums(others, self.utilities(self.rankings), most=most, draws=draws, seed=self.seed)
+
+    def _log_choices(self, others: Sequence[Others], group: int, own: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the logarithms of the winner's law, shape (s, c, m)."""
+        most = max(16, _MOST_LAWS // len(own))
+        target = others[group]
+        if target.num_sampled is None:
+            law = self._law(others, most=most, draws=most)
+            return law.weights, self._log_winners(law.rows, own, group)
+        # The target is among the voters who are sampled, or is not: what is published is a mixture over all samples.
+        share = target.num_sampled / (len(target.known) + target.num_unknown + 1)
+        parts: list[FloatArray] = []
+        for is_in, chance in ((True, share), (False, 1 - share)):
+            if not chance:
+                continue
+            left = Others(target.known, target.num_unknown, target.chances, target.num_sampled - is_in)
+            law = self._law([*others[:group], left, *others[group + 1 :]], most=most, draws=most)
+            logs = self._log_winners(law.rows, own * is_in, group)
+            parts.append(log_sums(logs + log_of(law.weights)[:, None, None], axis=0) + math.log(chance))
+        return np.ones(1), log_sums(np.stack(parts), axis=0)[None]
+
+    def _log_winners(self, sums: IntArray, own: IntArray, group: int) -> FloatArray:
+        assert isinstance(self.phase, DisclosedRankings) and self.phase.choice is not None  # noqa: S101, PT018  as asked
+        rows = np.repeat(sums[:, None], len(own), axis=1)
+        rows[:, :, group * self.size : (group + 1) * self.size] += own
+        distinct, places = np.unique(rows.reshape(-1, sums.shape[1]), axis=0, return_inverse=True)
+        laws = self.phase.choice.log_laws(distinct)
+        return laws[places.reshape(-1)].reshape(len(sums), len(own), self.size)
+
+    # Local model
+
+    def _local_log_likelihoods(
+        self, seen: Seen, phase: RandomizedRankings, targets: IntArray, rows: IntArray
+    ) -> FloatArray:
+        members = list(seen.coalition.members)
+        groups = seen.public[targets, 0]
+        own = phase.tally(seen.reports[0][members], earlier=[], public=seen.public[members]).totals
+        totals = totals_of(seen)
+        told = np.zeros((len(targets), len(rows)))
+        if totals is None and seen.release is None:
+            return told
+        for group in np.unique(groups).tolist():
+            if totals is not None and totals[group, 0] == own[group, 0]:
+                continue  # whoever is honest did not report
+            if totals is None or totals[group, 0] - own[group, 0] == 1:
+                consistent = last_reports(self.protocol, seen, own, group)
+                logs = phase.mechanism.log_likelihoods(consistent, rows)
+                told[groups == group] = log_sums(logs, axis=0)
+            else:
+                told[groups == group] = self._of_tally(phase, totals[group] - own[group], rows)
+        return told
+
+    def _of_tally(self, phase: RandomizedRankings, rest: IntArray, rows: IntArray) -> FloatArray:
+        """Return ln P[the honest voters' tally | one of them has this ranking], shape (c,)."""
+        count, table = int(rest[0]), rest[1:]
+        if phase.report.name in {"sampled_pair", "sampled_position"}:
+            reports = np.arange(len(table), dtype=np.int64)[:, None]
+            laws = np.exp(phase.mechanism.log_likelihoods(reports, rows)).T
+            expected = np.full(len(table), 1 / len(table))  # of uniform rankings
+            if self.size <= _MOST_LISTED:
+                expected = self._population @ np.exp(phase.mechanism.log_likelihoods(reports, self.rankings)).T
+            return log_of(laws @ (table / expected))
+        if count < _LEAST_NORMAL:
+            allowed = f"with the aggregator, all other voters of the group, or all but {_LEAST_NORMAL} and more"
+            raise ConfigurationError(field="coalition", value=f"all but {count} of a group", allowed=allowed)
+        means, spread = self._moments(phase)
+        average = self._population @ means
+        away = table - (count - 1) * average - means[self._places(RANKING, rows)]
+        return np.einsum("ci,ij,cj->c", away, np.linalg.pinv(spread, hermitian=True), away) / (-2 * count)
+
+    def _moments(self, phase: RandomizedRankings) -> tuple[FloatArray, FloatArray]:
+        """Return what a report adds to the tally on average, for each ranking, and its covariance over all voters."""
+        if phase.report.name == "noisy_scores":
+            means = self.protocol.parameters.make_scoring(is_centered=True).utilities_of(Rankings(self.rankings))
+            step = self.protocol.parameters.make_scoring(is_centered=True).step
+            noise = phase.report.mean_variance / (step * step)
+            told = means.astype(np.float64)
+            return told, np.cov(told.T, aweights=self._population, bias=True) + noise * np.eye(self.size)
+        tallies = np.eye(self.size)[self.rankings].reshape(len(self.rankings), -1)
+        reports = np.arange(len(self.rankings), dtype=np.int64)[:, None]
+        laws = np.exp(phase.mechanism.log_likelihoods(reports, self.rankings)).T
+        return laws @ tallies, np.cov(tallies.T, aweights=self._population @ laws, bias=True)

@@ -1,0 +1,283 @@
+"""How an attack on a fair vote grows with the coalition, and what two elections tell that differ in one voter.
+
+Where the winner alone is published, or one randomized report is left in a tally, the law of what is learned from is
+finite, and success and information are those of a channel: exact, as far as the laws are (`FairVotingAttack`).
+Elsewhere sessions are simulated. Either way what the coalition does not know
+is drawn from what it believes: the target's ranking from the prior, other voters' from the population.
+
+In two elections the same voters rank alike, but for one: it has `left` before the second, or has `changed` its ranking
+to any other one, all alike. Who sees both winners, and no ranking at all, learns of the other voters from the one, and
+of the target from the difference. A target that has left is protected by the first election's ε, since the second does
+not depend on it; one that has changed, or has voted alike twice (`stayed`), by the sum of both.
+
+Source: Kifer and Machanavajjhala (2011), Section 2, for the differencing of releases; sequential composition.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.fair_voting import DisclosedRankings, FairVoting
+from ....protocol.mechanisms.logarithms import log_of, log_sums
+from ....protocol.phases import Inputs
+from ....protocol.privacy import TrustModel
+from ....protocol.randomness import SimulatedNoise
+from ...attacks.channels import session_channel
+from ...attacks.posteriors import Evaluation, Posteriors, check_prior, evaluate_channel, infer, pool
+from ...attacks.seen import Coalition, Seen, seen_by_arrays
+from .inference import FairVotingAttack
+from .published import totals_of
+
+__all__ = ["Change", "TwoElections", "evaluate_sizes"]
+
+Change: TypeAlias = Literal["left", "changed", "stayed"]
+
+_SESSION: Final = "coalitions by size"
+
+
+def evaluate_sizes(
+    attack: FairVotingAttack,
+    inputs: Inputs,
+    *,
+    target: int,
+    sizes: Sequence[int],
+    secret: str,
+    prior: Sequence[float] | None = None,
+    seed: int = 0,
+    num_sessions: int = 400,
+) -> dict[int, Evaluation]:
+    """Return how well coalitions of voters without the aggregator do, by their size.
+
+    Members join in a random order, so that a larger coalition contains the smaller ones. As they take part, they hear
+    the release.
+
+    Args:
+        attack: on what is run.
+        inputs: all voters', of which the members' rankings are taken.
+        target: its place in the roster.
+        sizes: each from 1 to n − 1.
+        secret: what is inferred.
+        prior: a probability for each label; uniform unless given.
+        seed: of the order, and of sessions that are simulated.
+        num_sessions: where more than the winner is published.
+
+    Raises:
+        ConfigurationError: a size is not allowed, or see `FairVotingAttack`.
+    """
+    attack.check_secret(secret)
+    candidates = attack.candidates(secret)
+    before = _prior_of(prior, len(candidates.labels))
+    order = np.random.default_rng(seed).permutation(np.delete(np.arange(len(inputs)), target))
+    told: dict[int, Evaluation] = {}
+    for size in sizes:
+        if not 1 <= size < len(inputs):
+            raise ConfigurationError(field="sizes", value=size, allowed=f"in [1, {len(inputs) - 1}]")
+        coalition = Coalition(tuple(sorted(order[:size].tolist())), has_server=False)
+        channel = _channel(attack, inputs, coalition, target, candidates.rows)
+        if channel is None:
+            told[size] = _simulated(attack, inputs, coalition, target, secret, before, (seed, num_sessions))
+        else:
+            told[size] = evaluate_channel(channel, places=candidates.places, prior=before)
+    return told
+
+
+@dataclasses.dataclass(frozen=True)
+class TwoElections:
+    """Two elections in the central model that differ in one voter.
+
+    Args:
+        first: the attack on the first one, in which the target votes, with what it believes of other voters.
+        second: the second vote: with as many voters, or without the target.
+        change: what becomes of the target.
+
+    Raises:
+        ConfigurationError: they do not fit each other: alternatives or scores are other ones, one publishes noisy sums
+            and the other does not, no aggregator is trusted, or Algorithm 2 samples voters first.
+    """
+
+    first: FairVotingAttack
+    second: FairVoting
+    change: Change
+
+    def __post_init__(self) -> None:
+        for protocol in (self.first.protocol, self.second):
+            parameters = protocol.parameters
+            if parameters.model is not TrustModel.CENTRAL:
+                allowed = "one in which the aggregator is trusted"
+                raise ConfigurationError(field="mechanism", value=parameters.mechanism, allowed=allowed)
+            if parameters.mechanism == "sampling" and parameters.reading == "subsample":
+                raise ConfigurationError(field="reading", value="subsample", allowed="group, for two elections")
+        ours, theirs = self.first.protocol.parameters, self.second.parameters
+        fits = (
+            ours.alternatives == theirs.alternatives
+            and ours.groups == theirs.groups
+            and (ours.mechanism == "laplace") == (theirs.mechanism == "laplace")
+            and ours.make_scoring(is_centered=ours.is_centered) == theirs.make_scoring(is_centered=theirs.is_centered)
+        )
+        if not fits:
+            allowed = "one with the same alternatives, groups and scores, which publishes alike"
+            raise ConfigurationError(field="second", value="another vote", allowed=allowed)
+
+    @functools.cached_property
+    def _after(self) -> FairVotingAttack:
+        """The attack on the second: over the same draws of other voters, where they are drawn."""
+        return FairVotingAttack(self.second, seed=self.first.seed)
+
+    def bound(self, group: int) -> float:
+        """Return the ε that both elections prove together, between any two rankings of the target.
+
+        Args:
+            group: the target's.
+        """
+        public = np.array([[group]], dtype=np.int64)
+        nobody = Coalition((), has_server=False)
+        attacks = [self.first] if self.change == "left" else [self.first, self._after]
+        return math.fsum(attack.loss("ranking", public, np.zeros(1, dtype=np.int64), nobody) for attack in attacks)
+
+    def evaluate(
+        self,
+        inputs: Inputs,
+        *,
+        target: int,
+        coalition: Coalition,
+        secret: str,
+        prior: Sequence[float] | None = None,
+    ) -> Evaluation:
+        """Return how well the best attack does that sees both winners: of their joint law, which is finite.
+
+        Args:
+            inputs: of the first election, of which the members' rankings are taken.
+            target: its place.
+            coalition: who colludes, without the aggregator; it may have no member.
+            secret: what is inferred of the ranking in the first election.
+            prior: a probability for each label; uniform unless given.
+
+        Raises:
+            ConfigurationError: more than the winner is published, or as `FairVotingAttack`.
+        """
+        if self.second.parameters.mechanism == "laplace":
+            raise ConfigurationError(field="mechanism", value="laplace", allowed="one that publishes the winner alone")
+        candidates = self.first.candidates(secret)
+        seen = _nothing_yet(self.first, inputs, coalition)
+        weights, first, second = self._log_laws(seen, target, candidates.rows, None, None)
+        # (candidates, first winner, second winner): added up over what the others may be.
+        joint = np.einsum("s,sci,scj->cij", weights, np.exp(first), np.exp(second))
+        before = _prior_of(prior, len(candidates.labels))
+        return evaluate_channel(joint.reshape(len(joint), -1), places=candidates.places, prior=before)
+
+    def posteriors(
+        self, seen: tuple[Seen, Seen], *, target: int, secret: str, prior: Sequence[float] | None = None
+    ) -> Posteriors:
+        """Return what is believed of the ranking in the first election once both releases are seen.
+
+        Args:
+            seen: of the first election and of the second; the members' rankings are taken from the first.
+            target: its place in the first.
+            secret: what is inferred.
+            prior: a probability for each label; uniform unless given.
+
+        Raises:
+            ConfigurationError: a release was not seen, or as `FairVotingAttack`.
+        """
+        candidates = self.first.candidates(secret)
+        totals = [totals_of(each) for each in seen]
+        if any(each is None for each in totals):
+            raise ConfigurationError(field="seen", value="no release", allowed="both elections to their end")
+        weights, first, second = self._log_laws(seen[0], target, candidates.rows, *totals)
+        logs = log_sums(log_of(weights)[:, None] + first[:, :, 0] + second[:, :, 0], axis=0)
+        before = _prior_of(prior, len(candidates.labels))
+        return infer(logs[None], places=candidates.places, labels=candidates.labels, prior=before)
+
+    def _log_laws(
+        self, seen: Seen, target: int, rows: IntArray, of_first: IntArray | None, of_second: IntArray | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the weights of what the others may be, and each election's logarithms: shape (s, c, outcomes)."""
+        if target in seen.coalition.members:
+            raise ConfigurationError(field="target", value=target, allowed="no member of the coalition")
+        group = int(seen.public[target, 0])
+        others = self.first.others(seen, group)
+        weights, first = self.first.log_laws(others, group, rows, totals=of_first)
+        if self.change != "changed":
+            is_absent = self.change == "left"
+            _, second = self._after.log_laws(others, group, rows, totals=of_second, is_absent=is_absent)
+            return weights, first, second
+        rankings = self.first.rankings
+        _, of_rankings = self._after.log_laws(others, group, rankings, totals=of_second)
+        # Any other ranking, all alike: the shape is (others' sums, candidates, other rankings, outcomes).
+        is_other = (rows[:, None] != rankings).any(axis=2)
+        log_shares = np.where(is_other, -math.log(len(rankings) - 1), -np.inf)
+        second = log_sums(of_rankings[:, None] + log_shares[None, :, :, None], axis=2)
+        return weights, first, second
+
+
+def _prior_of(prior: Sequence[float] | None, num_labels: int) -> FloatArray:
+    """Return a prior as an array: uniform unless given."""
+    return np.full(num_labels, 1 / num_labels) if prior is None else check_prior(prior, num_labels=num_labels)
+
+
+def _nothing_yet(attack: FairVotingAttack, inputs: Inputs, coalition: Coalition) -> Seen:
+    """Return what a coalition knows before an election: its members' rankings."""
+    (phase,) = attack.protocol.phases
+    return Seen(
+        protocol=attack.protocol,
+        coalition=coalition,
+        rows=inputs.private[list(coalition.members)],
+        public=inputs.public,
+        reports=(np.zeros((len(inputs), phase.num_reported), dtype=np.int64),),
+        told=(np.zeros(len(inputs), dtype=np.bool_),),
+        outcomes=(),
+        release=None,
+    )
+
+
+def _channel(
+    attack: FairVotingAttack, inputs: Inputs, coalition: Coalition, target: int, rows: IntArray
+) -> FloatArray | None:
+    """Return the law of what a coalition learns from, shape (candidates, outputs), where that is finite and known.
+
+    A winner's, or that of the target's report, where the others of its group collude and there are finitely many.
+    """
+    group = int(inputs.public[target, 0])
+    if isinstance(attack.phase, DisclosedRankings):
+        if attack.phase.choice is None:
+            return None
+        others = attack.others(_nothing_yet(attack, inputs, coalition), group)
+        weights, logs = attack.log_laws(others, group, rows, totals=None)
+        return np.exp(log_sums(logs + log_of(weights)[:, None, None], axis=0))
+    honest = np.delete(inputs.public[:, 0], coalition.members)
+    return session_channel(attack.protocol, rows, public=[group]) if np.sum(honest == group) == 1 else None
+
+
+def _simulated(
+    attack: FairVotingAttack,
+    inputs: Inputs,
+    coalition: Coalition,
+    target: int,
+    secret: str,
+    prior: FloatArray,
+    seed_and_number: tuple[int, int],
+) -> Evaluation:
+    """Return how often an attack is right in simulated sessions."""
+    seed, number = seed_and_number
+    generator = np.random.default_rng([seed, len(coalition.members)])
+    is_honest = np.ones(len(inputs), dtype=np.bool_)
+    is_honest[list(coalition.members)] = False
+    targets = np.array([target], dtype=np.int64)
+    parts: list[Evaluation] = []
+    for session in range(number):
+        private = inputs.private.copy()
+        honest = generator.choice(len(attack.rankings), p=attack.population, size=int(is_honest.sum()))
+        private[is_honest] = attack.rankings[honest]
+        drawn = Inputs(private, inputs.public)
+        drawn = attack.redraw(secret, drawn, targets, prior=prior, uniforms=generator.random(1))
+        noise = SimulatedNoise(seed, session=_SESSION, round_number=session)
+        seen = seen_by_arrays(attack.protocol, drawn, noise=noise, coalition=coalition)
+        found = attack.posteriors([seen], targets, secret=secret, prior=prior)
+        parts.append(attack.evaluate(found, drawn, targets, secret=secret))
+    return pool(parts)

@@ -1,0 +1,3 @@
+"""Fair voting: cases of its mechanisms and sessions."""
+
+__all__: tuple[str, ...] = ()

@@ -1,0 +1,124 @@
+"""A trusted aggregator's choices of a winner: the exponential mechanism, permute-and-flip, Algorithm 2's samples.
+
+Winners are few, so that the law is exact; what is searched is profiles. For choices by quality these are all small
+profiles that differ in one ranking; for Algorithm 2 a search climbs to a pair that loses much
+(`experiments.fair_voting.neighbors`). A voter of each group pays a loss of its own.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from ....protocol.arrays import IntArray
+from ....protocol.fair_voting import FairVoting, Parameters
+from ....protocol.fair_voting.choices import Choice, ExponentialChoice, SampledChoice, SampleScale
+from ....protocol.fair_voting.objective import Objective
+from ....protocol.fair_voting.phases import DisclosedRankings
+from ....protocol.fair_voting.scoring import Scoring, make_scores
+from ....protocol.privacy import NeighboringRelation, TrustModel
+from ...audit.case import Case, Pair
+from ...audit.mechanisms.sampling import finite_pairs
+from ..paper.neighbors import search_neighbors
+
+__all__ = ["election_cases"]
+
+_EPSILONS: Final = (0.5, 2.0, 8.0)
+_SECURE: Final = frozenset({2.0})
+_NUM_ALTERNATIVES: Final = 3
+_SIZES: Final = (1, 2)
+"""Voters of each group, where all profiles are tried."""
+_MANY: Final = (40, 80)
+"""Voters of each group for Algorithm 2, enough for its samples at ε = 1."""
+_SEED: Final = 1
+_STARTS, _STEPS = 2, 150
+# A draw is a loop over exact fractions, a thousand times as slow as an array's; the law says all but how it is drawn.
+_SHARE, _SECURE_SHARE = 0.02, 0.1
+# Algorithm 2 draws hundreds of numbers for a winner.
+_SAMPLED_SHARE, _SAMPLED_SECURE_SHARE = 0.002, 0.01
+
+
+def election_cases() -> Iterator[Case]:
+    """Yield the three mechanisms; of the last one what the paper claims, its label, beside what is proven."""
+    scoring = Scoring(make_scores("borda", _NUM_ALTERNATIVES))
+    for epsilon in _EPSILONS:
+        for group, is_flipped in (("exponential", False), ("permute-and-flip", True)):
+            choice = ExponentialChoice(scoring, _SIZES, Objective("parity"), epsilon, is_flipped=is_flipped)
+            for voter, proven in enumerate(choice.proven):
+                pairs = _all_profiles(choice, voter, is_secure=epsilon in _SECURE)
+                name = f"{group}, ε = {epsilon:g}, group of {_SIZES[voter]}"
+                yield _case(name, group, claimed=proven, proven=proven, pairs=pairs)
+    scales: tuple[SampleScale, ...] = ("unbiased", "printed")
+    for scale, gamma in itertools.product(scales, (0.01, 0.05)):
+        parameters = Parameters(
+            alternatives=tuple("abcd"),
+            groups=("few", "many"),
+            group_sizes=_MANY,
+            mechanism="sampling",
+            epsilon=1.0,
+            gamma=gamma,
+            scale=scale,
+        )
+        (phase,) = FairVoting(parameters).phases
+        assert isinstance(phase, DisclosedRankings)  # noqa: S101  Algorithm 2 has no other
+        assert isinstance(phase.choice, SampledChoice)  # noqa: S101  the same
+        yield _case(
+            f"Algorithm 2, {scale}, γ = {gamma:g}",
+            "sampled-choice",
+            claimed=parameters.epsilon,
+            proven=phase.choice.proven[0],
+            pairs=_searched(phase.choice),
+        )
+
+
+def _all_profiles(choice: Choice, voter: int, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
+    """Return what makes the worst pair of profiles that differ in a ranking of a group."""
+
+    def pairs() -> Sequence[Pair]:
+        orders = np.array(list(itertools.permutations(range(_NUM_ALTERNATIVES))))
+        utilities = np.array(choice.scoring.steps, dtype=np.int64)[orders]
+        neighbors: set[tuple[bytes, bytes]] = set()
+        profiles: dict[bytes, IntArray] = {}
+        ranked = [itertools.combinations_with_replacement(range(len(orders)), size) for size in choice.group_sizes]
+        for profile in itertools.product(*ranked):
+            sums = np.concatenate([utilities[list(group)].sum(axis=0) for group in profile])
+            profiles[sums.tobytes()] = sums
+            place = _NUM_ALTERNATIVES * voter
+            for before, after in itertools.product(profile[voter], range(len(orders))):
+                changed = sums.copy()
+                changed[place : place + _NUM_ALTERNATIVES] += utilities[after] - utilities[before]
+                neighbors.add((sums.tobytes(), changed.tobytes()))
+        return finite_pairs(
+            choice,
+            np.array(list(profiles.values())),
+            is_secure=is_secure,
+            are_neighbors=lambda one, other: (one.tobytes(), other.tobytes()) in neighbors,
+        )
+
+    return pairs
+
+
+def _searched(choice: SampledChoice) -> Callable[[], Sequence[Pair]]:
+    """Return what searches a pair of profiles for Algorithm 2."""
+
+    def pairs() -> Sequence[Pair]:
+        found = search_neighbors(choice, seed=_SEED, num_starts=_STARTS, num_steps=_STEPS)
+        return finite_pairs(choice, np.array([found.sums, found.changed_sums], dtype=np.int64), is_secure=True)
+
+    return pairs
+
+
+def _case(name: str, group: str, *, claimed: float, proven: float, pairs: Callable[[], Sequence[Pair]]) -> Case:
+    return Case(
+        name=name,
+        group=group,
+        unit="voter",
+        relation=NeighboringRelation.REPLACE_ONE,
+        model=TrustModel.CENTRAL,
+        claimed=claimed,
+        proven=proven,
+        pairs=pairs,
+        share=_SAMPLED_SHARE if group == "sampled-choice" else _SHARE,
+        secure_share=_SAMPLED_SECURE_SHARE if group == "sampled-choice" else _SECURE_SHARE,
+    )

@@ -1,0 +1,236 @@
+"""Winners audited: what a trusted aggregator elects by chance.
+
+The law of the winner is computed, not sampled: for the exponential mechanism and permute-and-flip by their formulas,
+for Algorithm 2 by `winner_law`, averaged over all sub-samples where voters are sampled first. Of two small groups all
+profiles are tried, with every change of one voter. Winners are drawn by the phase itself, as a session closes it.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.fair_voting import DisclosedRankings, FairVoting
+from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
+from ....protocol.mechanisms import RowMechanism
+from ....protocol.phases import Draw as SessionDraw
+from ....protocol.privacy import NeighboringRelation
+from ....protocol.randomness import SimulatedNoise
+from ....protocol.tally import Tally
+from ...audit.case import Case, Draw, Pair
+from ...audit.protocols.views import charge
+from ..paper.neighbors import winner_law
+
+__all__ = ["Profile", "case_of_profiles", "law_of_winner", "sums_of_profile", "worst_neighbors"]
+
+_SHARE: Final = 0.002
+"""Of the outputs that are asked for: an election takes a millisecond, and laws are exact anyway."""
+_SIDES = 2
+_SESSION = "audited"
+
+
+class Profile(NamedTuple):
+    """How many voters of each group have each ranking, in the lexicographic order of positions."""
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+
+def case_of_profiles(
+    vote: FairVoting,
+    neighbors: Callable[[], tuple[Profile, Profile]],
+    *,
+    suffix: str = "",
+    share: float = _SHARE,
+    note: str = "",
+) -> Case:
+    """Return the audit of one election, for a voter of the first group.
+
+    Args:
+        vote: what is elected by, with two groups.
+        neighbors: finds two neighboring profiles.
+        suffix: of the name.
+        share: see `Case`.
+        note: see `Case`.
+    """
+    parameters = vote.parameters
+    (entry,) = charge(vote, (0,), num_sessions=1)
+    details = (
+        f"{parameters.reading}, {parameters.scale}" if parameters.mechanism == "sampling" else entry.relation.value
+    )
+
+    def pairs() -> list[Pair]:
+        profiles = neighbors()
+        laws = np.stack([law_of_winner(vote, profile) for profile in profiles])
+        voters = " against ".join(_describe(vote, *pair) for pair in (profiles, profiles[::-1]))
+        draws = (_draw_of(vote, profiles[0], side=0), _draw_of(vote, profiles[1], side=1))
+        return [Pair(name=f"a voter: {voters}", laws=laws, draws=draws)]
+
+    return Case(
+        name=f"{parameters.mechanism}, {details}{suffix}",
+        group=vote.name,
+        unit=entry.unit,
+        relation=entry.relation,
+        model=entry.model,
+        claimed=entry.claimed,
+        proven=entry.proven,
+        pairs=pairs,
+        note=note,
+        share=share,
+    )
+
+
+def law_of_winner(vote: FairVoting, profile: Profile) -> FloatArray:
+    """Return the exact law of the winner, shape (m,).
+
+    Args:
+        vote: of a mechanism that elects by chance.
+        profile: its voters; one of a group may be missing.
+    """
+    _, choice = _phase_of(vote)
+    if isinstance(choice, ExponentialChoice):
+        return np.array(choice.probabilities(sums_of_profile(vote, profile).reshape(-1).tolist()))
+    assert isinstance(choice, SampledChoice)  # noqa: S101  the other kind
+    if choice.sum_sizes == choice.group_sizes:
+        return _sampled_law(choice, sums_of_profile(vote, profile))
+    law = np.zeros(choice.num_alternatives)
+    left, right = (list(_subsamples(own, size)) for own, size in zip(profile, choice.sum_sizes, strict=True))
+    for (one, chance), (other, other_chance) in itertools.product(left, right):
+        law += chance * other_chance * _sampled_law(choice, sums_of_profile(vote, Profile(one, other)))
+    return law
+
+
+def sums_of_profile(vote: FairVoting, profile: Profile) -> IntArray:
+    """Return the groups' sums of utilities, in steps from the center, shape (2, m).
+
+    Args:
+        vote: what is elected by.
+        profile: its voters.
+    """
+    phase, _ = _phase_of(vote)
+    utilities = np.array(phase.scoring.steps, dtype=np.int64)[_rankings(vote)]
+    return np.stack([np.array(own, dtype=np.int64) @ utilities for own in profile])
+
+
+def worst_neighbors(vote: FairVoting) -> tuple[Profile, Profile]:
+    """Return the neighbors that lose most among all profiles, the voter being of the first group.
+
+    Args:
+        vote: with two groups that are small enough to try them all.
+    """
+    left_size, right_size = vote.parameters.group_sizes
+    number = math.factorial(len(vote.parameters.alternatives))
+
+    @functools.cache
+    def log_law_of(profile: Profile) -> FloatArray:
+        return np.log(law_of_winner(vote, profile))
+
+    voters: list[tuple[int, ...]] = [_one(place, number) for place in range(number)]
+    is_removed = vote.parameters.relation is NeighboringRelation.ADD_OR_REMOVE_ONE
+    # Neighbors that differ in order alone are tried in one direction: the loss is that of both.
+    changes = [((0,) * number, own) for own in voters] if is_removed else list(itertools.combinations(voters, 2))
+
+    def loss(pair: tuple[Profile, Profile]) -> float:
+        one, other = (log_law_of(profile) for profile in pair)
+        return float(np.max(np.abs(one - other)))
+
+    return max(
+        (
+            (Profile(_sum(others, before), right), Profile(_sum(others, after), right))
+            for others in _profiles(left_size - 1, number)
+            for right in _profiles(right_size, number)
+            for before, after in changes
+        ),
+        key=loss,
+    )
+
+
+def _sampled_law(choice: SampledChoice, sums: IntArray) -> FloatArray:
+    return _law_of_sums(choice, tuple(sums.reshape(-1).tolist()))
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _law_of_sums(choice: SampledChoice, sums: tuple[int, ...]) -> FloatArray:
+    """Return the exact law of Algorithm 2's winner; many profiles have the same sums."""
+    return winner_law(choice, sums)
+
+
+def _phase_of(vote: FairVoting) -> tuple[DisclosedRankings, ExponentialChoice | SampledChoice]:
+    (phase,) = vote.phases
+    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the phase of the central model
+    assert isinstance(phase.choice, (ExponentialChoice, SampledChoice))  # noqa: S101  all that elect by chance
+    return phase, phase.choice
+
+
+def _rankings(vote: FairVoting) -> IntArray:
+    size = len(vote.parameters.alternatives)
+    return np.array(list(itertools.permutations(range(size))), dtype=np.int64)
+
+
+def _profiles(num_voters: int, num_rankings: int) -> Iterator[tuple[int, ...]]:
+    """Yield how many of so many voters have each ranking, in every way."""
+    for chosen in itertools.combinations_with_replacement(range(num_rankings), num_voters):
+        yield tuple(chosen.count(place) for place in range(num_rankings))
+
+
+def _subsamples(counts: Sequence[int], number: int) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Yield what a sub-sample of so many voters may be, with its probability."""
+    ways = math.comb(sum(counts), number)
+    for own in itertools.product(*(range(count + 1) for count in counts)):
+        if sum(own) == number:
+            yield own, math.prod(map(math.comb, counts, own)) / ways
+
+
+def _one(place: int, number: int) -> tuple[int, ...]:
+    return tuple(int(other == place) for other in range(number))
+
+
+def _sum(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
+def _describe(vote: FairVoting, profile: Profile, other: Profile) -> str:
+    """Return the ranking that the voter has in the first profile alone."""
+    names = vote.parameters.alternatives
+    for place, (count, other_count) in enumerate(zip(profile.left, other.left, strict=True)):
+        if count > other_count:
+            order: list[int] = np.argsort(_rankings(vote)[place]).tolist()
+            return ">".join(names[alternative] for alternative in order)
+    return "nobody"
+
+
+def _tally_of(vote: FairVoting, profile: Profile) -> Tally:
+    phase, _ = _phase_of(vote)
+    rankings = _rankings(vote)
+    positions = np.concatenate([np.repeat(rankings, own, axis=0) for own in profile])
+    groups = np.repeat(np.arange(len(profile), dtype=np.int64), [sum(own) for own in profile])
+    return phase.tally(positions, earlier=(), public=groups[:, None])
+
+
+def _draw_of(vote: FairVoting, profile: Profile, *, side: int) -> Draw:
+    phase, _ = _phase_of(vote)
+    tally = _tally_of(vote, profile)
+
+    def draw(number: int, stream: int) -> IntArray:
+        noise = SimulatedNoise(_SIDES * stream + side, session=_SESSION)
+        releases = (phase.randomize_tally(tally, _draw_at(noise, vote, place)) for place in range(number))
+        winners = [release.totals.tolist() for release in releases]
+        return np.array(winners, dtype=np.int64).reshape(number, 1)
+
+    return draw
+
+
+def _draw_at(noise: SimulatedNoise, vote: FairVoting, place: int) -> SessionDraw:
+    """Return what a server draws by; where a session takes the first place of a stream, an election takes its own."""
+    (phase,) = vote.phases
+    numbers = itertools.count(1)
+
+    def draw(mechanism: RowMechanism, values: Sequence[int]) -> Sequence[int]:
+        stream = f"release of {phase.name}, draw {next(numbers)}"
+        return noise.randomize(mechanism, values, protocol=vote.name, phase=stream, place=place)
+
+    return draw

@@ -1,0 +1,152 @@
+"""Fair voting audited: a voter's randomized ranking, and what a trusted aggregator releases.
+
+In the local model every pair of rankings is tried. Of Algorithm 1 every pair is, too: what others say cancels out. Of
+what elects a winner, all profiles of two small groups are tried with every change of one voter, by the exact law of the
+winner, and of Algorithm 2 a large profile that is known to be bad for it.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from ....protocol.arrays import IntArray
+from ....protocol.fair_voting import DisclosedRankings, FairVoting, Parameters, positions_of_orders
+from ....protocol.fair_voting.parameters import LOCAL
+from ....protocol.mechanisms import code_of_rankings
+from ....protocol.privacy import NeighboringRelation
+from ...audit.case import Case
+from ...audit.protocols.views import Released, View, case_of, view_of_party
+from .neighbors import Profile, case_of_profiles, worst_neighbors
+
+__all__ = ["LABEL", "LARGE_SIZES", "disliked_alternative", "fair_voting_cases", "view_of_algorithm_1"]
+
+LARGE_SIZES: Final = (500, 1_001)
+"""As in Table 1, but for one voter: groups of n and 2n have many ties, which lots decide."""
+LABEL: Final = 0.6
+"""The least ε of Table 1 that is feasible for these sizes."""
+
+_ALTERNATIVES = ("a", "b", "c", "d")
+_GROUPS = ("left", "right")
+_SIZES = (2, 2)
+# On the printed scale groups of different sizes are compared unlike.
+_UNEQUAL_SIZES = (1, 2)
+_ABSENT = "nobody"
+_UNIT = "voter"
+_PUBLIC = (0,)
+_REPLACE, _REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
+
+
+def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
+    """Yield the local mechanisms, Algorithm 1 under both relations, and all that elects a winner.
+
+    Args:
+        epsilon: of a voter, as the paper states it.
+    """
+    for mechanism in LOCAL:
+        yield _local(_vote(mechanism=mechanism, epsilon=epsilon))
+    for calibration, relation in itertools.product(("tight", "printed"), (_REPLACE, _REMOVE)):
+        yield _algorithm_1(_vote(calibration=calibration, relation=relation, epsilon=epsilon))
+    small: dict[str, Any] = {"alternatives": _ALTERNATIVES[:3], "group_sizes": _SIZES, "epsilon": epsilon}
+    for mechanism, relation in itertools.product(("exponential", "permute_and_flip"), (_REPLACE, _REMOVE)):
+        yield _election(_vote(**small, mechanism=mechanism, relation=relation))
+    sampling = small | {"mechanism": "sampling"}
+    yield _election(_vote(**sampling, num_samples=2))
+    yield _election(_vote(**sampling | {"scale": "printed", "group_sizes": _UNEQUAL_SIZES}, num_samples=2))
+    yield _election(_vote(**sampling, reading="subsample", num_samples=1))
+    large = _vote(mechanism="sampling", scale="printed", group_sizes=LARGE_SIZES, epsilon=LABEL)
+    yield case_of_profiles(large, lambda: disliked_alternative(large), suffix=", 500 and 1,001 voters", share=5e-4)
+
+
+def view_of_algorithm_1(vote: FairVoting, *, num_sessions: int) -> View:
+    """Return what Algorithm 1 releases, for each ranking of a voter of the first group.
+
+    Where voters are added or removed, the first candidate is a group without that voter, and not all others are
+    neighbors of each other.
+
+    Args:
+        vote: of mechanism "laplace".
+        num_sessions: how often.
+    """
+    (phase,) = vote.phases
+    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the phase of the central model
+    rows, _ = _rankings(vote)
+    # The other voters: of each group one, whose sums cancel out of every comparison.
+    others, groups = np.stack([rows[0], rows[-1]]), np.array([0, 1], dtype=np.int64)
+    sums = [phase.sums_of(others, groups)] if vote.parameters.relation is _REMOVE else []
+    sums += [phase.sums_of(np.vstack([row, others]), np.append(0, groups)) for row in rows]
+    return View((Released(vote, phase, np.stack(sums).reshape(len(sums), -1)),), num_sessions)
+
+
+def _vote(**given: Any) -> FairVoting:
+    defaults: dict[str, Any] = {"alternatives": _ALTERNATIVES, "groups": _GROUPS, "group_sizes": _SIZES}
+    return FairVoting(Parameters(**defaults | given))
+
+
+def _election(vote: FairVoting) -> Case:
+    """Return the audit of one election in two small groups, whose profiles are all tried."""
+    return case_of_profiles(vote, lambda: worst_neighbors(vote))
+
+
+def disliked_alternative(vote: FairVoting) -> tuple[Profile, Profile]:
+    """Return profiles in which both groups like an alternative least, and another in which one voter likes it best.
+
+    Nobody's utility of it is above 0, so that parity elects it for sure on the printed scale, but for ties; a single
+    voter makes it one among others. The groups agree on what is best and differ in the middle.
+
+    Args:
+        vote: with two groups and four alternatives.
+    """
+    number = math.factorial(len(vote.parameters.alternatives))
+    orders = np.array([[1, 2, 3, 0], [1, 3, 2, 0], [0, 3, 2, 1]], dtype=np.int64)
+    left, right, reversed_left = code_of_rankings(positions_of_orders(orders)).tolist()
+    counts = np.zeros((4, number), dtype=np.int64)
+    sizes = vote.parameters.group_sizes
+    counts[0, left], counts[1, right] = sizes
+    counts[2, left], counts[3, right] = sizes[0] - 1, sizes[1]
+    counts[2, reversed_left] = 1
+    rows = [tuple(row) for row in counts.tolist()]
+    return Profile(rows[0], rows[1]), Profile(rows[2], rows[3])
+
+
+def _local(vote: FairVoting) -> Case:
+    """Return the audit of a local mechanism, over two votes."""
+    rows, names = _rankings(vote)
+    return case_of(
+        vote,
+        lambda: view_of_party(vote, rows, _PUBLIC, num_sessions=2),
+        _PUBLIC,
+        name=vote.parameters.mechanism,
+        unit=_UNIT,
+        num_sessions=2,
+        names=names,
+        is_tight=True,
+    )
+
+
+def _algorithm_1(vote: FairVoting) -> Case:
+    """Return the audit of Algorithm 1, over two votes."""
+    parameters = vote.parameters
+    is_removed = parameters.relation is _REMOVE
+    _, names = _rankings(vote)
+    return case_of(
+        vote,
+        lambda: view_of_algorithm_1(vote, num_sessions=2),
+        _PUBLIC,
+        name=f"laplace, {parameters.calibration} scale, {parameters.relation.value}",
+        unit=_UNIT,
+        num_sessions=2,
+        names=[_ABSENT, *names] if is_removed else names,
+        are_neighbors=lambda first, second: first != second and (not is_removed or 0 in {first, second}),
+        is_tight=True,
+    )
+
+
+def _rankings(vote: FairVoting) -> tuple[IntArray, list[str]]:
+    """Return all rankings as positions, and as text."""
+    names = vote.parameters.alternatives
+    orders = list(itertools.permutations(names))
+    inputs = vote.encode({"group": [_GROUPS[0]] * len(orders), "ranking": [list(order) for order in orders]})
+    return inputs.private, [">".join(order) for order in orders]

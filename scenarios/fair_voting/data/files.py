@@ -1,0 +1,379 @@
+"""Files of ballots as profiles: published elections with groups, or somebody's own in the same formats.
+
+Voters have running numbers: what a file calls them serves to find their groups, and goes no further.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+import numpy as np
+
+from ....protocol.errors import ConfigurationError
+from ....protocol.fair_voting.rankings import Rankings
+from ....protocol.mechanisms import MAX_ALTERNATIVES
+from ...running.settings import did_you_mean
+from .ballots import Ballots
+from .groups import (
+    Grouping,
+    WithoutGroup,
+    age_groups,
+    check_groups,
+    groups_in_turn,
+    groups_of_companion,
+    groups_of_entries,
+    groups_of_files,
+)
+from .pabulib import read_pabulib
+from .preflib import PREFLIB_TYPES, read_preflib, type_of
+from .profile import Profile
+from .ties import Ties, break_ties
+
+__all__ = [
+    "ColumnOptions",
+    "RankingFile",
+    "RankingOptions",
+    "grouping_of_column",
+    "load_rankings",
+    "merge",
+    "profile_of",
+    "read_ballots",
+]
+
+_LEAST: Final = 2
+_FIELD: Final = "voters"
+_PABULIB: Final = "pb"
+_MAX_SHOWN: Final = 12
+
+
+class RankingOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How ballots become rankings.
+
+    Args:
+        alternatives: those that are kept, by name or by what the file calls them, in the order of the result; by
+            default all. There may be 2 to 50.
+        ties: how tied alternatives, and those that are not ranked, are ordered (see `ties`).
+        ties_seed: of the random order, not of the noise.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    alternatives: tuple[str, ...] = ()
+    ties: Ties = "random"
+    ties_seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.ties_seed < 0:
+            raise ConfigurationError(field=f"{_FIELD}.ties_seed", value=self.ties_seed, allowed="at least 0")
+
+
+class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
+    """How a column of a Pabulib file tells groups.
+
+    Args:
+        group_column: of VOTES, such as sex, age or district_preference.
+        group_names: a group's name by the entry that stands for it; entries may share one.
+        age_cuts: the age with which each group but the first begins: [30, 60] for "under 30", "30 to 59" and
+            "60 and over".
+        without_group: what becomes of voters whose group is not said.
+        alternatives: see `RankingOptions`.
+        ties: see `RankingOptions`.
+        ties_seed: see `RankingOptions`.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    group_column: str = ""
+    group_names: dict[str, str] = {}
+    age_cuts: tuple[int, ...] = ()
+    without_group: WithoutGroup = "refuse"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        cuts = self.age_cuts
+        if cuts and (cuts[0] < 1 or any(high <= low for low, high in itertools.pairwise(cuts))):
+            raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(cuts), allowed="ages that ascend, from 1")
+        if cuts and (self.group_names or not self.group_column):
+            allowed = "left out beside group_names, and where there is no group_column"
+            raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(cuts), allowed=allowed)
+        if self.group_column == "age" and not cuts:
+            allowed = "given for the column 'age', such as [30, 60]"
+            raise ConfigurationError(field=f"{_FIELD}.age_cuts", value="nothing", allowed=allowed)
+
+
+class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Voters in files, and where their groups are from.
+
+    There is one file and one of `groups_file`, `group_column` and `group_rule`; or `group_files` alone.
+
+    Args:
+        file: PrefLib's .soc, .soi, .toc or .toi, or Pabulib's .pb; each may be packed (`.gz`).
+        group_files: such a file by the name of the group that it is.
+        same_alternatives: how those of several files are told to be the same: by their names, or by their numbers.
+        groups_file: a CSV file with the columns voter and group.
+        group_rule: "alternating" where the voters of the groups take turns in the file.
+        groups: the groups' names, in the order of the result; by default those found.
+        group_column: see `ColumnOptions`.
+        group_names: see `ColumnOptions`.
+        age_cuts: see `ColumnOptions`.
+        without_group: see `ColumnOptions`.
+        alternatives: see `RankingOptions`.
+        ties: see `RankingOptions`.
+        ties_seed: see `RankingOptions`.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    file: str = ""
+    group_files: dict[str, str] = {}
+    same_alternatives: Literal["names", "numbers"] = "names"
+    groups_file: str = ""
+    group_rule: Literal["", "alternating"] = ""
+    groups: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if bool(self.file) == bool(self.group_files):
+            value = "given" if self.file else "left out"
+            field = f"{_FIELD}.file and {_FIELD}.group_files"
+            raise ConfigurationError(field=field, value=value, allowed="given one of them alone")
+        sources = [name for name in ("group_files", "groups_file", "group_column", "group_rule") if getattr(self, name)]
+        if len(sources) > 1:
+            field = " and ".join(f"{_FIELD}.{name}" for name in sources)
+            raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
+        if not sources:
+            columns = f"{_FIELD}.group_column, " if type_of(Path(self.file)) == _PABULIB else ""
+            allowed = "given for the voters of one file (or group_files, a file for each group)"
+            field = f"one of {_FIELD}.groups_file, {columns}{_FIELD}.group_rule"
+            raise ConfigurationError(field=field, value="nothing", allowed=allowed)
+        if self.group_names and sources[0] not in {"groups_file", "group_column"}:
+            allowed = "left out where no entries stand for groups"
+            raise ConfigurationError(field=f"{_FIELD}.group_names", value=self.group_names, allowed=allowed)
+        if self.groups or self.group_rule:
+            check_groups(self.groups)
+        if self.groups and (self.group_files or self.age_cuts):
+            allowed = "left out where group_files or age_cuts name them"
+            raise ConfigurationError(field=f"{_FIELD}.groups", value=list(self.groups), allowed=allowed)
+
+
+def load_rankings(options: RankingFile) -> Profile:
+    """Return the voters of a file, or of several.
+
+    Args:
+        options: which, and how they are read.
+
+    Raises:
+        ConfigurationError: a file cannot be read or is not what it should be, or an option does not fit it.
+    """
+    if options.group_files:
+        parts = [
+            read_ballots(Path(file), field=f"{_FIELD}.group_files.{group}")
+            for group, file in options.group_files.items()
+        ]
+        grouping = groups_of_files(list(options.group_files), [len(part) for part in parts])
+        ballots = merge(parts, same_alternatives=options.same_alternatives)
+        return profile_of(ballots, grouping, options)
+    ballots = read_ballots(Path(options.file), column=options.group_column, field=f"{_FIELD}.file")
+    return profile_of(ballots, _grouping_of(ballots, options), options)
+
+
+def read_ballots(path: Path, *, column: str = "", field: str = "file") -> Ballots:
+    """Return the ballots of a file, by the end of its name.
+
+    Args:
+        path: the file.
+        column: of a Pabulib file's VOTES, whose entries are wanted.
+        field: the setting that names the file, for errors.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or is not what it should be.
+    """
+    of_type = type_of(path)
+    if of_type == _PABULIB:
+        return read_pabulib(path, column=column, field=field)
+    if of_type not in PREFLIB_TYPES:
+        allowed = f"a file that ends with .{_PABULIB} or {', '.join(f'.{name}' for name in PREFLIB_TYPES)}"
+        raise ConfigurationError(field=field, value=str(path), allowed=allowed)
+    if column:
+        allowed = f"left out for {path.name}: PrefLib's files hold no groups"
+        raise ConfigurationError(field=f"{_FIELD}.group_column", value=column, allowed=allowed)
+    return read_preflib(path, field=field)
+
+
+def merge(parts: Sequence[Ballots], *, same_alternatives: Literal["names", "numbers"] = "names") -> Ballots:
+    """Return the ballots of several files, one after another.
+
+    Args:
+        parts: one or more, over the same alternatives.
+        same_alternatives: told by their names, which may stand in another order; or by their numbers, whatever their
+            names are.
+
+    Raises:
+        ConfigurationError: they are not over the same alternatives.
+    """
+    first = parts[0]
+    columns = [_columns_like(first, part, by_name=same_alternatives == "names") for part in parts]
+    names = first.alternatives
+    if any(part.alternatives != names for part in parts) and same_alternatives == "numbers":
+        names = tuple(f"alternative {number}" for number in range(1, len(names) + 1))
+    offsets = np.cumsum([0, *(len(part.classes) for part in parts)])
+    return Ballots(
+        alternatives=names,
+        ids=first.ids,
+        classes=np.concatenate([part.classes[:, places] for part, places in zip(parts, columns, strict=True)]),
+        listed=np.concatenate([part.listed[:, places] for part, places in zip(parts, columns, strict=True)]),
+        ballot_of_voter=np.concatenate(
+            [part.ballot_of_voter + offset for part, offset in zip(parts, offsets, strict=False)]
+        ),
+        lines=np.concatenate([part.lines for part in parts]),
+        voters=(),
+        source=", ".join(part.source for part in parts),
+        sources=tuple(part.source for part in parts),
+        source_of_voter=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
+    )
+
+
+def profile_of(
+    ballots: Ballots, grouping: Grouping, options: RankingOptions, *, names: Sequence[str] = (), note: str = ""
+) -> Profile:
+    """Return the profile of the voters who are in a group.
+
+    Args:
+        ballots: of n voters.
+        grouping: their groups.
+        options: how ballots become rankings.
+        names: of the voters; by default running numbers.
+        note: what else became of the lines of the file.
+
+    Raises:
+        ConfigurationError: an alternative is unknown, they are too few or too many, or a tie is refused.
+    """
+    kept = _kept(ballots, options.alternatives)
+    left_out = np.flatnonzero(grouping.members < 0)
+    positions, num_tied = break_ties(
+        ballots, ties=options.ties, seed=options.ties_seed, kept=kept, skipped=left_out if left_out.size else None
+    )
+    width = len(str(len(ballots)))
+    voters = names or [f"voter {number:0{width}d}" for number in range(1, len(ballots) + 1)]
+    members, lines = grouping.members, ballots.lines
+    if left_out.size:
+        is_in = members >= 0
+        positions, members, lines = positions[is_in], members[is_in], lines[is_in]
+        voters = [voters[place] for place in np.flatnonzero(is_in).tolist()]
+    return Profile(
+        alternatives=tuple(ballots.alternatives[place] for place in kept),
+        rankings=Rankings(positions),
+        groups=grouping.groups,
+        members=members,
+        voters=voters,
+        # A line of several files would say little.
+        lines=lines.tolist() if ballots.source_of_voter is None else (),
+        source=ballots.source,
+        note=_note(ballots, num_kept=len(kept), num_tied=num_tied, num_out=left_out.size, options=options, more=note),
+    )
+
+
+def grouping_of_column(ballots: Ballots, options: ColumnOptions, *, groups: Sequence[str] = ()) -> Grouping:
+    """Return the groups that a Pabulib file's own column tells.
+
+    Args:
+        ballots: with the entries of `options.group_column`.
+        options: how it tells them.
+        groups: see `groups_of_entries`.
+
+    Raises:
+        ConfigurationError: an entry is empty or of no group, or a group has no voter, or there are fewer than two.
+    """
+    column, entries = options.group_column, ballots.entries
+    if options.age_cuts:
+        groups, entries = age_groups(ballots, entries, options.age_cuts, column=column)
+        if empty := [group for group in groups if group not in entries]:
+            allowed = f"ages with voters in each group: nobody is {empty[0]}"
+            raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(options.age_cuts), allowed=allowed)
+    return groups_of_entries(
+        ballots,
+        entries,
+        column=column,
+        groups=groups,
+        renamed=options.group_names,
+        without_group=options.without_group,
+    )
+
+
+def _grouping_of(ballots: Ballots, options: RankingFile) -> Grouping:
+    """Return the groups of one file's voters."""
+    if options.group_rule:
+        return groups_in_turn(ballots, options.groups)
+    if options.groups_file:
+        return groups_of_companion(
+            Path(options.groups_file),
+            ballots,
+            groups=options.groups,
+            renamed=options.group_names,
+            without_group=options.without_group,
+            field=f"{_FIELD}.groups_file",
+        )
+    return grouping_of_column(ballots, options, groups=options.groups)
+
+
+def _columns_like(first: Ballots, part: Ballots, *, by_name: bool) -> list[int]:
+    """Return which alternative of a part each of the first one's is."""
+    if by_name and sorted(part.alternatives) != sorted(first.alternatives):
+        lacking = [name for name in first.alternatives if name not in part.alternatives]
+        surplus = [name for name in part.alternatives if name not in first.alternatives]
+        value = (
+            f"{part.source} without {lacking[:_MAX_SHOWN]}" if lacking else f"{part.source} with {surplus[:_MAX_SHOWN]}"
+        )
+        allowed = f'files over the alternatives of {first.source}, or same_alternatives = "numbers"'
+        raise ConfigurationError(field=f"{_FIELD}.group_files", value=value, allowed=allowed)
+    if len(part.alternatives) != len(first.alternatives):
+        value = f"{part.source} with {len(part.alternatives)} alternatives"
+        allowed = f"files over as many alternatives as {first.source}, {len(first.alternatives)}"
+        raise ConfigurationError(field=f"{_FIELD}.group_files", value=value, allowed=allowed)
+    if by_name:
+        return [part.alternatives.index(name) for name in first.alternatives]
+    return list(range(len(first.alternatives)))
+
+
+def _kept(ballots: Ballots, wanted: Sequence[str]) -> list[int]:
+    """Return the places of the alternatives that are kept."""
+    places: Mapping[str, int] = {
+        **{name: place for place, name in enumerate(ballots.ids)},
+        **{name: place for place, name in enumerate(ballots.alternatives)},
+    }
+    field = f"{_FIELD}.alternatives"
+    for name in wanted:
+        if name not in places:
+            some = ", ".join(ballots.alternatives[:_MAX_SHOWN])
+            allowed = f"an alternative of {ballots.source}: {some}{did_you_mean(name, places)}"
+            raise ConfigurationError(field=field, value=name, allowed=allowed)
+    kept = [places[name] for name in wanted] or list(range(len(ballots.alternatives)))
+    if len(set(kept)) < len(kept):
+        raise ConfigurationError(field=field, value=list(wanted)[:_MAX_SHOWN], allowed="alternatives, each once")
+    if not _LEAST <= len(kept) <= MAX_ALTERNATIVES:
+        where = field if wanted else f"{ballots.source}, number of alternatives"
+        allowed = f"{_LEAST} to {MAX_ALTERNATIVES}" + ("" if wanted else f"; {field} keeps some of them")
+        raise ConfigurationError(field=where, value=len(kept), allowed=allowed)
+    return kept
+
+
+def _note(ballots: Ballots, *, num_kept: int, num_tied: int, num_out: int, options: RankingOptions, more: str) -> str:
+    """Return what became of the ballots, as a line for people."""
+    sentences = [f"{len(ballots) - num_out:,} of {len(ballots):,} voters" if num_out else f"{len(ballots):,} voters"]
+    if num_out:
+        sentences.append(f"left out: {num_out:,} without a group")
+    if num_kept < len(ballots.alternatives):
+        sentences.append(f"{num_kept} of {len(ballots.alternatives)} alternatives")
+    if num_tied:
+        how = f"at random (seed {options.ties_seed})" if options.ties == "random" else "as they are listed"
+        sentences.append(
+            f"ties, or alternatives not ranked, of {num_tied:,} voter{'s' * (num_tied != 1)} were ordered {how}"
+        )
+    if more:
+        sentences.append(more)
+    return "; ".join(sentences)

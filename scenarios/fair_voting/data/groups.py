@@ -1,0 +1,271 @@
+"""Which group each voter of a file belongs to.
+
+Every voter is in one group, and every group has a voter. Groups stand in the order in which they are named, or else in
+that of their first voters.
+"""
+
+import bisect
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from ....protocol.arrays import IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.fair_voting.tables import names_two_groups
+from ....protocol.roles import check_party_name
+from ...running.reading import read_rows
+from ...running.settings import did_you_mean
+from .ballots import Ballots
+from .lines import number_in
+
+__all__ = [
+    "Grouping",
+    "WithoutGroup",
+    "age_groups",
+    "check_groups",
+    "groups_in_turn",
+    "groups_of_companion",
+    "groups_of_entries",
+    "groups_of_files",
+]
+
+WithoutGroup: TypeAlias = Literal["refuse", "leave out"]
+"""What becomes of a voter whose group is not said."""
+
+_LEAST: Final = 2
+_MAX_SHOWN: Final = 12
+_LEAVE_OUT: Final = 'voters.without_group = "leave out"'
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Grouping:
+    """Voters' groups.
+
+    Args:
+        groups: their names.
+        members: int64, shape (n,): the place of each voter's group among the groups; −1 for one who is left out.
+    """
+
+    groups: tuple[str, ...]
+    members: IntArray
+
+    @property
+    def num_left_out(self) -> int:
+        """How many voters are left out."""
+        return int(np.count_nonzero(self.members < 0))
+
+
+def groups_in_turn(ballots: Ballots, groups: Sequence[str]) -> Grouping:
+    """Return groups whose members take turns in the file: with two groups the odd voters and the even ones.
+
+    Args:
+        ballots: each on a line of its own, since lines that stand for many voters do not say who cast them.
+        groups: their names.
+
+    Raises:
+        ConfigurationError: there are fewer than two groups or more than voters, or a line stands for several voters.
+    """
+    check_groups(groups)
+    if len(groups) > len(ballots):
+        allowed = f"at most as many as there are voters in {ballots.source}, {len(ballots)}"
+        raise ConfigurationError(field="voters.groups", value=list(groups)[:_MAX_SHOWN], allowed=allowed)
+    is_repeated = ballots.lines[1:] == ballots.lines[:-1]
+    if np.any(is_repeated):
+        line = int(ballots.lines[np.argmax(is_repeated)])
+        count = int(np.count_nonzero(ballots.lines == line))
+        allowed = "1 where voters of the groups take turns: otherwise the order of the lines is not that of the voters"
+        raise ConfigurationError(field=f"count ({ballots.source} line {line})", value=count, allowed=allowed)
+    return Grouping(tuple(groups), np.arange(len(ballots)) % len(groups))
+
+
+def groups_of_files(groups: Sequence[str], sizes: Sequence[int]) -> Grouping:
+    """Return groups that have a file each.
+
+    Args:
+        groups: their names.
+        sizes: how many voters each file has.
+
+    Raises:
+        ConfigurationError: there are fewer than two.
+    """
+    check_groups(groups)
+    return Grouping(tuple(groups), np.repeat(np.arange(len(groups)), sizes))
+
+
+def groups_of_entries(
+    ballots: Ballots,
+    entries: Sequence[str],
+    *,
+    column: str,
+    groups: Sequence[str] = (),
+    renamed: Mapping[str, str] | None = None,
+    without_group: WithoutGroup = "refuse",
+    where: Callable[[int], str] | None = None,
+) -> Grouping:
+    """Return the groups that the entries of a column name.
+
+    Args:
+        ballots: of n voters.
+        entries: one for each of them; blanks around it do not count.
+        column: its name, for errors.
+        groups: the groups that there must be; by default those that the entries name.
+        renamed: a group's name by the entry that stands for it; entries may share one.
+        without_group: what becomes of voters with an empty entry.
+        where: where a voter's entry stands, for errors; by default where its ballot does.
+
+    Raises:
+        ConfigurationError: an entry is empty or of no group, or a group has no voter, or there are fewer than two.
+    """
+    where = where or ballots.where
+    index: dict[str, int] = {}
+    codes = np.array([index.setdefault(entry.strip(), len(index)) for entry in entries], dtype=np.int64)
+    if "" in index and without_group == "refuse":
+        voter = int(np.argmax(codes == index[""]))
+        allowed = f"a group, or {_LEAVE_OUT}"
+        raise ConfigurationError(field=f"{column} ({where(voter)})", value="", allowed=allowed)
+    renamed = renamed or {}
+    for entry in renamed:
+        if entry not in index:
+            known = [name for name in index if name]
+            allowed = f"entries of {column!r}: {_some(known)}{did_you_mean(entry, known)}"
+            raise ConfigurationError(field="voters.group_names", value=entry, allowed=allowed)
+    name_of = {entry: renamed.get(entry, entry) for entry in index if entry}
+    for entry in name_of:
+        if entry not in renamed and names_two_groups(entry, name_of):
+            voter = int(np.argmax(codes == index[entry]))
+            raise ConfigurationError(field=f"{column} ({where(voter)})", value=entry, allowed="one group")
+    named = tuple(groups) or tuple(dict.fromkeys(name_of.values()))
+    place_of = {name: place for place, name in enumerate(named)}
+    for entry, name in name_of.items():
+        if name not in place_of:
+            voter = int(np.argmax(codes == index[entry]))
+            allowed = f"of one of the groups {_some(named)}{did_you_mean(name, named)}"
+            raise ConfigurationError(field=f"{column} ({where(voter)})", value=entry, allowed=allowed)
+        check_party_name(name, field="group")
+    for name in named:
+        if name not in name_of.values():
+            allowed = f"groups with a voter each: the entries of {column!r} are {_some(list(name_of))}"
+            raise ConfigurationError(field="voters.groups", value=name, allowed=allowed)
+    check_groups(named)
+    places = np.array([place_of[name_of[entry]] if entry else -1 for entry in index], dtype=np.int64)
+    return Grouping(named, places[codes])
+
+
+def age_groups(
+    ballots: Ballots, entries: Sequence[str], cuts: Sequence[int], *, column: str
+) -> tuple[list[str], list[str]]:
+    """Return groups of age: "under 30", "30 to 59", "60 and over" for the cuts 30 and 60.
+
+    Args:
+        ballots: of n voters.
+        entries: the age of each in years; empty where it is not known.
+        cuts: the age with which each group but the first begins, ascending.
+        column: its name, for errors.
+
+    Returns:
+        The groups' names by age, and the group of each voter; empty where the age is.
+
+    Raises:
+        ConfigurationError: an entry is no age.
+    """
+    between = [f"{low} to {high - 1}" if high - low > 1 else str(low) for low, high in itertools.pairwise(cuts)]
+    names = [f"under {cuts[0]}", *between, f"{cuts[-1]} and over"]
+    known: dict[str, str] = {"": ""}
+    for voter, entry in enumerate(entries):
+        if entry not in known:
+            age = number_in(entry)
+            if not 0 <= age < math.inf:
+                allowed = "an age in years, at least 0"
+                raise ConfigurationError(field=f"{column} ({ballots.where(voter)})", value=entry, allowed=allowed)
+            known[entry] = names[bisect.bisect_right(cuts, age)]
+    return names, [known[entry] for entry in entries]
+
+
+def groups_of_companion(
+    path: Path,
+    ballots: Ballots,
+    *,
+    groups: Sequence[str] = (),
+    renamed: Mapping[str, str] | None = None,
+    without_group: WithoutGroup = "refuse",
+    field: str = "voters.groups_file",
+) -> Grouping:
+    """Return the groups that a CSV file names: a line for each voter, with the columns `voter` and `group`.
+
+    A voter is called as the file of ballots does (Pabulib), or by its number there, from 1: the lines of a PrefLib file
+    in their order, each for as many voters as its count.
+
+    Args:
+        path: the file, in any order; a line may be repeated.
+        ballots: of n voters.
+        groups: see `groups_of_entries`.
+        renamed: see `groups_of_entries`.
+        without_group: what becomes of voters without a line or with an empty group.
+        field: the setting that names the file, for errors.
+
+    Raises:
+        ConfigurationError: the file cannot be read, a voter in it is unknown or in two groups or is missing, a group
+            has no voter, or there are fewer than two.
+    """
+    numbers = _numbers_of_voters(ballots)
+    entries: list[str | None] = [None] * len(ballots)
+    lines = [0] * len(ballots)
+    for line, (voter, entry) in read_rows(path, "voter", "group", field=field):
+        number = numbers(voter.strip())
+        group = entry.strip()
+        if number < 0:
+            known = "a voter_id of it" if ballots.voters else f"a number from 1 to {len(ballots)}"
+            allowed = f"a voter of {ballots.source}: {known}"
+            raise ConfigurationError(field=f"voter ({path.name} line {line})", value=voter, allowed=allowed)
+        earlier = entries[number]
+        if earlier is not None and earlier != group:
+            where = f"{path.name} line {line}, voter {voter.strip()}"
+            allowed = f"{earlier!r}, since line {lines[number]} has that: a voter is in one group"
+            raise ConfigurationError(field=f"group ({where})", value=group, allowed=allowed)
+        entries[number], lines[number] = group, line
+    if None in entries and without_group == "refuse":
+        missing = entries.index(None)
+        allowed = f"a line of every voter, or {_LEAVE_OUT}"
+        raise ConfigurationError(field=path.name, value=f"no line of {ballots.where(missing)}", allowed=allowed)
+    return groups_of_entries(
+        ballots,
+        [entry or "" for entry in entries],
+        column="group",
+        groups=groups,
+        renamed=renamed,
+        without_group=without_group,
+        where=lambda voter: f"{path.name} line {lines[voter]}, voter {ballots.name_of(voter)}",
+    )
+
+
+def check_groups(groups: Sequence[str]) -> None:
+    """Raise ConfigurationError unless these are the names of two or more groups."""
+    if len(groups) < _LEAST or len(set(groups)) < len(groups):
+        allowed = "two or more of them, each with a name of its own"
+        raise ConfigurationError(field="voters.groups", value=list(groups)[:_MAX_SHOWN], allowed=allowed)
+    for name in groups:
+        check_party_name(name, field="group")
+
+
+def _numbers_of_voters(ballots: Ballots) -> Callable[[str], int]:
+    """Return what finds a voter's number, from 0, by what it is called; −1 for none."""
+    if ballots.voters:
+        by_name = {name: number for number, name in enumerate(ballots.voters)}
+        return lambda name: by_name.get(name, -1)
+    most = len(ballots)
+
+    def by_number(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(most)) else 0
+        return number - 1 if number <= most else -1
+
+    return by_number
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return names for a sentence, the first ones of many."""
+    return ", ".join(names[:_MAX_SHOWN]) + (", …" if len(names) > _MAX_SHOWN else "")

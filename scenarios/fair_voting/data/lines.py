@@ -1,0 +1,52 @@
+"""Lines of a file of ballots: as text, and what is wrong with one.
+
+A fault is named with its line, an encoding's too.
+"""
+
+import math
+from collections.abc import Generator
+from pathlib import Path
+
+from ....protocol.errors import ConfigurationError
+from ...running.reading import decoded, open_bytes, readable
+
+__all__ = ["line_fault", "number_in", "read_lines"]
+
+
+def line_fault(path: Path, line: int, value: object, allowed: str, *, what: str = "") -> ConfigurationError:
+    """Return the error for something on a line.
+
+    Args:
+        path: the file.
+        line: its line, from 1.
+        value: what stands there.
+        allowed: what may stand there.
+        what: of the line is meant; by default all of it.
+    """
+    where = f"{path.name} line {line}"
+    return ConfigurationError(field=f"{what} ({where})" if what else where, value=value, allowed=allowed)
+
+
+def read_lines(path: Path, *, field: str) -> Generator[str]:
+    """Yield the lines of a file of UTF-8, which may be packed (`.gz`), with their ends.
+
+    Whoever may stop before the end closes it (`contextlib.closing`): an error keeps a generator alive, and so its file
+    open.
+
+    Args:
+        path: the file, with or without a byte order mark.
+        field: the setting that names it, for errors.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or a line of it is no text.
+    """
+    with readable(path, field=field, value=path), open_bytes(path) as file:
+        yield from decoded(file, path)
+
+
+def number_in(entry: str) -> float:
+    """Return an entry as a number; nan where it is none."""
+    try:
+        return math.nan if "_" in entry else float(entry)
+    except ValueError:
+        return math.nan

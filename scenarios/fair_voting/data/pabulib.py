@@ -1,0 +1,323 @@
+"""Pabulib's files of participatory budgeting: .pb.
+
+    META
+    key;value
+    vote_type;ordinal
+    PROJECTS
+    project_id;cost;name
+    VOTES
+    voter_id;age;sex;vote;points
+    7;34;F;2,5;2,1
+
+A ballot orders the projects that it lists: those of an ordinal vote by their place, those of a cumulative or a scoring
+vote by their points, and those of an approval vote are all tied. Projects that it does not list stand below all listed
+ones, whatever points these have. A vote may be empty.
+
+The identifiers of voters serve to find faults and groups, and go no further.
+
+Source: Stolicki, Szufa and Talmon (2020), Pabulib; https://pabulib.org/format.
+"""
+
+import contextlib
+import csv
+import dataclasses
+import math
+import operator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ...running.settings import did_you_mean
+from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, Ballots, PlaceArray, distinct_names, tabulate
+from .lines import line_fault, number_in, read_lines
+
+__all__ = ["VOTE_TYPES", "read_pabulib"]
+
+VOTE_TYPES: Final = ("ordinal", "approval", "choose-1", "cumulative", "scoring")
+_BY_POINTS: Final = ("cumulative", "scoring")
+_SECTIONS: Final = ("META", "PROJECTS", "VOTES")
+_VOTER: Final = "voter_id"
+_VOTE: Final = "vote"
+_POINTS: Final = "points"
+
+
+def read_pabulib(path: Path, *, column: str = "", num_unnamed: int = 0, field: str = "file") -> Ballots:
+    """Return the ballots of a Pabulib file, which may be packed (`.gz`).
+
+    UTF-8; entries may be quoted as in CSV, and blanks around them do not count; blank lines are skipped. What META says
+    of the numbers of votes and projects must be so.
+
+    Args:
+        path: the file.
+        column: of VOTES, whose entries are wanted; by default none.
+        num_unnamed: how many more entries than columns each vote has, in a file whose header is known to lack names;
+            whoever gives it has made sure that the columns that are read stand before them.
+        field: the setting that names the file, for errors.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
+    """
+    with contextlib.closing(read_lines(path, field=field)) as text:
+        rows = _rows(path, text)
+        _begin(path, rows)
+        meta = _read_meta(path, rows)
+        projects = _read_projects(path, rows)
+        meta.checknumber_in("num_projects", len(projects), "projects below")
+        votes = _Votes(path, list(projects), meta.vote_type())
+        entries = _read_votes(path, rows, votes, column=column, num_unnamed=num_unnamed)
+    meta.checknumber_in("num_votes", len(votes.lines), "votes below")
+    classes, listed = votes.tabulate()
+    return Ballots(
+        alternatives=distinct_names(list(projects.values()), list(projects)),
+        ids=tuple(projects),
+        classes=classes,
+        listed=listed,
+        ballot_of_voter=np.array(votes.ballots, dtype=np.int64),
+        lines=np.array(votes.lines, dtype=np.int64),
+        voters=votes.voters,
+        source=path.name,
+        entries=entries,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Meta:
+    """META: by key the line where it stands, and its value."""
+
+    path: Path
+    entries: Mapping[str, tuple[int, str]]
+
+    def vote_type(self) -> str:
+        """Return how the votes are cast."""
+        line, value = self.entries.get("vote_type", (1, ""))
+        if value not in VOTE_TYPES:
+            allowed = f"one of {', '.join(VOTE_TYPES)}{did_you_mean(value, VOTE_TYPES)}"
+            raise line_fault(self.path, line, value or "nothing", allowed, what="vote_type")
+        return value
+
+    def checknumber_in(self, key: str, found: int, what: str) -> None:
+        """Raise ConfigurationError unless META gives this number."""
+        line, value = self.entries.get(key, (1, ""))
+        if not re.fullmatch(r"[0-9]{1,9}", value) or int(value) != found:
+            raise line_fault(self.path, line, value or "nothing", f"the number of {what}, {found}", what=key)
+
+
+class _Votes:
+    """Votes as they are read: a ballot is worked out once, however many voters cast it, and all of them together."""
+
+    def __init__(self, path: Path, projects: Sequence[str], vote_type: str) -> None:
+        self.voters: list[str] = []
+        self.lines: list[int] = []
+        self.ballots: list[int] = []
+        self.vote_type = vote_type
+        self._path = path
+        self._projects = {name: number for number, name in enumerate(projects)}
+        self._known: dict[tuple[str, str | None], int] = {}
+        self._first_voters: list[int] = []
+
+    def add(self, line: int, voter: str, vote: str, points: str | None) -> None:
+        """Add a voter's vote."""
+        ballot = self._known.get((vote, points))
+        if ballot is None:
+            ballot = self._known[vote, points] = len(self._known)
+            self._first_voters.append(len(self.voters))
+        self.voters.append(voter)
+        self.lines.append(line)
+        self.ballots.append(ballot)
+
+    def tabulate(self) -> tuple[PlaceArray, PlaceArray]:
+        """Return the classes and the listed places of all ballots.
+
+        Raises:
+            ConfigurationError: a vote has an unknown project or one twice, or points that do not fit it.
+        """
+        votes = [vote for vote, _ in self._known]
+        ids, lengths = _split(votes)
+        numbers = np.array([self._projects.get(name, -1) for name in ids], dtype=np.int64)
+        if np.any(numbers < 0):
+            place = int(np.argmax(numbers < 0))
+            allowed = f"a project_id of PROJECTS{did_you_mean(ids[place], self._projects)}"
+            raise self._fault(_ballot_at(lengths, place), ids[place], allowed, _VOTE)
+        starts = np.cumsum(lengths) - lengths
+        classes = np.arange(len(numbers)) - np.repeat(starts, lengths)
+        points = [entry for _, entry in self._known if entry is not None]
+        if points:
+            values = self._values(points, lengths)
+            if self.vote_type in _BY_POINTS:
+                classes = _classes_by(values, lengths)
+        if self.vote_type not in (*_BY_POINTS, "ordinal"):
+            classes = np.zeros_like(numbers)
+        class_table, listed, repeated = tabulate(numbers, classes, lengths, num_alternatives=len(self._projects))
+        if repeated >= 0:
+            own = ids[starts[repeated] : starts[repeated] + lengths[repeated]]
+            again = next(name for place, name in enumerate(own) if name in own[:place])
+            allowed = f"a list with each project once: {again!r} is repeated"
+            raise self._fault(repeated, votes[repeated], allowed, _VOTE)
+        return class_table, listed
+
+    def _values(self, points: Sequence[str], lengths: IntArray) -> FloatArray:
+        """Return the points of all ballots."""
+        entries, num_entries = _split(points)
+        if np.any(num_entries != lengths):
+            ballot = int(np.argmax(num_entries != lengths))
+            allowed = f"as many as there are projects in the vote, {lengths[ballot]}"
+            raise self._fault(ballot, points[ballot], allowed, _POINTS)
+        value_of = {entry: number_in(entry) for entry in set(entries)}
+        values = np.array([value_of[entry] for entry in entries], dtype=np.float64)
+        if not np.all(np.isfinite(values)):
+            place = int(np.argmin(np.isfinite(values)))
+            raise self._fault(_ballot_at(lengths, place), entries[place], "numbers", _POINTS)
+        return values
+
+    def _fault(self, ballot: int, value: str, allowed: str, what: str) -> ConfigurationError:
+        """Return the error for the first voter who cast a ballot."""
+        voter = self._first_voters[ballot]
+        where = f"{self._path.name} line {self.lines[voter]}, voter {self.voters[voter]!r}"
+        return ConfigurationError(field=f"{what} ({where})", value=value, allowed=allowed)
+
+
+def _split(lists: Sequence[str]) -> tuple[list[str], IntArray]:
+    """Return the entries of all lists one after another, and how many there are of each."""
+    lengths = np.array([entry.count(",") + 1 if entry else 0 for entry in lists], dtype=np.int64)
+    joined = ",".join(filter(None, lists))
+    return [entry.strip() for entry in joined.split(",")] if joined else [], lengths
+
+
+def _ballot_at(lengths: IntArray, place: int) -> int:
+    """Return the ballot to which an entry belongs."""
+    return int(np.searchsorted(np.cumsum(lengths), place, side="right"))
+
+
+def _classes_by(values: FloatArray, lengths: IntArray) -> IntArray:
+    """Return the class of each entry in its ballot: those with the most points are of class 0."""
+    ballots = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.lexsort((-values, ballots))
+    is_new_ballot = np.diff(ballots[order], prepend=-1) != 0
+    is_new_value = np.diff(values[order], prepend=math.inf) != 0
+    steps = np.cumsum(is_new_value & ~is_new_ballot)
+    starts = np.cumsum(lengths) - lengths
+    classes = np.empty(len(values), dtype=np.int64)
+    classes[order] = steps - np.repeat(steps[starts[lengths > 0]], lengths[lengths > 0])
+    return classes
+
+
+def _read_meta(path: Path, rows: Iterator[tuple[int, list[str]]]) -> _Meta:
+    """Return META, up to PROJECTS."""
+    header_line, header = next(rows, (1, list[str]()))
+    if header != ["key", "value"]:
+        raise line_fault(path, header_line, header, "the header key;value")
+    entries: dict[str, tuple[int, str]] = {}
+    for line, row in rows:
+        if row == ["PROJECTS"]:
+            return _Meta(path, entries)
+        if len(row) != len(header):
+            raise line_fault(path, line, row, "a key and a value, or PROJECTS")
+        if row[0] in entries:
+            raise line_fault(path, line, row[0], f"another key: line {entries[row[0]][0]} has it")
+        entries[row[0]] = line, row[1]
+    raise ConfigurationError(field=path.name, value="a file without PROJECTS", allowed="a Pabulib file")
+
+
+def _read_projects(path: Path, rows: Iterator[tuple[int, list[str]]]) -> dict[str, str]:
+    """Return the projects' names by id, up to VOTES."""
+    header = _read_header(path, rows, "project_id")
+    own, name = header.index("project_id"), header.index("name") if "name" in header else -1
+    projects: dict[str, str] = {}
+    for line, row in rows:
+        if row == ["VOTES"]:
+            return projects
+        _check_width(path, line, row, header)
+        if not row[own] or row[own] in projects:
+            allowed = "given" if not row[own] else "another one: a project has it already"
+            raise line_fault(path, line, row[own], allowed, what="project_id")
+        if "," in row[own]:
+            allowed = "without a comma, which separates the projects of a vote"
+            raise line_fault(path, line, row[own], allowed, what="project_id")
+        if len(projects) == MAX_ALTERNATIVES_OF_A_FILE:
+            raise line_fault(path, line, row[own], f"no further one: at most {MAX_ALTERNATIVES_OF_A_FILE:,} projects")
+        projects[row[own]] = row[name] if name >= 0 else ""
+    raise ConfigurationError(field=path.name, value="a file without VOTES", allowed="a Pabulib file")
+
+
+def _read_votes(
+    path: Path, rows: Iterator[tuple[int, list[str]]], votes: _Votes, *, column: str, num_unnamed: int
+) -> list[str]:
+    """Add the votes; return the entries of a column."""
+    needed = (_VOTER, _VOTE, _POINTS) if votes.vote_type in _BY_POINTS else (_VOTER, _VOTE)
+    header = _read_header(path, rows, *needed)
+    if column and column not in header:
+        others = [name for name in header if name not in (_VOTER, _VOTE, _POINTS)]
+        allowed = f"a column of VOTES in {path.name}: {', '.join(others)}{did_you_mean(column, others)}"
+        raise ConfigurationError(field="voters.group_column", value=column, allowed=allowed)
+    voter_place, vote_place = header.index(_VOTER), header.index(_VOTE)
+    points_place = header.index(_POINTS) if _POINTS in header else -1
+    column_place = header.index(column) if column else -1
+    header += [f"(unnamed {number})" for number in range(1, num_unnamed + 1)]
+    entries: list[str] = []
+    for line, row in rows:
+        if len(row) != len(header):
+            _check_width(path, line, row, header)
+        if not row[voter_place]:
+            raise line_fault(path, line, "", "given", what=_VOTER)
+        votes.add(line, row[voter_place], row[vote_place], row[points_place] if points_place >= 0 else None)
+        if column:
+            entries.append(row[column_place])
+        if len(votes.lines) > MAX_VOTERS:
+            raise line_fault(path, line, "a further vote", f"the last one: at most {MAX_VOTERS:,} votes in one file")
+    if not votes.lines:
+        raise ConfigurationError(field=path.name, value="VOTES without a vote", allowed="a Pabulib file with votes")
+    if len(set(votes.voters)) < len(votes.voters):
+        seen: dict[str, int] = {}
+        for line, voter in zip(votes.lines, votes.voters, strict=True):
+            if voter in seen:
+                allowed = f"another voter: line {seen[voter]} has this one's vote"
+                raise line_fault(path, line, voter, allowed, what=_VOTER)
+            seen[voter] = line
+    return entries
+
+
+def _begin(path: Path, rows: Iterator[tuple[int, list[str]]]) -> None:
+    """Read the first line."""
+    line, row = next(rows, (1, list[str]()))
+    if row != ["META"]:
+        raise line_fault(path, line, ";".join(row), "META, with which a Pabulib file begins")
+
+
+def _read_header(path: Path, rows: Iterator[tuple[int, list[str]]], *needed: str) -> list[str]:
+    """Return the header of a section."""
+    line, header = next(rows, (1, list[str]()))
+    for name in needed:
+        if header.count(name) != 1:
+            raise line_fault(path, line, header, f"a header with one column {name!r}")
+    return header
+
+
+def _check_width(path: Path, line: int, row: Sequence[str], header: Sequence[str]) -> None:
+    """Raise ConfigurationError for a row that has not an entry for each column."""
+    if row[0] in _SECTIONS and len(row) == 1:
+        raise line_fault(path, line, row[0], f"a row: the sections are {', '.join(_SECTIONS)}, each once")
+    if len(row) != len(header):
+        allowed = f"{len(header)} entries, as in the header: {';'.join(header)}"
+        raise line_fault(path, line, f"{len(row)} entries", allowed)
+
+
+def _rows(path: Path, text: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line where each row begins, and its entries without blanks around them; blank lines are skipped."""
+    reader = csv.reader(text, delimiter=";", strict=True)
+    line = 1
+    strip = operator.methodcaller("strip")
+    try:
+        for cells in reader:
+            row = list(map(strip, cells))
+            if len(row) > 1 or any(row):
+                yield line, row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        is_ending = "new-line character" in str(error)  # a CR on its own
+        allowed = "a line that ends with LF or CR LF" if is_ending else f"well-formed CSV ({error})"
+        raise line_fault(path, line, path.name, allowed) from None

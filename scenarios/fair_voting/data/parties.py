@@ -1,0 +1,81 @@
+"""Elections as the voters of a fair voting session."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from ....protocol.errors import ConfigurationError
+from ...running.conversion import convert
+from ...running.loaded import Loaded
+from .files import RankingFile, load_rankings
+from .profile import Profile
+from .societies import make_profile, read_society
+
+__all__ = ["PATHS", "PATH_TABLES", "as_electorate", "is_of_ballots", "load_electorate"]
+
+_FIELD: Final = "voters"
+_FILES: Final = ("file", "group_files")
+_GENERATOR: Final = "generator"
+PATHS: Final = ("file", "groups_file")
+"""The keys of a table of voters that hold paths."""
+PATH_TABLES: Final = ("group_files",)
+"""The keys that hold a table of paths."""
+_SUFFIXES: Final = (".soc", ".soi", ".toc", ".toi", ".pb")
+"""How the names of files end that are read here, before a `.gz`: PrefLib's files of orders, and Pabulib's."""
+
+
+def is_of_ballots(path: str) -> bool:
+    """Return whether a file is one of PrefLib's or Pabulib's, by its name."""
+    return path.lower().removesuffix(".gz").endswith(_SUFFIXES)
+
+
+def load_electorate(parties: str | Mapping[str, Any]) -> Loaded:
+    """Return the voters of published files, or made-up ones.
+
+    Args:
+        parties: the path of a file whose name ends in one of `_SUFFIXES`; a table of `RankingFile`; or one of a
+            society (alternatives, groups, seed) beside the name of its `generator`.
+
+    Raises:
+        ConfigurationError: a file cannot be read or is not what it should be, or an option is not allowed.
+    """
+    options: dict[str, Any] = {_FILES[0]: parties} if isinstance(parties, str) else dict(parties)
+    given = [name for name in (*_FILES, _GENERATOR) if name in options]
+    if not given:
+        field = " or ".join(f"{_FIELD}.{name}" for name in (*_FILES, _GENERATOR))
+        raise ConfigurationError(field=field, value="left out", allowed="given")
+    if _GENERATOR not in options:
+        file: RankingFile = convert(options, RankingFile, _FIELD)
+        return as_electorate(load_rankings(file))
+    if len(given) > 1:
+        field = " and ".join(f"{_FIELD}.{name}" for name in given)
+        raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
+    generator: str = convert(options.pop(_GENERATOR), str, f"{_FIELD}.{_GENERATOR}")
+    return as_electorate(make_profile(read_society(options, generator)))
+
+
+def as_electorate(profile: Profile, *, is_public_record: bool = False) -> Loaded:
+    """Return a profile as the parties of a session: each voter with its group and its ranking.
+
+    Args:
+        profile: the profile.
+        is_public_record: everybody may know the rankings already.
+    """
+    sizes: list[int] = np.bincount(profile.members, minlength=len(profile.groups)).tolist()
+    parameters: dict[str, Any] = {
+        "alternatives": list(profile.alternatives),
+        "groups": list(profile.groups),
+        "group_sizes": sizes,
+    }
+    return Loaded(
+        names=profile.voters,
+        table={"group": profile.members, "ranking": profile.rankings},
+        lines=profile.lines,
+        source=profile.source,
+        parameters=parameters,
+        is_generated=profile.is_generated,
+        is_public_record=is_public_record,
+        fixed=frozenset(parameters),
+        note=profile.note,
+    )

@@ -1,0 +1,276 @@
+"""PrefLib's files of orders: .soc, .soi, .toc and .toi.
+
+    # NUMBER ALTERNATIVES: 3
+    # ALTERNATIVE NAME 1: Oak
+    52: 1,{2,3}
+
+The letters say what the orders are: strict (s) or with ties (t), complete (c) or perhaps not (i). Voters are counted
+in the order of the lines.
+
+It is parsed here and not by preflibtools since version 2.0.33 of that takes wrong totals, an alternative that is
+repeated, omitted or unknown, a count below 0 and ties among strict orders without a word, and names no line for what
+it does refuse.
+
+Source: Mattei and Walsh (2013), PrefLib; the format of 2022, https://preflib.org/format.
+"""
+
+import contextlib
+import dataclasses
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ....protocol.arrays import IntArray
+from ....protocol.errors import ConfigurationError
+from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, Ballots, PlaceArray, distinct_names, tabulate
+from .lines import line_fault, read_lines
+
+__all__ = ["PREFLIB_TYPES", "read_preflib", "type_of"]
+
+PREFLIB_TYPES: Final = ("soc", "soi", "toc", "toi")
+
+_ALTERNATIVES: Final = "NUMBER ALTERNATIVES"
+_VOTERS: Final = "NUMBER VOTERS"
+_ORDERS: Final = "NUMBER UNIQUE ORDERS"
+_TYPE: Final = "DATA TYPE"
+_NAME: Final = "ALTERNATIVE NAME "
+
+_NUMBER: Final = r"[0-9]{1,9}"
+_CLASS: Final = rf"(?:{_NUMBER}|\{{\s*{_NUMBER}(?:\s*,\s*{_NUMBER})*\s*\}})"
+_COUNT: Final = re.compile(rf"\s*{_NUMBER}\s*")
+_STRICT: Final = re.compile(rf"\s*{_NUMBER}(?:\s*,\s*{_NUMBER})*\s*")
+_WEAK: Final = re.compile(rf"\s*{_CLASS}(?:\s*,\s*{_CLASS})*\s*")
+_CLASSES: Final = re.compile(r"\{[^}]*\}|[0-9]+")
+_BRACES: Final = str.maketrans("", "", "{}")
+
+
+def type_of(path: Path) -> str:
+    """Return what a file is by the end of its name, without `.gz`: "soc", "pb" and so on."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix.removeprefix(".")
+
+
+def read_preflib(path: Path, *, field: str = "file") -> Ballots:
+    """Return the ballots of a PrefLib file of orders, which may be packed (`.gz`).
+
+    UTF-8; lines end with LF or CR LF; blank lines and metadata that is not asked for are skipped. What the header says
+    of the data's type and of the numbers of alternatives, voters and unique orders must be so.
+
+    Args:
+        path: the file, whose name ends with its type.
+        field: the setting that names it, for errors.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
+    """
+    suffix = type_of(path)
+    if suffix not in PREFLIB_TYPES:
+        allowed = f"a file that ends with {', '.join(f'.{name}' for name in PREFLIB_TYPES)}"
+        raise ConfigurationError(field=field, value=str(path), allowed=allowed)
+    with contextlib.closing(read_lines(path, field=field)) as text:
+        lines = enumerate(text, start=1)
+        header, first = _read_header(path, lines)
+        alternatives = header.alternatives(suffix)
+        votes = _read_votes(path, itertools.chain(first, lines), is_strict=suffix.startswith("s"))
+    classes, listed = _tabulate(path, votes, num_alternatives=len(alternatives), is_complete=suffix.endswith("c"))
+    header.check_number(_VOTERS, int(votes.counts.sum()), "voters in the lines below")
+    header.check_number(_ORDERS, len(set(_rows_as_bytes(classes))), "unique orders in the lines below")
+    ids = tuple(str(number) for number in range(1, len(alternatives) + 1))
+    return Ballots(
+        alternatives=distinct_names(alternatives, ids),
+        ids=ids,
+        classes=classes,
+        listed=listed,
+        ballot_of_voter=np.repeat(votes.order_of_line, votes.counts),
+        lines=np.repeat(votes.lines, votes.counts),
+        voters=(),
+        source=path.name,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Header:
+    """The metadata: by key the line where it stands, and its value."""
+
+    path: Path
+    entries: Mapping[str, tuple[int, str]]
+
+    def alternatives(self, suffix: str) -> list[str]:
+        """Return the alternatives' names, by their numbers; checks the data's type on the way."""
+        line, of_type = self.entries.get(_TYPE, (0, suffix))
+        if of_type.lower() != suffix:
+            allowed = f"{suffix!r}, as the file's name ends"
+            raise line_fault(self.path, line, of_type, allowed, what=_TYPE)
+        named = {key.removeprefix(_NAME): entry for key, entry in self.entries.items() if key.startswith(_NAME)}
+        names: list[str] = []
+        for number in range(1, len(named) + 1):
+            if str(number) not in named:
+                value = f"the numbers {', '.join(list(named)[:12])}"
+                raise ConfigurationError(
+                    field=f"{self.path.name}, {_NAME.strip()}", value=value, allowed="1, 2, … each"
+                )
+            names.append(named[str(number)][1])
+        self.check_number(_ALTERNATIVES, len(names), "alternatives that have a name")
+        if len(names) > MAX_ALTERNATIVES_OF_A_FILE:
+            allowed = f"at most {MAX_ALTERNATIVES_OF_A_FILE:,}"
+            raise ConfigurationError(field=f"{self.path.name}, {_ALTERNATIVES}", value=len(names), allowed=allowed)
+        return names
+
+    def check_number(self, key: str, found: int, what: str) -> None:
+        """Raise ConfigurationError unless the header gives this number."""
+        if key not in self.entries:
+            value = f"no line '# {key}: …'"
+            raise ConfigurationError(field=f"{self.path.name}, header", value=value, allowed=f"with {key}")
+        line, number = self.entries[key]
+        if not re.fullmatch(_NUMBER, number) or int(number) != found:
+            raise line_fault(self.path, line, number, f"the number of {what}, {found}", what=key)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Votes:
+    """The lines of votes, and their orders: each that is written alike is there once.
+
+    `numbers` and `classes` hold the alternatives of all orders one after another, numbered from 1 as in the file.
+    """
+
+    lines: IntArray
+    counts: IntArray
+    order_of_line: IntArray
+    first_lines: IntArray
+    numbers: IntArray
+    classes: IntArray
+    lengths: IntArray
+
+
+def _read_header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[_Header, list[tuple[int, str]]]:
+    """Return the header, and the line after it."""
+    entries: dict[str, tuple[int, str]] = {}
+    for number, line in lines:
+        text = line.strip()
+        if text and not text.startswith("#"):
+            return _Header(path, entries), [(number, line)]
+        key, _, value = text.removeprefix("#").partition(":")
+        key = key.strip()
+        if key in entries:
+            raise line_fault(path, number, text, f"another key: line {entries[key][0]} has {key}")
+        if key:
+            entries[key] = number, value.strip()
+    return _Header(path, entries), []
+
+
+def _read_votes(path: Path, lines: Iterator[tuple[int, str]], *, is_strict: bool) -> _Votes:
+    """Return the votes.
+
+    Raises:
+        ConfigurationError: a line has another form, or there is none.
+    """
+    form = _STRICT if is_strict else _WEAK
+    known: dict[str, int] = {}
+    known_counts: dict[str, int] = {}
+    of_line: list[int] = []
+    counts: list[int] = []
+    orders: list[int] = []
+    first_lines: list[int] = []
+    total = 0
+    for number, line in lines:
+        count_text, _, order_text = line.partition(":")
+        count = known_counts.get(count_text)
+        order = known.get(order_text)
+        if count is None or order is None:
+            if not line.strip():
+                continue
+            if (count is None and not _COUNT.fullmatch(count_text)) or (
+                order is None and not form.fullmatch(order_text)
+            ):
+                raise _fault_of(path, number, line.strip(), is_strict=is_strict)
+            if count is None:
+                count = known_counts[count_text] = int(count_text)
+            if order is None:
+                order = known[order_text] = len(known)
+                first_lines.append(number)
+        total += count
+        if not count or total > MAX_VOTERS:
+            allowed = "a number of voters, at least 1" if not count else f"at most {MAX_VOTERS:,} voters in one file"
+            raise line_fault(path, number, count, allowed, what="count")
+        of_line.append(number)
+        counts.append(count)
+        orders.append(order)
+    if not of_line:
+        raise ConfigurationError(field=path.name, value="a header alone", allowed="a PrefLib file with votes")
+    numbers, classes, lengths = _parse(list(known))
+    return _Votes(
+        lines=np.array(of_line, dtype=np.int64),
+        counts=np.array(counts, dtype=np.int64),
+        order_of_line=np.array(orders, dtype=np.int64),
+        first_lines=np.array(first_lines, dtype=np.int64),
+        numbers=numbers,
+        classes=classes,
+        lengths=lengths,
+    )
+
+
+def _parse(orders: Sequence[str]) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the alternatives, their classes and the lengths of well-formed orders."""
+    lengths = np.array([order.count(",") + 1 for order in orders], dtype=np.int64)
+    numbers = np.fromstring(",".join(orders).translate(_BRACES), dtype=np.int64, sep=",")
+    starts = np.cumsum(lengths) - lengths
+    classes = np.arange(len(numbers)) - np.repeat(starts, lengths)
+    for place, order in enumerate(orders):
+        if "{" in order:
+            sizes = [group.count(",") + 1 for group in _CLASSES.findall(order)]
+            classes[starts[place] : starts[place] + lengths[place]] = np.repeat(np.arange(len(sizes)), sizes)
+    return numbers, classes, lengths
+
+
+def _fault_of(path: Path, number: int, line: str, *, is_strict: bool) -> ConfigurationError:
+    """Return what is wrong with a line of another form."""
+    if line.startswith("#"):
+        return line_fault(path, number, line, "a vote: metadata stand before the first of them")
+    count, colon, order = line.partition(":")
+    if not colon:
+        return line_fault(path, number, line, "of the form 'count: 1,2,3'")
+    if not re.fullmatch(_NUMBER, count.strip()):
+        return line_fault(path, number, count.strip(), "a number of voters, at least 1", what="count")
+    if is_strict and "{" in order:
+        return line_fault(path, number, order.strip(), "a strict order: ties belong in a file .toc or .toi")
+    tied = "" if is_strict else ", tied ones in braces"
+    return line_fault(path, number, order.strip(), f"numbers of alternatives, separated by commas{tied}")
+
+
+def _tabulate(path: Path, votes: _Votes, *, num_alternatives: int, is_complete: bool) -> tuple[PlaceArray, PlaceArray]:
+    """Return the classes and the listed places.
+
+    Raises:
+        ConfigurationError: a line has an unknown alternative, one twice, or not all where it should.
+    """
+    is_unknown = (votes.numbers < 1) | (votes.numbers > num_alternatives)
+    if np.any(is_unknown):
+        place = int(np.argmax(is_unknown))
+        line = int(np.repeat(votes.first_lines, votes.lengths)[place])
+        allowed = f"a number of an alternative, 1 to {num_alternatives}"
+        raise line_fault(path, line, int(votes.numbers[place]), allowed, what="alternative")
+    classes, listed, repeated = tabulate(
+        votes.numbers - 1, votes.classes, votes.lengths, num_alternatives=num_alternatives
+    )
+    if repeated >= 0:
+        start = int(votes.lengths[:repeated].sum())
+        order: list[int] = votes.numbers[start : start + int(votes.lengths[repeated])].tolist()
+        again = next(number for place, number in enumerate(order) if number in order[:place])
+        allowed = f"an order with each alternative once: {again} is repeated"
+        raise line_fault(path, int(votes.first_lines[repeated]), order, allowed)
+    if is_complete and np.any(votes.lengths < num_alternatives):
+        row = int(np.argmax(votes.lengths < num_alternatives))
+        omitted: list[int] = (np.flatnonzero(classes[row] == num_alternatives) + 1).tolist()
+        allowed = f"an order of all {num_alternatives} alternatives (incomplete ones belong in a file .soi or .toi)"
+        value = f"an order without {', '.join(map(str, omitted[:12]))}"
+        raise line_fault(path, int(votes.first_lines[row]), value, allowed)
+    return classes, listed
+
+
+def _rows_as_bytes(table: PlaceArray) -> list[bytes]:
+    """Return each row of a table as one value that can be compared."""
+    rows: list[bytes] = np.ascontiguousarray(table).view(f"V{table.shape[1] * table.itemsize}").ravel().tolist()
+    return rows

@@ -1,0 +1,305 @@
+"""Published elections as the voters of a fair voting session.
+
+Their groups are what the files say or what is known of them: men and women at breakfast, the four tasks of counting
+dots, districts of Zurich, a column of a Pabulib file. Where nobody says it, a file of one's own does.
+"""
+
+import contextlib
+import csv
+import dataclasses
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from ....protocol.errors import ConfigurationError
+from ....protocol.fair_voting import FairVoting
+from ...datasets.loading import DataSet, Loaded
+from ...running.settings import did_you_mean
+from .ballots import Ballots, tabulate
+from .files import (
+    ColumnOptions,
+    RankingOptions,
+    grouping_of_column,
+    merge,
+    profile_of,
+)
+from .groups import Grouping, WithoutGroup, groups_in_turn, groups_of_companion, groups_of_files
+from .lines import line_fault, read_lines
+from .pabulib import read_pabulib
+from .parties import as_electorate
+from .preflib import read_preflib
+
+__all__ = [
+    "PABULIB",
+    "PREFLIB_BREAKFAST",
+    "PREFLIB_DOTS",
+    "PREFLIB_UK_LABOR",
+    "ZURICH_PB",
+    "Breakfast",
+    "BudgetVotes",
+    "Dots",
+    "LaborLeadership",
+    "ZurichVotes",
+]
+
+_DATA: Final = "data"
+_FIELD: Final = "voters"
+_SUFFIX: Final = ".pb"
+
+_MEN_AND_WOMEN: Final = ("men", "women")
+_NUM_SITUATIONS: Final = 6
+_OUT_OF_ORDER: Final = (4, 5)
+"""Situations in whose .soc file a line stands for two voters, so that it does not say by itself who cast which ballot.
+
+The file of all situations has respondents 2 to 42 in order, and respondent 1 is on the first line of the .soc file:
+without that one the two files agree. In situation 5 they do but for one ranking, of which the former's is taken.
+"""
+_NUM_RESPONDENTS: Final = 42
+_HEADER_LINES: Final = 2
+
+_TASKS: Final = (1, 2, 3, 4)
+_PICTURES: Final = ("fewest dots", "second fewest dots", "second most dots", "most dots")
+_BALLOTS: Final = ("S5R", "S5", "SN", "D5", "D10", "S5D10")
+
+
+class Breakfast(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Students and their wives rank 15 things to eat at breakfast.
+
+    Args:
+        situation: 1 (overall preference) to 6, or the name of its file, such as "00035-00000002".
+        alternatives: see `RankingOptions`.
+        ties: see `RankingOptions`.
+        ties_seed: see `RankingOptions`.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    situation: int | str = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.number <= _NUM_SITUATIONS:
+            allowed = f"1 to {_NUM_SITUATIONS}, or the name of a file from {_breakfast_file(1)} on"
+            raise ConfigurationError(field=f"{_FIELD}.situation", value=self.situation, allowed=allowed)
+
+    @property
+    def number(self) -> int:
+        """Return the situation's number; 0 for a name of no file."""
+        if isinstance(self.situation, int):
+            return self.situation
+        names = [_breakfast_file(number) for number in range(1, _NUM_SITUATIONS + 1)]
+        name = self.situation.removesuffix(".soc")
+        return names.index(name) + 1 if name in names else 0
+
+
+class Dots(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """People order four pictures by their dots; each task is a group.
+
+    Args:
+        tasks: two or more of 1 (the pictures differ by 3 dots) to 4 (by 9).
+        alternatives: see `RankingOptions`.
+        ties: see `RankingOptions`.
+        ties_seed: see `RankingOptions`.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    tasks: tuple[int, ...] = _TASKS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.tasks) < 2 or len(set(self.tasks)) < len(self.tasks) or not set(self.tasks) <= set(_TASKS):  # noqa: PLR2004  groups
+            allowed = f"two or more of {', '.join(map(str, _TASKS))}, each once"
+            raise ConfigurationError(field=f"{_FIELD}.tasks", value=list(self.tasks), allowed=allowed)
+
+
+class LaborLeadership(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Members of parliament rank the candidates for the leadership of the British Labour Party, 2010.
+
+    Args:
+        groups_file: a CSV file with the columns voter (1 to 266: the lines in their order, each for as many voters as
+            its count) and group; PrefLib's file holds no groups.
+        without_group: what becomes of voters whose group is not said.
+        alternatives: see `RankingOptions`.
+        ties: see `RankingOptions`.
+        ties_seed: see `RankingOptions`.
+    """
+
+    groups_file: str = ""
+    without_group: WithoutGroup = "refuse"
+
+
+class ZurichVotes(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Participants of an experiment vote on projects for Zurich; groups are the districts that they prefer.
+
+    Args:
+        ballot: how they voted: S5R (rank five), S5 (pick five), SN (pick any number), D5 and D10 (give 5 or 10 points),
+            S5D10 (10 points to five).
+        alternatives: see `RankingOptions`.
+        ties: see `RankingOptions`.
+        ties_seed: see `RankingOptions`.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    ballot: str = "S5R"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ballot not in _BALLOTS:
+            allowed = f"one of {', '.join(_BALLOTS)}{did_you_mean(self.ballot, _BALLOTS)}"
+            raise ConfigurationError(field=f"{_FIELD}.ballot", value=self.ballot, allowed=allowed)
+
+
+class BudgetVotes(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Citizens vote on projects of their district.
+
+    Args:
+        election: the file's name, with or without `.pb`; there is none by default.
+        group_column: see `ColumnOptions`.
+        group_names: see `ColumnOptions`.
+        age_cuts: see `ColumnOptions`.
+        without_group: see `ColumnOptions`.
+        alternatives: see `RankingOptions`.
+        ties: see `RankingOptions`.
+        ties_seed: see `RankingOptions`.
+    """
+
+    election: str = ""
+    group_column: str = "sex"
+
+
+def _breakfast_file(situation: int) -> str:
+    return f"00035-{situation + 1:08d}"
+
+
+def _load_breakfast(options: Breakfast, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+    """Return the respondents of a situation: the first of each two is a man, the second his wife."""
+    del parameters
+    number = options.number
+    ballots = read_preflib(folder / f"{_breakfast_file(number)}.soc", field=_DATA)
+    note = ""
+    if number in _OUT_OF_ORDER:
+        others = _read_in_order(folder / "00035-00000001.csv", ballots, column=number - 1)
+        note = f"respondents 2 to {_NUM_RESPONDENTS} as in {others.source}, 1 as in {ballots.source}"
+        first = dataclasses.replace(ballots, ballot_of_voter=ballots.ballot_of_voter[:1], lines=ballots.lines[:1])
+        ballots = merge([first, others])
+    if len(ballots) != _NUM_RESPONDENTS:
+        allowed = f"{_NUM_RESPONDENTS} respondents"
+        raise ConfigurationError(field=ballots.source, value=f"{len(ballots)} voters", allowed=allowed)
+    names = [f"respondent {respondent:02d}" for respondent in range(1, _NUM_RESPONDENTS + 1)]
+    return _published(ballots, groups_in_turn(ballots, _MEN_AND_WOMEN), options, names=names, note=note)
+
+
+def _read_in_order(path: Path, ballots: Ballots, *, column: int) -> Ballots:
+    """Return the rankings of a situation as the file of all situations has them, from respondent 2 on.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or a row is not what it should be, with its line.
+    """
+    most = len(ballots.alternatives)
+    orders: list[list[int]] = []
+    lines: list[int] = []
+    with contextlib.closing(read_lines(path, field=_DATA)) as text:
+        rows = list(csv.reader(text, delimiter=";"))
+    for line, row in enumerate(rows, start=1):
+        if line <= _HEADER_LINES or not row:
+            continue
+        entry = row[column] if len(row) == _NUM_SITUATIONS else ""
+        order = [int(number) for number in entry.split(",")] if re.fullmatch(r"[0-9]{1,3}(,[0-9]{1,3})*", entry) else []
+        if sorted(order) != list(range(1, most + 1)):
+            allowed = f"{_NUM_SITUATIONS} orders of the numbers 1 to {most}, separated by ';'"
+            raise line_fault(path, line, ";".join(row), allowed)
+        orders.append(order)
+        lines.append(line)
+    if len(orders) != _NUM_RESPONDENTS - 1:
+        allowed = f"rows of respondents 2 to {_NUM_RESPONDENTS}"
+        raise ConfigurationError(field=path.name, value=f"{len(orders)} rows", allowed=allowed)
+    table = np.array(orders, dtype=np.int64)
+    classes, listed, _ = tabulate(
+        table.ravel() - 1, np.tile(np.arange(most), len(table)), np.full(len(table), most), num_alternatives=most
+    )
+    return dataclasses.replace(
+        ballots,
+        classes=classes,
+        listed=listed,
+        ballot_of_voter=np.arange(len(table)),
+        lines=np.array(lines, dtype=np.int64),
+        source=path.name,
+    )
+
+
+def _load_dots(options: Dots, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+    """Return the people of several tasks; pictures are the same in two tasks where their places in the truth are."""
+    del parameters
+    parts = [
+        dataclasses.replace(read_preflib(folder / f"00024-{task:08d}.soc", field=_DATA), alternatives=_PICTURES)
+        for task in options.tasks
+    ]
+    grouping = groups_of_files([f"{2 * task + 1} dots apart" for task in options.tasks], [len(part) for part in parts])
+    return _published(merge(parts), grouping, options)
+
+
+def _load_labor(options: LaborLeadership, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+    """Return the members of parliament."""
+    del parameters
+    if not options.groups_file:
+        allowed = "given, a CSV file of voter, group: PrefLib's file does not say who cast which ballot"
+        raise ConfigurationError(field=f"{_FIELD}.groups_file", value="nothing", allowed=allowed)
+    ballots = read_preflib(folder / "00030-00000001.soi", field=_DATA)
+    grouping = groups_of_companion(
+        Path(options.groups_file), ballots, without_group=options.without_group, field=f"{_FIELD}.groups_file"
+    )
+    return _published(ballots, grouping, options)
+
+
+def _load_zurich(options: ZurichVotes, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+    """Return the participants."""
+    del parameters
+    path = folder / f"qualtrics_zurich_2023_{options.ballot}{_SUFFIX}"
+    of_column = ColumnOptions(group_column="district_preference")
+    # Every vote has an entry more than the header has names; it stands behind the columns that are read here.
+    ballots = read_pabulib(path, column=of_column.group_column, num_unnamed=1, field=_DATA)
+    return _published(ballots, grouping_of_column(ballots, of_column), options)
+
+
+def _load_pabulib(options: BudgetVotes, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+    """Return the citizens of a district."""
+    del parameters
+    name = f"{options.election.removesuffix(_SUFFIX)}{_SUFFIX}"
+    there = sorted(path.name for path in folder.glob(f"*{_SUFFIX}"))
+    if there and name not in there:
+        allowed = f"a file in {folder.name}: {', '.join(there)}{did_you_mean(name, there)}"
+        raise ConfigurationError(field=f"{_FIELD}.election", value=options.election, allowed=allowed)
+    ballots = read_pabulib(folder / name, column=options.group_column, field=_DATA)
+    return _published(ballots, grouping_of_column(ballots, options), options)
+
+
+def _published(
+    ballots: Ballots, grouping: Grouping, options: RankingOptions, *, names: list[str] | None = None, note: str = ""
+) -> Loaded:
+    """Return voters whose ballots everybody may know, since they were published."""
+    return as_electorate(profile_of(ballots, grouping, options, names=names or [], note=note), is_public_record=True)
+
+
+def _data_set(options: type[msgspec.Struct], load: Any) -> DataSet:
+    return DataSet(protocol=FairVoting, options=options, load=load)
+
+
+PREFLIB_BREAKFAST: Final = _data_set(Breakfast, _load_breakfast)
+"""What 21 men and their wives like at breakfast, in six situations (Green and Rao 1972)."""
+PREFLIB_DOTS: Final = _data_set(Dots, _load_dots)
+"""Four pictures in the order of their dots, in four tasks (Mao, Procaccia and Chen 2013)."""
+PREFLIB_UK_LABOR: Final = _data_set(LaborLeadership, _load_labor)
+"""Leadership election of the British Labour Party, the members of parliament (2010)."""
+ZURICH_PB: Final = _data_set(ZurichVotes, _load_zurich)
+"""Projects for Zurich, in six formats of ballots (Yang et al. 2024)."""
+PABULIB: Final = _data_set(BudgetVotes, _load_pabulib)
+"""Participatory budgets of districts in Poland (Pabulib)."""

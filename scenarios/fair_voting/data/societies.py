@@ -1,0 +1,327 @@
+"""Made-up societies: groups of voters, each with a law of rankings of its own.
+
+A society has a seed of its own, so that the noise's seed changes the noise and not the people. Each group's numbers are
+a stream that its name tells apart, and a voter's are a row of it: whoever joins one group changes nobody in another,
+and nobody who was there before.
+"""
+
+import collections
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias
+
+import msgspec
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.fair_voting.rankings import Rankings
+from ....protocol.mechanisms import MAX_ALTERNATIVES
+from ....protocol.randomness import philox_rows, stream_key
+from ....protocol.roles import check_party_name
+from ...running.conversion import convert
+from ...running.settings import did_you_mean
+from .mallows import draw_impartial, draw_mallows
+from .plackett_luce import LEAST_WEIGHT, MOST_WEIGHT, draw_plackett_luce
+from .profile import Profile
+
+__all__ = [
+    "GENERATORS",
+    "GroupOfVoters",
+    "ImpartialGroup",
+    "MallowsGroup",
+    "PlackettLuceGroup",
+    "Society",
+    "make_profile",
+    "read_society",
+]
+
+_MAX_VOTERS: Final = 100_000_000
+_FEWEST: Final = 2
+"""Of alternatives, or there is nothing to decide; and of groups, or there is nothing to compare."""
+_FIELD: Final = "voters"
+_STREAM: Final = "election-societies"
+_BATCH_ROWS: Final = 1 << 14
+_MOST_NAMED: Final = 5
+
+_Place: TypeAlias = Callable[[str], str]
+"""What an option is called in errors."""
+
+
+class GroupOfVoters(Protocol):
+    """A group, and the law of its voters' rankings."""
+
+    @property
+    def voters(self) -> int:
+        """How many they are."""
+        ...
+
+    def check(self, alternatives: Sequence[str], place: Callable[[str], str]) -> None:
+        """Make sure that the law is one, and of rankings of these alternatives.
+
+        Args:
+            alternatives: their names.
+            place: what one of the group's options is called in errors.
+
+        Raises:
+            ConfigurationError: a value is not allowed.
+        """
+        ...
+
+    def slots(self, num_alternatives: int) -> int:
+        """Return how many uniforms a voter's ranking needs."""
+        ...
+
+    def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
+        """Return one ranking for each row of uniforms.
+
+        Args:
+            uniforms: float64 in [0, 1), shape (n, slots).
+            alternatives: their names.
+
+        Returns:
+            int64, shape (n, m): the position of each alternative.
+        """
+        ...
+
+
+class ImpartialGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Voters to whom every ranking is as likely as any other.
+
+    Args:
+        voters: how many, at least 1.
+    """
+
+    voters: int
+
+    def check(self, alternatives: Sequence[str], place: _Place) -> None:
+        """Do nothing: there is nothing to choose. See `GroupOfVoters.check`."""
+
+    def slots(self, num_alternatives: int) -> int:
+        """One for each alternative but the first. See `GroupOfVoters.slots`."""
+        return num_alternatives - 1
+
+    def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:  # noqa: ARG002  as the others
+        """Return one ranking for each row of uniforms. See `GroupOfVoters.draw`."""
+        return draw_impartial(uniforms)
+
+
+class MallowsGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Voters around a ranking: one that orders d pairs otherwise is φ^d times as likely.
+
+    Args:
+        voters: how many, at least 1.
+        dispersion: φ, from 0 (all agree with the center) to 1 (every ranking is equally likely).
+        center: all alternatives, the best first; by default in the order in which the society names them.
+    """
+
+    voters: int
+    dispersion: float
+    center: tuple[str, ...] | None = None
+
+    def check(self, alternatives: Sequence[str], place: _Place) -> None:
+        """Check dispersion and center. See `GroupOfVoters.check`."""
+        if not 0 <= self.dispersion <= 1:
+            raise ConfigurationError(field=place("dispersion"), value=self.dispersion, allowed="in [0, 1]")
+        if self.center is not None and (faults := _faults_of(self.center, alternatives)):
+            allowed = f"all {len(alternatives)} alternatives, each once ({faults})"
+            raise ConfigurationError(field=place("center"), value=list(self.center), allowed=allowed)
+
+    def slots(self, num_alternatives: int) -> int:
+        """One for each alternative but the center's first. See `GroupOfVoters.slots`."""
+        return num_alternatives - 1
+
+    def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
+        """Return one ranking for each row of uniforms. See `GroupOfVoters.draw`."""
+        numbers = {name: number for number, name in enumerate(alternatives)}
+        center = [numbers[name] for name in (alternatives if self.center is None else self.center)]
+        return draw_mallows(uniforms, center=center, dispersion=self.dispersion)
+
+
+class PlackettLuceGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Voters who choose from the top, each time by the weights of what is left.
+
+    Args:
+        voters: how many, at least 1.
+        weights: one for each alternative, in the order in which the society names them, > 0; only their ratios count.
+    """
+
+    voters: int
+    weights: tuple[float, ...]
+
+    def check(self, alternatives: Sequence[str], place: _Place) -> None:
+        """Check the weights. See `GroupOfVoters.check`."""
+        if len(self.weights) != len(alternatives):
+            allowed = (
+                f"{len(alternatives)} weights, one for each of {_listed(alternatives)} ({len(self.weights)} given)"
+            )
+            raise ConfigurationError(field=place("weights"), value=list(self.weights), allowed=allowed)
+        for alternative, weight in zip(alternatives, self.weights, strict=True):
+            if not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
+                sort = f"in [{LEAST_WEIGHT:g}, {MOST_WEIGHT:g}]" if 0 < weight < math.inf else "> 0 and finite"
+                field = f"{place('weights')} of {alternative!r}"
+                raise ConfigurationError(field=field, value=weight, allowed=sort)
+
+    def slots(self, num_alternatives: int) -> int:
+        """One for each alternative. See `GroupOfVoters.slots`."""
+        return num_alternatives
+
+    def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:  # noqa: ARG002  as the others
+        """Return one ranking for each row of uniforms. See `GroupOfVoters.draw`."""
+        return draw_plackett_luce(uniforms, weights=self.weights)
+
+
+GENERATORS: Final[Mapping[str, type[GroupOfVoters]]] = {
+    "mallows": MallowsGroup,
+    "plackett_luce": PlackettLuceGroup,
+    "impartial": ImpartialGroup,
+}
+"""What makes up a group's voters, by the name that a scenario gives (`generator`)."""
+
+
+class Society(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Groups of independent voters who rank the same alternatives.
+
+    Args:
+        alternatives: 2 to 50 different names.
+        groups: at least two, by name; their laws may be of different kinds.
+        seed: of the voters, not of the noise.
+
+    Raises:
+        ConfigurationError: a value is not allowed; it is named as in a scenario's table of voters.
+    """
+
+    alternatives: tuple[str, ...]
+    groups: Mapping[str, GroupOfVoters]
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _check_alternatives(self.alternatives)
+        if len(self.groups) < _FEWEST:
+            allowed = f"at least {_FEWEST} groups, each a table of its own: [{_FIELD}.groups.NAME]"
+            raise ConfigurationError(field=f"{_FIELD}.groups", value=list(self.groups), allowed=allowed)
+        for name, group in self.groups.items():
+            check_party_name(name, field=f"a name in {_FIELD}.groups")
+            place = _place_in(name)
+            if not 0 < group.voters <= _MAX_VOTERS:
+                allowed = f"in [1, {_MAX_VOTERS}]: no group is empty"
+                raise ConfigurationError(field=place("voters"), value=group.voters, allowed=allowed)
+            group.check(self.alternatives, place)
+        if self.num_voters > _MAX_VOTERS:
+            field = f"the voters of all {_FIELD}.groups"
+            raise ConfigurationError(field=field, value=self.num_voters, allowed=f"at most {_MAX_VOTERS}")
+        if self.seed < 0:
+            raise ConfigurationError(field=f"{_FIELD}.seed", value="a negative number", allowed="at least 0")
+
+    @property
+    def num_voters(self) -> int:
+        """How many voters all groups have."""
+        return sum(group.voters for group in self.groups.values())
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A society as a scenario's table has it, beside its generator; groups are read apart, so that errors name them."""
+
+    alternatives: tuple[str, ...] | int
+    groups: dict[str, Any]
+    seed: int = 0
+
+
+def read_society(options: Mapping[str, Any], generator: str) -> Society:
+    """Return the society that a scenario's table describes.
+
+    Args:
+        options: alternatives (names, or a number), groups (a table for each) and perhaps a seed.
+        generator: one of `GENERATORS`.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+    if generator not in GENERATORS:
+        allowed = f"one of {', '.join(GENERATORS)}{did_you_mean(generator, GENERATORS)}"
+        raise ConfigurationError(field=f"{_FIELD}.generator", value=generator, allowed=allowed)
+    table: _Table = convert(dict(options), _Table, _FIELD)
+    names = table.alternatives if isinstance(table.alternatives, tuple) else _made_up_names(table.alternatives)
+    groups: dict[str, GroupOfVoters] = {
+        name: convert(group, GENERATORS[generator], f"{_FIELD}.groups.{name}") for name, group in table.groups.items()
+    }
+    return Society(alternatives=names, groups=groups, seed=table.seed)
+
+
+def make_profile(society: Society) -> Profile:
+    """Return a society's voters; the same ones for the same description, on every machine.
+
+    Groups follow each other in their order, each as one block; voters are voter-1, voter-2, ….
+    """
+    num_alternatives = len(society.alternatives)
+    positions = np.empty((society.num_voters, num_alternatives), dtype=np.int64)
+    end = 0
+    for name, group in society.groups.items():
+        key = stream_key(
+            seed=society.seed, session="", round_number=0, protocol=_STREAM, phase=name, purpose="rankings"
+        )
+        slots = group.slots(num_alternatives)
+        begin, end = end, end + group.voters
+        for start in range(0, group.voters, _BATCH_ROWS):
+            stop = min(start + _BATCH_ROWS, group.voters)
+            uniforms = philox_rows(key, start=start, stop=stop, slots=slots)
+            positions[begin + start : begin + stop] = group.draw(uniforms, society.alternatives)
+    sizes = [group.voters for group in society.groups.values()]
+    return Profile(
+        alternatives=society.alternatives,
+        rankings=Rankings(positions),
+        groups=tuple(society.groups),
+        members=np.repeat(np.arange(len(sizes), dtype=np.int64), sizes),
+        voters=[f"voter-{number}" for number in range(1, society.num_voters + 1)],
+        source=f"made-up voters (seed {society.seed})",
+        is_generated=True,
+    )
+
+
+def _made_up_names(number: int) -> tuple[str, ...]:
+    """Return names of so many alternatives.
+
+    Raises:
+        ConfigurationError: there may not be as many, or as few.
+    """
+    _check_number(number, number)
+    return tuple(f"a{place}" for place in range(1, number + 1))
+
+
+def _check_alternatives(names: Sequence[str]) -> None:
+    _check_number(len(names), list(names))
+    for number, name in enumerate(names, start=1):
+        check_party_name(name, field=f"{_FIELD}.alternatives[{number}]")
+    repeated = [name for name, times in collections.Counter(names).items() if times > 1]
+    if repeated:
+        allowed = f"different names (repeated: {_listed(repeated)})"
+        raise ConfigurationError(field=f"{_FIELD}.alternatives", value=list(names), allowed=allowed)
+
+
+def _check_number(number: int, value: object) -> None:
+    if not _FEWEST <= number <= MAX_ALTERNATIVES:
+        allowed = f"{_FEWEST} to {MAX_ALTERNATIVES} names, or a number in [{_FEWEST}, {MAX_ALTERNATIVES}]"
+        raise ConfigurationError(field=f"{_FIELD}.alternatives", value=value, allowed=allowed)
+
+
+def _faults_of(center: Sequence[str], alternatives: Sequence[str]) -> str:
+    """Return what makes a center no ranking of the alternatives; empty where it is one."""
+    known, counts = set(alternatives), collections.Counter(center)
+    unknown = [name for name in counts if name not in known]
+    hint = did_you_mean(unknown[0], alternatives) if unknown else ""
+    faults = {
+        "repeated": [name for name, times in counts.items() if times > 1],
+        "left out": [name for name in alternatives if name not in counts],
+        "no alternative": unknown,
+    }
+    return "; ".join(f"{fault}: {_listed(names)}" for fault, names in faults.items() if names) + hint
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names for a sentence, the first of them."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(map(repr, names[:_MOST_NAMED])) + more
+
+
+def _place_in(group: str) -> _Place:
+    return lambda option: f"{_FIELD}.groups.{group}.{option}"

@@ -1,0 +1,363 @@
+"""What we add to the paper: other mechanisms and objectives; every number comes from the rows."""
+
+from collections.abc import Iterator
+
+from ...experiments.findings import Finding
+from ...experiments.measurements import deviation
+from .cells import DELTA, GAMMA, OBJECTIVES
+from .evidence import CLEAR, agreement, distance, equal_losses, objective_at, percent, real_at
+from .local_table import PRICES
+from .profiles import FITTED, READ, SETTINGS
+from .published import EPSILONS, SIZES
+from .rows import Reproduction
+from .tables import MECHANISM_NAMES, TITLES
+
+__all__ = ["own_findings"]
+
+_SMALL = SIZES[0]
+_NEAR = 0.1
+_ALIKE = 0.01
+"""Shares that differ by less than a percentage point."""
+_RANDOM_WELFARE = 1.5
+"""(m − 1)/2, the mean of all alternatives."""
+_SMALL_PRICE = 1.0
+
+
+def own_findings(reproduction: Reproduction) -> tuple[Finding, ...]:
+    """Return what the paper does not say, and whether it holds."""
+    return tuple(_findings(reproduction))
+
+
+def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+    yield _societies(reproduction)
+    yield _disliked(reproduction)
+    yield from _objectives(reproduction)
+    yield _centered(reproduction)
+    for objective in OBJECTIVES:
+        yield _by_quality(reproduction, objective)
+    yield _flips(reproduction)
+    yield _samples(reproduction)
+    yield _pair(reproduction)
+    yield _crossings(reproduction)
+    yield _order(reproduction)
+    yield _trust(reproduction)
+    if reproduction.real:
+        yield from _real(reproduction)
+
+
+def _societies(reproduction: Reproduction) -> Finding:
+    rows = [row for row in reproduction.table_1 if row.society == FITTED.name]
+    others = [row for row in reproduction.table_1 if row.society == READ.name]
+    worst = max(abs(row.welfare.value - row.published_welfare) for row in rows)
+    of_disparity = max(
+        abs(row.disparity.value - row.published_disparity) for row in rows if row.published_disparity is not None
+    )
+    return Finding(
+        claim=f"Mallows models with {FITTED.title} give all of Table 1 to within {_NEAR:g}.",
+        source=f"a search over all centers, dispersions in steps of .01; δ = {DELTA:g}, γ = {GAMMA:g}",
+        holds=max(worst, of_disparity) <= _NEAR,
+        numbers=(
+            f"ΔW is off by {of_disparity:.3f} at most and W by {worst:.3f}, {distance(rows):.3f} in the root of the "
+            f"mean square. {READ.title[0].upper()}{READ.title[1:]}, found for the Laplace rows of large groups alone "
+            f"(reading F5), are off by {distance(others):.3f}: there two alternatives are nearly as fair, and in "
+            "groups of these sizes either may be the fairest. None "
+            "fits to within chance, so that the paper's laws may be others still."
+        ),
+    )
+
+
+def _disliked(reproduction: Reproduction) -> Finding:
+    parts: list[str] = []
+    is_least = True
+    for setting in SETTINGS:
+        clean = objective_at(reproduction, setting.name, SIZES[-1], "none", "parity", None)
+        best = next(
+            row
+            for row in reproduction.rules
+            if (row.society, row.size_1, row.rule) == (setting.name, SIZES[-1][0], "borda")
+        )
+        is_least &= clean.welfare.value < _RANDOM_WELFARE
+        parts.append(
+            f"{TITLES[setting.name]}: W = {clean.welfare.value:.2f} where Borda's winner has {best.welfare.value:.2f} "
+            f"and a random one {_RANDOM_WELFARE:g}"
+        )
+    return Finding(
+        claim="The least ΔW alone elects what both groups dislike: worse than a random winner.",
+        source="reading F5",
+        holds=is_least,
+        numbers=f"Without privacy, {SIZES[-1][0]:,} and {SIZES[-1][1]:,} voters, {'; '.join(parts)}.",
+    )
+
+
+def _objectives(reproduction: Reproduction) -> Iterator[Finding]:
+    for objective, words in (
+        ("constrained", "the most W within a bound on ΔW"),
+        ("penalized", "the most W − ΔW"),
+    ):
+        parts: list[str] = []
+        gains: list[float] = []
+        for setting in SETTINGS:
+            for epsilon in (EPSILONS[0], EPSILONS[-1]):
+                plain = objective_at(reproduction, setting.name, _SMALL, "laplace", "parity", epsilon)
+                other = objective_at(reproduction, setting.name, _SMALL, "laplace", objective, epsilon)
+                gains.append(deviation(other.welfare, plain.welfare))
+                parts.append(
+                    f"W {plain.welfare.value:.2f} to {other.welfare.value:.2f}, ΔW {plain.disparity.value:.2f} to "
+                    f"{other.disparity.value:.2f} ({setting.name}, ε = {epsilon:g})"
+                )
+        yield Finding(
+            claim=f"Electing {words} gains welfare at the same proven loss.",
+            source="reading F5; Algorithm 1's noise, which any objective may be computed from",
+            holds=min(gains) > CLEAR,
+            numbers=f"{_SMALL[0]:,} and {_SMALL[1]:,} voters: {'; '.join(parts)}.",
+        )
+
+
+def _centered(reproduction: Reproduction) -> Finding:
+    parts: list[str] = []
+    gains: list[float] = []
+    ratios: set[float] = set()
+    for setting in SETTINGS:
+        rows = [row for row in reproduction.noises if (row.society, row.relation) == (setting.name, "add-remove-one")]
+        for price in dict.fromkeys(row.epsilon_proven for row in rows):
+            printed, tight = (
+                next(row for row in rows if (row.epsilon_proven, row.calibration) == (price, kind))
+                for kind in ("printed", "tight")
+            )
+            gains.append(deviation(tight.agreement, printed.agreement))
+            ratios.add(round(tight.scale / printed.scale, 3))
+            parts.append(f"{percent(printed.agreement)} to {percent(tight.agreement)} at {price:g} ({setting.name})")
+    return Finding(
+        claim="Utilities counted from (m − 1)/2 take a third of Algorithm 1's noise away, at equal proven loss.",
+        source="reading F1: what is the same for all alternatives cancels in W₁ − W₂; add or remove a voter, m = 4",
+        holds=max(ratios) < 0.67 and max(gains) > CLEAR and min(gains) > -CLEAR,  # noqa: PLR2004  two thirds
+        numbers=(
+            f"The scale falls to {', '.join(f'{ratio:.3f}' for ratio in sorted(ratios))} of the printed one, and the "
+            f"fairest alternative wins more often: {'; '.join(parts)}."
+        ),
+    )
+
+
+def _by_quality(reproduction: Reproduction, objective: str) -> Finding:
+    parts: list[str] = []
+    leads: list[float] = []
+    behind = 0.0
+    for setting in SETTINGS:
+        laplace = equal_losses(reproduction, setting.name, objective, "laplace")
+        flips = equal_losses(reproduction, setting.name, objective, "permute_and_flip")
+        leads += [deviation(flips[price].agreement, laplace[price].agreement) for price in laplace]
+        behind = max(behind, *(laplace[price].agreement.value - flips[price].agreement.value for price in laplace))
+        words = ", ".join(
+            f"{percent(flips[price].agreement)} against {percent(laplace[price].agreement)} at {price:g}"
+            for price in laplace
+        )
+        parts.append(f"{setting.name}: {words}")
+    return Finding(
+        claim=(
+            f"Permute-and-flip, which releases the winner alone, is right more often than Algorithm 1 at equal proven "
+            f"loss: {objective}."
+        ),
+        source=f"{_SMALL[0]:,} and {_SMALL[1]:,} voters; McKenna and Sheldon (2020)",
+        holds=max(leads) > CLEAR and behind < _ALIKE,
+        numbers=f"Right: the winner is one without privacy. {'; '.join(parts)}.",
+    )
+
+
+def _flips(reproduction: Reproduction) -> Finding:
+    pairs = [
+        (
+            equal_losses(reproduction, setting.name, objective, "permute_and_flip"),
+            equal_losses(reproduction, setting.name, objective, "exponential"),
+        )
+        for setting in SETTINGS
+        for objective in ("parity", "penalized")
+    ]
+    differences = [
+        flips[price].agreement.value - exponential[price].agreement.value
+        for flips, exponential in pairs
+        for price in flips
+    ]
+    return Finding(
+        claim="Permute-and-flip is never worse than the exponential mechanism.",
+        source="McKenna and Sheldon (2020), Theorem 2; parity and penalized, at equal proven loss",
+        holds=min(differences) >= -1e-9,  # noqa: PLR2004  rounding
+        numbers=(
+            f"It is right more often by {100 * min(differences):.1f} to {100 * max(differences):.1f} percentage points "
+            f"in {len(differences)} cells."
+        ),
+    )
+
+
+def _samples(reproduction: Reproduction) -> Finding:
+    parts: list[str] = []
+    shares: list[float] = []
+    for setting in SETTINGS:
+        sampling = equal_losses(reproduction, setting.name, "parity", "sampling")
+        exponential = equal_losses(reproduction, setting.name, "parity", "exponential")
+        parts.append(f"{setting.name}: {agreement(list(sampling.values()))}")
+        shares += [sampling[price].agreement.value - exponential[price].agreement.value for price in sampling]
+    return Finding(
+        claim="At its proven loss Algorithm 2 is behind the exponential mechanism at every ε.",
+        source="readings F2 to F4; with the γ and n_s that suit it best",
+        holds=max(shares) < 0,
+        numbers=f"It is right in {'; '.join(parts)}.",
+    )
+
+
+def _pair(reproduction: Reproduction) -> Finding:
+    rows = [row for row in reproduction.variances if row.epsilon <= _SMALL_PRICE and row.epsilon in PRICES]
+    best = [row for row in rows if row.ratio == 1]
+    others = [row for row in rows if row.mechanism != "sampled_pair"]
+    nearest = min(others, key=lambda row: row.ratio)
+    sizes = sorted({row.alternatives for row in rows})
+    return Finding(
+        claim=(
+            f"Where nobody is trusted, one comparison of a random pair tells a ranking best, for ε ≤ {_SMALL_PRICE:g} "
+            f"and {sizes[0]} to {sizes[-1]} alternatives."
+        ),
+        source="variances of one voter's estimate, Borda scores",
+        holds=all(row.mechanism == "sampled_pair" for row in best),
+        numbers=(
+            f"It has the least variance in {sum(row.mechanism == 'sampled_pair' for row in best)} of {len(best)} "
+            f"cases; the nearest rival has {nearest.ratio:.1f} times as much ({MECHANISM_NAMES[nearest.mechanism]}, m "
+            f"= {nearest.alternatives}, ε = {nearest.epsilon:g})."
+        ),
+    )
+
+
+def _crossings(reproduction: Reproduction) -> Finding:
+    words = "; ".join(
+        f"m = {row.alternatives}: {MECHANISM_NAMES[row.above]} from ε = {row.epsilon:.2f} on"
+        for row in reproduction.crossings
+    )
+    last = {row.alternatives: row.above for row in reproduction.crossings}
+    few = [above for size, above in last.items() if size <= 8]  # noqa: PLR2004  whole rankings go so far
+    return Finding(
+        claim="For a large ε the whole ranking is best for up to 8 alternatives, and noisy scores beyond.",
+        source="the same variances, ε up to 20",
+        holds=all(above == "whole_ranking" for above in few)
+        and all(above == "noisy_scores" for size, above in last.items() if size > 8),  # noqa: PLR2004  the same
+        numbers=f"The best one changes: {words}.",
+    )
+
+
+def _order(reproduction: Reproduction) -> Finding:
+    names = ("sampled_pair", "sampled_position", "noisy_scores", "whole_ranking")
+    variances = {
+        (row.mechanism, row.epsilon): row.variance
+        for row in reproduction.variances
+        if row.alternatives == 4  # noqa: PLR2004  the paper's
+    }
+    agreed, number = 0, 0
+    parts: list[str] = []
+    for epsilon in EPSILONS:
+        rows = {name: objective_at(reproduction, FITTED.name, _SMALL, name, "parity", epsilon) for name in names}
+        parts.append(
+            f"ε = {epsilon:g}: "
+            + ", ".join(f"{MECHANISM_NAMES[name]} {percent(rows[name].agreement)}" for name in names)
+        )
+        for one in names:
+            for other in names:
+                if variances[one, epsilon] < variances[other, epsilon]:
+                    number += 1
+                    agreed += deviation(rows[one].agreement, rows[other].agreement) > -CLEAR
+    return Finding(
+        claim="The local mechanism with the smaller variance elects the right alternative more often.",
+        source=f"{_SMALL[0]:,} and {_SMALL[1]:,} voters, {FITTED.title}, parity",
+        holds=agreed == number,
+        numbers=f"In {agreed} of {number} comparisons, but for chance. Right: {'; '.join(parts)}.",
+    )
+
+
+def _trust(reproduction: Reproduction) -> Finding:
+    parts: list[str] = []
+    gaps: list[float] = []
+    for setting in SETTINGS:
+        local = equal_losses(reproduction, setting.name, "parity", "local")
+        laplace = equal_losses(reproduction, setting.name, "parity", "laplace")
+        shared = [price for price in local if price >= EPSILONS[0]]
+        gaps += [laplace[price].agreement.value - local[price].agreement.value for price in shared]
+        words = ", ".join(
+            f"{percent(local[price].agreement)} against {percent(laplace[price].agreement)} at {price:g}"
+            for price in shared
+        )
+        parts.append(f"{setting.name}: {words}")
+    return Finding(
+        claim="Trusting nobody costs accuracy at every ε.",
+        source=f"the best local mechanism, Algorithm 1, equal proven loss, {_SMALL[0]:,} and {_SMALL[1]:,} voters",
+        holds=min(gaps) > -_ALIKE,
+        numbers=f"Right: {'; '.join(parts)}.",
+    )
+
+
+def _real(reproduction: Reproduction) -> Iterator[Finding]:
+    names = list(dict.fromkeys(row.name for row in reproduction.real))
+    prices: list[str] = []
+    for name in names:
+        clean = {row.rule: row for row in reproduction.real_sets if row.name == name}
+        borda, fair = clean["borda"], clean["parity"]
+        prices.append(
+            f"{name}: {fair.winner} (ΔW {fair.disparity:.2f}, W {fair.welfare:.2f}) instead of {borda.winner} (ΔW "
+            f"{borda.disparity:.2f}, W {borda.welfare:.2f})"
+        )
+    yield Finding(
+        claim="On real profiles the least ΔW costs welfare.",
+        source="published profiles, without privacy; against Borda's winner",
+        holds=all(
+            next(row.welfare for row in reproduction.real_sets if (row.name, row.rule) == (name, "parity"))
+            < next(row.welfare for row in reproduction.real_sets if (row.name, row.rule) == (name, "borda"))
+            for name in names
+        ),
+        numbers=f"Elected are, {'; '.join(prices)}.",
+    )
+    parts: list[str] = []
+    leads: list[float] = []
+    for name in names:
+        flips = real_at(reproduction, name, "parity", "permute_and_flip")
+        laplace = real_at(reproduction, name, "parity", "laplace")
+        leads += [deviation(laplace[price].disparity, flips[price].disparity) for price in flips]
+        words = ", ".join(
+            f"{flips[price].disparity.value:.2f} against {laplace[price].disparity.value:.2f} at {price:g}"
+            for price in flips
+        )
+        parts.append(f"{name}: {words}")
+    yield Finding(
+        claim="On real profiles permute-and-flip elects as fairly as Algorithm 1 or more so, at equal proven loss.",
+        source="parity; ε proven for replacing a ranking",
+        holds=min(leads) > -CLEAR,
+        numbers=f"ΔW: {'; '.join(parts)}.",
+    )
+    needed: list[str] = []
+    for name in names:
+        fair = next(row for row in reproduction.real_sets if (row.name, row.rule) == (name, "parity"))
+        rows = real_at(reproduction, name, "parity", "permute_and_flip")
+        least = min(rows)
+        # Halfway from what nearly no information gives to the best there is.
+        half = (rows[least].disparity.value + fair.disparity) / 2
+        reached = next((price for price, row in rows.items() if row.disparity.value <= half), None)
+        told = "at none of the measured ε" if reached is None else f"from ε = {reached:g} on"
+        needed.append(f"{name} ({fair.voters:,} voters, {fair.alternatives} alternatives) {told}")
+    yield Finding(
+        claim=f"Few voters and many alternatives need an ε above {_SMALL_PRICE:g} for half of the fairness.",
+        source="permute-and-flip, parity; half of the way from ΔW at the least ε to the least ΔW",
+        holds=any(" from ε = 2" in words or " from ε = 5" in words or " none " in words for words in needed),
+        numbers=f"It is reached, {'; '.join(needed)}.",
+    )
+    locals_: list[str] = []
+    for name in names:
+        rows = real_at(reproduction, name, "parity", "local")
+        locals_.append(
+            f"{name}: " + ", ".join(f"{row.disparity.value:.2f} at {price:g}" for price, row in rows.items())
+        )
+    small = real_at(reproduction, names[0], "parity", "local")
+    first = small[min(small)].disparity
+    yield Finding(
+        claim="With a few dozen voters, trusting nobody leaves no fairness at ε ≤ 2.",
+        source="the best local mechanism, parity",
+        holds=all(
+            deviation(row.disparity, first) > -CLEAR
+            for price, row in small.items()
+            if price <= 2  # noqa: PLR2004  the claim's
+        ),
+        numbers=f"ΔW: {'; '.join(locals_)}.",
+    )

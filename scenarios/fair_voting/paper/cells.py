@@ -1,0 +1,232 @@
+"""The cells of the experiments: parameters, and what all elections of a cell give."""
+
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.fair_voting import FairVoting, Objective, Parameters, Rankings
+from ....protocol.fair_voting.parameters import MechanismName
+from ....protocol.fair_voting.rules import RULES
+from ....protocol.randomness import SimulatedNoise
+from ...experiments.measurements import Measurement, mean_of
+from .exact_winners import best_of
+from .profiles import Profiles, Setting, draw_profiles
+from .trials import Release, choice_shares, clean_release, elect, qualities_of, release
+
+__all__ = [
+    "DELTA",
+    "FAIRNESS_WEIGHTS",
+    "GAMMA",
+    "OBJECTIVES",
+    "Cells",
+    "Measured",
+    "objective_of",
+    "proven_of",
+    "rule_winners",
+    "samples_for",
+    "with_objective",
+]
+
+GAMMA: Final = 0.05
+"""Of Algorithm 2; the paper has no value (reading F4)."""
+DELTA: Final = 1e-5
+"""Of its n_s; any of reading F2 has the published N/A cells, and this one comes nearest to the others."""
+OBJECTIVES: Final = ("parity", "constrained", "penalized")
+FAIRNESS_WEIGHTS: Final[Mapping[str, float]] = {"parity": 1.0, "constrained": 8.0, "penalized": 1.0}
+"""λ, by objective. Where qualities are chosen by, "constrained" pays it for each unit of ΔW above t: enough that no
+alternative beyond t is worth it here."""
+_SAMPLES: Final = tuple(sorted({math.ceil(1.15**step) for step in range(76)}))
+"""Tried n_s, up to some 36,000."""
+_MOST_SAMPLES_OF_MANY: Final = 2_500
+"""Where every election has voters of its own, whose laws take long for more; its answers are then nearly true."""
+_BY_QUALITY: Final = frozenset({"exponential", "permute_and_flip"})
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """What the winners of a cell are.
+
+    Args:
+        disparity: ΔW.
+        welfare: W.
+        agreement: how often the winner is one without privacy.
+        merit: what the objective makes of them.
+    """
+
+    disparity: Measurement
+    welfare: Measurement
+    agreement: Measurement
+    merit: Measurement
+
+
+class Cells:
+    """All cells of one kind of electorate: the same elections for each.
+
+    Args:
+        profiles: the elections.
+        name: of the electorate; cells of one name share their noise.
+        trials: of each cell.
+        seed: of the noise.
+        max_disparity: t.
+    """
+
+    def __init__(self, profiles: Profiles, *, name: str, trials: int, seed: int, max_disparity: float) -> None:
+        self.profiles = profiles
+        self.trials = trials
+        self.base = msgspec.structs.replace(
+            self.parameters_only(profiles.num_alternatives, profiles.group_sizes), max_disparity=max_disparity
+        )
+        self._name = name
+        self._seed = seed
+        self._clean = {name: self._clean_best(name) for name in OBJECTIVES}
+
+    @classmethod
+    def of_setting(cls, setting: Setting, sizes: tuple[int, ...], *, trials: int, seed: int) -> "Cells":
+        """Return the cells of an electorate of Table 1."""
+        profiles = draw_profiles(setting, sizes, trials=trials, seed=seed)
+        name = f"{setting.name} {' '.join(map(str, sizes))}"
+        return cls(profiles, name=name, trials=trials, seed=seed, max_disparity=setting.max_disparity)
+
+    @staticmethod
+    def parameters_only(num_alternatives: int, sizes: Sequence[int]) -> Parameters:
+        """Return parameters of groups of these sizes."""
+        return Parameters(
+            alternatives=tuple(str(place) for place in range(num_alternatives)),
+            groups=tuple(f"group {number}" for number in range(1, len(sizes) + 1)),
+            group_sizes=tuple(sizes),
+            gamma=GAMMA,
+            delta=DELTA,
+        )
+
+    def first(self, trials: int) -> "Cells":
+        """Return cells of the first elections."""
+        profiles = self.profiles
+        if not profiles.is_fixed:
+            profiles = Profiles(profiles.group_sizes, profiles.positions[:trials])
+        limit = self.base.max_disparity
+        return Cells(profiles, name=self._name, trials=min(trials, self.trials), seed=self._seed, max_disparity=limit)
+
+    def parameters(self, mechanism: MechanismName, epsilon: float, **others: Any) -> Parameters:
+        """Return a session's parameters; Algorithm 2 may have more samples than it is allowed (reading F2)."""
+        if mechanism == "sampling" and "num_samples" not in others:
+            given = msgspec.structs.replace(self.base, epsilon=epsilon)
+            others["num_samples"] = given.samples
+        return msgspec.structs.replace(self.base, mechanism=mechanism, epsilon=epsilon, **others)
+
+    def measure(self, parameters: Parameters, objectives: Sequence[str] = OBJECTIVES) -> dict[str, Measured]:
+        """Run all elections of a cell, and elect by each objective."""
+        if parameters.mechanism in _BY_QUALITY:
+            return {
+                name: self._of_shares(
+                    choice_shares(
+                        FairVoting(with_objective(parameters, name)),
+                        self.profiles,
+                    ),
+                    name,
+                )
+                for name in objectives
+            }
+        released = self.release(parameters)
+        return {name: self.elect(released, name) for name in objectives}
+
+    def release(self, parameters: Parameters) -> Release:
+        """Run all elections of a cell, up to what the winner is elected by."""
+        noise = SimulatedNoise(self._seed, session=self._name)
+        return release(FairVoting(parameters), self.profiles, trials=self.trials, noise=noise)
+
+    def elect(self, released: Release, objective: str) -> Measured:
+        """Elect by an objective."""
+        return self.of_winners(elect(released, objective_of(self.base, objective)), objective)
+
+    def measure_clean(self, objective: str) -> Measured:
+        """Return what there is without privacy; of several that tie the first wins."""
+        return self.of_winners(self.clean_winners(objective), objective)
+
+    def clean_winners(self, objective: str) -> IntArray:
+        """Return whom an objective elects without privacy: int64, shape (elections,)."""
+        return self._clean[objective].argmax(axis=1).astype(np.int64)
+
+    def of_winners(self, winners: IntArray, objective: str) -> Measured:
+        """Return what winners are, one for each election."""
+        shares = np.zeros((len(winners), self.profiles.num_alternatives))
+        shares[np.arange(len(winners)), winners] = 1.0
+        return self._of_shares(shares, objective)
+
+    def _of_shares(self, shares: FloatArray, objective: str) -> Measured:
+        return Measured(
+            disparity=_mean(shares, self.profiles.disparities),
+            welfare=_mean(shares, self.profiles.welfares),
+            agreement=_mean(shares, self._clean[objective]),
+            merit=_mean(shares, qualities_of(objective_of(self.base, objective), self.profiles)),
+        )
+
+    def _clean_best(self, objective: str) -> NDArray[np.bool_]:
+        released = clean_release(self.base, self.profiles)
+        return _best_of(released, objective_of(self.base, objective))
+
+
+def with_objective(parameters: Parameters, name: str) -> Parameters:
+    """Return the same session with another objective."""
+    return msgspec.structs.replace(parameters, objective=name, fairness_weight=FAIRNESS_WEIGHTS[name])
+
+
+def objective_of(parameters: Parameters, name: str) -> Objective:
+    """Return an objective of a session."""
+    return with_objective(parameters, name).make_objective()
+
+
+def proven_of(parameters: Parameters) -> float:
+    """Return the proven ε of the voter who pays most."""
+    (loss,) = FairVoting(parameters).losses
+    return loss.proven
+
+
+def rule_winners(profiles: Profiles) -> Iterator[tuple[str, IntArray]]:
+    """Yield each rule without privacy and its winners; of several that tie the first."""
+    for name, rule in RULES.items():
+        winners = [rule(Rankings(own.astype(np.int64)))[0] for own in profiles.positions]
+        yield name, np.array(winners, dtype=np.int64)
+
+
+@functools.cache
+def samples_for(parameters: Parameters, *, price: float, is_fixed: bool = False) -> int | None:
+    """Return about the most samples with which Algorithm 2 proves no more than a price; None where one is too many.
+
+    Args:
+        parameters: of Algorithm 2, with its γ and its objective.
+        price: ε, for replacing the ranking of a voter of any group.
+        is_fixed: all elections have the same voters, so that there may be more samples.
+    """
+    samples = [number for number in _SAMPLES if is_fixed or number <= _MOST_SAMPLES_OF_MANY]
+
+    def is_within(number: int) -> bool:
+        return proven_of(msgspec.structs.replace(parameters, num_samples=number)) <= price
+
+    low, high = 0, len(samples)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if is_within(samples[middle]) else (low, middle)
+    return samples[low - 1] if low else None
+
+
+def _best_of(released: Release, objective: Objective) -> NDArray[np.bool_]:
+    return best_of(
+        released.values,
+        unit=released.unit,
+        denominators=released.denominators,
+        sizes=released.sizes,
+        objective=objective,
+    )
+
+
+def _mean(shares: FloatArray, values: NDArray[Any]) -> Measurement:
+    """Return the mean over elections of what winners have; values of a single election stand for all."""
+    numbers = (shares * values).sum(axis=1)
+    if len(numbers) == 1:
+        return Measurement(float(numbers[0]), 0.0)
+    return mean_of(numbers)

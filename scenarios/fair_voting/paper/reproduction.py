@@ -1,0 +1,489 @@
+"""`psephos reproduce fair-voting`: Table 1, and what the paper does not show.
+
+| file | holds |
+|---|---|
+| `table-1.csv` | each published cell beside ours, N/A cells included, with proven losses |
+| `samplings.csv` | the readings of Algorithm 2 (F3, F4) in the same cells |
+| `societies.csv` | which Mallows models give the published table: a search |
+| `objectives.csv` | every mechanism, central and local, by each objective, in Table 1's electorates |
+| `rules.csv` | plurality, Borda, Copeland, egalitarian, and the objectives without privacy |
+| `noises.csv` | Algorithm 1's calibrations at equal proven loss (reading F1) |
+| `equal-losses.csv` | Laplace, sampling, exponential and local mechanisms at equal proven loss |
+| `losses.csv`, `searches.csv` | what Algorithm 2 proves, and what a search found against it (reading F4) |
+| `variances.csv`, `crossings.csv` | which local mechanism is best when |
+| `real-sets.csv`, `real.csv` | fairness, welfare and proven ε on three published profiles |
+| `table-1`, `equal-loss`, `local`, `real`, `trade-off`, each `.png` and `.svg` | the pictures |
+| `reproduction.json` | all of it, with what computed it |
+| `summary.md` | what holds and what does not |
+
+Without a folder of data sets there is all but the published profiles.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, cast
+
+import msgspec
+
+from ....protocol.fair_voting import DisclosedRankings, FairVoting, Parameters
+from ....protocol.fair_voting.choices import SampledChoice, SampleScale
+from ....protocol.fair_voting.parameters import LOCAL, MechanismName
+from ....protocol.fair_voting.sampling_bounds import (
+    delta_of_hit,
+    epsilon_of_hit,
+    hit_bound,
+    is_feasible,
+    num_samples,
+    simple_hit_bound,
+)
+from ....protocol.mechanisms import VectorLaplace
+from ....protocol.privacy import NeighboringRelation
+from ...experiments.measurements import Measurement, deviation
+from ...experiments.reproductions import check_data, check_trials, say_nothing, versions_here, write_reproduction
+from ...running.folder import RunFolder
+from .additions import own_findings
+from .cells import DELTA, OBJECTIVES, Cells, Measured, proven_of, rule_winners, samples_for, with_objective
+from .claims import findings_on_paper
+from .local_table import find_crossings, variances
+from .neighbors import Ties, search_neighbors
+from .pictures import draw_pictures
+from .profiles import FITTED, SETTINGS, Setting
+from .published import EPSILONS, MECHANISMS, RUNS, SIZES, TABLE_1
+from .real_sets import LoadedSet, load_real_sets
+from .rows import (
+    EqualLossRow,
+    LossRow,
+    NoiseRow,
+    ObjectiveRow,
+    RealRow,
+    RealSetRow,
+    Reproduction,
+    RuleRow,
+    SamplingRow,
+    SearchRow,
+    TableRow,
+)
+from .societies_fit import find_societies
+from .summary import summary_in_markdown
+
+__all__ = ["LEAST_TRIALS", "Reproduction", "check_options", "reproduce_fair_voting", "table_1"]
+
+LEAST_TRIALS: Final = 10
+"""Fewer have standard errors that say nothing themselves."""
+_MOST_TRIALS: Final = 20_000
+_KEPT: Final = ("trials", "seed", "versions", "missing", "paper_findings", "own_findings")
+_READINGS: Final = ("group", "subsample")
+_SCALES: Final = ("unbiased", "printed")
+_SMALL_SIZES: Final = (1000, 500)
+_NOISE_PRICES: Final = (0.005, 0.01, 0.02, 0.05, 0.1)
+_PRICES: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_REAL_PRICES: Final = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+_EQUAL_MECHANISMS: Final[Sequence[MechanismName]] = (
+    "permute_and_flip",
+    "exponential",
+    "laplace",
+    "sampling",
+    "local",
+)
+_LOSS_GAMMAS: Final = (0.01, 0.05, 0.2)
+_TRIED_GAMMAS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)
+"""Among which Algorithm 2 has the one that suits it best, at equal proven loss."""
+_PILOT: Final = 5
+"""A part of the elections is enough to choose γ."""
+_SEARCHES: Final = ((0.6, 0.05), (0.6, 0.01), (1.0, 0.05), (1.0, 0.01))
+"""Label and γ."""
+_SEARCH_KINDS: Final[Sequence[tuple[SampleScale, Ties]]] = (
+    ("unbiased", "random"),
+    ("printed", "random"),
+    ("printed", "first"),
+)
+"""Scale, and how ties fall: to the first alternative, as where a program takes the first least number."""
+_SEARCH_STARTS: Final = 2
+_SEARCH_STEPS: Final = 100
+
+
+def check_options(*, trials: int, seed: int, data: str = "") -> None:
+    """Raise ConfigurationError unless a reproduction can have so many trials, this seed and this folder of data."""
+    check_trials(trials=trials, seed=seed, least=LEAST_TRIALS, most=_MOST_TRIALS)
+    check_data(data)
+
+
+def reproduce_fair_voting(
+    folder: RunFolder,
+    *,
+    data: str = "",
+    trials: int = RUNS,
+    seed: int = 1,
+    pictures: bool = True,
+    on_progress: Callable[[str], None] | None = None,
+) -> Reproduction:
+    """Run everything that the paper measured again, and more, and write it into a folder.
+
+    Args:
+        folder: new or empty.
+        data: the folder of data sets; empty where there is none.
+        trials: elections of each cell; the paper has 1,000.
+        seed: of everything drawn; the same seed gives the same files.
+        pictures: draw them, where matplotlib is installed.
+        on_progress: called with a line as each part begins.
+
+    Raises:
+        ConfigurationError: there are too few or too many trials, the seed is negative, or a data set is not what it
+            should be; nothing has been written.
+    """
+    check_options(trials=trials, seed=seed, data=data)
+    tell = on_progress or say_nothing
+    real_sets, missing = load_real_sets(data)
+    table: list[TableRow] = []
+    samplings: list[SamplingRow] = []
+    objectives: list[ObjectiveRow] = []
+    rules: list[RuleRow] = []
+    noises: list[NoiseRow] = []
+    equal_losses: list[EqualLossRow] = []
+    for setting in SETTINGS:
+        for sizes in SIZES:
+            tell(f"Table 1 and all mechanisms: {setting.name}, {sizes[0]:,} and {sizes[1]:,} voters")
+            cells = Cells.of_setting(setting, sizes, trials=trials, seed=seed)
+            table += _table(cells, setting, sizes)
+            samplings += _samplings(cells, setting, sizes)
+            objectives += _objectives(cells, setting, sizes)
+            rules += _rules(cells, setting, sizes)
+            if sizes == _SMALL_SIZES:
+                noises += _noises(cells, setting, sizes)
+                tell(f"all mechanisms at equal proven loss: {setting.name}")
+                equal_losses += _equal_losses(cells, setting, sizes)
+    tell("what Algorithm 2 proves, and which societies give Table 1")
+    reproduction = Reproduction(
+        trials=trials,
+        seed=seed,
+        versions=versions_here(),
+        missing=missing,
+        table_1=tuple(table),
+        samplings=tuple(samplings),
+        societies=tuple(find_societies()),
+        objectives=tuple(objectives),
+        rules=tuple(rules),
+        noises=tuple(noises),
+        equal_losses=tuple(equal_losses),
+        losses=tuple(_losses()),
+        searches=tuple(_searches(seed=seed)),
+        variances=tuple(variances()),
+        crossings=tuple(find_crossings()),
+        real_sets=tuple(row for loaded in real_sets for row in _real_set(loaded)),
+        real=tuple(_real(real_sets, trials=trials, seed=seed, tell=tell)),
+    )
+    reproduction = msgspec.structs.replace(
+        reproduction, paper_findings=findings_on_paper(reproduction), own_findings=own_findings(reproduction)
+    )
+    write_reproduction(folder, reproduction, kept=_KEPT, page=summary_in_markdown(reproduction))
+    if pictures:
+        tell("pictures")
+        draw_pictures(reproduction, folder.path)
+    return reproduction
+
+
+def table_1(setting: Setting, *, trials: int = RUNS, seed: int = 1) -> tuple[TableRow, ...]:
+    """Return the paper's Table 1 alone: 18 cells of so many elections each.
+
+    Args:
+        setting: the societies.
+        trials: elections of each cell.
+        seed: of everything drawn.
+    """
+    return tuple(
+        row
+        for sizes in SIZES
+        for row in _table(Cells.of_setting(setting, sizes, trials=trials, seed=seed), setting, sizes)
+    )
+
+
+def _table(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[TableRow]:
+    for mechanism in MECHANISMS:
+        for epsilon in EPSILONS:
+            printed = TABLE_1[sizes, mechanism, epsilon]
+            is_sampling = mechanism == "sampling"
+            if is_sampling:
+                parameters = cells.parameters("sampling", epsilon)
+            else:
+                parameters = cells.parameters("laplace", epsilon, calibration="printed")
+            found = cells.measure(parameters, ("parity",))["parity"]
+            add_or_remove = None
+            if not is_sampling:
+                relation = NeighboringRelation.ADD_OR_REMOVE_ONE
+                add_or_remove = proven_of(msgspec.structs.replace(parameters, relation=relation))
+            yield TableRow(
+                society=setting.name,
+                size_1=sizes[0],
+                size_2=sizes[1],
+                mechanism=mechanism,
+                epsilon=epsilon,
+                samples=parameters.samples if is_sampling else None,
+                most_samples=math.floor(epsilon * min(sizes)) if is_sampling else None,
+                is_available=not is_sampling or is_feasible(parameters.samples, epsilon, sizes),
+                published_disparity=printed.disparity,
+                published_welfare=printed.welfare,
+                disparity=found.disparity,
+                welfare=found.welfare,
+                disparity_off=_off(found.disparity, printed.disparity, cells.trials),
+                welfare_off=deviation(found.welfare, _as_printed(found.welfare, printed.welfare, cells.trials)),
+                epsilon_add_or_remove=add_or_remove,
+                epsilon_replace=proven_of(parameters),
+            )
+
+
+def _samplings(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[SamplingRow]:
+    for epsilon in EPSILONS:
+        printed = TABLE_1[sizes, "sampling", epsilon]
+        for reading in _READINGS:
+            parameters = cells.parameters("sampling", epsilon)
+            if reading == "subsample" and parameters.samples > min(sizes):
+                continue  # there are not as many voters to sample
+            parameters = msgspec.structs.replace(parameters, reading=reading)
+            released = cells.release(parameters)
+            for scale in _SCALES:
+                found = cells.elect(released.rescaled() if scale == "printed" else released, "parity")
+                yield SamplingRow(
+                    society=setting.name,
+                    size_1=sizes[0],
+                    size_2=sizes[1],
+                    epsilon=epsilon,
+                    samples=parameters.samples,
+                    reading=reading,
+                    scale=scale,
+                    disparity=found.disparity,
+                    welfare=found.welfare,
+                    disparity_off=_off(found.disparity, printed.disparity, cells.trials),
+                    welfare_off=deviation(found.welfare, _as_printed(found.welfare, printed.welfare, cells.trials)),
+                    epsilon_proven=proven_of(parameters),
+                )
+
+
+def _as_printed(ours: Measurement, value: float, trials: int) -> Measurement:
+    """Return a published mean, whose elections scatter as ours do."""
+    return Measurement(value, ours.standard_error * math.sqrt(trials / RUNS))
+
+
+def _off(ours: Measurement, printed: float | None, trials: int) -> float | None:
+    return None if printed is None else deviation(ours, _as_printed(ours, printed, trials))
+
+
+def _objectives(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[ObjectiveRow]:
+    mechanisms: list[MechanismName] = ["laplace", "sampling", "exponential", "permute_and_flip"]
+    if setting is FITTED:
+        mechanisms += LOCAL
+    yield from (_objective(setting, sizes, "none", None, name, cells.measure_clean(name)) for name in OBJECTIVES)
+    for mechanism in mechanisms:
+        for epsilon in EPSILONS:
+            others = {"calibration": "printed"} if mechanism == "laplace" else {}
+            parameters = cells.parameters(mechanism, epsilon, **others)
+            for name, found in cells.measure(parameters).items():
+                yield _objective(setting, sizes, mechanism, parameters, name, found)
+
+
+def _objective(
+    setting: Setting,
+    sizes: tuple[int, int],
+    mechanism: str,
+    parameters: Parameters | None,
+    objective: str,
+    found: Measured,
+) -> ObjectiveRow:
+    has_samples = parameters is not None and mechanism == "sampling"
+    return ObjectiveRow(
+        society=setting.name,
+        size_1=sizes[0],
+        size_2=sizes[1],
+        mechanism=mechanism,
+        epsilon=None if parameters is None else parameters.epsilon,
+        objective=objective,
+        samples=parameters.samples if parameters is not None and has_samples else None,
+        disparity=found.disparity,
+        welfare=found.welfare,
+        agreement=found.agreement,
+        epsilon_proven=None if parameters is None else proven_of(parameters),
+    )
+
+
+def _rules(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[RuleRow]:
+    found = {name: cells.of_winners(winners, "parity") for name, winners in rule_winners(cells.profiles)}
+    found |= {name: cells.measure_clean(name) for name in OBJECTIVES}
+    for name, measured in found.items():
+        yield RuleRow(
+            society=setting.name,
+            size_1=sizes[0],
+            size_2=sizes[1],
+            rule=name,
+            disparity=measured.disparity,
+            welfare=measured.welfare,
+        )
+
+
+def _noises(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[NoiseRow]:
+    for price in _NOISE_PRICES:
+        for relation in (NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE):
+            for calibration in ("printed", "tight"):
+                once = cells.parameters("laplace", 1.0, calibration=calibration, relation=relation)
+                parameters = msgspec.structs.replace(once, epsilon=price / proven_of(once))
+                found = cells.measure(parameters, ("parity",))["parity"]
+                (phase,) = FairVoting(parameters).phases
+                assert isinstance(phase, DisclosedRankings)  # noqa: S101  Algorithm 1 has no other
+                noise = cast("VectorLaplace", phase.tally_mechanism)
+                yield NoiseRow(
+                    society=setting.name,
+                    size_1=sizes[0],
+                    size_2=sizes[1],
+                    calibration=calibration,
+                    relation=relation.value,
+                    epsilon_proven=price,
+                    epsilon=parameters.epsilon,
+                    scale=noise.coordinate.scale * phase.scoring.step,
+                    disparity=found.disparity,
+                    welfare=found.welfare,
+                    agreement=found.agreement,
+                )
+
+
+def _equal_losses(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[EqualLossRow]:
+    for price in _PRICES:
+        for mechanism in _EQUAL_MECHANISMS:
+            for objective, (parameters, found) in _at_price(cells, mechanism, price).items():
+                is_sampling = mechanism == "sampling"
+                yield EqualLossRow(
+                    society=setting.name,
+                    size_1=sizes[0],
+                    size_2=sizes[1],
+                    objective=objective,
+                    mechanism=mechanism,
+                    epsilon_proven=price,
+                    gamma=parameters.gamma if is_sampling else None,
+                    samples=parameters.samples if is_sampling else None,
+                    disparity=found.disparity,
+                    welfare=found.welfare,
+                    agreement=found.agreement,
+                )
+
+
+def _at_price(cells: Cells, mechanism: MechanismName, price: float) -> dict[str, tuple[Parameters, Measured]]:
+    """Return what a mechanism gives for a proven ε, by objective; nothing where Algorithm 2 cannot have so little."""
+    if mechanism != "sampling":
+        parameters = cells.parameters(mechanism, price)
+        return {objective: (parameters, found) for objective, found in cells.measure(parameters).items()}
+    pilot = cells.first(max(cells.trials // _PILOT, LEAST_TRIALS))
+    told: dict[str, tuple[Parameters, Measured]] = {}
+    for objective in OBJECTIVES:
+        best: tuple[float, Parameters] | None = None
+        for gamma in _TRIED_GAMMAS:
+            tried = with_objective(cells.parameters("sampling", 1.0, gamma=gamma, num_samples=1), objective)
+            samples = samples_for(tried, price=price, is_fixed=cells.profiles.is_fixed)
+            if samples is not None:
+                tried = msgspec.structs.replace(tried, num_samples=samples)
+                merit = pilot.measure(tried, (objective,))[objective].merit.value
+                best = (merit, tried) if best is None or merit > best[0] else best
+        if best is not None:
+            told[objective] = best[1], cells.measure(best[1], (objective,))[objective]
+    return told
+
+
+def _losses() -> Iterator[LossRow]:
+    for sizes in SIZES:
+        base = msgspec.structs.replace(Cells.parameters_only(4, sizes), mechanism="sampling")
+        scoring = base.make_scoring(is_centered=True)
+        for epsilon in EPSILONS:
+            samples = num_samples(epsilon, DELTA, 4)
+            for gamma in _LOSS_GAMMAS:
+                parameters = msgspec.structs.replace(base, epsilon=epsilon, num_samples=samples, gamma=gamma)
+                simple = simple_hit_bound(4, group_size=min(sizes), samples=samples, reading="group")
+                hit = hit_bound(scoring, group_size=min(sizes), samples=samples, reading="group")
+                yield LossRow(
+                    size_1=sizes[0],
+                    size_2=sizes[1],
+                    epsilon=epsilon,
+                    samples=samples,
+                    gamma=gamma,
+                    epsilon_simple=epsilon_of_hit(simple, gamma=gamma, num_alternatives=4),
+                    epsilon_proven=proven_of(parameters),
+                    epsilon_printed_scale=proven_of(msgspec.structs.replace(parameters, scale="printed")),
+                    delta=delta_of_hit(hit, gamma=gamma),
+                )
+
+
+def _searches(*, seed: int) -> Iterator[SearchRow]:
+    sizes = (min(SIZES[0]), max(SIZES[0]))  # the searched voter is of the first group
+    for scale, ties in _SEARCH_KINDS:
+        for label, gamma in _SEARCHES:
+            parameters = msgspec.structs.replace(
+                Cells.parameters_only(4, sizes), mechanism="sampling", epsilon=label, gamma=gamma, scale=scale
+            )
+            (phase,) = FairVoting(parameters).phases
+            assert isinstance(phase, DisclosedRankings)  # noqa: S101  Algorithm 2 has no other
+            choice = phase.choice
+            assert isinstance(choice, SampledChoice)  # noqa: S101  the same
+            found = search_neighbors(choice, seed=seed, num_starts=_SEARCH_STARTS, num_steps=_SEARCH_STEPS, ties=ties)
+            yield SearchRow(
+                size_1=sizes[1],
+                size_2=sizes[0],
+                label=label,
+                gamma=gamma,
+                scale=scale,
+                ties=ties,
+                epsilon_found=found.loss,
+                epsilon_proven=proven_of(parameters),
+            )
+
+
+def _cells_of(loaded: LoadedSet, *, trials: int, seed: int) -> Cells:
+    return Cells(
+        loaded.profiles,
+        name=loaded.real_set.name,
+        trials=trials,
+        seed=seed,
+        max_disparity=loaded.real_set.max_disparity,
+    )
+
+
+def _real_set(loaded: LoadedSet) -> Iterator[RealSetRow]:
+    cells = _cells_of(loaded, trials=1, seed=0)
+    profiles = loaded.profiles
+    winners = {name: int(own[0]) for name, own in rule_winners(profiles)}
+    winners |= {name: int(cells.clean_winners(name)[0]) for name in OBJECTIVES}
+    for rule, winner in winners.items():
+        yield RealSetRow(
+            name=loaded.real_set.name,
+            title=loaded.real_set.title,
+            voters=sum(profiles.group_sizes),
+            alternatives=profiles.num_alternatives,
+            groups=", ".join(f"{name} {size}" for name, size in zip(loaded.groups, profiles.group_sizes, strict=True)),
+            rule=rule,
+            winner=loaded.alternatives[winner],
+            disparity=float(profiles.disparities[0, winner]),
+            welfare=float(profiles.welfares[0, winner]),
+        )
+
+
+def _real(real_sets: Iterable[LoadedSet], *, trials: int, seed: int, tell: Callable[[str], None]) -> Iterator[RealRow]:
+    for loaded in real_sets:
+        tell(f"fairness, welfare and proven loss: {loaded.real_set.name}")
+        cells = _cells_of(loaded, trials=trials, seed=seed)
+        for price in _REAL_PRICES:
+            for mechanism in _EQUAL_MECHANISMS:
+                for objective, (parameters, found) in _at_price(cells, mechanism, price).items():
+                    is_sampling = mechanism == "sampling"
+                    yield RealRow(
+                        name=loaded.real_set.name,
+                        objective=objective,
+                        mechanism=mechanism,
+                        epsilon_proven=price,
+                        gamma=parameters.gamma if is_sampling else None,
+                        samples=parameters.samples if is_sampling else None,
+                        reported_by=_reported_by(parameters),
+                        disparity=found.disparity,
+                        welfare=found.welfare,
+                    )
+
+
+def _reported_by(parameters: Parameters) -> str | None:
+    """Return the local mechanism that was taken; None in the central model."""
+    if parameters.mechanism != "local":
+        return None
+    (loss,) = FairVoting(parameters).losses
+    return loss.mechanism

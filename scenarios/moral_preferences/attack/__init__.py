@@ -1,0 +1,3 @@
+"""Moral preferences: what a coalition infers, and what one party can do."""
+
+__all__: tuple[str, ...] = ()

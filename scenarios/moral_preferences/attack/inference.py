@@ -1,0 +1,348 @@
+"""What a coalition learns of a voter's preferences (moral preferences): which of a line-up's, whether one's, and where.
+
+A private row is a summary of a voter's records: a preference vector, coefficients, or a direction. What the coalition
+faces is that row with noise of a written law, so that posteriors over a line-up of rows are exact:
+
+- local paradigms, with the server: the target's own report; whoever else colludes adds nothing.
+- VLCP and RLCP, with the server: the row itself (reading M12). Its loss is infinite, and its error 0.
+- without the server: the published sums, the members' own taken off. All but one voter are left with the last one's
+  report (local), or with its row and one draw of the server's noise (central): the same law as if it were a report.
+
+Two things are approximate. *Several honest voters without the server*: the others of them are taken as drawn from the
+line-up, and their sum with its noise as normal. *Algorithm 3's reports*: where a noisy objective is greatest has no
+written law; reports are simulated for every candidate, and normal laws with one covariance are fitted (synthetic
+likelihood). No two candidates are then told apart by more than the noise in the coefficients allows, which is known
+exactly.
+
+Source of the attacked protocol: Wang et al. (2019), Algorithms 1 to 3; readings M7, M8 and M12. Wood (2010) for
+synthetic likelihoods.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Final, Literal, cast
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.mechanisms import RowMechanism
+from ....protocol.moral_preferences import MoralPreferences, Outcome
+from ....protocol.moral_preferences.functional import NoisyObjective
+from ....protocol.phases import CentralPhase, Inputs
+from ...attacks.attack import Attack, Candidates
+from ...attacks.posteriors import Evaluation, Posteriors
+from ...attacks.seen import Coalition, Seen
+
+__all__ = ["NOT_IN_LINE_UP", "MoralAttack", "PreferencePrior", "Reconstruction"]
+
+NOT_IN_LINE_UP: Final = -1
+"""In place of a label: the party's row is none of the line-up."""
+
+_CANDIDATE, _MEMBERSHIP = "candidate", "membership"
+_MOST_CANDIDATES: Final = 4096
+_LEAST_CANDIDATES: Final = 2
+# Behind a level's number of reports and the sum of their coarse squares (`PerturbedPhase`).
+_COUNT, _FIRST_SUM = 0, 2
+# Reports of each candidate to which a normal law is fitted, and what is added to its variances, in squared radii.
+_NUM_SIMULATED: Final = 128
+_RIDGE: Final = 1e-6
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PreferencePrior:
+    """What is believed of a voter's row before, coordinate by coordinate: a normal law.
+
+    Args:
+        means: shape (w,), in units.
+        deviations: its standard deviations, shape (w,), each > 0.
+    """
+
+    means: FloatArray
+    deviations: FloatArray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Reconstruction:
+    """Where targets' rows are believed to be.
+
+    Args:
+        points: shape (targets, w), in units.
+        expected_errors: the root of the mean squared error of one coordinate, as the noise's law has it; shape
+            (targets,).
+    """
+
+    points: FloatArray
+    expected_errors: FloatArray
+
+    def error(self, rows: FloatArray) -> float:
+        """Return the root of the mean squared error of one coordinate.
+
+        Args:
+            rows: the targets' own, in units, shape (targets, w).
+        """
+        return math.sqrt(float(np.mean((self.points - rows) ** 2)))
+
+
+class MoralAttack(Attack):
+    """Infers whose row a target's is: of a line-up ("candidate"), or whether its first one's ("membership").
+
+    Args:
+        protocol: with its public parameters.
+        line_up: rows that a target may have, int64, shape (c, columns); for "membership" the first is the suspect's,
+            and the others are a sample of the population. `against` takes everybody's.
+        num_simulated: reports for each candidate where the law is simulated.
+        seed: of these.
+    """
+
+    secrets: ClassVar[tuple[str, ...]] = (_CANDIDATE, _MEMBERSHIP)
+
+    protocol: MoralPreferences
+
+    def __init__(
+        self,
+        protocol: MoralPreferences,
+        *,
+        line_up: IntArray | None = None,
+        num_simulated: int = _NUM_SIMULATED,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(protocol)
+        self._line_up = line_up
+        self._num_simulated = num_simulated
+        self._seed = seed
+        self._simulated: dict[tuple[RowMechanism, bytes], tuple[FloatArray, FloatArray]] = {}
+
+    def against(self, inputs: Inputs) -> "MoralAttack":
+        """Return this attack with everybody's distinct rows as the line-up, to see how well it does."""
+        _, places = np.unique(inputs.private, axis=0, return_index=True)
+        line_up = inputs.private[np.sort(places)]
+        return MoralAttack(self.protocol, line_up=line_up, num_simulated=self._num_simulated, seed=self._seed)
+
+    @property
+    def line_up(self) -> IntArray:
+        """Rows that a target may have.
+
+        Raises:
+            ConfigurationError: there is none, one, or too many.
+        """
+        number = 0 if self._line_up is None else len(self._line_up)
+        if self._line_up is None or not _LEAST_CANDIDATES <= number <= _MOST_CANDIDATES:
+            allowed = f"{_LEAST_CANDIDATES} to {_MOST_CANDIDATES} distinct rows that a voter may have"
+            raise ConfigurationError(field="line-up", value=f"{number} rows", allowed=allowed)
+        return self._line_up
+
+    def candidates(self, secret: str) -> Candidates:
+        """Return the line-up. See `Attack.candidates`."""
+        self.check_secret(secret)
+        rows = self.line_up
+        places = np.arange(len(rows), dtype=np.int64)
+        if secret == _MEMBERSHIP:
+            return Candidates(rows, (places == 0).astype(np.int64), ("another's", "the suspect's"))
+        return Candidates(rows, places, tuple(f"candidate {place + 1}" for place in places.tolist()))
+
+    def truths(self, secret: str, inputs: Inputs) -> IntArray:
+        """Return whose rows the parties' are; `NOT_IN_LINE_UP` where nobody's. See `Attack.truths`."""
+        candidates = self.candidates(secret)
+        places = {tuple(row): place for row, place in zip(candidates.rows.tolist(), candidates.places, strict=True)}
+        other = 0 if secret == _MEMBERSHIP else NOT_IN_LINE_UP  # who is no suspect is another
+        return np.array([places.get(tuple(row), other) for row in inputs.private.tolist()], dtype=np.int64)
+
+    def evaluate_redrawn(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
+        """Compare guesses with the truth, since some likelihoods are approximate. See `Attack.evaluate_redrawn`."""
+        return self.evaluate(posteriors, inputs, targets, secret=secret)
+
+    def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+        """Return ln P[seen | candidate]; of Algorithm 3's reports an approximation. See `Attack.log_likelihoods`."""
+        (phase,) = self.protocol.phases
+        if not seen.coalition.has_server or not isinstance(phase.mechanism, NoisyObjective):
+            return super().log_likelihoods(seen, targets, candidates)
+        (reports,), (told,) = seen.reports, seen.told
+        logs = np.zeros((len(targets), len(candidates.rows)))
+        for mechanism, of_group in phase.mechanism_groups(seen.public[targets]):
+            chosen = np.arange(len(targets))[of_group]
+            known = chosen[told[targets[chosen]]]
+            logs[known] = self._law_of(mechanism, reports[targets[known]], candidates.rows)
+        return logs
+
+    def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+        """Return what published sums tell, the members' own taken off.
+
+        Raises:
+            ConfigurationError: several voters are honest, and what they report is no sum.
+        """
+        (phase,) = self.protocol.phases
+        logs = np.zeros((len(targets), len(candidates.rows)))
+        for level in np.unique(self._levels_of(seen.public[targets])).tolist():
+            of_level = self._levels_of(seen.public[targets]) == level
+            found = self._honest_sum(seen, level)
+            if found is None:
+                continue
+            total, num_honest = found
+            mechanism = self._mechanism(level)
+            if num_honest == 1:
+                low, high = mechanism.report_range
+                logs[of_level] = self._law_of(mechanism, np.clip(total, low, high)[None, :], candidates.rows)
+                continue
+            if isinstance(mechanism, NoisyObjective):
+                allowed = "one voter at most without the coalition: places of maxima have no additive noise"
+                raise ConfigurationError(field="coalition", value=f"{num_honest} honest voters", allowed=allowed)
+            num_draws = 1 if isinstance(phase, CentralPhase) else num_honest
+            logs[of_level] = self._of_crowd(mechanism, total, candidates.rows, num_honest - 1, num_draws)
+        return logs
+
+    def expected(self, posteriors: Posteriors) -> FloatArray:
+        """Return the posterior means of targets' rows, the line-up being the prior: shape (targets, w), in units."""
+        return posteriors.probabilities @ (self.line_up * self.protocol.summary.step)
+
+    def reconstruct(
+        self,
+        sessions: Sequence[Seen],
+        targets: IntArray,
+        *,
+        prior: PreferencePrior | None = None,
+        estimator: Literal["mean", "median"] = "mean",
+    ) -> Reconstruction:
+        """Return where targets' rows are, from one session or many with the same inputs and fresh noise.
+
+        The error of a mean over T sessions falls as 1/√T. With a prior it is the best linear estimate, and for T large
+        the posterior mean. Of many sessions with Laplace noise the median, its likeliest value, is off by 1/√2 of that.
+
+        Its expected error is that for T large.
+
+        Args:
+            sessions: what the coalition saw of each.
+            targets: places in the roster, none a member.
+            prior: None to take the row for anywhere.
+            estimator: of a coordinate over sessions; with a prior the mean.
+
+        Raises:
+            ConfigurationError: reports have no additive noise, the coalition did not see the target's by itself, or a
+                prior is given to a median.
+        """
+        if prior is not None and estimator != "mean":
+            raise ConfigurationError(field="estimator", value=estimator, allowed="the mean, where there is a prior")
+        step = self.protocol.summary.step
+        observed = np.stack([self._observed(seen, targets) for seen in sessions]) * step
+        points = np.mean(observed, axis=0) if estimator == "mean" else np.median(observed, axis=0)
+        is_exact = sessions[0].coalition.has_server and self.protocol.trusts_server
+        levels = self._levels_of(sessions[0].public[targets])
+        variances = np.array([0.0 if is_exact else self._noise_variance(level) for level in levels.tolist()])
+        # The median of T Laplace draws has a variance of half of the mean's, for T large; below three they agree.
+        is_better = estimator == "median" and self.protocol.parameters.mechanism != "direction" and len(sessions) > 2  # noqa: PLR2004  of one or two it is the mean
+        variances /= len(sessions) * (2 if is_better else 1)
+        if prior is None:
+            return Reconstruction(points, np.sqrt(variances))
+        known = prior.deviations * prior.deviations
+        shares = known / (known + variances[:, None])
+        errors = np.sqrt(np.mean(shares * variances[:, None], axis=1))
+        return Reconstruction(prior.means + shares * (points - prior.means), errors)
+
+    def total_loss(self, public: IntArray, targets: IntArray, coalition: Coalition, *, num_sessions: int) -> float:
+        """Return the ledger's total for whoever of the targets pays most, over sessions with fresh noise."""
+        return num_sessions * self.loss(_CANDIDATE, public, targets, coalition)
+
+    def _observed(self, seen: Seen, targets: IntArray) -> FloatArray:
+        """Return targets' rows with noise, in grid steps, shape (targets, w)."""
+        (phase,) = self.protocol.phases
+        if isinstance(phase.mechanism, NoisyObjective):
+            allowed = "a mechanism with additive noise"
+            raise ConfigurationError(field="mechanism", value="functional", allowed=allowed)
+        if seen.coalition.has_server:
+            if not np.all(seen.told[0][targets]):
+                raise ConfigurationError(field="target", value="one without a report", allowed="who reported")
+            return seen.reports[0][targets].astype(np.float64)
+        rows = np.empty((len(targets), phase.num_values))
+        for place, level in enumerate(self._levels_of(seen.public[targets]).tolist()):
+            found = self._honest_sum(seen, level)
+            if found is None or found[1] != 1:
+                allowed = "all voters but one, or the server"
+                raise ConfigurationError(field="coalition", value="a smaller one", allowed=allowed)
+            rows[place] = found[0]
+        return rows
+
+    def _honest_sum(self, seen: Seen, level: int) -> tuple[IntArray, int] | None:
+        """Return the published sum over honest voters of a level of ε, and their number.
+
+        None where it is not known, or somebody stayed away, who may be the target.
+        """
+        if not seen.totals:
+            return None
+        members = list(seen.coalition.members)
+        levels = self._levels_of(seen.public)
+        num_voters, num_members = (int(np.sum(of == level)) for of in (levels, levels[members]))
+        if isinstance(self.protocol.phases[0], CentralPhase):
+            if cast("Outcome", seen.release).num_voters != seen.num_parties:
+                return None
+            return seen.totals[0] - seen.rows.sum(axis=0, dtype=np.int64), num_voters - num_members
+        of_level = seen.totals[0][level]
+        own = seen.reports[0][members][levels[members] == level]
+        if int(of_level[_COUNT]) != num_voters:
+            return None
+        return of_level[_FIRST_SUM:] - own.sum(axis=0, dtype=np.int64), num_voters - num_members
+
+    def _of_crowd(
+        self, mechanism: RowMechanism, total: IntArray, rows: IntArray, num_others: int, num_draws: int
+    ) -> FloatArray:
+        """Return ln P[a sum | candidate], the others being the line-up's and all together normal: shape (c,)."""
+        variance: float = getattr(mechanism, "noise_variance")  # noqa: B009  of both mechanisms with additive noise
+        spread = num_others * self.line_up.var(axis=0) + num_draws * variance
+        misses = total - num_others * self.line_up.mean(axis=0) - rows
+        logs: FloatArray = -0.5 * np.sum(misses * misses / spread, axis=1)
+        return logs
+
+    def _law_of(self, mechanism: RowMechanism, reports: IntArray, rows: IntArray) -> FloatArray:
+        """Return ln P[report | candidate], shape (reports, c): exact, or by simulation."""
+        if not isinstance(mechanism, NoisyObjective):
+            return mechanism.log_likelihoods(reports, rows)
+        means, factor = self._simulate(mechanism, rows)
+        whitened = ((reports @ factor)[:, None, :] - means @ factor) ** 2
+        logs = -0.5 * whitened.sum(axis=2)
+        # No candidate may be less likely than the best by more than the loss between their coefficients.
+        best = logs.argmax(axis=1)
+        losses = np.abs(rows[best][:, None, :] - rows).sum(axis=2) / mechanism.noise.scale
+        return np.maximum(logs, logs.max(axis=1, keepdims=True) - losses)
+
+    def _simulate(self, mechanism: NoisyObjective, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return normal laws of reports: means, shape (c, d), and F with F·Fᵀ the inverse of their one covariance.
+
+        All candidates have the same noise, so that what differs between them is not the noise's luck.
+        """
+        key = mechanism, rows.tobytes()
+        if key not in self._simulated:
+            uniforms = np.random.Generator(np.random.Philox(self._seed)).random(
+                (self._num_simulated, mechanism.slots_of(rows.shape[1]))
+            )
+            means = np.empty((len(rows), mechanism.num_features))
+            covariance = _RIDGE * float(mechanism.report_range[1]) ** 2 * np.eye(mechanism.num_features)
+            for place, row in enumerate(rows):
+                drawn = mechanism.randomize_rows(np.tile(row, (self._num_simulated, 1)), uniforms).astype(np.float64)
+                means[place] = drawn.mean(axis=0)
+                drawn -= means[place]
+                covariance += drawn.T @ drawn / (len(drawn) * len(rows))
+            factor: FloatArray = np.linalg.inv(np.linalg.cholesky(covariance)).T.astype(np.float64, copy=False)
+            self._simulated[key] = means, factor
+        return self._simulated[key]
+
+    def _mechanism(self, level: int) -> RowMechanism:
+        """Return what puts noise on a row: a voter of this level, or the server."""
+        (phase,) = self.protocol.phases
+        return phase.tally_mechanism if isinstance(phase, CentralPhase) else self._local_mechanisms[level]
+
+    def _noise_variance(self, level: int) -> float:
+        """Return the variance of the noise in each number, in squared units."""
+        variance = self.protocol.summary.noise_variance(self._mechanism(level))
+        assert variance is not None  # noqa: S101  asked only where noise is additive
+        return variance
+
+    @functools.cached_property
+    def _local_mechanisms(self) -> tuple[RowMechanism, ...]:
+        (phase,) = self.protocol.phases
+        width = int(self.protocol.parameters.is_personal)
+        return tuple(phase.mechanism_of((level,) * width) for level in range(len(self.protocol.parameters.levels)))
+
+    def _levels_of(self, public: IntArray) -> IntArray:
+        """Return the place of each voter's ε among the levels."""
+        return public[:, 0] if self.protocol.parameters.is_personal else np.zeros(len(public), dtype=np.int64)

@@ -1,0 +1,130 @@
+"""Membership and reconstruction from repeated releases: how fast what is private composes away.
+
+The game: all voters but one collude, or the server does where nobody trusts it; in every session the target's row gets
+fresh noise. Is the row the suspect's, or another of the population? And where is it? Each session's loss adds to the
+ledger, and with it grows what the coalition is right about: never beyond π·e^(Tε)/(π·e^(Tε) + 1 − π), and its error in
+where the row is falls as 1/√T. Noise that is drawn once and kept (a report is drawn once) makes repetitions tell
+nothing new; this is what fresh noise does.
+
+Rounds of the game are independent, and all of them run as one array: what is left of a session, once everybody else's
+part is taken off, is the row with one draw of noise, in a session of agents too (`MoralAttack`).
+
+Source: Homer et al. (2008) and Dwork, Smith, Steinke and Ullman (2017) for tracing from released means; reading M12.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.mechanisms import RowMechanism
+from ....protocol.moral_preferences import MoralPreferences
+from ....protocol.moral_preferences.functional import NoisyObjective
+from ....protocol.phases import CentralPhase
+from ...attacks.posteriors import infer, success_bound
+
+__all__ = ["AfterReleases", "mechanism_faced", "repeat_releases"]
+
+
+@dataclasses.dataclass(frozen=True)
+class AfterReleases:
+    """What a coalition gets out of some sessions with the same inputs.
+
+    Args:
+        num_releases: T.
+        epsilon: the ledger's total of the target, in nats.
+        success: the share of rounds in which it told right whether the row was the suspect's.
+        success_error: its standard error.
+        success_bound: the most that the total allows.
+        error: the root of the mean squared error of one coordinate of the row, in units.
+        expected_error: the noise's standard deviation over √T.
+    """
+
+    num_releases: int
+    epsilon: float
+    success: float
+    success_error: float
+    success_bound: float
+    error: float
+    expected_error: float
+
+
+def mechanism_faced(protocol: MoralPreferences, public: Sequence[int] = ()) -> RowMechanism:
+    """Return what puts noise on a voter's row before anybody sees it who is not trusted.
+
+    Args:
+        protocol: its server's noise in VLCP and RLCP, its voters' in VLDP and RLDP.
+        public: the voter's public row.
+
+    Raises:
+        ConfigurationError: the noise is not additive.
+    """
+    (phase,) = protocol.phases
+    mechanism = phase.tally_mechanism if isinstance(phase, CentralPhase) else phase.mechanism_of(public)
+    if isinstance(mechanism, NoisyObjective):
+        raise ConfigurationError(field="mechanism", value="functional", allowed="one with additive noise")
+    return mechanism
+
+
+def repeat_releases(
+    protocol: MoralPreferences,
+    line_up: IntArray,
+    *,
+    num_releases: Sequence[int],
+    num_rounds: int,
+    seed: int,
+    public: Sequence[int] = (),
+) -> list[AfterReleases]:
+    """Play the game: half of the rounds with the suspect's row, half with another one's.
+
+    Args:
+        protocol: whose noise it is.
+        line_up: int64, shape (c, columns), c ≥ 2: the suspect's row first, then the population's.
+        num_releases: each T for which to tell, increasing, from 1 on.
+        num_rounds: of the game.
+        seed: of the rounds.
+        public: the target's public row.
+
+    Raises:
+        ConfigurationError: the noise is not additive.
+        ValueError: a number is out of range.
+    """
+    if len(line_up) < 2 or num_rounds < 1 or not num_releases or min(num_releases) < 1:  # noqa: PLR2004  a suspect and another
+        raise ValueError("expected a line-up of two rows or more, and at least one round and one release")
+    mechanism = mechanism_faced(protocol, public)
+    variance = protocol.summary.noise_variance(mechanism)
+    assert variance is not None  # noqa: S101  additive
+    epsilon = math.fsum(loss.proven for loss in protocol.losses_of(public))
+    generator = np.random.Generator(np.random.Philox(seed))
+    is_suspect = generator.random(num_rounds) < 1 / 2
+    rows = line_up[np.where(is_suspect, 0, generator.integers(1, len(line_up), num_rounds))]
+    slots = mechanism.slots_of(line_up.shape[1])
+    logs, total = np.zeros((num_rounds, len(line_up))), np.zeros(rows.shape)
+    places = (np.arange(len(line_up)) == 0).astype(np.int64)
+    found: list[AfterReleases] = []
+    for number in range(1, max(num_releases) + 1):
+        left = mechanism.randomize_rows(rows, generator.random((num_rounds, slots)))
+        logs += mechanism.log_likelihoods(left, line_up)
+        total += left
+        if number in num_releases:
+            guesses = infer(logs, places=places, labels=("another's", "the suspect's")).guesses
+            success = float(np.mean(np.equal(guesses, is_suspect)))
+            found.append(
+                AfterReleases(
+                    num_releases=number,
+                    epsilon=number * epsilon,
+                    success=success,
+                    success_error=math.sqrt(success * (1 - success) / num_rounds),
+                    success_bound=success_bound(number * epsilon, [0.5, 0.5]),
+                    error=_root_mean_square((total / number - rows) * protocol.summary.step),
+                    expected_error=math.sqrt(variance / number),
+                )
+            )
+    return found
+
+
+def _root_mean_square(errors: FloatArray) -> float:
+    return math.sqrt(float(np.mean(errors * errors)))

@@ -1,0 +1,376 @@
+"""Membership: was a voter in the vote at all, and what does it prefer? Of releases that are repeated with fresh noise.
+
+Neighbors differ in whose row one seat holds, so that is what is asked: the target's, or another's of the population?
+Whoever knows all other rows is left with the target's row and noise, whose mean over T releases is off by 1/√T of one
+release's error: what is private composes away, and the ledger adds up by how much at most. Who knows the population
+alone (its mean, and how voters spread around it) faces all unknown voters as well. They are the same in each release,
+so that T releases take away the noise and not the crowd; but no proof counts on a crowd.
+
+The target's row is given to this adversary: who asks whether somebody took part knows whom it is looking for. The
+population is the members' own rows, or, of who has no members, the other voters'.
+
+Source: Homer et al. (2008) and Dwork, Smith, Steinke and Ullman (2017); readings M7 and M12.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Final, cast
+
+import numpy as np
+
+from ....agents.adversaries import SERVER
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.mechanisms import RowMechanism
+from ....protocol.moral_preferences import MoralPreferences
+from ....protocol.phases import CentralPhase
+from ...adversaries.asker import votes_answered
+from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from ...attacks import Coalition, infer, success_bound
+from .inference import MoralAttack
+from .membership import AfterReleases, mechanism_faced, repeat_releases
+
+__all__ = ["MembershipRole", "repeat_to_crowd"]
+
+_MOST_RELEASES: Final = 1_024
+_MOST_ROUNDS: Final = 100_000
+# Rows besides the suspect's: a sample of the population, since each is compared with each release.
+_MOST_OTHERS: Final = 32
+# Numbers that are drawn or compared over all rounds and releases: a few seconds.
+_MOST_WORK: Final = 40_000_000
+_LEAST_ROUNDS: Final = 100
+# A sum of more draws of noise is taken for normal.
+_MOST_DRAWS: Final = 16
+_EVEN: Final = (0.5, 0.5)
+_, _SECRET = MoralAttack.secrets
+_LABELS: Final = ("another's", "the suspect's")
+
+
+class MembershipRole(Role, frozen=True, kw_only=True):
+    """Voters that compare repeated releases with and without the target, or somebody who knows the population alone.
+
+    Args:
+        members: voters, "*" for all but the target; none for somebody who hears the release and knows the population.
+            Where nobody trusts it, "server" too: it has the target's own reports.
+        target: whose row is looked for.
+        releases: after how many to tell, increasing.
+        rounds: of the game, half of them with another one's row; fewer where rows are long.
+        budget: what the target allows over all releases (ε); by default the scenario's, and no limit without one.
+    """
+
+    target: str
+    releases: tuple[int, ...] = (1, 4, 16, 64)
+    rounds: int = 2_000
+    budget: float | None = None
+
+    name: ClassVar[str] = "membership"
+    protocols: ClassVar[frozenset[str]] = frozenset({"moral-preferences"})
+
+    def check(self, scene: Scene) -> None:
+        """Refuse a target that is a member or like everybody, a trusted server, numbers out of range, a law unknown."""
+        coalition = scene.coalition(self.members)
+        place = scene.place_of(self.target, field="target")
+        if place in coalition.members:
+            allowed = "no member of the coalition: it knows that it took part"
+            raise ConfigurationError(field="target", value=self.target, allowed=allowed)
+        if coalition.has_server and scene.protocol.trusts_server:
+            allowed = "voters alone: this protocol trusts its server, which sees every row as it is"
+            raise ConfigurationError(field="members", value=SERVER, allowed=allowed)
+        rising = sorted(set(self.releases))
+        if not rising or list(self.releases) != rising or not 1 <= rising[0] <= rising[-1] <= _MOST_RELEASES:
+            allowed = f"increasing numbers in [1, {_MOST_RELEASES}]"
+            raise ConfigurationError(field="releases", value=list(self.releases), allowed=allowed)
+        if not 1 <= self.rounds <= _MOST_ROUNDS:
+            raise ConfigurationError(field="rounds", value=self.rounds, allowed=f"in [1, {_MOST_ROUNDS}]")
+        if self.budget is not None and not self.budget > 0:
+            raise ConfigurationError(field="budget", value=self.budget, allowed="above 0")
+        mechanism_faced(_protocol_of(scene), scene.inputs.public[place].tolist())
+        if not len(_population(scene, coalition, place)):
+            allowed = "one whose preferences are not everybody's"
+            raise ConfigurationError(field="target", value=self.target, allowed=allowed)
+
+    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+        """Return how often it is right about the target after each number of releases, and how near to its row."""
+        coalition = scene.coalition(self.members)
+        place = scene.place_of(self.target, field="target")
+        unknown = _num_unknown(scene, coalition, place)
+        found = self._play(scene, coalition, place, unknown=unknown)
+        losses = scene.protocol.losses_of(scene.inputs.public[place].tolist())
+        budget = scene.budget if self.budget is None else self.budget
+        answered = votes_answered(losses, budget=budget, votes=self.releases[-1])
+        sentences = [_said_of_session(scene, happened, coalition, place, unknown=unknown)]
+        sentences += _said_of_releases(found, unknown=unknown)
+        sentences.append(_said_of_budget(answered, budget=budget, asked=self.releases[-1]))
+        return Lesson(
+            role=self.name,
+            who=_who(coalition),
+            trust=_trust(coalition, unknown),
+            sentences=tuple(sentences),
+            rows=tuple(_row(after, answered=answered) for after in found),
+            figures=_figures(found, answered=answered, unknown=unknown),
+        )
+
+    def _play(self, scene: Scene, coalition: Coalition, place: int, *, unknown: int) -> list[AfterReleases]:
+        protocol = _protocol_of(scene)
+        population = _population(scene, coalition, place)
+        if len(population) > _MOST_OTHERS and not unknown:
+            population = np.random.default_rng(scene.seed).permutation(population)[:_MOST_OTHERS]
+        line_up = np.concatenate([scene.inputs.private[place][None], population])
+        public: list[int] = scene.inputs.public[place].tolist()
+        work = line_up.size * self.releases[-1]
+        if not unknown:
+            rounds = min(self.rounds, max(_LEAST_ROUNDS, _MOST_WORK // work))
+            return repeat_releases(
+                protocol, line_up, num_releases=self.releases, num_rounds=rounds, seed=scene.seed, public=public
+            )
+        work = line_up.shape[1] * self.releases[-1] * min(unknown + 1, _MOST_DRAWS) + line_up.size
+        rounds = min(self.rounds, max(_LEAST_ROUNDS, _MOST_WORK // work))
+        return repeat_to_crowd(
+            protocol,
+            line_up,
+            num_unknown=unknown,
+            num_releases=self.releases,
+            num_rounds=rounds,
+            seed=scene.seed,
+            public=public,
+        )
+
+
+def repeat_to_crowd(
+    protocol: MoralPreferences,
+    line_up: IntArray,
+    *,
+    num_unknown: int,
+    num_releases: Sequence[int],
+    num_rounds: int,
+    seed: int,
+    public: Sequence[int] = (),
+) -> list[AfterReleases]:
+    """Play the game of `repeat_releases` where other voters are unknown too: drawn anew each round, not each release.
+
+    The adversary takes the sum of the unknown rows and of the noise for normal. What it is right about is counted, and
+    so no less true; the best attack may be right a little more often. It places the row by the best linear estimate.
+
+    Args:
+        protocol: whose noise it is.
+        line_up: int64, shape (c, columns), c ≥ 2: the suspect's row first, then the population's.
+        num_unknown: m ≥ 1 voters beside the target whose rows are drawn from the population.
+        num_releases: each T for which to tell, increasing, from 1 on.
+        num_rounds: of the game.
+        seed: of the rounds.
+        public: the target's public row.
+
+    Returns:
+        As `repeat_releases`; errors are of rows that were drawn from the population.
+
+    Raises:
+        ConfigurationError: the noise is not additive.
+    """
+    mechanism = mechanism_faced(protocol, public)
+    summary, population = protocol.summary, line_up[1:]
+    variance = cast("float", summary.noise_variance(mechanism))  # additive, else it was refused
+    num_draws = 1 if isinstance(protocol.phases[0], CentralPhase) else num_unknown + 1
+    epsilon = math.fsum(loss.proven for loss in protocol.losses_of(public))
+    generator = np.random.Generator(np.random.Philox(seed))
+    is_suspect = generator.random(num_rounds) < 1 / 2
+    drawn = np.where(is_suspect, 0, generator.integers(1, len(line_up), num_rounds))
+    counts = generator.multinomial(num_unknown, np.full(len(population), 1 / len(population)), size=num_rounds)
+    # In the axes of the population's spread all covariances are diagonal.
+    units: FloatArray = line_up.astype(np.float64) * summary.step
+    center = units[1:].mean(axis=0)
+    spread = (units[1:] - center).T @ (units[1:] - center) / len(population)
+    lengths, axes = np.linalg.eigh(spread)
+    lengths = np.maximum(lengths, 0.0)
+    seats = (units - center) @ axes
+    crowd = counts @ seats[1:] + seats[drawn]
+    total = np.zeros(crowd.shape)
+    places = (np.arange(len(line_up)) == 0).astype(np.int64)
+    found: list[AfterReleases] = []
+    for number in range(1, max(num_releases) + 1):
+        noise = _noise(mechanism, crowd.shape, num_draws, summary.step, variance, generator)
+        total += crowd + noise @ axes
+        if number not in num_releases:
+            continue
+        seen = total / number
+        unexplained = num_unknown * lengths + num_draws * variance / number
+        misses = seen[:, None] - seats
+        logs: FloatArray = -0.5 * np.square(misses) @ (1 / unexplained)
+        guesses = infer(logs, places=places, labels=_LABELS).guesses
+        success = float(np.mean(np.equal(guesses, is_suspect)))
+        gains = lengths / (lengths + unexplained)
+        missed: FloatArray = (seen * gains - seats[drawn])[~is_suspect]
+        found.append(
+            AfterReleases(
+                num_releases=number,
+                epsilon=number * epsilon,
+                success=success,
+                success_error=math.sqrt(success * (1 - success) / num_rounds),
+                success_bound=success_bound(number * epsilon, _EVEN),
+                error=math.sqrt(float(np.mean(missed * missed))) if missed.size else 0.0,
+                expected_error=math.sqrt(float(np.mean(lengths * (1 - gains)))),
+            )
+        )
+    return found
+
+
+def _noise(
+    mechanism: RowMechanism,
+    shape: tuple[int, ...],
+    num_draws: int,
+    step: float,
+    variance: float,
+    generator: np.random.Generator,
+) -> FloatArray:
+    """Return the sum of some draws of the mechanism's noise, in units: of many, a normal one."""
+    if num_draws > _MOST_DRAWS:
+        return generator.normal(scale=math.sqrt(num_draws * variance), size=shape)
+    zeros = np.zeros(shape, dtype=np.int64)
+    total = np.zeros(shape)
+    for _ in range(num_draws):
+        total += mechanism.randomize_rows(zeros, generator.random((shape[0], mechanism.slots_of(shape[1]))))
+    return total * step
+
+
+def _protocol_of(scene: Scene) -> MoralPreferences:
+    return cast("MoralPreferences", scene.protocol)  # `protocols` says so
+
+
+def _population(scene: Scene, coalition: Coalition, place: int) -> IntArray:
+    """Return the distinct rows, other than the target's, that the adversary knows the population by."""
+    rows = scene.inputs.private
+    known = rows[list(coalition.members)] if coalition.members else np.delete(rows, place, axis=0)
+    known = np.unique(known, axis=0)
+    return known[np.any(known != rows[place], axis=1)]
+
+
+def _num_unknown(scene: Scene, coalition: Coalition, place: int) -> int:
+    """Return how many voters beside the target hide in the published sum that it is in."""
+    if coalition.has_server:  # which reads the target's own report
+        return 0
+    alike = np.all(scene.inputs.public == scene.inputs.public[place], axis=1)
+    alike[[place, *coalition.members]] = False
+    return int(alike.sum())
+
+
+def _who(coalition: Coalition) -> str:
+    others = len(coalition.members)
+    if not others and not coalition.has_server:
+        return "somebody who knows the population, and hears the releases"
+    voters = f"{others:,} voter{'s' if others > 1 else ''}" if others else ""
+    return " and ".join(part for part in ("the aggregator" if coalition.has_server else "", voters) if part)
+
+
+def _trust(coalition: Coalition, unknown: int) -> str:
+    if coalition.has_server:
+        sees = "It reads the target's own report in each session."
+    elif unknown:
+        sees = f"It hears what is published. {unknown:,} other voters of the target's sum are honest and unknown to it."
+    else:
+        sees = "Its members know every row of the target's sum but one, and take their own off what is published."
+    return f"Everybody follows the protocol. {sees} It knows the row that it looks for, and how others are."
+
+
+def _said_of_session(scene: Scene, happened: Happened, coalition: Coalition, place: int, *, unknown: int) -> str:
+    """Return what the one session that was run tells of the target."""
+    if happened.failure is not None and not coalition.has_server:
+        return "The session came to no end, and nothing was published; releases are tried beside it."
+    if unknown:
+        return f"In the sum that is published the target's row is one of {unknown + 1:,} that are not known."
+    line_up = np.concatenate([scene.inputs.private[place][None], _population(scene, coalition, place)])
+    sample = line_up[: 1 + _MOST_OTHERS]
+    seen = happened.seen(scene, coalition)
+    posteriors = MoralAttack(_protocol_of(scene), line_up=sample).posteriors(
+        [seen], np.array([place], dtype=np.int64), secret=_SECRET
+    )
+    belief = float(posteriors.probabilities[0, 1])
+    return f"After this session it believes in {belief:.3f} that the target took part, and before in 0.500."
+
+
+def _said_of_releases(found: Sequence[AfterReleases], *, unknown: int) -> Iterator[str]:
+    first, last = found[0], found[-1]
+    yield (
+        f"Whether a row is the target's or another's it says rightly in {first.success:.3f} ± "
+        f"{2 * first.success_error:.3f} after {_times(first.num_releases)} and in {last.success:.3f} ± "
+        f"{2 * last.success_error:.3f} after {_times(last.num_releases)}; by guessing in 0.500. The ledger's total is "
+        f"{first.epsilon:g} and {last.epsilon:g}, which allows {first.success_bound:.3f} and {last.success_bound:.3f}."
+    )
+    if unknown:
+        yield (
+            f"Its estimate of the target's row is off by {first.error:.3g} in each number, and by {last.error:.3g} in "
+            "the end: repetition takes away the noise, and not the voters that it does not know."
+        )
+    else:
+        share = math.sqrt(first.num_releases / last.num_releases)
+        yield (
+            f"Its estimate of the target's row is off by {first.error:.3g} in each number, and by {last.error:.3g} in "
+            f"the end: {last.error / first.error:.3f} of it, where 1/√T says {share:.3f}."
+        )
+
+
+def _said_of_budget(answered: int, *, budget: float | None, asked: int) -> str:
+    if answered >= asked:
+        return "No budget refuses any of these releases; each is on the ledger."
+    return (
+        f"A ledger with a budget of {budget:g} lets the target take part in {_times(answered)} and refuses the next, "
+        "before anything is drawn: there it ends."
+    )
+
+
+def _times(number: int) -> str:
+    return f"{number:,} release{'' if number == 1 else 's'}"
+
+
+def _row(after: AfterReleases, *, answered: int) -> Row:
+    return {
+        "releases": after.num_releases,
+        "ledger_total": after.epsilon,
+        "success": after.success,
+        "proven_bound": after.success_bound,
+        "error": after.error,
+        "expected_error": after.expected_error,
+        "budget": "allows it" if after.num_releases <= answered else "refuses it",
+    }
+
+
+def _figures(found: Sequence[AfterReleases], *, answered: int, unknown: int) -> tuple[Figure, ...]:
+    times = tuple(float(after.num_releases) for after in found)
+    series = [
+        Series(
+            name="success",
+            x=times,
+            y=tuple(after.success for after in found),
+            errors=tuple(2 * after.success_error for after in found),
+        ),
+        Series(name="proven bound", x=times, y=tuple(after.success_bound for after in found), style="bound"),
+    ]
+    allowed = [after for after in found if after.num_releases <= answered]
+    if len(allowed) < len(found):
+        stopped = allowed[-1].success if allowed else 0.5
+        held = tuple(after.success if after.num_releases <= answered else stopped for after in found)
+        series.append(Series(name="on a ledger with a budget", x=times, y=held, style="reference"))
+    errors = (
+        Series(name="error", x=times, y=tuple(after.error for after in found)),
+        Series(
+            name="best linear estimate" if unknown else "noise/√T",
+            x=times,
+            y=tuple(after.expected_error for after in found),
+            style="reference",
+        ),
+    )
+    heading = "releases with fresh noise"
+    return (
+        Figure(
+            title="How often it tells rightly whether the target took part",
+            x_label=heading,
+            y_label="probability",
+            series=tuple(series),
+            is_log=True,
+        ),
+        Figure(
+            title="How far off its estimate of the target's row is",
+            x_label=heading,
+            y_label="error of one number",
+            series=errors,
+            is_log=True,
+        ),
+    )

@@ -1,0 +1,147 @@
+"""Poisoning moral preferences: what one feature counts for is pushed.
+
+What is pushed is the mean report's coordinate of the feature, before anything else is made of it (a projection, the
+direction's length). Reports with additive noise come from a wide range, whose ends are all that the server refuses to
+go beyond; where a voter reports the maximum of a noisy objective, reports are in the ball, and no poisoner gains more
+than a voter who lies about its values. In the central model summaries have that bound too.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+import msgspec
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.moral_preferences import MoralPreferences, Parameters
+from ....protocol.moral_preferences.functional import NoisyObjective
+from ....protocol.moral_preferences.records import Records
+from ....protocol.moral_preferences.summaries import Summary, make_summary
+from ....protocol.phases import CentralPhase, Inputs
+from ....protocol.randomness import SimulatedNoise
+from ...attacks.poisoning.poisoning import Choices, Poisoning
+
+__all__ = ["PoisonedPreferences"]
+
+# Of a report without a closed form, from which its mean is estimated.
+_DRAWS: Final = 200
+
+
+class PoisonedPreferences(Poisoning):
+    """Pushes the mean of one feature's coordinate."""
+
+    unit: ClassVar[str] = "units of the mean report"
+
+    protocol: MoralPreferences
+
+    @property
+    def _parameters(self) -> Parameters:
+        return self.protocol.parameters
+
+    @functools.cached_property
+    def _summary(self) -> Summary:
+        return make_summary(self._parameters)
+
+    @property
+    def _number(self) -> int:
+        return self._parameters.features.index(self.aim)
+
+    def check_protocol(self) -> None:
+        """Refuse reports that are no vectors of features, or of which some weigh more. See the base class."""
+        parameters = self._parameters
+        if parameters.mechanism == "pooled" or (parameters.mechanism == "functional" and not parameters.is_local):
+            allowed = "'laplace', 'direction' or 'functional': pooled coefficients are no mean that could be pushed"
+            raise ConfigurationError(field="mechanism", value=parameters.mechanism, allowed=allowed)
+        if parameters.is_personal:
+            allowed = "left out: poisoning is known where all voters have one epsilon"
+            raise ConfigurationError(field="epsilons", value=list(parameters.epsilons[:5]), allowed=allowed)
+
+    def aims(self) -> Sequence[str]:
+        """Return the features."""
+        return self._parameters.features
+
+    @property
+    def pushed(self) -> str:
+        """The coordinate."""
+        return f"the mean report's coordinate of {self.aim!r}"
+
+    def contributions(self, reports: Sequence[IntArray], public: IntArray, *, num_parties: int) -> FloatArray:
+        """Return what is added to the mean. See `Poisoning.contributions`."""
+        del public
+        is_central = isinstance(self.protocol.phases[0], CentralPhase)
+        step = self._summary.step if is_central else self._summary.reported_step
+        return reports[0][:, self._number].astype(np.float64) * (step / num_parties)
+
+    def choices(self, public: Sequence[int]) -> Choices:
+        """Return both ends of the coordinate, the others being 0. See `Poisoning.choices`."""
+        (phase,) = self.protocol.phases
+        low, high = phase.mechanism_of(public).report_range
+        rows = np.zeros((2, phase.num_reported), dtype=np.int64)
+        rows[:, self._number] = high, low
+        # Where a report has to be short, the other coordinates have to be 0.
+        is_bounded = isinstance(phase, CentralPhase) or isinstance(phase.mechanism, NoisyObjective)
+        return Choices((rows,), (range(phase.num_reported) if is_bounded else (self._number,),))
+
+    def random_choices(self, public: Sequence[int], uniforms: FloatArray) -> tuple[list[int], ...]:
+        """Return any place of the coordinate; where reports have to be short, the others are 0. See the base class."""
+        (columns,) = self.choices(public).touched
+        low, high = self.protocol.phases[0].mechanism_of(public).report_range
+        drawn = low + int(float(uniforms[0]) * (high - low + 1))
+        return ([drawn if column == self._number else 0 for column in columns],)
+
+    def wished_rows(self, inputs: Inputs, places: IntArray) -> IntArray:
+        """Return a summary as far out as any, along the feature. See `Poisoning.wished_rows`."""
+        if self._parameters.mechanism == "functional":
+            # As many records as one may have, each of which says the same as clearly as it can.
+            pairs = np.zeros((self._parameters.max_records, 2, self._parameters.num_features))
+            pairs[:, 0, self._number] = self.sign
+            records = Records.of_voters([pairs], num_features=self._parameters.num_features)
+            return np.repeat(self._summary.rows_of(records), len(places), axis=0)
+        rows = np.zeros((len(places), inputs.private.shape[1]), dtype=np.int64)
+        rows[:, self._number] = self.sign * self._summary.bound
+        return rows
+
+    def truthful_range(self, public: Sequence[int], *, num_parties: int) -> float:
+        """Return the distance of two opposite summaries. See `Poisoning.truthful_range`."""
+        if self._parameters.mechanism == "functional":  # no closed form: the mean of many draws
+            return self._measured_range(public) / num_parties
+        return 2 * self._summary.bound * self._summary.step / num_parties
+
+    def _measured_range(self, public: Sequence[int]) -> float:
+        """Return how far the mean reports of two opposite voters are apart, in units."""
+        mechanism = self.protocol.phases[0].mechanism_of(public)
+        pairs = np.zeros((self._parameters.max_records, 2, self._parameters.num_features))
+        pairs[:, 0, self._number] = 1
+        both = Records.of_voters([pairs, pairs[:, ::-1]], num_features=self._parameters.num_features)
+        rows = self._summary.rows_of(both)
+        slots = mechanism.slots_of(rows.shape[1])
+        uniforms = SimulatedNoise(0, session="lies").uniforms(
+            protocol=self.protocol.name, phase="lies", start=0, stop=_DRAWS, slots=slots
+        )
+        means = [
+            float(mechanism.randomize_rows(np.tile(row, (_DRAWS, 1)), uniforms)[:, self._number].mean()) for row in rows
+        ]
+        return abs(means[0] - means[1]) * self._summary.reported_step
+
+    def decided(self, outcome: Any) -> str:
+        """Return the released preference."""
+        return f"{self.aim!r} counts {outcome.preferences[self._number]:+.3g}"
+
+    def has_reached(self, outcome: Any) -> bool:
+        """Return whether the feature counts the way that it is pushed."""
+        return outcome.preferences[self._number] * self.sign > 0
+
+    def error_of_release(self, outcome: Any) -> float:
+        """Return that of the noisy sum, over the number of voters. See `Poisoning.error_of_release`."""
+        (phase,) = self.protocol.phases
+        if not isinstance(phase, CentralPhase):
+            return 0.0
+        return math.sqrt(self._summary.noise_variance(phase.tally_mechanism) or 0.0) / outcome.num_voters
+
+    def at_epsilon(self, epsilon: float) -> "PoisonedPreferences":
+        """Return the same at another ε."""
+        parameters = msgspec.structs.replace(self._parameters, epsilon=epsilon)
+        return PoisonedPreferences(MoralPreferences(parameters), self.aim, sign=self.sign)

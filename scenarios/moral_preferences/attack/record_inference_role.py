@@ -1,0 +1,238 @@
+"""Record inference: all of a voter's records are known but one, and two candidates for that one; which is it?
+
+ε of a record bounds just that, at even odds by e^ε/(1 + e^ε), against everybody but the voter. It bounds no more: the n
+records of a voter together are told from n others as nε allows, which is what the voter pays and its ledger says
+(reading M7). So the same game is played for one record and for all of them. Under Algorithm 3 the bound is proven for
+noisy coefficients, of which a report says only where their objective is greatest; both are tried.
+
+Records of a session are summed up before anything else sees them, so that the games are about a made-up voter: some
+records that are known, and one that is either candidate. Whose they are changes nothing in what additive noise tells.
+
+Source: Wang et al. (2019), Algorithm 3 and Theorem 5; readings M4, M7 and M8.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Final, Literal, cast
+
+import msgspec
+import numpy as np
+
+from ....agents.adversaries import SERVER
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.moral_preferences import Level, MoralPreferences, Records
+from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from ...attacks import Evaluation, success_bound
+from .record_inference import RecordGame, pair_of, play_record_game, record_line_up
+
+__all__ = ["RecordInferenceRole"]
+
+_MOST_TRIALS: Final = 100_000
+# Of each candidate; with that many, a fitted law's own error is beside what is told apart.
+_NUM_SIMULATED: Final = 1_024
+_EVEN: Final = (0.5, 0.5)
+_PAIR: Final = 2
+_ROUNDING: Final = 1e-9
+_TRUST: Final = (
+    "Everybody follows the protocol. The coalition knows the two records of which the target has one, and all others "
+    "that it has; the games are about made-up records."
+)
+_MECHANISMS: Final = ("functional", "pooled", "direction")
+
+
+class RecordInferenceRole(Role, frozen=True, kw_only=True):
+    """A coalition that knows all records of the target but one, and two candidates for that one.
+
+    Args:
+        members: where nobody is trusted the server, and whoever else; where the server is trusted, all other voters.
+        target: who has the record.
+        records: how many the target has; 0 for the most that the protocol allows.
+        candidates: two differences, chosen minus rejected, of ℓ₂ norm ≤ 1 as clipping leaves them; by default opposite
+            answers to a question about the first feature alone.
+        trials: made-up targets of each game.
+    """
+
+    target: str
+    records: int = 0
+    candidates: tuple[tuple[float, ...], ...] = ()
+    trials: int = 2_000
+
+    name: ClassVar[str] = "record-inference"
+    protocols: ClassVar[frozenset[str]] = frozenset({"moral-preferences"})
+
+    def check(self, scene: Scene) -> None:
+        """Refuse a protocol that protects no records, a coalition that faces something else, and unusable numbers."""
+        coalition = scene.coalition(self.members)
+        place = scene.place_of(self.target, field="target")
+        if place in coalition.members:
+            allowed = "no member of the coalition: it knows its own records"
+            raise ConfigurationError(field="target", value=self.target, allowed=allowed)
+        parameters = cast("MoralPreferences", scene.protocol).parameters
+        if parameters.paradigm.level is not Level.RECORD:
+            allowed = "RLCP or RLDP: here ε protects all that a voter says"
+            raise ConfigurationError(field="paradigm", value=parameters.paradigm.value, allowed=allowed)
+        if parameters.mechanism not in _MECHANISMS:
+            allowed = f"one that adds up records: {', '.join(_MECHANISMS)}"
+            raise ConfigurationError(field="mechanism", value=parameters.mechanism, allowed=allowed)
+        if parameters.is_local and not coalition.has_server:
+            allowed = "'server' and whoever else: it has the target's report"
+            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed=allowed)
+        is_maximal = len(coalition.members) == len(scene.names) - 1
+        if not parameters.is_local and (coalition.has_server or not is_maximal):
+            allowed = "['*'], all other voters: this protocol trusts its server, which sees every row as it is"
+            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed=allowed)
+        for field, value, most in (
+            ("records", self.records or 1, parameters.max_records),
+            ("trials", self.trials, _MOST_TRIALS),
+        ):
+            if not 1 <= value <= most:
+                raise ConfigurationError(field=field, value=value, allowed=f"in [1, {most}]")
+        self._check_candidates(parameters.num_features)
+
+    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+        """Return how often one of two records, and of two voters, is named rightly."""
+        protocol = _of_target(scene, self.target)
+        number = self.records or protocol.parameters.max_records
+        games = self._play(protocol, number, seed=scene.seed)
+        (loss,) = protocol.losses
+        assert loss.part is not None  # noqa: S101  at record level
+        bounds = {1: success_bound(loss.part.proven, _EVEN), number: success_bound(number * loss.part.proven, _EVEN)}
+        charged = [
+            entry
+            for entry in happened.entries
+            if entry.proven == loss.proven and (entry.person == self.target or entry.num_persons > 1)
+        ]
+        sentences = [
+            *_said_of_record(games, epsilon=loss.part.proven),
+            *_said_of_voter(games, number, epsilon=loss.part.proven),
+        ]
+        if charged:
+            sentences.append(
+                f"The target's ledger has {loss.proven:g} for the voter, of up to {protocol.parameters.max_records:,} "
+                f"records, and {loss.part.proven:g} for each as a part of it."
+            )
+        if happened.failure is not None:
+            sentences.insert(0, "The session came to no end; the games are tried beside it.")
+        return Lesson(
+            role=self.name,
+            who=f"{_who(protocol, len(scene.names))}, to whom all records of {self.target} but one are known",
+            trust=_TRUST,
+            sentences=tuple(sentences),
+            rows=tuple(_rows(games, bounds=bounds, epsilon=loss.part.proven)),
+            figures=tuple(_figures(games, bounds=bounds)),
+        )
+
+    def _play(self, protocol: MoralPreferences, number: int, *, seed: int) -> Mapping[tuple[int, str], RecordGame]:
+        """Play for one record and for all, by what each is seen by: the keys are (records, what is seen)."""
+        size = protocol.parameters.num_features
+        pair = pair_of(self._differences(size))
+        known = np.random.Generator(np.random.Philox(seed)).standard_normal((number - 1, 2, size))
+        # Of a voter with one record both line-ups are the same.
+        line_ups = {1: record_line_up(protocol, known, pair), number: _all_of_them(protocol, pair, number)}
+        sights: tuple[Literal["report", "coefficients"], ...] = ("report",)
+        if protocol.parameters.mechanism == "functional":
+            sights = ("coefficients", "report")
+        return {
+            (records, sees): play_record_game(
+                protocol, rows, num_targets=self.trials, seed=seed, sees=sees, num_simulated=_NUM_SIMULATED
+            )
+            for records, rows in line_ups.items()
+            for sees in sights
+        }
+
+    def _differences(self, size: int) -> FloatArray:
+        if self.candidates:
+            return np.array(self.candidates, dtype=np.float64)
+        first = np.eye(1, size)
+        return np.concatenate([first, -first])
+
+    def _check_candidates(self, size: int) -> None:
+        if not self.candidates:
+            return
+        is_pair = len(self.candidates) == _PAIR and all(len(each) == size for each in self.candidates)
+        if not is_pair or self.candidates[0] == self.candidates[1]:
+            allowed = f"two different ones of {size} numbers each"
+            raise ConfigurationError(field="candidates", value=f"{len(self.candidates)} records", allowed=allowed)
+        longest = float(np.linalg.norm(self._differences(size), axis=1).max())
+        if not longest <= 1 + _ROUNDING:
+            raise ConfigurationError(field="candidates", value=f"one of norm {longest:g}", allowed="of ℓ₂ norm ≤ 1")
+
+
+def _of_target(scene: Scene, target: str) -> MoralPreferences:
+    """Return the session as the target has it: with its own ε for everybody, where voters have theirs."""
+    protocol = cast("MoralPreferences", scene.protocol)
+    parameters = protocol.parameters
+    if not parameters.is_personal:
+        return protocol
+    level = parameters.epsilons[int(scene.inputs.public[scene.place_of(target, field="target"), 0])]
+    return MoralPreferences(msgspec.structs.replace(parameters, epsilons=(), epsilon=level))
+
+
+def _all_of_them(protocol: MoralPreferences, pair: FloatArray, number: int) -> IntArray:
+    """Return the rows of two voters, all of whose records are the one candidate, or the other."""
+    voters = [np.tile(record, (number, 1, 1)) for record in pair]
+    return protocol.summary.rows_of(Records.of_voters(voters, num_features=pair.shape[2]))
+
+
+def _who(protocol: MoralPreferences, num_voters: int) -> str:
+    return f"a coalition with the {SERVER}" if protocol.parameters.is_local else f"{num_voters - 1:,} voters"
+
+
+def _told(evaluation: Evaluation) -> str:
+    return f"{evaluation.success:.3f} ± {2 * evaluation.success_error:.3f}"
+
+
+def _said_of_record(games: Mapping[tuple[int, str], RecordGame], *, epsilon: float) -> Iterator[str]:
+    most = success_bound(epsilon, _EVEN)
+    own = {sees: game for (records, sees), game in games.items() if records == 1}
+    told = " and ".join(f"by the {sees} in {_told(game.evaluation)}" for sees, game in own.items())
+    yield (
+        f"Which of two records the target's last one is, is named rightly {told}; by guessing in 0.500. "
+        f"A record's ε = {epsilon:g} allows {most:.3f}, to whoever knows all the rest."
+    )
+    distance = next(iter(own.values())).distance
+    yield f"These two records are {distance:.3g} apart, of {epsilon:.3g} that any two may be."
+
+
+def _said_of_voter(games: Mapping[tuple[int, str], RecordGame], number: int, *, epsilon: float) -> Iterator[str]:
+    if number == 1:
+        yield "The target has one record, so that the record's ε is the voter's."
+        return
+    once, most = success_bound(epsilon, _EVEN), success_bound(number * epsilon, _EVEN)
+    best = max(
+        (game.evaluation for (records, _), game in games.items() if records == number), key=lambda each: each.success
+    )
+    beyond = "more than" if best.success - 2 * best.success_error > once else "not clearly more than"
+    yield (
+        f"Whether all {number:,} records are of the one kind or of the other is named rightly in {_told(best)}: "
+        f"{beyond} a record's ε allows ({once:.3f}), and within {most:.3f}, which {number} · {epsilon:g} = "
+        f"{number * epsilon:g} allows: ε of a record does not protect what a voter says throughout."
+    )
+
+
+def _rows(games: Mapping[tuple[int, str], RecordGame], *, bounds: Mapping[int, float], epsilon: float) -> Iterator[Row]:
+    for (records, sees), game in games.items():
+        yield {
+            "unknown": "one record" if records == 1 else f"all {records:,} records",
+            "seen": sees,
+            "success": game.evaluation.success,
+            "standard_error": game.evaluation.success_error,
+            "bits": game.evaluation.information,
+            "distance": game.distance,
+            "epsilon": records * epsilon,
+            "proven_bound": bounds[records],
+        }
+
+
+def _figures(games: Mapping[tuple[int, str], RecordGame], *, bounds: Mapping[int, float]) -> Iterator[Figure]:
+    for records in dict.fromkeys(records for records, _ in games):
+        bars: dict[str, tuple[float, float]] = {"guessing": (0.5, 0.0)}
+        own = [(sees, game.evaluation) for (of, sees), game in games.items() if of == records]
+        bars |= {sees: (each.success, 2 * each.success_error) for sees, each in own}
+        if records > 1:
+            bars["a record's bound"] = (bounds[1], 0.0)
+        bars["bound"] = (bounds[records], 0.0)
+        heights, errors = zip(*bars.values(), strict=True)
+        which = "Which of two records the last one is" if records == 1 else f"Of which of two kinds all {records:,} are"
+        series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
+        yield Figure(title=f"{which}: named rightly", x_label="", y_label="probability", series=(series,))

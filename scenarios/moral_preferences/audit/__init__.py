@@ -1,0 +1,3 @@
+"""Moral preferences: cases of its mechanisms and sessions."""
+
+__all__: tuple[str, ...] = ()

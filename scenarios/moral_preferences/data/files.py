@@ -1,0 +1,159 @@
+"""Surveys in CSV files: two lines for each record, one for either alternative.
+
+    voter,record,choice,lives,law
+    ann,1,1,5,0
+    ann,1,0,1,1
+
+`choice` is 1 for the alternative that the voter chose and 0 for the other one. The order of the lines is free: voters
+are numbered by their first line, and each voter's records likewise. One person's own file has no column `voter`.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.moral_preferences.records import Records
+from ....protocol.roles import check_party_name
+from .survey import Reading, Survey
+from .tables import Choose, Table, codes_of, line_fault, read_table
+
+__all__ = ["read_own_records", "read_survey"]
+
+_VOTER: Final = "voter"
+_RECORD: Final = "record"
+_CHOICE: Final = "choice"
+_LINES_OF_A_RECORD: Final = 2
+
+
+def read_survey(path: Path, *, features: Sequence[str] | None = None, field: str = "file") -> Survey:
+    """Return the survey of a CSV file with the columns voter, record, choice and the features.
+
+    Args:
+        path: the file.
+        features: which there must be, in any order, and in which order they become numbers; by default those of the
+            header, in its order.
+        field: the setting that names the file, for errors.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
+    """
+    chosen_features: list[str] = []
+    table = read_table(path, _chooser((_VOTER, _RECORD, _CHOICE), features, chosen_features), field=field)
+    voter_of_row, voters = codes_of(table.names[_VOTER])
+    first_lines = table.lines[_first_appearances(voter_of_row)[1]]
+    for name, line in zip(voters, first_lines.tolist(), strict=True):
+        check_party_name(name, field=f"voter ({path.name} line {line})")
+    record_of_row, record_names = codes_of(table.names[_RECORD])
+    # A record's number: that of its first line among all records' first lines.
+    keys, key_rows, key_of_row = _first_appearances(voter_of_row * len(record_names) + record_of_row)
+    chosen_rows, rejected_rows = _pair(table, key_of_row, len(keys))
+    voter_of_record = voter_of_row[key_rows]
+    order = np.argsort(voter_of_record, kind="stable")
+    values = table.numbers[:, 1:]
+    counts = np.bincount(voter_of_record, minlength=len(voters))
+    return Survey(
+        voters=voters,
+        features=tuple(chosen_features),
+        records=Records(
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            values[chosen_rows[order]],
+            values[rejected_rows[order]],
+        ),
+        source=path.name,
+        reading=Reading(
+            num_rows=len(table.lines), num_responses=len(keys), num_voters=len(voters), num_records=len(keys)
+        ),
+        lines=first_lines.tolist(),
+    )
+
+
+def read_own_records(
+    path: Path, *, features: Sequence[str] | None = None, field: str = "file"
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return one person's records, of a CSV file with the columns record, choice and the features.
+
+    Args:
+        path: the file.
+        features: as in `read_survey`.
+        field: likewise.
+
+    Returns:
+        float64, shape (records, 2, d): the chosen alternative, then the rejected one; and the features' names.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
+    """
+    chosen_features: list[str] = []
+    table = read_table(path, _chooser((_RECORD, _CHOICE), features, chosen_features), field=field)
+    key_of_row, names = codes_of(table.names[_RECORD])
+    chosen_rows, rejected_rows = _pair(table, key_of_row, len(names))
+    values = table.numbers[:, 1:]
+    return np.stack([values[chosen_rows], values[rejected_rows]], axis=1), tuple(chosen_features)
+
+
+def _chooser(required: Sequence[str], features: Sequence[str] | None, chosen: list[str]) -> Choose:
+    """Return what picks the columns; it leaves the features' names in `chosen`."""
+
+    def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        missing = [name for name in required if name not in header]
+        if missing:
+            raise ConfigurationError(field="header", value=list(header), allowed=f"a header with {missing[0]!r}")
+        if _VOTER not in required and _VOTER in header:
+            allowed = "a header without 'voter': these are one person's own records"
+            raise ConfigurationError(field="header", value=list(header), allowed=allowed)
+        found = [name for name in header if name not in required]
+        if not found or not all(name.strip() == name and name for name in found):
+            allowed = f"the columns {', '.join(required)} and at least one feature, each with a name"
+            raise ConfigurationError(field="header", value=list(header), allowed=allowed)
+        if features is not None and set(found) != set(features):
+            lacking = [name for name in features if name not in found]
+            surplus = [name for name in found if name not in features]
+            what = f"without {lacking}" if lacking else f"with {surplus}"
+            allowed = f"the features {', '.join(features)} and no others"
+            raise ConfigurationError(field="header", value=what, allowed=allowed)
+        chosen.extend(found if features is None else features)
+        return [name for name in required if name != _CHOICE], [_CHOICE, *chosen]
+
+    return choose
+
+
+def _first_appearances(keys: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the distinct keys in order of first appearance, the first row of each, and each row's number."""
+    distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(order))
+    return distinct[order], first[order].astype(np.int64), ranks[inverse].astype(np.int64)
+
+
+def _pair(table: Table, key_of_row: IntArray, num_keys: int) -> tuple[IntArray, IntArray]:
+    """Return the rows of each record's chosen and rejected alternative.
+
+    Raises:
+        ConfigurationError: a record has not two lines, of which one is chosen.
+    """
+    choices = table.numbers[:, 0]
+    is_fault = (choices != 0) & (choices != 1)
+    if np.any(is_fault):
+        row = int(np.argmax(is_fault))
+        field = f"{_CHOICE} ({table.where(row)})"
+        raise ConfigurationError(field=field, value=f"{choices[row]:g}", allowed="1 for the chosen one, or 0")
+    order = np.argsort(key_of_row, kind="stable")
+    counts = np.bincount(key_of_row, minlength=num_keys)
+    starts = np.cumsum(counts) - counts
+    totals = np.add.reduceat(choices[order], starts)
+    is_fault = (counts != _LINES_OF_A_RECORD) | (totals != 1)
+    if np.any(is_fault):
+        key = int(np.argmin(np.where(is_fault, order[starts], len(order))))
+        rows = order[starts[key] : starts[key] + counts[key]]
+        others = ", ".join(str(line) for line in table.lines[rows[1:9]].tolist())
+        what = f"{counts[key]} lines, {totals[key]:g} of them chosen" + (f" (also line {others})" if others else "")
+        allowed = "a record of two lines, one with choice 1 and one with choice 0"
+        raise line_fault(table.path, int(table.lines[rows[0]]), what, allowed)
+    first, second = order[starts], order[starts + 1]
+    is_first = choices[first] == 1
+    return np.where(is_first, first, second), np.where(is_first, second, first)

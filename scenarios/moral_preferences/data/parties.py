@@ -1,0 +1,171 @@
+"""Surveys as the voters of a moral preferences session."""
+
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ....protocol.errors import ConfigurationError
+from ....protocol.phases import Entries
+from ...running.conversion import convert
+from ...running.loaded import Loaded
+from ...running.reading import open_text
+from ...running.settings import did_you_mean
+from .fairness import FairnessJudgements, make_fairness
+from .files import read_survey
+from .machine_like import MoralMachineLike, make_machine_like
+from .moral_machine import read_moral_machine
+from .privacy_groups import PrivacyGroups, draw_epsilons, read_epsilons
+from .survey import Survey
+from .synthetic import SyntheticPreferences, make_preferences
+
+__all__ = ["GENERATORS", "PATHS", "ChoicesFile", "OwnEpsilons", "ResponsesFile", "as_voters", "load_voters"]
+
+_FIELD: Final = "voters"
+PATHS: Final = ("choices", "responses", "epsilons")
+"""The keys of a table of voters that hold paths."""
+
+
+class ChoicesFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A survey in a CSV file with two lines for each record.
+
+    Args:
+        choices: the file: voter, record, choice (1 or 0), features.
+    """
+
+    choices: str
+
+
+class ResponsesFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A survey in the Moral Machine's own format.
+
+    Args:
+        responses: the file.
+        min_records: voters with fewer complete responses are dropped and counted.
+        max_records: of each voter's the first ones count; by default all.
+    """
+
+    responses: str
+    min_records: int = 1
+    max_records: int | None = None
+
+
+class OwnEpsilons(msgspec.Struct, frozen=True, kw_only=True):
+    """Where voters' own ε are from; without either, everybody has the session's.
+
+    Args:
+        groups: drawn by groups of more and less concern.
+        epsilons: a CSV file of voter, epsilon.
+    """
+
+    groups: PrivacyGroups | None = None
+    epsilons: str = ""
+
+    def __post_init__(self) -> None:
+        if self.groups is not None and self.epsilons:
+            field = f"{_FIELD}.groups and {_FIELD}.epsilons"
+            raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
+
+
+def _make_normal(options: dict[str, Any]) -> Survey:
+    return make_preferences(convert(options, SyntheticPreferences, _FIELD))
+
+
+def _make_machine_like(options: dict[str, Any]) -> Survey:
+    return make_machine_like(convert(options, MoralMachineLike, _FIELD))
+
+
+def _make_fairness(options: dict[str, Any]) -> Survey:
+    return make_fairness(convert(options, FairnessJudgements, _FIELD))
+
+
+GENERATORS: Final[Mapping[str, Callable[[dict[str, Any]], Survey]]] = {
+    "normal": _make_normal,
+    "moral_machine": _make_machine_like,
+    "fairness": _make_fairness,
+}
+"""What makes up voters, by the name that a scenario gives (`generator`)."""
+
+
+def load_voters(parties: str | Mapping[str, Any]) -> Loaded:
+    """Return the voters of a file, or made-up ones.
+
+    Args:
+        parties: the path of a file of choices or of Moral Machine responses; or a table of `ChoicesFile`, of
+            `ResponsesFile`, or of a generator's options beside its name; each with those of `OwnEpsilons`.
+
+    Raises:
+        ConfigurationError: a file cannot be read or is not what it should be, or an option is not allowed.
+    """
+    options = {_kind_of(Path(parties)): parties} if isinstance(parties, str) else dict(parties)
+    if convert(options.pop("stream", False), bool, f"{_FIELD}.stream"):
+        allowed = "left out, or false: only `psephos run` streams voters"
+        raise ConfigurationError(field=f"{_FIELD}.stream", value=True, allowed=allowed)
+    given = {name: options.pop(name) for name in OwnEpsilons.__struct_fields__ if name in options}
+    own: OwnEpsilons = convert(given, OwnEpsilons, _FIELD)
+    sources = sorted({"choices", "responses", "generator"} & options.keys())
+    if len(sources) > 1:
+        field = " and ".join(f"{_FIELD}.{name}" for name in sources)
+        raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
+    if "choices" in options:
+        file: ChoicesFile = convert(options, ChoicesFile, _FIELD)
+        return as_voters(read_survey(Path(file.choices), field=f"{_FIELD}.choices"), own)
+    if "responses" in options:
+        of_machine: ResponsesFile = convert(options, ResponsesFile, _FIELD)
+        survey = read_moral_machine(
+            Path(of_machine.responses),
+            min_records=of_machine.min_records,
+            max_records=of_machine.max_records,
+            field=f"{_FIELD}.responses",
+        )
+        return as_voters(survey, own)
+    name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
+    if name not in GENERATORS:
+        allowed = f"one of {', '.join(GENERATORS)}{did_you_mean(name, GENERATORS)}"
+        raise ConfigurationError(field=f"{_FIELD}.generator", value=name, allowed=allowed)
+    return as_voters(GENERATORS[name](options), own)
+
+
+def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_record: bool = False) -> Loaded:
+    """Return a survey as the parties of a session: each voter with its records, and with its ε where it has its own.
+
+    Args:
+        survey: the survey.
+        own: where voters' own ε are from.
+        is_public_record: everybody may know the choices already.
+
+    Raises:
+        ConfigurationError: a file of ε cannot be read or is not what it should be.
+    """
+    table: dict[str, Entries] = {"records": survey.records}
+    parameters: dict[str, Any] = {
+        "features": list(survey.features),
+        "max_records": int(survey.records.num_records.max(initial=1)),
+    }
+    if own is not None and own.groups is not None:
+        table["epsilon"] = draw_epsilons(own.groups, num_voters=len(survey.voters))
+        parameters["epsilons"] = list(own.groups.levels)
+    elif own is not None and own.epsilons:
+        table["epsilon"] = read_epsilons(Path(own.epsilons), voters=survey.voters, field=f"{_FIELD}.epsilons")
+    return Loaded(
+        names=survey.voters,
+        table=table,
+        lines=survey.lines,
+        source=survey.source,
+        parameters=parameters,
+        is_generated=survey.is_generated,
+        is_public_record=is_public_record,
+        fixed=frozenset({"features"}),
+        note="" if survey.is_generated else survey.reading.description,
+    )
+
+
+def _kind_of(path: Path) -> str:
+    """Return which kind of file this is, by its header; whoever reads it says what is wrong with it."""
+    try:
+        with open_text(path) as file:
+            return "responses" if "ResponseID" in file.readline(1 << 16) else "choices"
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error):
+        return "choices"

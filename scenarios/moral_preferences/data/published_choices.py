@@ -1,0 +1,44 @@
+"""Published moral choices as the voters of a moral preferences session."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from ....protocol.moral_preferences import MoralPreferences
+from ...datasets.loading import DataSet
+from ...running.loaded import Loaded
+from . import OwnEpsilons, as_voters
+from .moral_machine import read_moral_machine
+from .trolley import read_trolley
+
+__all__ = ["MORAL_MACHINE_SAMPLE", "MORAL_TROLLEY", "MoralChoices"]
+
+
+class MoralChoices(OwnEpsilons, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a scenario may choose in published choices.
+
+    Args:
+        min_records: voters with fewer are dropped and counted.
+        groups: see `OwnEpsilons`.
+        epsilons: see `OwnEpsilons`.
+    """
+
+    min_records: int = 1
+
+
+def _load_machine(options: MoralChoices, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+    del parameters
+    survey = read_moral_machine(folder / "moral_machine_sample.csv", min_records=options.min_records, field="data")
+    # Whoever publishes choices lets everybody know them.
+    return as_voters(survey, options, is_public_record=True)
+
+
+def _load_trolley(options: MoralChoices, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+    del parameters
+    path = folder / "Shared_data_responses_demographics.csv"
+    survey = read_trolley(path, min_records=options.min_records, field="data")
+    return as_voters(survey, options, is_public_record=True)
+
+
+MORAL_MACHINE_SAMPLE: Final = DataSet(protocol=MoralPreferences, options=MoralChoices, load=_load_machine)
+MORAL_TROLLEY: Final = DataSet(protocol=MoralPreferences, options=MoralChoices, load=_load_trolley)

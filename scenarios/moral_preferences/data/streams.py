@@ -1,0 +1,140 @@
+"""Surveys too large for memory, as batches of voters: from a file of responses, or from a generator.
+
+A scenario asks for it by `stream = true` in its table of voters; such a session runs by arrays.
+"""
+
+import dataclasses
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ....protocol.errors import ConfigurationError
+from ...running.conversion import convert
+from ...running.settings import did_you_mean
+from .dilemmas import FEATURES
+from .machine_like import MoralMachineLike, stream_machine_like
+from .moral_machine_stream import check_outofcore, stream_moral_machine
+from .privacy_groups import PrivacyGroups
+from .responses import Limits, check_header
+from .survey import Survey
+from .synthetic import SyntheticPreferences, stream_preferences
+from .tables import header_of
+
+__all__ = ["StreamedResponses", "SurveyStream", "is_stream", "open_stream"]
+
+_FIELD: Final = "voters"
+_BATCH_VOTERS: Final = 10_000
+_GENERATORS: Final = ("normal", "moral_machine")
+
+
+class StreamedResponses(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A Moral Machine file that does not fit into memory.
+
+    Args:
+        responses: the file.
+        max_records: of each voter's complete responses the first ones count; it bounds what a voter pays.
+        min_records: voters with fewer are dropped and counted.
+    """
+
+    responses: str
+    max_records: int = 13
+    min_records: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class SurveyStream:
+    """A survey in batches.
+
+    Args:
+        features: of every alternative.
+        max_records: the most of one voter.
+        groups: by which voters have an ε of their own; None where everybody has the session's.
+        num_voters: how many there are, where that is known beforehand.
+        is_generated: whether they are made up.
+        open: makes the batches anew; its argument is a folder for temporary files.
+    """
+
+    features: tuple[str, ...]
+    max_records: int
+    groups: PrivacyGroups | None
+    num_voters: int | None
+    is_generated: bool
+    open: Callable[[Path], Generator[Survey]]
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """The levels of ε that voters may have; none where everybody has the session's."""
+        return () if self.groups is None else self.groups.levels
+
+
+def is_stream(parties: object) -> bool:
+    """Return whether a table of voters asks to be streamed."""
+    return isinstance(parties, Mapping) and bool(parties.get("stream"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  of any keys
+
+
+def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
+    """Return a table of voters as a stream; of a file only the header is read yet.
+
+    Args:
+        parties: with `stream = true`; a table of `StreamedResponses`, or of a generator's options beside its name; and
+            maybe groups of privacy concern.
+
+    Raises:
+        ConfigurationError: an option is not allowed, or a file cannot be read or has another header.
+    """
+    options = {name: value for name, value in parties.items() if name != "stream"}
+    convert(parties["stream"], bool, f"{_FIELD}.stream")
+    for name in ("data", "choices", "epsilons", *(("generator",) if "responses" in options else ())):
+        if name in options:
+            allowed = "left out where voters are streamed: from responses, or from a generator"
+            raise ConfigurationError(field=f"{_FIELD}.{name}", value=options[name], allowed=allowed)
+    given = options.pop("groups", None)
+    groups: PrivacyGroups | None = None if given is None else convert(given, PrivacyGroups, f"{_FIELD}.groups")
+    if "responses" in options:
+        return _of_responses(convert(options, StreamedResponses, _FIELD), groups)
+    name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
+    if name == "normal":
+        return _of_normal(convert(options, SyntheticPreferences, _FIELD), groups)
+    if name == "moral_machine":
+        return _of_machine(convert(options, MoralMachineLike, _FIELD), groups)
+    allowed = f"one of {', '.join(_GENERATORS)}, where voters are streamed{did_you_mean(name, _GENERATORS)}"
+    raise ConfigurationError(field=f"{_FIELD}.generator", value=name, allowed=allowed)
+
+
+def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> SurveyStream:
+    path = Path(file.responses)
+    # What can be said before the file is grouped, which takes long, is said now.
+    check_outofcore()
+    Limits(file.min_records, file.max_records)
+    header_of(path, check_header, field=f"{_FIELD}.responses")
+
+    def read(folder: Path) -> Generator[Survey]:
+        return stream_moral_machine(
+            path,
+            folder=folder,
+            batch_voters=_BATCH_VOTERS,
+            min_records=file.min_records,
+            max_records=file.max_records,
+            field=f"{_FIELD}.responses",
+        )
+
+    return SurveyStream(tuple(FEATURES), file.max_records, groups, None, is_generated=False, open=read)
+
+
+def _of_normal(spec: SyntheticPreferences, groups: PrivacyGroups | None) -> SurveyStream:
+    def make(folder: Path) -> Generator[Survey]:
+        del folder
+        yield from stream_preferences(spec, batch_voters=_BATCH_VOTERS)
+
+    features = tuple(f"x{place}" for place in range(1, spec.features + 1))
+    return SurveyStream(features, spec.records, groups, spec.voters, is_generated=True, open=make)
+
+
+def _of_machine(spec: MoralMachineLike, groups: PrivacyGroups | None) -> SurveyStream:
+    def make(folder: Path) -> Generator[Survey]:
+        del folder
+        yield from stream_machine_like(spec, batch_voters=_BATCH_VOTERS)
+
+    return SurveyStream(tuple(FEATURES), spec.records, groups, spec.voters, is_generated=True, open=make)

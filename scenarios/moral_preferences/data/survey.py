@@ -1,0 +1,111 @@
+"""Surveys: many voters' pairwise choices, from a file or made up, and what became of the rows that were read.
+
+Every row that a reader accepts is a part of a record in the survey, or is counted in its `Reading`.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Final
+
+from ....protocol.arrays import FloatArray
+from ....protocol.moral_preferences.records import Records
+
+__all__ = ["Reading", "Survey"]
+
+_WORDS: Final = {
+    "num_incomplete": "without a second row",
+    "num_faulty": "faulty",
+    "num_repeated": "given again",
+    "num_surplus": "beyond the most for each voter",
+    "num_records_dropped": "of voters with too few",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """What became of a file's rows.
+
+    Each response is a record of the survey or is counted as dropped, for one reason.
+
+    Args:
+        num_rows: read, without the header.
+        num_responses: dilemmas that they answer, complete or not.
+        num_voters: in the survey.
+        num_records: in the survey.
+        num_incomplete: responses dropped since their second row is missing.
+        num_faulty: responses dropped since an entry is not what it should be, where that was asked for.
+        num_repeated: responses dropped since the voter answered the same dilemma before.
+        num_surplus: complete responses dropped since the voter has as many as were asked for.
+        num_voters_dropped: voters who have fewer complete responses than were asked for.
+        num_records_dropped: their complete responses.
+        num_rows_without_voter: rows dropped since they name no voter; they are no responses.
+    """
+
+    num_rows: int
+    num_responses: int
+    num_voters: int
+    num_records: int
+    num_incomplete: int = 0
+    num_faulty: int = 0
+    num_repeated: int = 0
+    num_surplus: int = 0
+    num_voters_dropped: int = 0
+    num_records_dropped: int = 0
+    num_rows_without_voter: int = 0
+
+    def __add__(self, other: "Reading") -> "Reading":
+        """Return what became of the rows of both, which have no voter in common."""
+        names = (field.name for field in dataclasses.fields(self))
+        return Reading(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        kept = f"{self.num_records:,} records of {self.num_voters:,} voters"
+        dropped = [f"{number:,} {word}" for name, word in _WORDS.items() if (number := getattr(self, name))]
+        line = f"{kept}, from {self.num_rows:,} rows"
+        if dropped:
+            line += f"; responses dropped: {', '.join(dropped)}"
+        if self.num_voters_dropped:
+            line += f"; voters dropped: {self.num_voters_dropped:,}"
+        if self.num_rows_without_voter:
+            line += f"; rows without a voter: {self.num_rows_without_voter:,}"
+        return line
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Survey:
+    """Many voters' records of pairwise choices.
+
+    Args:
+        voters: their names.
+        features: what each number of an alternative is.
+        records: theirs, in the same order.
+        source: where they come from, for people.
+        reading: what became of the rows.
+        lines: the first line of each voter in the source; empty where there is no such thing.
+        is_generated: the voters are made up.
+        truth: float64, shape (voters, d): the preferences by which a generator made the choices; None for real data.
+
+    Raises:
+        ValueError: the parts do not fit together.
+    """
+
+    voters: Sequence[str]
+    features: tuple[str, ...]
+    records: Records
+    source: str
+    reading: Reading
+    lines: Sequence[int] = ()
+    is_generated: bool = False
+    truth: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.voters) != len(self.records) or (len(self.lines) and len(self.lines) != len(self.voters)):
+            numbers = f"{len(self.voters)} names, {len(self.records)} voters with records and {len(self.lines)} lines"
+            raise ValueError(f"expected a name for each voter and a line for each or for none, got {numbers}")
+        if len(self.features) != self.records.num_features:
+            raise ValueError(f"expected {self.records.num_features} names of features, got {len(self.features)}")
+        shape = (len(self.voters), len(self.features))
+        if self.truth is not None and self.truth.shape != shape:
+            raise ValueError(f"the true preferences must have shape {shape}, got {self.truth.shape}")

@@ -1,0 +1,109 @@
+"""Made-up voters with normal preferences, by the law of Section 5.1.
+
+Voter i's preferences are β_i ~ N(m, s²·I), with m_j ~ U(−1, 1) and s = 1 as printed. Each of its records compares two
+alternatives x₁, x₂ ~ N(0, I) by utilities U₁ ~ N(β_i·x₁, ½), U₂ ~ N(β_i·x₂, ½), where ½ is the variance; the one with
+the larger utility is chosen, so x₁ is chosen with probability Φ(β_i·(x₁ − x₂)).
+
+A generator has a seed of its own, so that the noise's seed changes the noise and not the voters.
+
+Source: Wang et al. (2019), Section 5.1.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from ....protocol.arrays import FloatArray
+from .made_up import in_batches, made_up_survey, names_of
+from .options import MAX_VOTERS, check_option, check_range, dot, draw_normals, draw_uniforms
+from .survey import Survey
+
+__all__ = ["SyntheticPreferences", "make_preferences", "mean_preferences", "stream_preferences"]
+
+_GENERATOR: Final = "moral-synthetic"
+_MAX_FEATURES: Final = 1000
+_MAX_RECORDS: Final = 100_000
+
+
+class SyntheticPreferences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Independent voters with normal preferences.
+
+    Args:
+        voters: how many, at least 1.
+        records: of each voter, at least 1.
+        features: d, of each alternative, at least 1.
+        spread: the standard deviation s ≥ 0 of a voter's preferences around the mean, in each coordinate.
+        seed: of the voters, not of the noise.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    voters: int
+    records: int = 50
+    features: int = 10
+    spread: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for field, most in (("voters", MAX_VOTERS), ("records", _MAX_RECORDS), ("features", _MAX_FEATURES)):
+            value = getattr(self, field)
+            check_option(field, value, is_allowed=0 < value <= most, allowed=f"in [1, {most}]")
+        is_allowed = self.spread >= 0 and math.isfinite(self.spread)
+        check_option("spread", self.spread, is_allowed=is_allowed, allowed="a number of at least 0")
+        check_option("seed", self.seed, is_allowed=self.seed >= 0, allowed="at least 0")
+
+
+def mean_preferences(spec: SyntheticPreferences) -> FloatArray:
+    """Return m, around which the voters' preferences lie: float64, shape (d,)."""
+    return 2 * draw_uniforms(_GENERATOR, spec.seed, "mean", start=0, stop=1, slots=spec.features)[0] - 1
+
+
+def make_preferences(spec: SyntheticPreferences, *, start: int = 0, stop: int | None = None) -> Survey:
+    """Return made-up voters; the same ones for the same description, on every machine.
+
+    Args:
+        spec: their description.
+        start: the first of them, from 0.
+        stop: the one after the last; by default all that are described.
+
+    Raises:
+        ValueError: there are no such voters.
+    """
+    stop = check_range(start, stop, spec.voters)
+    voters, records, features = stop - start, spec.records, spec.features
+    rows = {"start": start, "stop": stop}
+    truth = mean_preferences(spec) + spec.spread * draw_normals(
+        _GENERATOR, spec.seed, "preferences", **rows, slots=features
+    )
+    pairs = draw_normals(_GENERATOR, spec.seed, "alternatives", **rows, slots=records * 2 * features)
+    pairs = pairs.reshape(voters, records, 2, features)
+    noise = draw_normals(_GENERATOR, spec.seed, "utilities", **rows, slots=records * 2).reshape(voters, records, 2)
+    utilities = dot(pairs, truth[:, None, None, :]) + math.sqrt(0.5) * noise
+    is_second = (utilities[:, :, 1] > utilities[:, :, 0])[:, :, None]
+    chosen = np.where(is_second, pairs[:, :, 1], pairs[:, :, 0])
+    rejected = np.where(is_second, pairs[:, :, 0], pairs[:, :, 1])
+    return made_up_survey(
+        names_of("voter", start, stop),
+        chosen,
+        rejected,
+        features=[f"x{place}" for place in range(1, features + 1)],
+        truth=truth,
+        source=f"made-up voters with normal preferences (seed {spec.seed})",
+    )
+
+
+def stream_preferences(spec: SyntheticPreferences, *, batch_voters: int) -> Iterator[Survey]:
+    """Return the same voters, at most so many at a time. See `in_batches`.
+
+    Args:
+        spec: their description.
+        batch_voters: at least 1.
+
+    Raises:
+        ValueError: it is less.
+    """
+    return in_batches(make_preferences, spec, batch_voters=batch_voters)

@@ -1,0 +1,236 @@
+"""CSV files of names and numbers, read by columns: fast where a file is plain, careful where it is not.
+
+A plain file has no quotes and no blank lines, and the same number of commas in each line; pandas parses it as a whole.
+Any other file is read by the standard library's parser, line by line. Both give the same columns, and a fault is named
+with its line.
+"""
+
+import contextlib
+import csv
+import dataclasses
+import gzip
+import importlib
+import io
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Final, TypeAlias, cast
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.moral_preferences.records import GREATEST_FEATURE
+from ...running.reading import readable
+
+__all__ = ["Choose", "Table", "codes_of", "header_of", "line_fault", "read_table", "row_at"]
+
+Choose: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[str], Sequence[str]]]
+"""From a header to the columns of names and the columns of numbers that are wanted; it may refuse the header."""
+
+_BLOCK_BYTES: Final = 1 << 23
+_EXACT_SINCE: Final = (3, 1)
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Table:
+    """Some columns of a file.
+
+    Args:
+        path: the file.
+        names: columns of text by name, str, each of shape (rows,).
+        numbers: float64, shape (rows, columns of numbers): nan, where that may be, for what is no allowed number.
+        lines: int64, shape (rows,): the line on which each row ends, from 1.
+    """
+
+    path: Path
+    names: Mapping[str, Any]
+    numbers: FloatArray
+    lines: IntArray
+
+    def where(self, row: int) -> str:
+        """Return where a row stands, for errors."""
+        return f"{self.path.name} line {self.lines[row]}"
+
+
+def line_fault(path: Path, line: int, value: object, allowed: str) -> ConfigurationError:
+    """Return the error for something on a line."""
+    return ConfigurationError(field=f"{path.name} line {line}", value=value, allowed=allowed)
+
+
+def read_table(
+    path: Path, choose: Choose, *, field: str, greatest: float = GREATEST_FEATURE, is_strict: bool = True
+) -> Table:
+    """Return columns of a CSV file with a header, which may be packed (`.gz`).
+
+    UTF-8, with or without a byte order mark; lines end with LF or CR LF; entries may be quoted; blank lines are
+    skipped. Nothing reads as a missing value: "NA" is a name like any other, and no number.
+
+    Args:
+        path: the file.
+        choose: which columns.
+        field: the setting that names the file, for errors.
+        greatest: numbers may be so large, or so far below 0.
+        is_strict: an entry that is no such number is an error, rather than nan.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or is not what it should be, with its line.
+    """
+    wanted: list[tuple[Sequence[str], Sequence[str]]] = []
+    header = header_of(path, lambda header: wanted.append(choose(header)), field=field)
+    names, numbers = wanted[0]
+    with readable(path, field=field):
+        is_plain = _is_plain(path, width=len(header))
+        table = (_read_plain if is_plain else _read_any)(path, header, names, numbers)
+        is_fault = ~(np.abs(table.numbers) <= greatest)
+        if np.any(is_fault):
+            if is_strict:
+                row, place = np.argwhere(is_fault)[0]
+                name = numbers[int(place)]
+                entry = row_at(path, int(row))[1][name]
+                allowed = f"a number in [-{greatest:g}, {greatest:g}]"
+                raise ConfigurationError(field=f"{name} ({table.where(int(row))})", value=entry, allowed=allowed)
+            table.numbers[is_fault] = math.nan
+    if not len(table.lines):
+        raise ConfigurationError(field=path.name, value="a header alone", allowed="a CSV file with rows")
+    return table
+
+
+def header_of(path: Path, check: Callable[[Sequence[str]], object], *, field: str) -> Sequence[str]:
+    """Return a file's header, once `check` has seen it.
+
+    Raises:
+        ConfigurationError: the file cannot be read or is empty, a column is there twice, or `check` raised it.
+    """
+    with readable(path, field=field):
+        line, header = next(_rows(path), (1, list[str]()))
+    if not header:
+        raise ConfigurationError(field=path.name, value="an empty file", allowed="a CSV file with a header")
+    repeated = [name for place, name in enumerate(header) if name in header[:place]]
+    if repeated:
+        raise line_fault(path, line, repeated[0], "a header in which each column has its own name")
+    try:
+        check(header)
+    except ConfigurationError as error:
+        raise line_fault(path, line, error.value, error.allowed) from None
+    return header
+
+
+def codes_of(values: Any) -> tuple[IntArray, Sequence[str]]:
+    """Return numbers for a column of names, in order of first appearance, and the name of each number."""
+    pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
+    codes, names = pandas.factorize(values)
+    return codes.astype(np.int64), names.tolist()
+
+
+def row_at(path: Path, row: int) -> tuple[int, Mapping[str, str]]:
+    """Return the line of a row, from 0 after the header, and its entries; it reads the file up to there."""
+    _, header = next(_rows(path))
+    line, entries = next(itertools.islice(_rows(path), row + 1, None))
+    return line, dict(zip(header, entries, strict=False))
+
+
+def _is_plain(path: Path, *, width: int) -> bool:
+    """Say whether a file may be parsed as a whole."""
+    with _open(path) as file:
+        block = file.read(_BLOCK_BYTES).removeprefix(_BOM)
+        while block:
+            block += file.readline()
+            if not block.endswith(b"\n"):
+                block += b"\n"
+            if b'"' in block or b"\0" in block or block.count(b"\r") != block.count(b"\r\n"):
+                return False
+            if block.startswith((b"\n", b"\r")) or b"\n\n" in block or b"\n\r" in block:
+                return False
+            characters = np.frombuffer(block, dtype=np.uint8)
+            separators = characters[(characters == ord(",")) | (characters == ord("\n"))]
+            if separators.size % width:
+                return False
+            is_newline = separators.reshape(-1, width) == ord("\n")
+            if not np.all(is_newline[:, -1]) or np.any(is_newline[:, :-1]):
+                return False
+            block = file.read(_BLOCK_BYTES)
+    return True
+
+
+def _read_plain(path: Path, _: Sequence[str], names: Sequence[str], numbers: Sequence[str]) -> Table:
+    """Return columns of a plain file."""
+    pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
+    frame = pandas.read_csv(
+        path,
+        usecols=[*names, *numbers],
+        dtype=dict.fromkeys(names, object),
+        na_filter=False,
+        low_memory=False,
+        encoding="utf-8-sig",
+        index_col=False,
+        **_exact(pandas.__version__),
+    )
+    lines = np.arange(2, len(frame) + 2, dtype=np.int64)
+    columns = np.empty((len(frame), len(numbers)))
+    for place, name in enumerate(numbers):
+        column = frame[name]
+        if column.dtype.kind in "iuf":
+            columns[:, place] = column.to_numpy(dtype=np.float64)
+        else:  # an entry is not written as a number
+            columns[:, place] = [_number(str(entry)) for entry in column]
+    return Table(path, {name: frame[name].to_numpy(dtype=object) for name in names}, columns, lines)
+
+
+def _exact(version: str) -> dict[str, str]:
+    """Return what makes pandas read numbers to the last bit: from 3.1 on it does so anyway, and warns of the option."""
+    release = tuple(int(part) for part in version.split(".")[:2])
+    return {} if release >= _EXACT_SINCE else {"float_precision": "round_trip"}
+
+
+def _read_any(path: Path, header: Sequence[str], names: Sequence[str], numbers: Sequence[str]) -> Table:
+    """Return columns of any file."""
+    texts: dict[str, list[str]] = {name: [] for name in names}
+    columns: dict[str, list[float]] = {name: [] for name in numbers}
+    places = {name: place for place, name in enumerate(header)}
+    lines: list[int] = []
+    for line, entries in itertools.islice(_rows(path), 1, None):
+        if len(entries) != len(header):
+            raise line_fault(path, line, f"{len(entries)} entries", f"{len(header)} entries, as in the header")
+        for name, text in texts.items():
+            text.append(entries[places[name]])
+        for name, column in columns.items():
+            column.append(_number(entries[places[name]]))
+        lines.append(line)
+    return Table(
+        path,
+        {name: np.array(text, dtype=object) for name, text in texts.items()},
+        np.array([columns[name] for name in numbers], dtype=np.float64).reshape(len(numbers), len(lines)).T.copy(),
+        np.array(lines, dtype=np.int64),
+    )
+
+
+def _number(entry: str) -> float:
+    """Return an entry as a number; nan where it is none."""
+    try:
+        return math.nan if "_" in entry else float(entry)
+    except ValueError:
+        return math.nan
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line on which each row ends, and its entries; blank lines are no rows."""
+    with contextlib.closing(_open(path)) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        reader = csv.reader(text, strict=True)
+        while True:
+            try:
+                entries = next(reader, None)
+            except csv.Error as error:
+                raise line_fault(path, reader.line_num, str(error), "a line of CSV") from None
+            if entries is None:
+                return
+            if any(entry.strip() for entry in entries):
+                yield reader.line_num, entries
+
+
+def _open(path: Path) -> IO[bytes]:
+    if path.suffix == ".gz":
+        return cast("IO[bytes]", gzip.open(path, "rb"))
+    return path.open("rb")

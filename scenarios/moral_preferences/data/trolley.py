@@ -1,0 +1,123 @@
+"""Three trolley dilemmas as records: Switch, Loop and Footbridge, each answered by many people.
+
+In each of them five people die unless somebody intervenes, and then one other person dies. An alternative is to
+intervene or not to, and is described by what happens:
+
+- `deaths`: 5 if nobody intervenes, else 1;
+- `intervention`: 1 for the alternative to intervene, else 0;
+- `means`: 1 if the one who dies stops the trolley, and so is used as a means (Loop, Footbridge);
+- `personal_force`: 1 if that one is pushed by hand (Footbridge).
+
+The last two are 0 where nobody intervenes. A negative preference for `deaths` is to save the many. Three dilemmas tell
+four features of one voter apart only together with other voters'.
+
+Source: Awad et al. (2020) for the data; Greene et al. (2009) for the difference between means and personal force. The
+numbers are Psephos's own.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ....protocol.errors import ConfigurationError
+from ....protocol.moral_preferences.records import Records
+from .options import check_option
+from .survey import Reading, Survey
+from .tables import codes_of, line_fault, read_table
+
+__all__ = ["DILEMMAS", "TROLLEY_FEATURES", "read_trolley"]
+
+TROLLEY_FEATURES: Final = ("deaths", "intervention", "means", "personal_force")
+"""What each of the four numbers of an alternative is."""
+DILEMMAS: Final[Mapping[str, Sequence[float]]] = {
+    "Switch": (1.0, 1.0, 0.0, 0.0),
+    "Loop": (1.0, 1.0, 1.0, 0.0),
+    "Footbridge": (1.0, 1.0, 1.0, 1.0),
+}
+"""The alternative to intervene, by the dilemma's name."""
+
+_INACTION: Final = (5.0, 0.0, 0.0, 0.0)
+_RESPONDENT: Final = "UserIP_Anonymized"
+_SCENARIO: Final = "Scenario"
+_OUTCOME: Final = "Outcome"
+
+
+def read_trolley(path: Path, *, min_records: int = 1, field: str = "file") -> Survey:
+    """Return the survey of a file with the columns UserIP_Anonymized, Scenario and Outcome (1: intervene).
+
+    Voters are respondents in the order in which they appear, under running numbers in place of their network addresses.
+    If one answers a dilemma again, the first answer counts and the others are counted as dropped. Other columns are
+    ignored.
+
+    Args:
+        path: the file.
+        min_records: respondents with fewer dilemmas are dropped and counted.
+        field: the setting that names the file, for errors.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
+    """
+    check_option("min_records", min_records, is_allowed=1 <= min_records <= len(DILEMMAS), allowed="1, 2 or 3")
+    table = read_table(path, _choose, field=field)
+    outcomes = table.numbers[:, 0]
+    is_fault = (outcomes != 0) & (outcomes != 1)
+    if np.any(is_fault):
+        row = int(np.argmax(is_fault))
+        value = f"{outcomes[row]:g}"
+        raise ConfigurationError(field=f"{_OUTCOME} ({table.where(row)})", value=value, allowed="1 (intervene) or 0")
+    scenario_of_row, scenarios = codes_of(table.names[_SCENARIO])
+    for code, name in enumerate(scenarios):
+        if name not in DILEMMAS:
+            row = int(np.argmax(scenario_of_row == code))
+            field = f"{_SCENARIO} ({table.where(row)})"
+            raise ConfigurationError(field=field, value=name, allowed=f"one of {', '.join(DILEMMAS)}")
+    voter_of_row, respondents = codes_of(table.names[_RESPONDENT])
+    if "" in respondents:
+        row = int(np.argmax(voter_of_row == respondents.index("")))
+        raise line_fault(path, int(table.lines[row]), "no respondent", f"a row with {_RESPONDENT}")
+    _, firsts = np.unique(voter_of_row * len(scenarios) + scenario_of_row, return_index=True)
+    firsts = np.sort(firsts)
+    rows = firsts[np.argsort(voter_of_row[firsts], kind="stable")]
+    counts = np.bincount(voter_of_row[rows], minlength=len(respondents))
+    is_kept = counts >= min_records
+    kept_rows = rows[is_kept[voter_of_row[rows]]]
+    kept = np.flatnonzero(is_kept)
+    if not len(kept):
+        allowed = f"a file with a respondent who answered {min_records} dilemmas"
+        raise ConfigurationError(field=path.name, value=f"{len(voter_of_row)} rows", allowed=allowed)
+    first_rows = np.full(len(respondents), len(voter_of_row))
+    np.minimum.at(first_rows, voter_of_row, np.arange(len(voter_of_row)))
+    actions = np.array([DILEMMAS[name] for name in scenarios])[scenario_of_row[kept_rows]]
+    inactions = np.broadcast_to(np.array(_INACTION), actions.shape)
+    intervenes = (outcomes[kept_rows] == 1)[:, None]
+    width = len(str(len(respondents)))
+    return Survey(
+        voters=[f"respondent {number:0{width}d}" for number in (kept + 1).tolist()],
+        features=TROLLEY_FEATURES,
+        records=Records(
+            np.concatenate([[0], np.cumsum(counts[kept])]).astype(np.int64),
+            np.where(intervenes, actions, inactions),
+            np.where(intervenes, inactions, actions),
+        ),
+        source=path.name,
+        reading=Reading(
+            num_rows=len(voter_of_row),
+            num_responses=len(voter_of_row),
+            num_voters=len(kept),
+            num_records=len(kept_rows),
+            num_repeated=len(voter_of_row) - len(rows),
+            num_voters_dropped=len(respondents) - len(kept),
+            num_records_dropped=len(rows) - len(kept_rows),
+        ),
+        lines=table.lines[first_rows[kept]].tolist(),
+    )
+
+
+def _choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the columns that are read."""
+    missing = [name for name in (_RESPONDENT, _SCENARIO, _OUTCOME) if name not in header]
+    if missing:
+        raise ConfigurationError(field="header", value=list(header), allowed=f"a header with {', '.join(missing)}")
+    return (_RESPONDENT, _SCENARIO), (_OUTCOME,)

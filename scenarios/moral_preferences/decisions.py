@@ -1,0 +1,336 @@
+"""The decision service of a released run: which of two alternatives the society would choose, by whoever may read it.
+
+An outcome is read from a run's folder, from that of a voter who took part (`psephos join`), or from a file of either.
+Alternatives are written as text or in a CSV file. A decision is computed from the release alone: it costs no privacy,
+and the parties take no part in it.
+
+Two probabilities are told apart. How likely the society is to prefer an alternative comes from the model of choice; how
+sure the choice is in spite of the noise comes from the release's errors.
+"""
+
+import csv
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.moral_preferences import Decision, MoralPreferences, Outcome, Paradigm, decide
+from ...protocol.moral_preferences.records import GREATEST_FEATURE
+from ..presentation.terminal import Cell, show_note, show_table
+from ..running.conversion import convert
+from ..running.reading import readable
+from .data.tables import Table, codes_of, read_table
+
+__all__ = [
+    "Pair",
+    "decide_pairs",
+    "parse_alternative",
+    "read_outcome",
+    "read_pairs",
+    "show_decision",
+    "show_decisions",
+]
+
+_RUN: Final = "RUN"
+_RESULTS: Final = ("result.json", "outcome.json")
+_PAIR, _ALTERNATIVE = "pair", "alternative"
+_SIDES: Final = ("first", "second")
+_GREATEST: Final = 1e100
+"""Of a released number: its product with a feature is then finite."""
+_MOST_NAMED: Final = 30
+"""Features that an error lists."""
+_EXAMPLE: Final = "as in 'Man=1, Dog=0'"
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two alternatives.
+
+    Args:
+        name: of the pair.
+        first: an alternative: its features by name; those that are not named are 0.
+        second: the other.
+    """
+
+    name: str
+    first: Mapping[str, float]
+    second: Mapping[str, float]
+
+
+def read_outcome(run: Path) -> Outcome:
+    """Return what a run released.
+
+    Args:
+        run: the run's folder, or a voter's; or a file `result.json` or `outcome.json`.
+
+    Raises:
+        ConfigurationError: there is no such run, it released nothing, it is one of another protocol, or what the file
+            has is no outcome.
+    """
+    path = _result_in(run) if run.is_dir() else run
+    with readable(path, field=_RUN, value=run, what="the folder of a run, or its result.json or outcome.json"):
+        content = path.read_bytes()
+    try:
+        read: Any = msgspec.json.decode(content, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigurationError(
+            field=_RUN, value=str(path), allowed=f"a run's result or outcome in JSON ({error})"
+        ) from None
+    ours = MoralPreferences.name
+    if {"protocol", "outcome"} <= read.keys():  # a run's result
+        if read["protocol"] != ours:
+            value = f"{run}, a run of protocol {read['protocol']!r}"
+            raise ConfigurationError(field=_RUN, value=value, allowed=f"a run of protocol {ours!r}")
+        read = read["outcome"]
+    try:
+        outcome: Outcome = convert(read, Outcome, path.name)
+    except ConfigurationError as error:
+        allowed = f"a run of protocol {ours!r} ({error.field} must be {error.allowed})"
+        raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed) from None
+    _check(outcome, run)
+    return outcome
+
+
+def _result_in(folder: Path) -> Path:
+    for name in _RESULTS:
+        if (folder / name).exists():
+            return folder / name
+    reason = "it has neither result.json nor outcome.json"
+    if (folder / "run.json").exists():
+        reason = "nothing was released; run.json says why"
+    allowed = f"the folder of a run with an outcome ({reason})"
+    raise ConfigurationError(field=_RUN, value=str(folder), allowed=allowed)
+
+
+def _check(outcome: Outcome, run: Path) -> None:
+    """Refuse what no session releases: somebody may have written the file by hand."""
+    errors = (0.0,) * len(outcome.features) if outcome.errors is None else outcome.errors
+    known = {paradigm.value for paradigm in Paradigm}
+    faults = {
+        "features must be distinct, and at least one": not 0 < len(set(outcome.features)) == len(outcome.features),
+        "preferences must be a number for each feature": not _are_numbers(outcome.preferences, outcome.features),
+        "errors must be a number ≥ 0 for each feature": not _are_numbers(errors, outcome.features)
+        or min(errors, default=0) < 0,
+        f"paradigm must be one of {', '.join(sorted(known))}": outcome.paradigm not in known,
+    }
+    for fault, is_there in faults.items():
+        if is_there:
+            allowed = f"a run of protocol {MoralPreferences.name!r} ({fault})"
+            raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed)
+
+
+def _are_numbers(numbers: Sequence[float], features: Sequence[str]) -> bool:
+    # Not a number compares as false.
+    return len(numbers) == len(features) and all(abs(number) <= _GREATEST for number in numbers)
+
+
+def parse_alternative(text: str, outcome: Outcome, *, field: str) -> dict[str, float]:
+    """Return an alternative that is written as `feature=value, feature=value`.
+
+    Args:
+        text: a feature whose name has a comma stands in double quotes with its value: `"tall, old=1", Dog=2`.
+        outcome: whose features it has.
+        field: where the text comes from, for errors.
+
+    Raises:
+        ConfigurationError: nothing is in it, a feature is unknown or named twice, or a value is no number.
+    """
+    try:
+        parts = [part.strip() for row in csv.reader([text], skipinitialspace=True, strict=True) for part in row]
+    except csv.Error as error:
+        raise ConfigurationError(field=field, value=text, allowed=f"{_EXAMPLE} ({error})") from None
+    if not any(parts):
+        raise ConfigurationError(field=field, value=text, allowed=f"features with their values, {_EXAMPLE}")
+    alternative: dict[str, float] = {}
+    for part in parts:
+        name, separator, value = (piece.strip() for piece in part.rpartition("="))
+        if not separator:
+            raise ConfigurationError(field=field, value=part, allowed=f"feature=value, {_EXAMPLE}")
+        _check_feature(name, outcome, field=field)
+        if name in alternative:
+            raise ConfigurationError(field=field, value=name, allowed="named once")
+        alternative[name] = _number(value, field=f"{name} in {field}")
+    return alternative
+
+
+def _check_feature(name: str, outcome: Outcome, *, field: str) -> None:
+    """Refuse a feature that no voter was asked about, with the name that may have been meant."""
+    if name in outcome.features:
+        return
+    by_folded = {feature.casefold(): feature for feature in reversed(outcome.features)}
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=1)
+    more = len(outcome.features) - _MOST_NAMED
+    allowed = f"one of {', '.join(outcome.features[:_MOST_NAMED])}{f' and {more:,} more' if more > 0 else ''}"
+    if close:
+        allowed = f"a feature that voters were asked about (did you mean {by_folded[close[0]]!r}?)"
+    raise ConfigurationError(field=field, value=name, allowed=allowed)
+
+
+def _number(text: str, *, field: str) -> float:
+    try:
+        value = math.nan if "_" in text else float(text)
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= GREATEST_FEATURE:  # not so for nan
+        allowed = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
+        raise ConfigurationError(field=field, value=text, allowed=allowed)
+    return value
+
+
+def read_pairs(path: Path, outcome: Outcome, *, field: str = "--pairs") -> list[Pair]:
+    """Return the pairs of a CSV file, in order of first appearance.
+
+    The columns are `pair`, `alternative` and features, of which those that are missing are 0. Each pair has two lines,
+    one whose alternative is `first` and one whose alternative is `second`; the order of the lines is free.
+
+        pair,alternative,Man,Dog
+        1,first,1,0
+        1,second,0,2
+
+    Args:
+        path: the file, which may be packed (`.gz`).
+        outcome: whose features the alternatives have.
+        field: the setting that names the file, for errors.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
+    """
+    features: list[str] = []
+
+    def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        for name in (_PAIR, _ALTERNATIVE):
+            if name not in header:
+                allowed = f"a header with the columns {_PAIR!r}, {_ALTERNATIVE!r} and features"
+                raise ConfigurationError(field="header", value=list(header), allowed=allowed)
+        features.extend(name for name in header if name not in {_PAIR, _ALTERNATIVE})
+        if not features:
+            allowed = f"a header with features after {_PAIR!r} and {_ALTERNATIVE!r}"
+            raise ConfigurationError(field="header", value=list(header), allowed=allowed)
+        for name in features:
+            _check_feature(name, outcome, field="header")
+        return (_PAIR, _ALTERNATIVE), features
+
+    table = read_table(path, choose, field=field)
+    codes, names = codes_of(table.names[_PAIR])
+    alternatives: list[dict[str, dict[str, float]]] = [{} for _ in names]
+    lines: list[int] = [0] * len(names)
+    for row, code in enumerate(codes.tolist()):
+        side = _side_of(table, row)
+        if side in alternatives[code]:
+            value = f"{side!r} of pair {names[code]!r} again"
+            raise ConfigurationError(field=f"{_ALTERNATIVE} ({table.where(row)})", value=value, allowed="given once")
+        alternatives[code][side] = dict(zip(features, table.numbers[row].tolist(), strict=True))
+        lines[code] = lines[code] or int(table.lines[row])
+    for name, sides, line in zip(names, alternatives, lines, strict=True):
+        if len(sides) < len(_SIDES):
+            (given,) = sides
+            (missing,) = (side for side in _SIDES if side != given)
+            value = f"the {given} alternative alone"
+            allowed = f"two lines: the {missing} one is missing"
+            raise ConfigurationError(field=f"pair {name!r} ({path.name} line {line})", value=value, allowed=allowed)
+    return [
+        Pair(name=name, first=sides["first"], second=sides["second"])
+        for name, sides in zip(names, alternatives, strict=True)
+    ]
+
+
+def _side_of(table: Table, row: int) -> str:
+    given = str(table.names[_ALTERNATIVE][row])
+    side = given.strip()
+    if side not in _SIDES:
+        field = f"{_ALTERNATIVE} ({table.where(row)})"
+        raise ConfigurationError(field=field, value=given, allowed="'first' or 'second'")
+    return side
+
+
+def decide_pairs(outcome: Outcome, pairs: Sequence[Pair]) -> list[Decision]:
+    """Return the society's choice in each pair.
+
+    Privacy:
+        Post-processing of a release; it costs nothing.
+    """
+    return [decide(outcome, pair.first, pair.second) for pair in pairs]
+
+
+def show_decision(console: Console, outcome: Outcome, pair: Pair, decision: Decision) -> None:
+    """Print one decision in words."""
+    console.print()
+    for side, alternative in zip(_SIDES, (pair.first, pair.second), strict=True):
+        described = ", ".join(f"{name} {value:g}" for name, value in alternative.items() if value)
+        console.print(Text.assemble((f"  {side:<7} ", "bold"), described or "0 of every feature"))
+    console.print()
+    for line in _sentence(outcome, decision):
+        console.print(Text(f"  {line}", style="bold" if decision.choice else "yellow"))
+    for note in _notes(outcome, is_chosen=decision.choice is not None):
+        show_note(console, note)
+    console.print()
+
+
+def _sentence(outcome: Outcome, decision: Decision) -> list[str]:
+    """Return a decision as a sentence of one or two lines."""
+    if decision.choice is None:
+        why = "both are worth the same to it" if any(outcome.preferences) else "the reports cancel out"
+        return [f"the society prefers neither: {why}"]
+    said = f"the society prefers the {decision.choice}"
+    if decision.probability is None:
+        said += ", how strongly is not known"
+    else:
+        of_choice = decision.probability if decision.choice == "first" else 1 - decision.probability
+        said += f" with probability {_probability(of_choice)}"
+    if decision.certainty is None:
+        return [said]
+    return [f"{said};", f"the noise leaves the choice certain to {_probability(decision.certainty)}"]
+
+
+def show_decisions(console: Console, outcome: Outcome, pairs: Sequence[Pair], decisions: Sequence[Decision]) -> None:
+    """Print a line for each decision, then how they are to be read."""
+    with_probability = not outcome.is_direction
+    with_certainty = outcome.errors is not None
+    numbers = ["Margin", *(["P(first)"] if with_probability else []), *(["Certainty"] if with_certainty else [])]
+    rows: list[Sequence[Cell]] = []
+    for pair, decision in zip(pairs, decisions, strict=True):
+        chosen = Text(decision.choice or "neither", style="bold" if decision.choice else "yellow")
+        cells: list[Cell] = [pair.name, chosen, f"{decision.margin:+,.4g}" if decision.margin else "0"]
+        if with_probability:
+            cells.append("" if decision.probability is None else _probability(decision.probability))
+        if with_certainty:
+            cells.append("" if decision.certainty is None else _probability(decision.certainty))
+        rows.append(cells)
+    show_table(console, ("Pair", "Choice"), numbers, rows=rows, drop=("Margin",))
+    console.print()
+    counts = {side: sum(decision.choice == side for decision in decisions) for side in _SIDES}
+    neither = len(decisions) - sum(counts.values())
+    said = [f"the {side} in {number:,}" for side, number in counts.items()] + [f"neither in {neither:,}"] * (
+        neither > 0
+    )
+    console.print(Text(f"  of {len(decisions):,} pairs the society prefers {', '.join(said)}", style="bold"))
+    for note in _notes(outcome, is_chosen=any(decision.choice for decision in decisions)):
+        show_note(console, note)
+
+
+def _notes(outcome: Outcome, *, is_chosen: bool) -> list[str]:
+    """Return how decisions are to be read, and why a number is missing."""
+    voters = "1 voter" if outcome.num_voters == 1 else f"{outcome.num_voters:,} voters"
+    notes = [f"by the released preferences of {voters} ({outcome.paradigm}, {outcome.mechanism})"]
+    if outcome.is_direction:
+        notes.append("no probability: only the direction of preferences was released, no strength")
+    else:
+        notes.append("probability: by the probit model, Φ(margin), for the preferences as released")
+    if outcome.errors is None:
+        notes.append(f"no certainty: the errors of {outcome.mechanism!r} have no closed form")
+    elif is_chosen:
+        notes.append("certainty: the chance of the same choice without the noise, taken as normal")
+    return notes
+
+
+def _probability(probability: float) -> str:
+    """Return a probability; none as if it were certain, which a float near 1 does not tell."""
+    least = 0.001
+    if probability < least:
+        return f"< {least:g}"
+    return f"{probability:.3f}" if probability <= 1 - least else f"> {1 - least:g}"

@@ -1,0 +1,269 @@
+"""The claims of the paper on moral preferences.
+
+Source: Wang et al. (2019), Sections 4 and 5; readings M2 to M7.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray
+from ....protocol.mechanisms import PostProcessed
+from ....protocol.moral_preferences import MoralPreferences, Paradigm, Parameters
+from ....protocol.moral_preferences.coefficients import coefficients_of_records, split
+from ....protocol.moral_preferences.parameters import MechanismName
+from ....protocol.moral_preferences.sensitivity import printed_sensitivity, tight_sensitivity
+from ....protocol.privacy import PrivacyLoss
+from ....protocol.randomness import SimulatedNoise
+from ...audit.bounds import lower_limits
+from ...audit.papers.finding import Certainty, PaperFinding
+from ..audit.sessions import view_of_preferences
+from .published import BASELINES, HIGH_RATIO
+from .societies import SYNTHETIC, Setting, draw_society
+from .theory import probability_within, search_sensitivity, utility_bound
+from .trials import Cell, measure
+
+__all__ = ["findings_on_moral_preferences"]
+
+_PAPER: Final = "Wang et al. 2019"
+_AUDIT: Final = "psephos audit moral-preferences"
+_REPRODUCE: Final = "psephos reproduce moral-preferences"
+_EPSILON: Final = 1.0
+_FEATURES: Final = 10
+"""Section 5.1: d."""
+_RECORDS: Final = 50
+"""Section 5.1: n."""
+_DILEMMAS: Final = 13
+"""Section 5.2: n of the Moral Machine."""
+_BOUND: Final = 2.0
+_FAILURE: Final = 0.05
+_SEED: Final = 1
+_RISK: Final = 0.001
+# The normal quantile of that risk, on one side.
+_QUANTILE: Final = 3.09
+_SOCIETIES: Final = 10
+_VOTERS: Final = 50
+# Inside of "ε > 1".
+_EPSILON_OF_RATIO: Final = 2.0
+
+
+def findings_on_moral_preferences() -> Iterator[PaperFinding]:
+    """Yield the paper's claims in its order, with what was found."""
+    yield _central_functional()
+    yield _laplace(Paradigm.VLCP, "M15", "Algorithm 1 is ε-DP for VLCP and RLCP (Theorem 1)")
+    yield _utility()
+    yield _laplace(Paradigm.VLDP, "M16", "Algorithm 2 is ε-DP for VLDP and RLDP (Theorem 3)")
+    yield _preprocessing()
+    yield _sensitivity()
+    yield _functional()
+    yield _maximum()
+    yield _units()
+    yield from _accuracies()
+
+
+def _protocol(
+    paradigm: Paradigm, mechanism: MechanismName, *, records: int = 1, printed: bool = False
+) -> MoralPreferences:
+    return MoralPreferences(
+        Parameters(
+            features=tuple(f"x{place}" for place in range(1, _FEATURES + 1)),
+            paradigm=paradigm,
+            mechanism=mechanism,
+            epsilon=_EPSILON,
+            bound=_BOUND,
+            max_records=records,
+            sensitivity="printed" if printed else "tight",
+            clipping="items" if printed else "difference",
+        )
+    )
+
+
+def _loss(protocol: MoralPreferences) -> PrivacyLoss:
+    (loss,) = protocol.losses
+    return loss
+
+
+def _laplace(paradigm: Paradigm, key: str, claim: str) -> PaperFinding:
+    """Return the proven loss, and that of voters whose one record points one way or the other."""
+    protocol = _protocol(paradigm, "laplace")
+    view = view_of_preferences(protocol, (), num_sessions=1)
+    return PaperFinding(
+        key=key,
+        paper=_PAPER,
+        claim=claim,
+        quantity="ε of a voter, and of a record",
+        claimed=_EPSILON,
+        found=_loss(protocol).proven,
+        certainty=Certainty.PROVEN,
+        command=_AUDIT,
+        note=f"One record can move β from end to end of the ball, and loses {view.losses.max():.6f}.",
+    )
+
+
+def _central_functional() -> PaperFinding:
+    loss = _loss(_protocol(Paradigm.RLCP, "pooled"))
+    assert loss.part is not None  # noqa: S101  of a record
+    return PaperFinding(
+        key="M17",
+        paper=_PAPER,
+        claim="The functional mechanism cannot be adopted under centralized perturbation (4.1)",
+        quantity="ε of a record, coefficients of all voters pooled under one noise; claimed: none",
+        claimed=math.inf,
+        bound="=",
+        found=loss.part.proven,
+        certainty=Certainty.PROVEN,
+        command=_REPRODUCE,
+        note="Coefficients add up over voters, and one noise is enough.",
+    )
+
+
+def _utility() -> PaperFinding:
+    deviation = utility_bound(_FAILURE, num_features=_FEATURES, radius=_BOUND, epsilon=_EPSILON)
+    return PaperFinding(
+        key="M18",
+        paper=_PAPER,
+        claim="No coordinate is off by more than α with probability 1 - γ (Theorems 2 and 4)",
+        quantity=f"that probability, γ = {_FAILURE:g}, d = {_FEATURES}",
+        claimed=1 - _FAILURE,
+        bound="≥",
+        found=probability_within(deviation, num_features=_FEATURES, scale=2 * _BOUND / _EPSILON),
+    )
+
+
+def _preprocessing() -> PaperFinding:
+    """Return the loss if records are scaled by the longest of them: one very long record makes all others vanish."""
+    direction = np.full(_FEATURES, 1 / math.sqrt(_FEATURES))
+    # The scaled ones of a voter with alike records, and what is left of them beside one that is much longer.
+    before = np.tile(direction, (_DILEMMAS, 1))
+    after = np.vstack([-direction, np.zeros((_DILEMMAS - 1, _FEATURES))])
+    sums: list[FloatArray] = [coefficients_of_records(records).sum(axis=0) for records in (before, after)]
+    change = float(np.abs(sums[0] - sums[1]).sum())
+    return PaperFinding(
+        key="M4",
+        paper=_PAPER,
+        claim="Data are preprocessed to norms of at most 1/2 (4.4), if by the data's own greatest norm",
+        quantity=f"ε of a record in the coefficients, n = {_DILEMMAS}, ε = 1",
+        claimed=_EPSILON,
+        found=_EPSILON * change / printed_sensitivity(_FEATURES),
+        certainty=Certainty.FOUND,
+        only="if each item is clipped by itself",
+        note="One long record shrinks all others.",
+    )
+
+
+def _sensitivity() -> PaperFinding:
+    change, _ = search_sensitivity(_FEATURES, seed=_SEED, num_starts=16)
+    return PaperFinding(
+        key="M6",
+        paper=_PAPER,
+        claim="One record moves the coefficients by at most Δ = 2(√(2d/π) + d/π) (4.4)",
+        quantity=f"greatest ℓ₁ change, d = {_FEATURES}",
+        claimed=printed_sensitivity(_FEATURES),
+        found=tight_sensitivity(_FEATURES),
+        certainty=Certainty.PROVEN,
+        command=_REPRODUCE,
+        note=f"With room: a search finds {change:.2f}.",
+    )
+
+
+def _functional() -> PaperFinding:
+    loss = _loss(_protocol(Paradigm.RLDP, "functional", printed=True))
+    assert loss.part is not None  # noqa: S101  of a record
+    return PaperFinding(
+        key="M19",
+        paper=_PAPER,
+        claim="Algorithm 3 is ε-DP for RLDP (Theorem 5), each item clipped by itself",
+        quantity=f"ε of a record, d = {_FEATURES}",
+        claimed=_EPSILON,
+        found=loss.part.proven,
+        certainty=Certainty.PROVEN,
+        command=_AUDIT,
+    )
+
+
+def _maximum() -> PaperFinding:
+    """Count the noisy objectives that rise in some direction without end."""
+    protocol = _protocol(Paradigm.RLDP, "functional", records=_RECORDS, printed=True)
+    society = draw_society(
+        Setting(records=_RECORDS, features=_FEATURES), num_voters=_VOTERS, seed=_SEED, start=0, stop=_SOCIETIES
+    )
+    rows = protocol.summary.rows_of(society.records)
+    (phase,) = protocol.phases
+    assert isinstance(phase.mechanism, PostProcessed)  # noqa: S101  the maximum comes after the noise
+    noise = SimulatedNoise(_SEED, session="paper")
+    uniforms = noise.uniforms(
+        protocol=protocol.name, phase=phase.name, start=0, stop=len(rows), slots=phase.mechanism.slots_of(rows.shape[1])
+    )
+    noisy = phase.mechanism.noise.randomize_rows(rows, uniforms).astype(np.float64)
+    _, quadratic = split(noisy, num_features=_FEATURES)
+    hits = np.count_nonzero(np.linalg.eigvalsh(quadratic)[:, -1] > 0)
+    return PaperFinding(
+        key="M3",
+        paper=_PAPER,
+        claim="Algorithm 3 returns where the noisy objective is greatest (line 10)",
+        quantity=f"share of voters whose objective has no maximum, ε = 1, n = {_RECORDS}, d = {_FEATURES}",
+        claimed=0.0,
+        found=float(lower_limits(np.array([hits]), len(rows), _RISK)[0]),
+        certainty=Certainty.SAMPLED,
+        note="Noise makes the quadratic indefinite.",
+    )
+
+
+def _units() -> PaperFinding:
+    """Return the loss of a voter whose records are all replaced, in the coefficients that Algorithm 3 perturbs."""
+    protocol = _protocol(Paradigm.RLDP, "functional", records=_RECORDS, printed=True)
+    view = view_of_preferences(protocol, (), num_sessions=1)
+    return PaperFinding(
+        key="M7",
+        paper=_PAPER,
+        claim="Figure 4 compares Algorithms 1 to 3 at equal ε, 1 and 2 of a voter and 3 of a record",
+        quantity=f"ε of a voter in Algorithm 3's coefficients, n = {_RECORDS}",
+        claimed=_EPSILON,
+        found=float(view.losses.max()),
+        certainty=Certainty.FOUND,
+        command=_AUDIT,
+        only="for a voter with one record",
+        note=f"The ledger charges a voter {_loss(protocol).proven:.1f}.",
+    )
+
+
+def _accuracies() -> Iterator[PaperFinding]:
+    setting = Setting(records=100, features=_FEATURES)
+    base = Cell(setting=setting, voters=_VOTERS, method="algorithm-1", epsilon=math.inf)
+    private = Cell(setting=setting, voters=_VOTERS, method="algorithm-3", epsilon=_EPSILON_OF_RATIO)
+    found = measure([base, private], seed=_SEED, start=0, stop=_SOCIETIES)
+    yield PaperFinding(
+        key="M2",
+        paper=_PAPER,
+        claim="Without privacy the accuracy is 92.4 % (5.3; N = 50, n = 100)",
+        quantity=f"accuracy of the mean of all voters' fits, {_SOCIETIES} societies",
+        claimed=BASELINES[SYNTHETIC],
+        bound="=",
+        found=_interval(found[base].accuracies)[0],
+        certainty=Certainty.SAMPLED,
+        command=_REPRODUCE,
+        tolerance=0.01,
+        note=f"A voter's own fit has {100 * np.mean(found[base].own):.1f} %.",
+    )
+    ratio = np.array(found[private].accuracies) / np.mean(found[base].accuracies)
+    yield PaperFinding(
+        key="M5",
+        paper=_PAPER,
+        claim="Algorithm 3 keeps more than 90 % of that for ε > 1 (5.3)",
+        quantity=f"share kept at ε = {_EPSILON_OF_RATIO:g}, {_SOCIETIES} societies",
+        claimed=HIGH_RATIO[1],
+        bound="≥",
+        found=_interval(ratio.tolist())[1],
+        certainty=Certainty.SAMPLED,
+        command=_REPRODUCE,
+        note="The preprocessing, done soundly, leaves little signal.",
+    )
+
+
+def _interval(values: list[float]) -> tuple[float, float]:
+    """Return the ends of a confidence interval of a mean, by the normal law."""
+    error = _QUANTILE * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    mean = float(np.mean(values))
+    return mean - error, mean + error

@@ -1,0 +1,133 @@
+"""What one thing changes with all else equal, repetition by repetition: what the paper's claims are judged by.
+
+Cells of one repetition have the same voters and, where they can, the same uniforms, so that their difference is known
+better than either accuracy.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from ...experiments.measurements import Measurement, mean_of
+from .methods import ALGORITHMS
+from .plan import Place
+from .rows import EffectRow
+from .trials import Cell, Trials
+
+__all__ = ["effects_of"]
+
+_Found = Mapping[Cell, Trials]
+_Pairs = Sequence[tuple[Place, Place]]
+_ORDERS: Final = (("algorithm-1", "algorithm-3"), ("algorithm-1", "algorithm-2"), ("algorithm-3", "algorithm-2"))
+
+
+def effects_of(places: Sequence[Place], found: _Found) -> Iterator[EffectRow]:
+    """Yield the effects that the paper speaks of.
+
+    Args:
+        places: the points of the figures.
+        found: what their cells gave.
+    """
+
+    def of(figure: int, panel: str = "", method: str = "") -> list[Place]:
+        return [
+            place
+            for place in places
+            if place.figure == figure
+            and (not panel or place.panel == panel)
+            and (not method or place.cell.method == method)
+        ]
+
+    for figure in (1, 2, 3):
+        members = of(figure)
+        yield _rise(found, figure, "", members)
+        for what in ("voters", "records"):
+            yield _effect(found, figure, "", what, _pairs(members, _FIELDS[what]))
+    for first, second in _ORDERS:
+        yield _effect(found, 4, "", f"{first} against {second}", _by_method(of(4), first, second))
+        yield _effect(found, 8, "d", f"{first} against {second}", _by_method(of(8, "d"), first, second))
+    for panel in "ab":
+        pairs = [(few, many) for many, few in _pairs(of(5, panel), _FIELDS["features"])]
+        yield _effect(found, 5, panel, "fewer features", pairs)
+    for figure, panel in ((6, "a"), (6, "b"), (6, "c"), (9, "a"), (9, "b")):
+        members = of(figure, panel, "algorithm-3")
+        yield _rise(found, figure, panel, members, falls=(figure, panel) == (6, "a"))
+        yield _effect(found, figure, panel, "voters", _pairs(members, _FIELDS["voters"]))
+    higher = [
+        (one, other)
+        for one in of(6, "b", "algorithm-3")
+        for other in of(6, "c", "algorithm-3")
+        if (one.at, one.cell.voters) == (other.at, other.cell.voters)
+    ]
+    yield _effect(found, 6, "", "(b) against (c)", higher)
+    for panel, method in zip("abc", ALGORITHMS, strict=True):
+        members = of(8, panel, method)
+        yield _rise(found, 8, panel, members)
+        yield _effect(found, 8, panel, "voters", _pairs(members, _FIELDS["voters"]))
+
+
+_FIELDS: Final[Mapping[str, Callable[[Place], float]]] = {
+    "voters": lambda place: place.cell.voters,
+    "records": lambda place: place.cell.setting.records,
+    "features": lambda place: place.cell.setting.features,
+}
+
+
+def _pairs(places: Iterable[Place], field: Callable[[Place], float]) -> list[tuple[Place, Place]]:
+    """Return the places that differ in one field alone: the larger value's first, next to the one before."""
+    members: dict[tuple[object, ...], list[Place]] = {}
+    for place in places:
+        others = [each(place) for each in _FIELDS.values() if each is not field]
+        members.setdefault((place.cell.method, place.at, *others), []).append(place)
+    return [
+        (more, less)
+        for each in members.values()
+        for less, more in itertools.pairwise(sorted(each, key=field))
+        if field(more) > field(less)
+    ]
+
+
+def _by_method(places: Sequence[Place], first: str, second: str) -> list[tuple[Place, Place]]:
+    others = {(place.cell.voters, place.at): place for place in places if place.cell.method == second}
+    return [(place, others[place.cell.voters, place.at]) for place in places if place.cell.method == first]
+
+
+def _rise(found: _Found, figure: int, panel: str, places: Sequence[Place], *, falls: bool = False) -> EffectRow:
+    """Return what the whole axis changes on average over the curves; its pairs are the single steps."""
+    curves: dict[tuple[object, ...], list[Place]] = {}
+    for place in places:
+        curves.setdefault(tuple(each(place) for each in _FIELDS.values()), []).append(place)
+    ordered = [sorted(each, key=lambda place: -place.at if falls else place.at) for each in curves.values()]
+    ends = [(each[-1], each[0]) for each in ordered]
+    steps = [(later, earlier) for each in ordered for earlier, later in itertools.pairwise(each)]
+    return _effect(found, figure, panel, f"{'less ' * falls}{places[0].varied}", steps, ends)
+
+
+def _effect(found: _Found, figure: int, panel: str, what: str, pairs: _Pairs, whole: _Pairs | None = None) -> EffectRow:
+    """Return how far the first of two is ahead: on average over pairs, or over what is the whole of them."""
+    each = [_difference(found, pair) for pair in pairs]
+    total = each if whole is None else [_difference(found, pair) for pair in whole]
+    apart = [_in_errors(mean_of(difference)) for difference in each]
+    return EffectRow(
+        figure=figure,
+        panel=panel,
+        what=what,
+        number=len(pairs),
+        difference=mean_of(np.sum(total, axis=0) / len(total)),
+        least=min(apart),
+        most=max(apart),
+    )
+
+
+def _difference(found: _Found, pair: tuple[Place, Place]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    first, second = (np.array(found[place.cell].accuracies) for place in pair)
+    return first - second
+
+
+def _in_errors(difference: Measurement) -> float:
+    if difference.standard_error == 0:
+        return 0.0 if difference.value == 0 else math.copysign(math.inf, difference.value)
+    return difference.value / difference.standard_error

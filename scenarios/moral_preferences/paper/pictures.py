@@ -1,0 +1,316 @@
+"""The reproduction's pictures: one color for each algorithm throughout."""
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from ...experiments.figures import (
+    COLORS,
+    INK,
+    MUTED,
+    Picture,
+    clean,
+    draw_figures,
+    label_line_ends,
+    legend_below,
+    percent_scale,
+)
+from ...experiments.measurements import Measurement
+from .evidence import points
+from .methods import ALGORITHMS, METHODS
+from .published import AXIS, HIGH_RATIO, RATIO
+from .rows import CurvePoint, Reproduction, VariantRow
+from .societies import MACHINE_LIKE, SYNTHETIC
+
+__all__ = ["draw_pictures", "pictures_of"]
+
+_COLORS: Final = {
+    "algorithm-1": COLORS["blue"],
+    "algorithm-2": COLORS["orange"],
+    "algorithm-3": COLORS["green"],
+    "direction": COLORS["purple"],
+    "pooled": COLORS["gold"],
+}
+_POINT: Final[dict[str, Any]] = {"marker": "o", "markersize": 3.5, "elinewidth": 0.8, "linewidth": 1.4}
+_SHADES: Final = ("-", "--", ":")
+_KINDS: Final = {SYNTHETIC: "Section 5.1's voters", MACHINE_LIKE: "a stand-in for the Moral Machine"}
+_GAP: Final = 0.062
+
+_Named = tuple[str, str, Sequence[CurvePoint], dict[str, Any]]
+
+
+def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
+    """Draw all pictures, as SVG and PNG; none where matplotlib is not installed.
+
+    Args:
+        reproduction: what was measured.
+        folder: where to.
+
+    Returns:
+        The files.
+    """
+    return draw_figures(pictures_of(reproduction), reproduction, folder)
+
+
+def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
+    """Return what there is to draw, by the files' name: title, size in inches, panels and how."""
+    trials = f"{reproduction.trials:,} repetitions a point, ± 2 standard errors"
+    two, three = (10.0, 4.2), (13.0, 4.2)
+    pictures: dict[str, Picture] = {}
+    for number, method in enumerate(ALGORITHMS, start=1):
+        draw = functools.partial(_by_records, figure_number=number)
+        pictures[f"figure-{number}"] = (f"Figure {number} again: {METHODS[method].title} ({trials})", two, (1, 2), draw)
+    pictures["figure-4"] = (f"Figure 4 again: the algorithms at equal ε ({trials})", two, (1, 2), _figure_4)
+    pictures["figure-5"] = (f"Figure 5 again: the number of features d ({trials})", two, (1, 2), _figure_5)
+    pictures["figure-6"] = (f"Figure 6 again: Algorithm 3, personalized ε ({trials})", three, (1, 3), _figure_6)
+    pictures["figure-7"] = (f"Figure 7 again: the bound B ({trials})", two, (1, 2), _figure_7)
+    pictures["figure-8"] = (f"Figure 8 again, on a stand-in ({trials})", (10.0, 7.6), (2, 2), _figure_8)
+    pictures["figure-9"] = (f"Figure 9 again, on a stand-in ({trials})", two, (1, 2), _figure_9)
+    pictures["figure-10"] = (f"Figure 10 again: what privacy leaves ({trials})", two, (1, 2), _figure_10)
+    pictures["variants"] = (f"All methods at equal ε ({trials})", (14.0, 7.6), (2, 4), _variants)
+    height = 1.8 + 0.3 * len(reproduction.weights)
+    pictures["weights"] = (f"Weighted against plain means ({trials})", (9.0, height), (1, 1), _weights)
+    return pictures
+
+
+def _epsilon_axis(axes: Any, *, title: str, y: str, low: float, high: float = 1.0) -> None:
+    clean(axes, title=title, x="ε", y=y)
+    axes.set_xscale("log")
+    axes.set_xticks(AXIS, [f"{epsilon:g}" for epsilon in AXIS])
+    axes.set_xticks([], minor=True)
+    axes.set_ylim(low, high)
+    percent_scale(axes)
+
+
+def _line(axes: Any, xs: Sequence[float], found: Sequence[Measurement], **style: Any) -> None:
+    axes.errorbar(xs, [m.value for m in found], yerr=[2 * m.standard_error for m in found], **{**_POINT, **style})
+
+
+def _curves(
+    axes: Any,
+    named: Iterable[_Named],
+    *,
+    is_ratio: bool = False,
+    others: Mapping[str, tuple[float, str]] = MappingProxyType({}),
+) -> None:
+    """Draw curves with their names at their ends.
+
+    Args:
+        axes: the panel; its scale is set.
+        named: for each curve its name (empty for none), its color, its points and its style.
+        is_ratio: draw ratios rather than accuracies.
+        others: what else has a name at the right, with its value and color.
+    """
+    low, high = axes.get_ylim()
+    ends: dict[str, tuple[float, str]] = {
+        name: ((value - low) / (high - low), color) for name, (value, color) in others.items()
+    }
+    for name, color, found, style in named:
+        ordered = sorted(found, key=lambda point: point.at)
+        values = [point.ratio if is_ratio else point.accuracy for point in ordered]
+        _line(axes, [point.at for point in ordered], values, color=color, **style)
+        if name:
+            ends[name] = ((values[-1].value - low) / (high - low), color)
+    label_line_ends(axes, ends, gap=_GAP)
+
+
+def _by_records(reproduction: Reproduction, figure: Any, panels: Any, *, figure_number: int) -> None:
+    del figure
+    for axes, panel in zip(panels.flat, "ab", strict=True):
+        found = points(reproduction, figure_number, panel)
+        _epsilon_axis(axes, title=f"({panel}) N = {found[0].voters}", y="accuracy", low=0.45)
+        _curves(
+            axes,
+            [
+                (f"n = {records}", _COLORS[found[0].method], [p for p in found if p.records == records], {"ls": style})
+                for records, style in zip(sorted({p.records for p in found}, reverse=True), _SHADES, strict=False)
+            ],
+        )
+
+
+def _algorithms(found: Sequence[CurvePoint]) -> list[_Named]:
+    return [
+        (METHODS[method].title, _COLORS[method], [p for p in found if p.method == method], {}) for method in ALGORITHMS
+    ]
+
+
+def _figure_4(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    del figure
+    for axes, panel in zip(panels.flat, "ab", strict=True):
+        found = points(reproduction, 4, panel)
+        _epsilon_axis(axes, title=f"({panel}) N = {found[0].voters}, n = {found[0].records}", y="accuracy", low=0.45)
+        _curves(axes, _algorithms(found))
+
+
+def _figure_5(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    del figure
+    for axes, panel in zip(panels.flat, "ab", strict=True):
+        found = points(reproduction, 5, panel)
+        method = found[0].method
+        _epsilon_axis(axes, title=f"({panel}) {METHODS[method].title}", y="accuracy", low=0.45)
+        dimensions = sorted({point.features for point in found})
+        _curves(
+            axes,
+            [
+                (f"d = {features}", _COLORS[method], [p for p in found if p.features == features], {"ls": style})
+                for features, style in zip(dimensions, _SHADES, strict=False)
+            ],
+        )
+
+
+def _figure_6(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    titles = {"a": ("(a) share of conservative voters", "f_C"), **_GROUP_TITLES[6]}
+    _group_panels(reproduction, 6, titles, figure, panels)
+
+
+def _figure_9(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    _group_panels(reproduction, 9, _GROUP_TITLES[9], figure, panels)
+
+
+_GROUP_TITLES: Final = {
+    6: {"b": ("(b) conservative ε, ε_M = 0.5", "ε_C"), "c": ("(c) moderate ε, ε_C = 0.01", "ε_M")},
+    9: {"a": ("(a) conservative ε, ε_M = 0.5", "ε_C"), "b": ("(b) moderate ε, ε_C = 0.01", "ε_M")},
+}
+
+
+def _group_panels(
+    reproduction: Reproduction, number: int, titles: dict[str, tuple[str, str]], figure: Any, panels: Any
+) -> None:
+    values = [point.accuracy.value for point in points(reproduction, number)]
+    low, high = min(values) - 0.03, max(values) + 0.03
+    for axes, (panel, (title, x)) in zip(panels.flat, titles.items(), strict=True):
+        found = points(reproduction, number, panel)
+        clean(axes, title=title, x=x, y="accuracy")
+        axes.set_ylim(low, high)
+        percent_scale(axes)
+        named: list[_Named] = []
+        sizes = sorted({point.voters for point in found}, reverse=True)
+        for voters, color in zip(sizes, (_COLORS["algorithm-3"], COLORS["sky"]), strict=True):
+            for method, style in (("algorithm-3-weighted", "--"), ("algorithm-3", "-")):
+                name = f"N = {voters}" + (", weighted" if style == "--" else "")
+                members = [p for p in found if (p.voters, p.method) == (voters, method)]
+                named.append((name if axes is panels.flat[-1] else "", color, members, {"ls": style}))
+        _curves(axes, named)
+    del figure
+
+
+def _figure_7(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    del figure
+    found = points(reproduction, 7)
+    epsilons = sorted({point.epsilon for point in found if point.epsilon is not None})
+    for axes, epsilon in zip(panels.flat, epsilons, strict=True):
+        clean(axes, title=f"ε = {epsilon:g}, N = {found[0].voters}, n = {found[0].records}", x="B", y="accuracy")
+        axes.set_ylim(0.45, 1)
+        percent_scale(axes)
+        named: list[_Named] = [
+            (
+                METHODS[method].title,
+                _COLORS[method],
+                [p for p in found if (p.method, p.epsilon) == (method, epsilon)],
+                {},
+            )
+            for method in ALGORITHMS[:2]
+        ]
+        without = [p for p in found if p.epsilon is None]
+        _curves(axes, [*named, ("without noise", MUTED, without, {"ls": ":"})])
+
+
+def _figure_8(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    del figure
+    for axes, panel in zip(panels.flat, "abcd", strict=True):
+        found = points(reproduction, 8, panel)
+        method = found[0].method
+        if panel == "d":
+            _epsilon_axis(axes, title="(d) N = 100, n = 13", y="accuracy", low=0.45, high=0.9)
+            _curves(axes, _algorithms(found))
+            continue
+        _epsilon_axis(axes, title=f"({panel}) {METHODS[method].title}", y="accuracy", low=0.45, high=0.9)
+        sizes = sorted({point.voters for point in found}, reverse=True)
+        _curves(
+            axes,
+            [
+                (f"N = {voters}", _COLORS[method], [p for p in found if p.voters == voters], {"ls": style})
+                for voters, style in zip(sizes, _SHADES, strict=False)
+            ],
+        )
+
+
+def _figure_10(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    del figure
+    for axes, (panel, setting) in zip(panels.flat, (("a", SYNTHETIC), ("b", MACHINE_LIKE)), strict=True):
+        found = points(reproduction, 10, panel)
+        title = f"({panel}) {_KINDS[setting]}, N = {found[0].voters}, n = {found[0].records}"
+        _epsilon_axis(axes, title=title, y="share of the accuracy without privacy", low=0.45, high=1.04)
+        (low, much), (high, most) = RATIO, HIGH_RATIO
+        axes.plot([low, high, high, AXIS[-1]], [much, much, most, most], color=INK, linewidth=0.9, linestyle=":")
+        _curves(axes, _algorithms(found), is_ratio=True, others={"Section 5.3": (most, INK)})
+
+
+def _variants(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    marks: dict[str, dict[str, Any]] = {}
+    for axes_of_row, setting in zip(panels, (SYNTHETIC, MACHINE_LIKE), strict=True):
+        for axes, paradigm in zip(axes_of_row, ("RLDP", "RLCP", "VLDP", "VLCP"), strict=True):
+            found = [
+                row
+                for row in reproduction.variants
+                if (row.setting, row.paradigm) == (setting, paradigm) and row.epsilon is not None
+            ]
+            where = "Section 5.1's" if setting == SYNTHETIC else "stand-in"
+            _epsilon_axis(axes, title=f"{paradigm}, {where}", y="accuracy", low=0.45)
+            axes.set_xlim(0.08, 13)
+            for method in dict.fromkeys(row.method for row in found):
+                rows = [row for row in found if row.method == method]
+                style = _variant_style(rows[0])
+                _line(axes, [row.epsilon or 0 for row in rows], [row.accuracy for row in rows], **style)
+                marks[rows[0].title] = style
+    legend_below(figure, panels.flat[0], marks.items())
+
+
+def _percent(value: float, _place: int) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _variant_style(row: VariantRow) -> dict[str, Any]:
+    method = METHODS[row.method]
+    style: dict[str, Any] = {"marker": "o", "linestyle": "-", "linewidth": 1.4, "markersize": 3.5}
+    if row.title in {"Algorithm 1", "Algorithm 2", "Algorithm 3"}:
+        return {**style, "color": _COLORS[f"algorithm-{row.title[-1]}"], "linewidth": 2.6}
+    if method.mechanism == "functional":
+        kinds = {"tight": "--", "clipped": "-", "trimmed": ":", "nonconvex": "-."}
+        return {**style, "color": _COLORS["algorithm-3"], "linestyle": kinds[row.method], "marker": "s"}
+    if method.mechanism == "pooled":
+        return {**style, "color": _COLORS["pooled"], "marker": "^"}
+    return {**style, "color": _COLORS["direction"], "linestyle": "--" if method.is_whitened else "-", "marker": "D"}
+
+
+def _weights(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    axes = panels.flat[0]
+    clean(axes, x="accuracy")
+    rows = sorted(reproduction.weights, key=lambda row: (row.method, row.setting, row.voters))
+    labels: list[str] = []
+    for place, row in enumerate(rows):
+        color = _COLORS[row.method]
+        axes.plot([row.plain.value, row.weighted.value], [place, place], color=MUTED, linewidth=0.8, linestyle=":")
+        for measured, face, shift in ((row.plain, "white", 0.12), (row.weighted, color, -0.12)):
+            axes.errorbar(
+                measured.value,
+                place + shift,
+                xerr=2 * measured.standard_error,
+                color=color,
+                marker="o",
+                markersize=5,
+                mfc=face,
+                elinewidth=1.1,
+            )
+        where = "Section 5.1's" if row.setting == SYNTHETIC else "stand-in"
+        labels.append(f"{METHODS[row.method].title}, {row.voters:,} {where}" + (" (fixed)" if row.is_fixed else ""))
+    axes.set_yticks(range(len(rows)), labels)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.xaxis.set_major_formatter(_percent)
+    marks: list[tuple[str, dict[str, Any]]] = [
+        ("plain mean", {"marker": "o", "linestyle": "none", "color": MUTED, "mfc": "white"}),
+        ("weighted mean", {"marker": "o", "linestyle": "none", "color": MUTED}),
+    ]
+    legend_below(figure, axes, marks)

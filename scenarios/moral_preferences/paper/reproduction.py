@@ -1,0 +1,281 @@
+"""`psephos reproduce moral-preferences`: Figures 1 to 10, and what the paper does not show.
+
+| file | holds |
+|---|---|
+| `figure-1.csv` to `figure-10.csv` | each figure's points: accuracy, and its ratio to that without privacy |
+| `effects.csv` | what ε, N, n, d and the algorithm change, repetition by repetition |
+| `baselines.csv` | what there is without noise, of the society and of single voters (reading M2) |
+| `variants.csv` | all methods of each paradigm at equal ε (readings M3, M4, M6, M8) |
+| `weights.csv` | plain and weighted means where voters have an ε of their own (reading M9) |
+| `projections.csv` | released means, projected to the ball or not |
+| `sensitivities.csv` | of the functional mechanism: printed, proven, found (reading M6) |
+| `figure-1` to `figure-10`, `variants`, `weights`, each `.png` and `.svg` | the pictures |
+| `reproduction.json` | all of it, with what computed it |
+| `summary.md` | what holds and what does not |
+
+All voters are made up; those of Figures 8, 9 and 10(b) are a stand-in for the Moral Machine's (reading M13).
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from ....protocol.errors import ConfigurationError
+from ....protocol.moral_preferences import MoralPreferences
+from ....protocol.moral_preferences.sensitivity import printed_sensitivity, tight_sensitivity
+from ...experiments.measurements import Measurement, mean_of
+from ...experiments.reproductions import check_trials, say_nothing, versions_here, write_reproduction
+from ...running.folder import RunFolder
+from ...running.processes import num_cores
+from .additions import own_findings
+from .claims import findings_on_paper
+from .effects import effects_of
+from .methods import METHODS, parameters_of
+from .pictures import draw_pictures
+from .plan import (
+    PAPER,
+    REFERENCES,
+    Place,
+    Sizes,
+    baseline_of,
+    baseline_places,
+    curve_places,
+    projection_places,
+    variant_places,
+    weight_places,
+)
+from .published import BASELINES, BOUND
+from .rows import (
+    BaselineRow,
+    CurvePoint,
+    ProjectionRow,
+    Reproduction,
+    SensitivityRow,
+    VariantRow,
+    WeightRow,
+)
+from .summary import summary_in_markdown
+from .theory import search_sensitivity
+from .trials import Cell, Trials
+from .workers import measure_all
+
+__all__ = ["LEAST_TRIALS", "RUNS", "check_options", "reproduce_moral_preferences"]
+
+LEAST_TRIALS: Final = 10
+"""Fewer have standard errors that say nothing themselves."""
+RUNS: Final = 100
+"""By default; the paper does not say how many it has."""
+_MOST_TRIALS: Final = 100_000
+_KEPT: Final = ("trials", "seed", "versions", "paper_findings", "own_findings")
+_SEED_OF_SEARCH: Final = 1
+_SEARCHED: Final = (5, 10, 23)
+
+_Found = Mapping[Cell, Trials]
+
+
+def check_options(*, trials: int, seed: int, workers: int = 1) -> None:
+    """Raise ConfigurationError unless a reproduction can have so many trials, this seed and so many processes."""
+    check_trials(trials=trials, seed=seed, least=LEAST_TRIALS, most=_MOST_TRIALS)
+    if workers < 0:
+        raise ConfigurationError(field="--workers", value=workers, allowed="at least 1, or 0 for one each core")
+
+
+def reproduce_moral_preferences(
+    folder: RunFolder,
+    *,
+    trials: int = RUNS,
+    seed: int = 1,
+    workers: int = 0,
+    pictures: bool = True,
+    sizes: Sizes = PAPER,
+    on_progress: Callable[[str], None] | None = None,
+) -> Reproduction:
+    """Run everything that the paper measured again, and more, and write it into a folder.
+
+    Args:
+        folder: new or empty.
+        trials: repetitions of each cell, each with voters and noise of its own.
+        seed: of everything drawn; the same seed gives the same files.
+        workers: processes; 0 for one each core. The result does not depend on it.
+        pictures: draw them, where matplotlib is installed.
+        sizes: of the societies.
+        on_progress: called with a line as each part begins.
+
+    Raises:
+        ConfigurationError: there are too few or too many trials, or a number is negative; nothing has been written.
+    """
+    check_options(trials=trials, seed=seed, workers=workers)
+    tell = on_progress or say_nothing
+    places = [list(each(sizes)) for each in _PLANS]
+    cells = [cell for plan in places for place in plan for cell in (place.cell, baseline_of(place.cell))]
+    found = measure_all(cells, trials=trials, seed=seed, workers=workers or num_cores(), on_progress=tell)
+    curves, variants, weights, projections, baselines = places
+    reproduction = Reproduction(
+        trials=trials,
+        seed=seed,
+        versions=versions_here(),
+        curves=tuple(_curve_point(place, found) for place in curves),
+        effects=tuple(effects_of(curves, found)),
+        baselines=tuple(_baseline(place, found, sizes) for place in baselines),
+        variants=tuple(_variant(place, found) for place in variants),
+        weights=tuple(_weights(weights, found)),
+        projections=tuple(_projections(projections, found)),
+        sensitivities=tuple(_sensitivities()),
+    )
+    reproduction = msgspec.structs.replace(
+        reproduction, paper_findings=findings_on_paper(reproduction), own_findings=own_findings(reproduction)
+    )
+    write_reproduction(folder, reproduction, kept=_KEPT, page=summary_in_markdown(reproduction))
+    if pictures:
+        tell("pictures")
+        draw_pictures(reproduction, folder.path)
+    return reproduction
+
+
+_PLANS: Final = (curve_places, variant_places, weight_places, projection_places, baseline_places)
+
+
+def _mean(numbers: Iterable[float]) -> Measurement:
+    return mean_of(np.array(list(numbers)))
+
+
+def _lead(ours: Iterable[float], others: Iterable[float]) -> Measurement:
+    return _mean(own - other for own, other in zip(ours, others, strict=True))
+
+
+def _ratio(found: _Found, cell: Cell) -> Measurement:
+    """Return the ratio of two means over the same societies, with its error to first order."""
+    ours, base = found[cell].accuracies, found[baseline_of(cell)].accuracies
+    ratio, below = math.fsum(ours) / math.fsum(base), math.fsum(base) / len(base)
+    rest = _mean(own - ratio * other for own, other in zip(ours, base, strict=True))
+    return Measurement(ratio, rest.standard_error / below)
+
+
+def _epsilon(cell: Cell) -> float | None:
+    return None if cell.groups is not None or math.isinf(cell.epsilon) else cell.epsilon
+
+
+def _cost(cell: Cell) -> float | None:
+    """Return what a voter pays; None where voters have an ε of their own, or there is no noise."""
+    if _epsilon(cell) is None:
+        return None
+    parameters = parameters_of(
+        METHODS[cell.method],
+        num_features=cell.setting.features,
+        max_records=cell.setting.records,
+        epsilon=cell.epsilon,
+        bound=cell.bound or None,
+    )
+    (loss,) = MoralPreferences(parameters).losses
+    return loss.claimed
+
+
+def _curve_point(place: Place, found: _Found) -> CurvePoint:
+    cell = place.cell
+    groups = cell.groups
+    return CurvePoint(
+        figure=place.figure,
+        panel=place.panel,
+        setting=cell.setting.kind,
+        method=cell.method,
+        voters=cell.voters,
+        records=cell.setting.records,
+        features=cell.setting.features,
+        bound=cell.bound or METHODS[cell.method].bound,
+        varied=place.varied,
+        at=place.at,
+        epsilon=_epsilon(cell),
+        conservative=None if groups is None else groups.conservative,
+        epsilon_conservative=None if groups is None else groups.epsilon_conservative,
+        epsilon_moderate=None if groups is None else groups.epsilon_moderate,
+        epsilon_voter=_cost(cell),
+        accuracy=_mean(found[cell].accuracies),
+        ratio=_ratio(found, cell),
+    )
+
+
+def _variant(place: Place, found: _Found) -> VariantRow:
+    cell = place.cell
+    method = METHODS[cell.method]
+    reference = REFERENCES[method.paradigm.value]
+    other = msgspec.structs.replace(cell, method=reference)
+    lead = None if cell.method == reference else _lead(found[cell].accuracies, found[other].accuracies)
+    return VariantRow(
+        setting=cell.setting.kind,
+        paradigm=method.paradigm.value,
+        method=cell.method,
+        title=method.title,
+        epsilon=_epsilon(cell),
+        epsilon_voter=_cost(cell),
+        accuracy=_mean(found[cell].accuracies),
+        ratio=_ratio(found, cell),
+        lead=lead,
+        lead_in_errors=None if lead is None or not lead.standard_error else lead.value / lead.standard_error,
+    )
+
+
+def _weights(places: Iterable[Place], found: _Found) -> Iterator[WeightRow]:
+    for place in places:
+        cell = place.cell
+        if cell.method.endswith("-weighted"):
+            continue
+        plain = found[cell].accuracies
+        weighted = found[msgspec.structs.replace(cell, method=f"{cell.method}-weighted")].accuracies
+        yield WeightRow(
+            setting=cell.setting.kind,
+            is_fixed=cell.setting.is_fixed,
+            voters=cell.voters,
+            method=cell.method,
+            plain=_mean(plain),
+            weighted=_mean(weighted),
+            gain=_lead(weighted, plain),
+        )
+
+
+def _projections(places: Iterable[Place], found: _Found) -> Iterator[ProjectionRow]:
+    for place in places:
+        cell = place.cell
+        if cell.method.endswith("-projected"):
+            continue
+        plain = found[cell]
+        projected = found[msgspec.structs.replace(cell, method=f"{cell.method}-projected")]
+        yield ProjectionRow(
+            setting=cell.setting.kind,
+            method=cell.method,
+            epsilon=cell.epsilon,
+            error=_mean(plain.errors),
+            error_projected=_mean(projected.errors),
+            accuracy=_mean(plain.accuracies),
+            gain=_lead(projected.accuracies, plain.accuracies),
+        )
+
+
+def _baseline(place: Place, found: _Found, sizes: Sizes) -> BaselineRow:
+    cell = place.cell
+    setting = cell.setting
+    trials = found[cell]
+    has_number = cell.bound == BOUND and (setting, cell.voters) == sizes.compared[setting.kind]
+    return BaselineRow(
+        setting=setting.kind,
+        voters=cell.voters,
+        records=setting.records,
+        features=setting.features,
+        bound=cell.bound,
+        society=_mean(trials.accuracies),
+        voter=_mean(trials.own),
+        published=BASELINES[setting.kind] if has_number else None,
+    )
+
+
+def _sensitivities() -> Iterator[SensitivityRow]:
+    for features in _SEARCHED:
+        found, _ = search_sensitivity(features, seed=_SEED_OF_SEARCH)
+        yield SensitivityRow(
+            features=features,
+            printed=printed_sensitivity(features),
+            tight=tight_sensitivity(features),
+            found=found,
+        )

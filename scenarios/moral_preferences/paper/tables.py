@@ -1,0 +1,209 @@
+"""The reproduction's tables as people read them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ...experiments.measurements import Measurement
+from ...experiments.sheets import Sheet
+from .evidence import points
+from .methods import METHODS
+from .rows import CurvePoint, Reproduction
+from .societies import MACHINE_LIKE, SYNTHETIC
+
+__all__ = ["KIND_NAMES", "VARIED_NAMES", "percent", "sheets_of"]
+
+_MANY_PANELS: Final = 3
+"""From so many on, panels differ in what their names say, and a table need not repeat it."""
+KIND_NAMES: Final = {
+    SYNTHETIC: "Section 5.1's made-up voters",
+    MACHINE_LIKE: "made-up voters like the Moral Machine's (a stand-in)",
+}
+"""What societies are called."""
+VARIED_NAMES: Final = {
+    "epsilon": "ε",
+    "bound": "B",
+    "conservative": "f_C",
+    "epsilon_conservative": "ε_C",
+    "epsilon_moderate": "ε_M",
+}
+"""What axes are called."""
+_NOTE: Final = "accuracy in percent, with its standard error"
+_TITLES: Final = {
+    1: "Figure 1, Algorithm 1",
+    2: "Figure 2, Algorithm 2",
+    3: "Figure 3, Algorithm 3",
+    4: "Figure 4, all three, n = 50",
+    5: "Figure 5, features d, N = 50, n = 50",
+    6: "Figure 6, Algorithm 3 with personalized ε, n = 50",
+    7: "Figure 7, the bound B, N = 50, n = 50",
+    8: "Figure 8, Moral Machine",
+    9: "Figure 9, Algorithm 3 with personalized ε, Moral Machine",
+    10: "Figure 10, the share that is kept of the accuracy without privacy",
+}
+
+
+def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
+    """Yield all tables, in the order in which they are read."""
+    for figure in range(1, 11):
+        panels = list(dict.fromkeys(point.panel for point in reproduction.of_figure(figure)))
+        if figure in {1, 2, 3, 4, 5, 10}:
+            yield _figure(reproduction, figure, "")
+        else:
+            for panel in panels:
+                yield _figure(reproduction, figure, panel)
+    yield _baselines(reproduction)
+    for setting in KIND_NAMES:
+        for paradigm in ("RLDP", "RLCP", "VLDP", "VLCP"):
+            yield _variants(reproduction, setting, paradigm)
+    yield _weights(reproduction)
+    yield _projections(reproduction)
+    yield _sensitivities(reproduction)
+
+
+def _figure(reproduction: Reproduction, figure: int, panel: str) -> Sheet:
+    found = points(reproduction, figure, panel)
+    is_ratio = figure == 10  # noqa: PLR2004  the one of ratios
+    columns = list(dict.fromkeys(_column(point, found) for point in found))
+    places = sorted({point.at for point in found})
+    by_place = {(_column(point, found), point.at): point for point in found}
+    rows: list[list[str]] = []
+    for at in places:
+        row = [f"{at:g}"]
+        for column in columns:
+            point = by_place.get((column, at))
+            row.append("" if point is None else percent(point.ratio if is_ratio else point.accuracy))
+        rows.append(row)
+    stand_in = found[0].setting == MACHINE_LIKE and figure in {8, 9}
+    title = _TITLES[figure] + (f" ({panel})" if panel else "") + (" (a stand-in)" if stand_in else "")
+    note = _NOTE
+    if is_ratio:
+        note = "in percent, with its standard error; (a) N = 50, n = 100; (b) a stand-in, N = 200, n = 13"
+    return Sheet(title=title, headers=[VARIED_NAMES[found[0].varied], *columns], rows=rows, note=note)
+
+
+def _column(point: CurvePoint, among: Sequence[CurvePoint]) -> str:
+    """Return what tells a curve from the others of its table."""
+    parts: list[str] = []
+    if len({other.method for other in among}) > 1:
+        number = point.method.removeprefix("algorithm-")[0]
+        weighted = point.method.endswith("weighted")
+        parts.append(f"{number}w" if weighted else number)
+    for name, letter in (("voters", "N"), ("records", "n"), ("features", "d")):
+        if len({getattr(other, name) for other in among}) > 1 and len({other.panel for other in among}) < _MANY_PANELS:
+            is_told = point.figure == 10 and name != "voters"  # noqa: PLR2004  one panel, one society
+            if not is_told:
+                parts.append(f"{letter}{getattr(point, name)}")
+    if point.varied == "bound":
+        parts.append("clean" if point.epsilon is None else f"ε={point.epsilon:g}")
+    return " ".join(parts) or "accuracy"
+
+
+def percent(measurement: Measurement) -> str:
+    """Return a share in percent with its error, as tables have it."""
+    return f"{100 * measurement.value:.1f} ± {100 * measurement.standard_error:.1f}"
+
+
+def _baselines(reproduction: Reproduction) -> Sheet:
+    rows = [
+        [
+            KIND_NAMES[row.setting],
+            f"{row.voters}",
+            f"{row.records}",
+            f"{row.features}",
+            f"{row.bound:g}",
+            percent(row.society),
+            percent(row.voter),
+            "" if row.published is None else f"{100 * row.published:.1f}",
+        ]
+        for row in reproduction.baselines
+    ]
+    return Sheet(
+        title="Without privacy (Section 5.3, reading M2)",
+        headers=["voters", "N", "n", "d", "B", "society", "voter", "paper"],
+        rows=rows,
+        note=f"{_NOTE}; society: the mean of all fits; voter: the mean over voters of the accuracy of each one's fit",
+        num_labels=1,
+    )
+
+
+def _variants(reproduction: Reproduction, setting: str, paradigm: str) -> Sheet:
+    found = [row for row in reproduction.variants if (row.setting, row.paradigm) == (setting, paradigm)]
+    epsilons = list(dict.fromkeys(row.epsilon for row in found))
+    rows: list[list[str]] = []
+    for method in dict.fromkeys(row.method for row in found):
+        of_method = {row.epsilon: row for row in found if row.method == method}
+        row = [METHODS[method].title]
+        for epsilon in epsilons:
+            cell = of_method.get(epsilon)
+            row.append("" if cell is None else f"{100 * cell.accuracy.value:.1f}" + _errors(cell.lead_in_errors))
+        rows.append(row)
+    return Sheet(
+        title=f"{paradigm}, all methods at equal ε: {KIND_NAMES[setting]}",
+        headers=["method", *("clean" if epsilon is None else f"ε={epsilon:g}" for epsilon in epsilons)],
+        rows=rows,
+        note=(
+            "accuracy in percent; in brackets by how many standard errors, repetition by repetition, it is ahead of "
+            "the paper's own; clean: without noise"
+        ),
+        num_labels=1,
+    )
+
+
+def _errors(lead: float | None) -> str:
+    return "" if lead is None else f" ({lead:+.0f})"
+
+
+def _weights(reproduction: Reproduction) -> Sheet:
+    rows = [
+        [
+            METHODS[row.method].title,
+            KIND_NAMES[row.setting],
+            f"{row.voters:,}" + (" fixed" if row.is_fixed else ""),
+            percent(row.plain),
+            percent(row.weighted),
+            f"{100 * row.gain.value:+.1f} ± {100 * row.gain.standard_error:.1f}",
+        ]
+        for row in reproduction.weights
+    ]
+    return Sheet(
+        title="Plain and weighted means, voters with an ε of their own (reading M9)",
+        headers=["method", "voters", "N", "plain", "weighted", "gain"],
+        rows=rows,
+        note=f"{_NOTE}; fixed: the same voters in all repetitions, with noise and ε drawn afresh",
+        num_labels=2,
+    )
+
+
+def _projections(reproduction: Reproduction) -> Sheet:
+    rows = [
+        [
+            METHODS[row.method].title,
+            KIND_NAMES[row.setting],
+            f"{row.epsilon:g}",
+            f"{row.error.value:,.3g}",
+            f"{row.error_projected.value:,.3g}",
+            percent(row.accuracy),
+            f"{100 * row.gain.value:+.1f} ± {100 * row.gain.standard_error:.1f}",
+        ]
+        for row in reproduction.projections
+    ]
+    return Sheet(
+        title="Released means projected to the ball",
+        headers=["method", "voters", "ε", "error", "projected", "accuracy", "gain"],
+        rows=rows,
+        note="error: mean squared ℓ₂ distance from the mean without noise; accuracy in percent; gain: by projecting",
+        num_labels=2,
+    )
+
+
+def _sensitivities(reproduction: Reproduction) -> Sheet:
+    rows = [
+        [f"{row.features}", f"{row.printed:.2f}", f"{row.tight:.2f}", f"{row.found:.2f}"]
+        for row in reproduction.sensitivities
+    ]
+    return Sheet(
+        title="The functional mechanism's sensitivity (reading M6)",
+        headers=["d", "printed", "proven", "found"],
+        rows=rows,
+        note="found: the greatest change by one record that a search found; no bound can be below",
+    )

@@ -1,0 +1,314 @@
+"""Many sessions at once: cells are measured with the protocol's own mechanisms, tallies and outcomes.
+
+A voter's records become a row of integers once, whatever ε is; the rows of all repetitions stand side by side and are
+randomized together, which is what makes it fast. Repetition t of a cell is nevertheless exactly the session that the
+protocol runs over arrays with the noise of `session_of`, so that a result depends on the seed alone, and not on how
+repetitions are split over processes. Cells that differ in the number of voters share their first voters' reports, and
+those that differ in what the server does with reports share all of them.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.mechanisms import PostProcessed
+from ....protocol.moral_preferences import MoralPreferences, Outcome
+from ....protocol.phases import CentralPhase, Inputs, Phase
+from ....protocol.population import draw_for_release, draw_reports
+from ....protocol.randomness import SimulatedNoise
+from ..data.privacy_groups import PrivacyGroups, draw_epsilons
+from .methods import METHODS, Method, parameters_of
+from .societies import Setting, Society, agreement, covariance_of_dilemmas, draw_society, seed_of
+
+__all__ = ["Cell", "Groups", "Trials", "measure", "session_of"]
+
+_HUNDREDTHS = 100
+
+
+class Groups(msgspec.Struct, frozen=True, kw_only=True):
+    """Voters with an ε of their own (reading M11).
+
+    Args:
+        conservative: f_C.
+        moderate: f_M; the others are liberal.
+        epsilon_conservative: ε_C.
+        epsilon_moderate: ε_M; ε_L is 1.
+    """
+
+    conservative: float = 0.54
+    moderate: float = 0.36
+    epsilon_conservative: float = 0.01
+    epsilon_moderate: float = 0.2
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """All ε that a voter can have."""
+        least = round(self.epsilon_conservative * _HUNDREDTHS)
+        return tuple(number / _HUNDREDTHS for number in range(least, _HUNDREDTHS + 1))
+
+    def draw(self, *, num_voters: int, seed: int) -> list[float]:
+        """Return each voter's ε."""
+        groups = PrivacyGroups(
+            conservative=self.conservative,
+            moderate=self.moderate,
+            liberal=1 - (self.conservative + self.moderate),
+            epsilon_conservative=self.epsilon_conservative,
+            epsilon_moderate=self.epsilon_moderate,
+            seed=seed,
+        )
+        return draw_epsilons(groups, num_voters=num_voters)
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """What is measured in one go.
+
+    Args:
+        setting: the society's kind.
+        voters: N.
+        method: its name.
+        epsilon: everybody's ε; infinite for what would be released without noise; 0 where `groups` are given.
+        groups: voters' own ε.
+        bound: B; 0 for the method's own.
+    """
+
+    setting: Setting
+    voters: int
+    method: str
+    epsilon: float = 0.0
+    groups: Groups | None = None
+    bound: float = 0.0
+
+
+class Trials(msgspec.Struct, frozen=True):
+    """What one cell's repetitions gave.
+
+    Args:
+        accuracies: the share of pairs on which the released preferences decide as the mean of the true ones.
+        errors: the squared ℓ₂ distance from what would be released without noise; empty but for Laplace noise.
+        own: the mean over voters of the accuracy of each voter's own fit; empty but without noise.
+    """
+
+    accuracies: list[float]
+    errors: list[float] = []
+    own: list[float] = []
+
+
+def session_of(cell: Cell, repetition: int) -> str:
+    """Return the name of a repetition's session.
+
+    It leaves out what only the calibration or the server decides: methods are compared under the same uniforms.
+    """
+    method = METHODS[cell.method]
+    what = cell.epsilon if cell.groups is None else cell.groups
+    return f"{cell.setting.name}/{method.paradigm.model.value}/{method.mechanism}/{what!r}/{repetition}"
+
+
+class _Sessions(SimulatedNoise):
+    """The noise of many sessions of as many voters each, side by side."""
+
+    def __init__(self, seed: int, sessions: Sequence[str], *, num_voters: int) -> None:
+        super().__init__(seed, session="")
+        self._each = [SimulatedNoise(seed, session=session) for session in sessions]
+        self._num_voters = num_voters
+
+    def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
+        """Return the uniforms of all sessions' voters."""
+        assert (start, stop) == (0, len(self._each) * self._num_voters)  # noqa: S101  all are asked for at once
+        each = (
+            noise.uniforms(protocol=protocol, phase=phase, start=0, stop=self._num_voters, slots=slots)
+            for noise in self._each
+        )
+        return np.concatenate(list(each))
+
+
+def measure(
+    cells: Iterable[Cell], *, seed: int, start: int, stop: int, on_progress: Callable[[str], None] | None = None
+) -> dict[Cell, Trials]:
+    """Measure the repetitions from `start` up to `stop` of all cells.
+
+    Args:
+        cells: any; those of one setting together, whatever their order.
+        seed: of everything drawn.
+        start: the first repetition.
+        stop: the one after the last.
+        on_progress: called with a line as each setting begins.
+    """
+    by_setting: dict[Setting, list[Cell]] = {}
+    for cell in dict.fromkeys(cells):
+        by_setting.setdefault(cell.setting, []).append(cell)
+    found: dict[Cell, Trials] = {}
+    for setting, members in by_setting.items():
+        if on_progress is not None:
+            records = f"{setting.records} records of {setting.features} features"
+            on_progress(f"{setting.kind} societies, {records}: {len(members):,} cells")
+        society = draw_society(
+            setting, num_voters=max(cell.voters for cell in members), seed=seed, start=start, stop=stop
+        )
+        bench = _Bench(society, seed=seed, start=start, stop=stop)
+        by_reports: dict[Cell, list[Cell]] = {}
+        for cell in members:
+            by_reports.setdefault(_with_the_same_reports(cell), []).append(cell)
+        for group in by_reports.values():
+            found |= bench.measure(group)
+    return found
+
+
+def _draw(phase: Phase, inputs: Inputs, noise: _Sessions, protocol: MoralPreferences) -> IntArray:
+    """Return all reports; where objectives are maximized, those of all levels of ε at once.
+
+    A remedy by projection needs no noise scale, so that the maximum does not depend on the level.
+    """
+    groups = phase.mechanism_groups(inputs.public)
+    last, _ = groups[-1]
+    if len(groups) == 1 or not isinstance(last, PostProcessed) or protocol.parameters.remedy != "project":
+        return draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
+    slots = last.slots_of(phase.num_values)
+    uniforms = noise.uniforms(protocol=protocol.name, phase=phase.name, start=0, stop=len(inputs), slots=slots)
+    noisy = np.empty_like(inputs.private)
+    for mechanism, places in groups:
+        assert isinstance(mechanism, PostProcessed)  # noqa: S101  all levels have one kind
+        noisy[places] = mechanism.noise.randomize_rows(inputs.private[places], uniforms[places])
+    return last.finish_rows(noisy)
+
+
+def _with_the_same_reports(cell: Cell) -> Cell:
+    """Return what all cells have in common that are made of the same reports."""
+    same = next(name for name, method in METHODS.items() if _reports_of(method) == _reports_of(METHODS[cell.method]))
+    return msgspec.structs.replace(cell, method=same, voters=0)
+
+
+def _reports_of(method: Method) -> Method:
+    return msgspec.structs.replace(method, title="", mean="plain", project=False)
+
+
+class _Bench:
+    """Measures cells of one setting.
+
+    Args:
+        society: the voters.
+        seed: of everything drawn.
+        start: the first repetition.
+        stop: the one after the last.
+    """
+
+    def __init__(self, society: Society, *, seed: int, start: int, stop: int) -> None:
+        self._society = society
+        self._setting = society.setting
+        self._seed = seed
+        self._repetitions = range(start, stop)
+        self._rows: dict[tuple[object, ...], IntArray] = {}
+
+    def measure(self, cells: Sequence[Cell]) -> dict[Cell, Trials]:
+        """Return what cells of the same reports gave."""
+        first = cells[0]
+        if math.isinf(first.epsilon):
+            return {cell: self._without_noise(cell) for cell in cells}
+        most = max(cell.voters for cell in cells)
+        levels = () if first.groups is None else first.groups.levels
+        protocols = {cell: self.protocol(cell, levels) for cell in cells}
+        protocol = protocols[first]
+        (phase,) = protocol.phases
+        rows = self._rows_of(protocol)
+        places = self._places(most)
+        inputs = Inputs(rows[places], self._public(first, protocol, most))
+        sessions = [session_of(first, repetition) for repetition in self._repetitions]
+        is_central = isinstance(phase, CentralPhase)
+        reports = inputs.private
+        if not is_central:
+            noise = _Sessions(self._seed, sessions, num_voters=most)
+            reports = _draw(phase, inputs, noise, protocol)
+        found: dict[Cell, Trials] = {}
+        for cell, own in protocols.items():
+            (phase,) = own.phases
+            outcomes: list[Outcome] = []
+            for number, session in enumerate(sessions):
+                voters = slice(number * most, number * most + cell.voters)
+                tally = phase.tally(reports[voters], earlier=[], public=inputs.public[voters])
+                if isinstance(phase, CentralPhase):
+                    noise = SimulatedNoise(self._seed, session=session)
+                    tally = phase.randomize_tally(tally, draw_for_release(noise, protocol=own.name, phase=phase))
+                outcomes.append(own.outcome([tally]))
+            released = np.array([outcome.preferences for outcome in outcomes])
+            found[cell] = self._judge(cell, released)
+        return found
+
+    def protocol(self, cell: Cell, levels: tuple[float, ...] = ()) -> MoralPreferences:
+        """Return a cell's protocol; without noise, one of any ε."""
+        method = METHODS[cell.method]
+        epsilon = cell.epsilon if 0 < cell.epsilon < math.inf else 1.0
+        return MoralPreferences(
+            parameters_of(
+                method,
+                num_features=self._setting.features,
+                max_records=self._setting.records,
+                bound=cell.bound or None,
+                epsilon=None if levels else epsilon,
+                epsilons=levels,
+                covariance=covariance_of_dilemmas() if method.is_whitened else None,
+            )
+        )
+
+    def _rows_of(self, protocol: MoralPreferences) -> IntArray:
+        """Return the rows of all voters, which depend on no ε."""
+        parameters, summary = protocol.parameters, protocol.summary
+        key = (
+            type(summary),
+            parameters.bound if parameters.mechanism == "laplace" else parameters.clipping,
+            parameters.paradigm.level if parameters.mechanism == "direction" else None,
+            bool(parameters.covariance),
+            summary.step,
+        )
+        if key not in self._rows:
+            self._rows[key] = summary.rows_of(self._society.records)
+        return self._rows[key]
+
+    def _places(self, num_voters: int) -> IntArray:
+        """Return where the first voters of each repetition stand."""
+        step = 0 if self._setting.is_fixed else self._society.num_voters
+        places = np.arange(len(self._repetitions))[:, None] * step + np.arange(num_voters)
+        return places.reshape(-1)
+
+    def _public(self, cell: Cell, protocol: MoralPreferences, num_voters: int) -> IntArray:
+        number = len(self._repetitions) * num_voters
+        if cell.groups is None:
+            return protocol.encode_public({}, num_parties=number)
+        epsilons = [
+            epsilon
+            for repetition in self._repetitions
+            for epsilon in cell.groups.draw(num_voters=num_voters, seed=seed_of(self._seed, repetition, is_fixed=False))
+        ]
+        return protocol.encode_public({"epsilon": epsilons}, num_parties=number)
+
+    def _without_noise(self, cell: Cell) -> Trials:
+        protocol = self.protocol(cell)
+        rows = self._rows_of(protocol)
+        places = self._places(cell.voters).reshape(len(self._repetitions), -1)
+        nobody = np.empty((cell.voters, 0), dtype=np.int64)
+        released = [list(protocol.truth(Inputs(rows[voters], nobody)).values()) for voters in places]
+        trials = self._judge(cell, np.array(released))
+        if METHODS[cell.method].mechanism != "laplace":
+            return trials
+        truth = self._society.truth[:, : cell.voters].reshape(-1, self._setting.features)
+        fits = rows[places[: len(self._society.truth)].reshape(-1)].astype(np.float64) * protocol.summary.step
+        own = agreement(self._setting, fits, truth)
+        shares = [math.fsum(of_voters) / cell.voters for of_voters in own.reshape(-1, cell.voters).tolist()]
+        if self._setting.is_fixed:
+            shares *= len(self._repetitions)
+        return msgspec.structs.replace(trials, own=shares)
+
+    def _judge(self, cell: Cell, released: FloatArray) -> Trials:
+        """Return how well released preferences do, one row for each repetition."""
+        means = self._society.means[:, cell.voters - 1]
+        truth = np.broadcast_to(means, released.shape) if self._setting.is_fixed else means
+        accuracies = agreement(self._setting, released, truth)
+        errors: list[float] = []
+        if METHODS[cell.method].mechanism == "laplace" and not math.isinf(cell.epsilon):
+            protocol = self.protocol(cell)
+            rows = self._rows_of(protocol)[self._places(cell.voters)]
+            clean = rows.reshape(len(released), cell.voters, -1).sum(axis=1) * protocol.summary.step / cell.voters
+            squares = np.square(released - clean)
+            errors = [math.fsum(row) for row in squares.tolist()]
+        return Trials(accuracies.tolist(), errors)

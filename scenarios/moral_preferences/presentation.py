@@ -1,0 +1,328 @@
+"""Moral preferences' outcome: how much each feature speaks for an alternative, how sure that is, and whom voters trust.
+
+Features are ordered from the one that speaks most for an alternative to the one that speaks most against it. A feature
+that is less than two standard errors away from 0 is marked: there the noise may have turned the sign. Where only the
+direction of preferences was released, that is said before any number is shown.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ...protocol.moral_preferences import Level, LevelOutcome, Outcome, Paradigm
+from ...protocol.privacy import TrustModel
+from ..presentation.drawing import (
+    ERRORS_SHOWN,
+    GOOD,
+    INK,
+    MOST_ROWS,
+    MUTED,
+    POOR,
+    RULE,
+    Picture,
+    annotate_row,
+    fold,
+    name_rows,
+)
+from ..presentation.presenter import Known, Presenter, Rows
+from ..presentation.terminal import Cell, show_note, show_table
+
+__all__ = ["PREFERENCES"]
+
+# Cells of a bar on either side of 0, and what stands above them.
+_REACH: Final = 10
+_BAR_HEADER: Final = "against   0       for"
+_SURE, _UNSURE, _AXIS = "█", "░", "│"
+_MOST_LEVELS: Final = 10
+"""Rows of the table of levels; more of them are joined to ranges."""
+_DIGITS: Final = 2
+_DIGITS_WITHOUT_ERRORS: Final = 3
+_MOST_DECIMALS: Final = 9
+
+_MECHANISMS: Final = {
+    "laplace": "Laplace noise on preferences",
+    "functional": "the functional mechanism: noise on each voter's objective",
+    "pooled": "noise on the coefficients of the voters' objectives, pooled",
+    "direction": "noise on the directions of the voters' choices",
+}
+_DISCLOSED: Final = {
+    "laplace": "preferences",
+    "pooled": "coefficients",
+    "direction": "direction of choices",
+}
+_PROTECTED: Final = {
+    Level.VOTER: "a voter: everything that it says",
+    Level.RECORD: "a record: one of a voter's choices",
+}
+_TRUTH: Final[dict[str, Any]] = {
+    "marker": "D",
+    "markersize": 6,
+    "mfc": "white",
+    "mec": INK,
+    "zorder": 4,
+    "linestyle": "none",
+}
+_WHISKER: Final[dict[str, Any]] = {"color": INK, "linewidth": 1.4}
+_PALE: Final = 0.35
+
+
+@dataclasses.dataclass(frozen=True)
+class _Feature:
+    """One feature's entries of an outcome; `clean` is its preference without noise, where that may be shown."""
+
+    name: str
+    value: float
+    error: float | None
+    clean: float | None
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the noise is hardly what the sign comes from; of what has no error nobody knows better."""
+        return self.error is None or abs(self.value) > ERRORS_SHOWN * self.error
+
+    def written(self, decimals: int) -> str:
+        """Return the preference, with its standard error where it has one."""
+        return _signed(self.value, decimals) + ("" if self.error is None else f" ± {self.error:,.{decimals}f}")
+
+
+def _features(outcome: Outcome, known: Known) -> list[_Feature]:
+    """Return the features as the outcome has them."""
+    errors = outcome.errors or [None] * len(outcome.features)
+    columns = zip(outcome.features, outcome.preferences, errors, strict=True)
+    return [_Feature(*entries, None if known.truth is None else known.truth[entries[0]]) for entries in columns]
+
+
+def _strongest(features: Sequence[_Feature]) -> list[_Feature]:
+    """Return at most so many features as can be read, those farthest from 0; what speaks most for comes first."""
+    strongest = sorted(features, key=lambda feature: -abs(feature.value))[:MOST_ROWS]
+    return sorted(strongest, key=lambda feature: -feature.value)
+
+
+def _show(console: Console, outcome: Outcome, known: Known) -> None:
+    features = _features(outcome, known)
+    _show_header(console, outcome)
+    if len(outcome.levels) > 1:
+        _show_levels(console, outcome.levels)
+    if outcome.is_direction:
+        show_note(console, "Only the direction means anything: how features compare with each other.", style="yellow")
+        show_note(
+            console, "How strong preferences are is not released; the numbers' squares add up to 1.", style="yellow"
+        )
+        console.print()
+    shown = _strongest(features)
+    _show_features(console, shown, _decimals(shown))
+    if len(features) > len(shown):
+        show_note(console, f"… and {_some(len(features) - len(shown), 'feature')} nearer to 0 in {known.table}")
+    console.print()
+    _show_agreement(console, features)
+    for note in _notes(outcome, shown):
+        show_note(console, note)
+
+
+def _show_header(console: Console, outcome: Outcome) -> None:
+    """Print who trusts whom, for what, and what that costs."""
+    paradigm = Paradigm(outcome.paradigm)
+    table = Table.grid(padding=(0, 0, 0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, said in (
+        (paradigm.value, f"{_some(outcome.num_voters, 'voter')}, by {_MECHANISMS[outcome.mechanism]}"),
+        ("ε protects", _PROTECTED[paradigm.level]),
+        ("Trusted", _trusted(paradigm, outcome.mechanism)),
+        ("Proven loss", _loss(outcome)),
+    ):
+        table.add_row(Text(label, style="bold"), Text(said))
+    console.print(table)
+    console.print()
+
+
+def _trusted(paradigm: Paradigm, mechanism: str) -> str:
+    if paradigm.model is TrustModel.LOCAL:
+        return "nobody: voters perturb what they report, before it leaves them"
+    return f"the aggregator: it sees every voter's own {_DISCLOSED[mechanism]}, and perturbs what it releases"
+
+
+def _loss(outcome: Outcome) -> str:
+    record, voter = f"ε = {outcome.epsilon_record:.6g}", f"ε = {outcome.epsilon_voter:.6g}"
+    return f"at most {record} for a record, and {voter} for all that a voter says"
+
+
+def _show_levels(console: Console, levels: Sequence[LevelOutcome]) -> None:
+    """Print how many voters have which ε, and how much they count."""
+    size = math.ceil(len(levels) / _MOST_LEVELS)
+    total = math.fsum(level.weight * level.num_voters for level in levels)
+    rows: list[Sequence[Cell]] = []
+    for start in range(0, len(levels), size):
+        joined = levels[start : start + size]
+        number = sum(level.num_voters for level in joined)
+        weight = math.fsum(level.weight * level.num_voters for level in joined)
+        name = f"{joined[0].epsilon:g}" + (f" to {joined[-1].epsilon:g}" if len(joined) > 1 else "")
+        share = f"{100 * weight / total:.1f} %" if total else ""
+        rows.append((name, f"{number:,}", f"{weight / number:.3g}", share))
+    weights = "Weight of a report" if size == 1 else "Mean weight"
+    show_table(console, ("Voters' own ε",), ("Voters", weights, "Share of the mean"), rows=rows)
+    console.print()
+
+
+def _show_features(console: Console, features: Sequence[_Feature], decimals: int) -> None:
+    with_clean = any(feature.clean is not None for feature in features)
+    greatest = max(abs(feature.value) for feature in features)
+    rows: list[Sequence[Cell]] = []
+    for feature in features:
+        style = "" if feature.is_sure else "dim"
+        cells: list[Cell] = [feature.name, _bar(feature, greatest), Text(feature.written(decimals), style=style)]
+        if with_clean:
+            cells.append("" if feature.clean is None else _signed(feature.clean, decimals))
+        rows.append(cells)
+    numbers = [_BAR_HEADER, "Preference", *(["Without noise"] if with_clean else [])]
+    show_table(console, ("Feature",), numbers, rows=rows, drop=(_BAR_HEADER, "Without noise"))
+
+
+def _bar(feature: _Feature, greatest: float) -> Text:
+    """Return a bar that starts at 0, to the right for what speaks for an alternative; the greatest one is full."""
+    cells = round(_REACH * abs(feature.value) / greatest) if greatest else 0
+    drawn = cells * (_SURE if feature.is_sure else _UNSURE)
+    before, after = (drawn, "") if feature.value < 0 else ("", drawn)
+    style = "red" if feature.value < 0 else "green"
+    return Text.assemble(
+        (before.rjust(_REACH), style),
+        (_AXIS, "dim"),
+        (after.ljust(_REACH), style),
+        justify="left",  # a cell at the right would lose its blanks
+        no_wrap=True,
+    )
+
+
+def _show_agreement(console: Console, features: Sequence[_Feature]) -> None:
+    """Print how often the noise leaves the society's choice as it is; nothing where nobody may know, or none is made.
+
+    Two vectors disagree about a pair of which neither direction is preferred, with probability angle/π.
+    """
+    clean = [feature.clean for feature in features if feature.clean is not None]
+    released = [feature.value for feature in features]
+    if len(clean) < len(released) or not any(clean) or not any(released):
+        return
+    across = [value / math.hypot(*released) for value in released]
+    along = [value / math.hypot(*clean) for value in clean]
+    # By the half of the angle: a cosine near 1 does not tell small angles apart.
+    half = math.hypot(*(a - b for a, b in zip(across, along, strict=True))) / 2
+    same = 1 - 2 * math.asin(min(half, 1.0)) / math.pi
+    console.print(Text(f"  in {100 * same:.1f} % of pairs the same choice as without noise", style="bold"))
+    show_note(console, "pairs: such as differ in each feature independently, by one normal law")
+
+
+def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
+    """Yield what readers of the table need to know."""
+    if outcome.is_direction and not any(outcome.preferences):
+        yield "the reports cancel out: they have no direction"
+    if outcome.errors is None:
+        if outcome.mechanism in {"functional", "pooled"}:
+            yield "no standard errors: those of noisy objectives' maxima have no closed form"
+        return
+    yield "± is one standard error of the noise; that voters differ is no part of it"
+    if outcome.is_projected:
+        yield "preferences were projected to the ball of the bound; ± is from before that"
+    if not all(feature.is_sure for feature in shown):
+        yield f"{_UNSURE} or pale: within {ERRORS_SHOWN} standard errors of 0; the noise may have turned the sign"
+
+
+def _decimals(features: Sequence[_Feature]) -> int:
+    """Return with how many decimals all of these are written: two digits of the least error, or three of a value."""
+    numbers, digits = [feature.error for feature in features if feature.error], _DIGITS
+    if not numbers:
+        numbers, digits = [max(abs(feature.value) for feature in features)], _DIGITS_WITHOUT_ERRORS
+    least = min(numbers)
+    return min(max(digits - 1 - math.floor(math.log10(least)), 0), _MOST_DECIMALS) if least else 0
+
+
+def _signed(value: float, decimals: int) -> str:
+    written = f"{value:+,.{decimals}f}"
+    # What is rounded to 0 has no sign.
+    return written[1:] if not any(digit in written for digit in "123456789") else written
+
+
+def _some(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _rows(outcome: Outcome, known: Known) -> Rows:
+    rows: Rows = []
+    for feature in _features(outcome, known):
+        row: dict[str, object] = {"feature": feature.name, "preference": feature.value}
+        if outcome.errors is not None:
+            row["standard_error"] = feature.error
+        if known.truth is not None:
+            row["clean_preference"] = feature.clean
+        rows.append(row)
+    return rows
+
+
+def _draw(outcome: Outcome, known: Known) -> Picture:
+    features = _strongest(_features(outcome, known))
+    names = [fold(feature.name) for feature in features]
+    is_all = len(features) == len(outcome.features)
+    lines = max(1 + name.count("\n") for name in names)
+    return Picture(
+        height=2.0 + (0.17 + 0.15 * lines) * len(names),
+        draw=functools.partial(_draw_rows, features=features, names=names, outcome=outcome),
+        marks=_marks(features),
+        title_note="" if is_all else f" (the strongest {len(features)} of {_some(len(outcome.features), 'feature')})",
+    )
+
+
+def _marks(features: Sequence[_Feature]) -> dict[str, dict[str, Any]]:
+    """Return what the legend explains, of what is there."""
+    square: dict[str, Any] = {"marker": "s", "markersize": 9, "linestyle": "none"}
+    marks: dict[str, dict[str, Any]] = {}
+    if any(feature.value > 0 for feature in features):
+        marks["speaks for an alternative"] = {**square, "color": GOOD}
+    if any(feature.value < 0 for feature in features):
+        marks["speaks against it"] = {**square, "color": POOR}
+    if not all(feature.is_sure for feature in features):
+        marks["pale: the noise may have turned the sign"] = {**square, "color": MUTED, "alpha": _PALE}
+    if any(feature.error is not None for feature in features):
+        marks[f"± {ERRORS_SHOWN} standard errors"] = _WHISKER
+    if any(feature.clean is not None for feature in features):
+        marks["without noise"] = _TRUTH
+    return marks
+
+
+def _draw_rows(axes: Any, *, features: Sequence[_Feature], names: Sequence[str], outcome: Outcome) -> None:
+    decimals = _decimals(features)
+    axes.axvline(0, color=RULE, linewidth=1)
+    for row, feature in enumerate(features):
+        color = POOR if feature.value < 0 else GOOD
+        axes.barh(row, feature.value, height=0.62, color=color, alpha=1 if feature.is_sure else _PALE, linewidth=0)
+        if feature.error is not None:
+            axes.errorbar(feature.value, row, xerr=ERRORS_SHOWN * feature.error, capsize=3, zorder=3, **_WHISKER)
+        if feature.clean is not None:
+            axes.plot(feature.clean, row, **_TRUTH)
+        said = feature.written(decimals).replace("-", "−")  # as wide as a plus, and as on the axis
+        annotate_row(axes, row, said, color=INK if feature.is_sure else MUTED)
+    meaning = "how much the feature speaks for an alternative"
+    if outcome.is_direction:
+        meaning = "direction alone: how features compare, not how strong preferences are"
+    axes.set_xlabel(f"{meaning}\n{_source(outcome)}")
+    if not any(feature.value or feature.error or feature.clean for feature in features):
+        axes.set_xlim(-1, 1)
+    name_rows(axes, names)
+
+
+def _source(outcome: Outcome) -> str:
+    """Return whose preferences these are, and by what."""
+    paradigm = Paradigm(outcome.paradigm)
+    epsilons = [level.epsilon for level in outcome.levels]
+    epsilon = f"{epsilons[0]:g}" + (f" to {epsilons[-1]:g}" if len(epsilons) > 1 else "")
+    said = f"{paradigm.value}, {outcome.mechanism}, ε = {epsilon} per {paradigm.level.value}"
+    errors = "; no standard errors" if outcome.errors is None else ""
+    return f"{_some(outcome.num_voters, 'voter')}; {said}{errors}"
+
+
+PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw)
+"""A row for each feature."""

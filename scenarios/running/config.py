@@ -1,0 +1,289 @@
+"""Scenarios: what is run, as data.
+
+A scenario is a TOML file (or the `scenario.json` of a run): who decides what by which protocol, over which
+transport. Every value may be set from the command line by its name. What is wrong is said before anything runs,
+with the field, the value and what is allowed.
+"""
+
+import contextlib
+import re
+import tomllib
+from collections.abc import Callable, Collection, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final, Literal, cast
+
+import msgspec
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.fair_voting import FairVoting
+from ...protocol.phases import PhasedProtocol
+from ..fair_voting.data.parties import PATH_TABLES, is_of_ballots
+from ..fair_voting.data.parties import PATHS as ELECTION_FILES
+from ..moral_preferences.data import PATHS as VOTER_FILES
+from ..moral_preferences.data import OwnEpsilons
+from ..plugins import ARRAY, find_protocol
+from .conversion import convert
+from .settings import Tables, did_you_mean, read_setting, set_value
+
+__all__ = ["Scenario", "load_scenario", "move_paths", "shipped_scenarios"]
+
+_FILES: Final = ("answers", "truth", *VOTER_FILES, *ELECTION_FILES)
+"""The keys of a table of parties that hold paths."""
+_SOURCES: Final = ("data", "answers", "stand_in", "choices", "responses", "file", "group_files", "generator")
+"""The keys that say where parties are from; a table without one describes made-up ones."""
+_FROM_ELSEWHERE: Final = frozenset(_SOURCES) - {"stand_in", "generator"}
+"""Those of them behind which somebody real may stand."""
+
+_OWN_EPSILONS: Final = frozenset(OwnEpsilons.__struct_fields__)
+"""The keys of a table of voters that give each of them an ε."""
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is run.
+
+    Args:
+        name: one word; names the session and the run folder.
+        title: one line.
+        description: what it is about; what is made up is said to be.
+        trust: who trusts whom, and what a coalition can learn.
+        protocol: as registered.
+        parameters: the protocol's own.
+        parties: a CSV file's path, a table for the protocol's generator, a table that names a data set, or the parties
+            themselves, a table each. In a file the key is the plural of the protocol's client role (partners, voters),
+            and a path is relative to it.
+        data: the folder of data sets, in a file relative to it; where a data set is named and this is empty, the
+            environment's PSEPHOS_DATA.
+        made_up: nobody real stands behind the parties, so the truth may be shown beside the estimates; generated
+            parties always are.
+        public_record: everybody may know the parties' values already, so the truth may be shown as well; some data sets
+            always are.
+        transport: "memory", "tcp" or another that is registered; "array" for no agents at all.
+        noise: "simulated" (from the seed) or "secure" (as in a deployment; not for arrays).
+        seed: of the simulated noise; without one, every run draws another.
+        round: tells repeated votes of one session apart.
+        budget: the most that each party may lose (ε); without one, nothing is refused.
+        deadline_seconds: for every phase.
+        quorum: for every phase: a number of parties, or a share of them.
+        phases: rules for single phases by name ("join" is the time before the first).
+        adversary: who deviates, watches or infers, a table each (`adversaries.Role`); simulations only.
+    """
+
+    name: str
+    protocol: str
+    title: str = ""
+    description: str = ""
+    trust: str = ""
+    parameters: dict[str, Any] = {}
+    parties: str | dict[str, Any] | list[dict[str, Any]] = {}
+    data: str = ""
+    made_up: bool = False
+    public_record: bool = False
+    transport: str = "memory"
+    noise: Literal["simulated", "secure"] = "simulated"
+    seed: int | None = None
+    round: int = 0
+    budget: float | None = None
+    deadline_seconds: float = 300.0
+    quorum: int | float = 1.0
+    phases: dict[str, Any] = {}
+    adversary: list[dict[str, Any]] = []
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", self.name):
+            allowed = "up to 64 small letters, digits and hyphens"
+            raise ConfigurationError(field="name", value=self.name, allowed=allowed)
+        if self.noise == "secure" and self.transport == ARRAY:
+            raise ConfigurationError(field="noise", value="secure", allowed="'simulated' for arrays")
+        for field, value in (("seed", self.seed), ("round", self.round)):
+            if value is not None and value < 0:
+                # A seed is a secret, so it is not shown.
+                raise ConfigurationError(field=field, value="a negative number", allowed="at least 0")
+        if self.noise == "secure" and self.adversary:
+            allowed = "left out where noise is secure: an adversary's view is recorded in simulations alone"
+            raise ConfigurationError(field="adversary", value=f"{len(self.adversary)} given", allowed=allowed)
+        if self.noise == "secure" and self.seed is not None:
+            raise ConfigurationError(field="seed", value="given", allowed="left out where noise is secure")
+
+
+def shipped_scenarios() -> dict[str, Path]:
+    """Return the scenarios that come with Psephos: name → file, sorted by name."""
+    folder = Path(str(resources.files("psephos.scenarios.shipped")))
+    return dict(sorted((path.stem, path) for path in folder.glob("*.toml")))
+
+
+def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
+    """Return a scenario with some values set anew.
+
+    Args:
+        source: a shipped scenario's name, or the path of a TOML or JSON file.
+        settings: "key=value" each. A key is a name that only one table has, or a dotted path; a value is read as
+            TOML where that is possible, else as text.
+
+    Raises:
+        ConfigurationError: there is no such scenario, it cannot be read, or a key or a value is not allowed.
+    """
+    path = _find(source)
+    tables: Tables = {"name": path.stem, **_read(path)}
+    pairs = [read_setting(setting) for setting in settings]
+    chosen = dict(pairs)
+    # First of all, since the other keys' meaning depends on it.
+    protocol = _protocol_of(tables, chosen)
+    word = f"{protocol.client_role}s"
+    own = {*Scenario.__struct_fields__, word}
+    for key in tables:
+        if key not in own:
+            raise _unknown_key(key, own)
+    _name_parties(tables, word, folder=path.parent)
+    if issubclass(protocol, FairVoting):
+        tables[word] = _with_ballots(tables.get(word, {}))
+        pairs = [(key, _with_ballots(value) if key in {word, "parties"} else value) for key, value in pairs]
+    if isinstance(tables.get("data"), str) and tables["data"]:
+        tables["data"] = str(path.parent / tables["data"])
+    words = (word, "parties")
+    sources = {source for key in chosen for source in _SOURCES if _is_below(key, source, words)}
+    if sources - _sources_of(tables.get(word), chosen, words):
+        tables[word] = {}  # from elsewhere: what was said of the others means nothing here
+    has_others = bool(sources or {*words} & chosen.keys())
+    if has_others:  # what the scenario says of its own parties no longer holds
+        for told in ("title", "description", "made_up", "public_record"):
+            tables.pop(told, None)
+        _drop_parameters(tables, protocol.parameters_of_table)
+    _drop_alternatives(tables, protocol, {key.removeprefix("parameters.") for key in chosen})
+    if "epsilons" in protocol.parameters_of_table and _has_own_epsilons(chosen, words):
+        _drop_parameters(tables, {"epsilon", "epsilons"})  # each voter has its own in place of them
+    if chosen.get("noise") == "secure":
+        tables.pop("seed", None)  # the scenario's own; one that is set beside it is refused
+    of_protocol = protocol.parameters_type.__struct_fields__
+    pairs.sort(key=lambda pair: pair[0] not in words)  # the whole first: it would undo its parts
+    for key, value in pairs:
+        first, dot, rest = key.partition(".")
+        known = word if first == "parties" else first
+        set_value(tables, f"{known}{dot}{rest}", value, own=own - {"parties"}, parameters=of_protocol, parties=word)
+    tables["parties"] = tables.pop(word, {})
+    if has_others and "seed" not in chosen and not _is_made_up(tables["parties"]):
+        tables.pop("seed", None)  # everybody knows the scenario's own, and could take the noise off somebody's values
+    return convert(tables, Scenario, "")
+
+
+def _is_below(key: str, source: str, words: Collection[str]) -> bool:
+    """Return whether a key of a setting is a source of parties, or stands in its table."""
+    return any(key == f"{word}.{source}" or key.startswith(f"{word}.{source}.") for word in words)
+
+
+def _sources_of(parties: object, chosen: Tables, words: Collection[str]) -> set[str]:
+    """Return where a scenario's own parties are from, but for a data set in place of which another one is chosen."""
+    if not isinstance(parties, dict):
+        return set()
+    own = cast("Tables", parties)
+    is_another = any(chosen.get(f"{word}.data", own.get("data")) != own.get("data") for word in words)
+    return {key for key in own if not (key == "data" and is_another)}
+
+
+def _with_ballots(parties: object) -> object:
+    """Return a file of ballots as a table, beside which the groups of its voters can be said; all else as it is."""
+    return {"file": parties} if isinstance(parties, str) and is_of_ballots(parties) else parties
+
+
+def _is_made_up(parties: object) -> bool:
+    """Return whether parties are a generator's."""
+    return isinstance(parties, dict) and not (_FROM_ELSEWHERE & cast("Tables", parties).keys())
+
+
+def _drop_alternatives(tables: Tables, protocol: type[PhasedProtocol[Any, Any]], chosen: Collection[str]) -> None:
+    """Drop the scenario's own parameters in place of which others are chosen."""
+    groups = (group for group in protocol.alternatives if group & set(chosen))
+    _drop_parameters(tables, {name for group in groups for name in group - set(chosen)})
+
+
+def _has_own_epsilons(chosen: Tables, words: Collection[str]) -> bool:
+    """Return whether the voters that are chosen have each an ε of its own."""
+    for key, value in chosen.items():
+        first, _, rest = key.partition(".")
+        if first in words and rest.partition(".")[0] in _OWN_EPSILONS:
+            return True
+        if key in words and isinstance(value, dict) and not _OWN_EPSILONS.isdisjoint(cast("Tables", value)):
+            return True
+    return False
+
+
+def _drop_parameters(tables: Tables, names: Collection[str]) -> None:
+    """Drop some of the scenario's own parameters."""
+    parameters = tables.get("parameters")
+    if isinstance(parameters, dict):
+        own = cast("Tables", parameters)
+        tables["parameters"] = {name: value for name, value in own.items() if name not in names}
+
+
+def _protocol_of(tables: Tables, chosen: Tables) -> type[PhasedProtocol[Any, Any]]:
+    name = chosen.get("protocol", tables.get("protocol"))
+    if name is None:
+        for key in tables:
+            if key not in Scenario.__struct_fields__ and did_you_mean(key, ["protocol"]):
+                raise _unknown_key(key, ["protocol"])
+        name = ""
+    return find_protocol(convert(name, str, "protocol"))
+
+
+def _unknown_key(key: str, known: Collection[str]) -> ConfigurationError:
+    allowed = f"left out{did_you_mean(key, sorted(known))}"
+    return ConfigurationError(field=f"unknown key {key!r}", value=key, allowed=allowed)
+
+
+def _name_parties(tables: Tables, word: str, *, folder: Path) -> None:
+    """Put the parties under `word`, as errors name them, a path being relative to the file's folder.
+
+    Raises:
+        ConfigurationError: the file has both keys.
+    """
+    if "parties" in tables and word != "parties":
+        if word in tables:
+            raise ConfigurationError(field="parties", value="given", allowed=f"left out beside {word}")
+        tables[word] = tables.pop("parties")
+    own = tables.get(word)
+    if isinstance(own, str):
+        tables[word] = str(folder / own)
+    elif isinstance(own, dict):
+        tables[word] = move_paths(cast("Tables", own), lambda path: str(folder / path))
+
+
+def move_paths(parties: Tables, move: Callable[[str], str]) -> Tables:
+    """Return a table of parties with every path in it replaced.
+
+    Args:
+        parties: the table.
+        move: returns what replaces a path.
+    """
+    moved = dict(parties)
+    for key in _FILES:
+        if isinstance(parties.get(key), str) and parties[key]:
+            moved[key] = move(parties[key])
+    for key in PATH_TABLES:
+        if isinstance(parties.get(key), dict):
+            table = cast("Tables", parties[key])
+            moved[key] = {name: move(path) if isinstance(path, str) and path else path for name, path in table.items()}
+    return moved
+
+
+def _find(source: str) -> Path:
+    shipped = shipped_scenarios()
+    if source in shipped:
+        return shipped[source]
+    with contextlib.suppress(OSError):  # a name too long for a file
+        path = Path(source)
+        if path.is_file():
+            return path
+    allowed = f"a file, or one of {', '.join(shipped)}{did_you_mean(source, shipped)}"
+    raise ConfigurationError(field="scenario", value=source, allowed=allowed)
+
+
+def _read(path: Path) -> Tables:
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".json":
+            return msgspec.json.decode(text, type=Tables)
+        return tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(field="scenario", value=str(path), allowed=f"a readable file ({error})") from None
+    except (tomllib.TOMLDecodeError, msgspec.DecodeError, RecursionError) as error:
+        raise ConfigurationError(field="scenario", value=str(path), allowed=f"well-formed ({error})") from None

@@ -1,0 +1,93 @@
+"""Plain data into typed values: msgspec does it, and its complaints become sentences for who wrote the data."""
+
+import enum
+import re
+import typing
+from typing import Any, Final
+
+import msgspec
+
+from ...protocol.errors import ConfigurationError
+
+__all__ = ["convert"]
+
+# msgspec's names of types, as somebody who writes TOML knows them.
+_WORDS: Final = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "an integer",
+    "null": "left out",
+    "object": "a table",
+    "str": "text",
+}
+
+
+def convert(value: object, kind: type[Any], field: str) -> Any:
+    """Return `value` as `kind`.
+
+    Args:
+        value: plain data: tables, lists, text, numbers.
+        kind: a struct or another type that msgspec knows.
+        field: where `value` stands, for errors; empty for a whole scenario.
+
+    Raises:
+        ConfigurationError: it is none, or a value in it is not allowed; `field` names the place.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        if isinstance(error.__cause__, ConfigurationError):  # raised by a struct itself
+            raise error.__cause__ from None
+        # The message ends with the place, as in "Expected `float`, got `str` - at `$.parameters.epsilon`".
+        problem, _, place = str(error).partition(" - at `$")
+        place = place.rstrip("`").lstrip(".")
+        where = ".".join(part for part in (field, place) if part) or "scenario"
+        raise ConfigurationError(
+            field=where, value=_look_up(value, place), allowed=_allowed(problem, kind, place)
+        ) from None
+
+
+def _look_up(value: Any, place: str) -> object:
+    """Return what stands at msgspec's place, as far as it leads."""
+    for key, index in re.findall(r"(\w+)|\[(\d+)\]", place):
+        try:
+            value = value[key] if key else value[int(index)]
+        except (KeyError, IndexError, TypeError):
+            break
+    return value
+
+
+def _allowed(problem: str, kind: type[Any], place: str) -> str:
+    """Turn msgspec's sentence into what is allowed."""
+    if expected := re.match(r"Expected `(.+)`, got .+", problem):
+        return " or ".join(_WORDS.get(name, name) for name in expected[1].split(" | "))
+    if unknown := re.match(r"Object contains unknown field `(.+)`", problem):
+        return f"without the unknown key {unknown[1]!r}"
+    if missing := re.match(r"Object missing required field `(.+)`", problem):
+        return f"with the required key {missing[1]!r}"
+    if problem.startswith("Invalid enum value") and (choices := _choices(kind, place)):
+        return f"one of {', '.join(choices)}"
+    if problem.startswith("Invalid value") and place.endswith(".type") and (tags := _tags(kind, place[:-5])):
+        return f"one of {', '.join(tags)}"
+    return f"another value ({problem.replace('`', '')})"
+
+
+def _choices(kind: type[Any], name: str) -> list[str]:
+    """Return what a struct's field of literals, or of an enumeration, allows; nothing for a field of another type."""
+    types = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    named = types.get(name)
+    if isinstance(named, type) and issubclass(named, enum.Enum):
+        return [str(member.value) for member in named]
+    choices: list[str] = []
+    for choice in typing.get_args(named):  # of a literal its values, of a union its parts
+        words = typing.get_args(choice) if typing.get_origin(choice) is typing.Literal else [choice]
+        choices += ["or a list" if typing.get_origin(word) is tuple else str(word) for word in words]
+    return choices
+
+
+def _tags(kind: type[Any], name: str) -> list[str]:
+    """Return the types that a struct's field of tagged structs may have; nothing for a field of another type."""
+    types = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    members = typing.get_args(types.get(name))
+    return [str(member.__struct_config__.tag) for member in members if hasattr(member, "__struct_config__")]

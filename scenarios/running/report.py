@@ -1,0 +1,268 @@
+"""What a terminal shows of a run beside its outcome: headings, phases, what was paid, scenarios, variants."""
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.text import Text
+
+from ...protocol.dpwevote import Parameters, WeightsOutcome, make_offers, make_paper_offer
+from ...protocol.effects import Closed
+from ...protocol.phases import PhasedProtocol
+from ...protocol.privacy import ApproximateAccountant, LedgerEntry, PartLoss, PrivacyLoss
+from ...protocol.rules import JOIN
+from ..presentation.terminal import Cell, estimate_text, show_note, show_table
+
+__all__ = [
+    "show_heading",
+    "show_ledger",
+    "show_phase",
+    "show_privacy",
+    "show_release",
+    "show_scenarios",
+    "show_variants",
+]
+
+T = TypeVar("T")
+Key = TypeVar("Key", bound=Hashable)
+
+# Of sums in floating point, which are not more for that.
+_ROUNDING = 1e-9
+_MODELS = {
+    "local": "local model: against everybody else, all colluding",
+    "central": "central model: against whoever sees the release; the aggregator is trusted",
+}
+
+
+def show_heading(console: Console, *, title: str, facts: Sequence[str], description: str, trust: str) -> None:
+    """Print what is run, and who trusts whom before anything is run."""
+    console.print()
+    console.print(Text(title, style="bold"))
+    console.print(Text(" · ".join(facts), style="cyan"))
+    for label, text in (("", description), ("Trust: ", trust)):
+        if text.strip():
+            console.print()
+            console.print(Text.assemble((label, "bold"), (" ".join(text.split()), "dim")))
+    console.print()
+
+
+def show_phase(console: Console, closed: Closed, *, num_parties: int) -> None:
+    """Print one line as a phase closes: how many reported, and what it publishes."""
+    verb = "joined" if closed.phase == JOIN else "reported"
+    of_all = "" if not closed.num_missing else f" of {num_parties:,}"
+    line = Text.assemble((f"  {closed.phase:<12}", "bold"), f" {closed.num_received:,}{of_all} {verb}")
+    if isinstance(closed.outcome, WeightsOutcome):
+        line.append(", approximate quota ").append_text(estimate_text(closed.outcome.quota))
+    console.print(line)
+
+
+def show_release(console: Console, *, num_heard: int, role: str) -> None:
+    """Print the last line of a session: who was told."""
+    console.print(
+        Text.assemble(("  release     ", "bold"), f" told to {num_heard:,} {role}{'' if num_heard == 1 else 's'}\n")
+    )
+
+
+def show_privacy(console: Console, protocol: PhasedProtocol[Any, Any], *, public: Sequence[int] | None = None) -> None:
+    """Print what a session cost, by phase and unit; what one part of a unit loses is below it, and in no total.
+
+    Args:
+        console: where to.
+        protocol: what was run.
+        public: the public row of the party that paid; None for the most that any party paid.
+    """
+    paid = [(phase.name, phase.losses if public is None else phase.losses_of(public)) for phase in protocol.phases]
+    rows: list[Sequence[Cell]] = []
+    for name, of_phase in paid:
+        kinds = itertools.groupby(of_phase, key=lambda loss: (loss.mechanism, loss.unit, loss.proven, loss.part))
+        for _, kind in kinds:
+            alike = list(kind)
+            sums = (sum(loss.claimed for loss in alike), sum(loss.proven for loss in alike))
+            rows.append((name, alike[0].mechanism, alike[0].unit, str(len(alike)), *(f"{total:g}" for total in sums)))
+            rows += _part_rows(alike)
+    losses = [loss for _, of_phase in paid for loss in of_phase]
+    claimed, proven = (sum(getattr(loss, kind) for loss in losses) for kind in ("claimed", "proven"))
+    total = ("in all", "", "", str(len(losses)), f"{claimed:g}", f"{proven:g}")
+    rows.append([Text(cell, style="bold") for cell in total])
+    who = "Each party paid at most" if public is None else "You paid"
+    show_table(
+        console,
+        (who, "Mechanism", "Unit"),
+        ("Reports", "ε claimed", "ε proven"),
+        rows=rows,
+        drop=("Reports", "Unit"),
+    )
+    _show_excess(console, losses)
+    _show_models(console, losses)
+
+
+def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str | None, delta: float | None) -> None:
+    """Print a ledger: the entries of one party, or what each party paid by phase, and the population's total.
+
+    Where parties paid differently, a phase shows the least and the most, and the total is of whoever paid most.
+
+    Args:
+        console: where to.
+        entries: the ledger.
+        party: whose entries; None for all.
+        delta: also show ε at this δ by tighter composition.
+
+    Raises:
+        ConfigurationError: δ is not in (0, 1); nothing has been printed.
+    """
+    shown = [entry for entry in entries if party in {None, entry.person}]
+    persons, num_persons = _by_person(shown)
+    totals = {person: sum(entry.proven for entry in paid) for person, paid in persons.items()}
+    worst = max(totals, key=totals.__getitem__)
+    whose = f"{worst} in all" if num_persons == 1 else f"each of {num_persons:,} at most"
+    total = f"  {whose}: ε proven = {totals[worst]:g}"
+    if delta is not None:
+        total += f", or ε = {_tightest(persons, totals, delta):.6g} at δ = {delta:g}"
+    rows: list[Sequence[Cell]] = []
+    for (_, phase, mechanism, unit, *_), paid in _grouped(shown, _kind).items():
+        number = sum({entry.person: entry.num_persons for entry in paid}.values())
+        of_persons = _grouped(paid, lambda entry: entry.person).values()
+        claimed, proven = (
+            _range(sum(getattr(entry, kind) for entry in of_person) for of_person in of_persons)
+            for kind in ("claimed", "proven")
+        )
+        rows.append((phase, mechanism, unit, f"{number:,}", claimed, proven))
+        rows += _part_rows(paid)
+    headers = ("Persons", "ε claimed", "ε proven")
+    show_table(console, ("Phase", "Mechanism", "Unit"), headers, rows=rows, drop=("Persons", "Unit"))
+    console.print(Text(total, style="bold"))
+    for session in dict.fromkeys(entry.session for entry in entries):
+        show_note(console, f"session {session}")
+    _show_excess(console, shown)
+    _show_models(console, shown)
+    if num_persons > 1:
+        note = "losses of one person add over phases (sequential); different persons' do not (parallel composition)"
+        show_note(console, note)
+
+
+def show_scenarios(console: Console, rows: Iterable[tuple[str, str, str]]) -> None:
+    """Print the shipped scenarios: name, protocol, title."""
+    show_table(console, ("Scenario", "Protocol", "What is decided"), rows=list(rows), drop=("Protocol",))
+
+
+def show_variants(console: Console, parameters: Parameters, *, num_partners: int) -> None:
+    """Print what the unbiased variants of a DPWeVote session offer at one price, and the paper's split at its own.
+
+    Args:
+        console: where to.
+        parameters: the session's, with private weights.
+        num_partners: how many take part.
+    """
+    offers = make_offers(parameters)
+    best = min(offers, key=lambda offer: offer.worst_variance)
+    rows: list[Sequence[Cell]] = []
+    for offer in (make_paper_offer(parameters), *offers):
+        name = f"{offer.variant}, the paper's split" if not rows else offer.variant
+        cells: list[Cell] = [
+            name,
+            f"{offer.epsilon_weight:.4g}" if offer.epsilon_weight else "",
+            f"{offer.epsilon_opinion:.4g}",
+            f"{offer.epsilon_total:.4g}",
+            f"{offer.worst_variance:.5g}",
+            f"{math.sqrt(num_partners * offer.worst_variance):,.4g}",
+        ]
+        if offer is best:
+            cells[0] = f"{name} <- auto"
+        rows.append([Text(str(cell), style="bold green") for cell in cells] if offer is best else cells)
+    headers = ("ε weight", "ε a candidate", "ε in all", "Worst variance", "± of a margin")
+    show_table(console, ("Variant",), headers, rows=rows, drop=("ε weight",))
+    notes = (
+        "one partner's contribution to the margin of one candidate has at most this variance; ± is the standard error",
+        f"of a margin if all {num_partners:,} partners were the worst; `auto` takes the one that is marked",
+    )
+    for note in notes:
+        show_note(console, note)
+
+
+def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:
+    """Return a row for each kind of part, to stand below what it is a part of; it does not add to that."""
+    parts = [loss.part for loss in losses if loss.part is not None]
+    rows: list[list[Cell]] = []
+    for unit, alike in _grouped(parts, lambda part: part.unit).items():
+        numbers = [_range(part.claimed for part in alike), _range(part.proven for part in alike)]
+        rows.append([Text(cell, style="dim") for cell in (f"  of which {unit}", "", "", "", *numbers)])
+    return rows
+
+
+def _show_excess(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:
+    """Say of what more is proven to be lost than the paper claims."""
+    stated: list[PrivacyLoss | LedgerEntry | PartLoss] = []
+    for loss in losses:
+        stated += [loss] if loss.part is None else [loss, loss.part]
+    units = dict.fromkeys(loss.unit for loss in stated if loss.proven > loss.claimed * (1 + _ROUNDING))
+    if units:
+        of_these = f"ε proven of {' and of '.join(units)} is more than claimed"
+        show_note(console, f"{of_these}: the paper's claim holds for less than is protected here", style="yellow")
+
+
+def _show_models(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:
+    for relation, model in dict.fromkeys((loss.relation.value, loss.model.value) for loss in losses):
+        show_note(console, f"{relation} neighbors, {_MODELS[model]}")
+
+
+def _kind(entry: LedgerEntry) -> tuple[str, ...]:
+    return (entry.session, entry.phase, entry.mechanism, entry.unit, entry.relation.value, entry.model.value)
+
+
+def _by_person(entries: Sequence[LedgerEntry]) -> tuple[Mapping[str, Sequence[LedgerEntry]], int]:
+    """Return the entries of each person, or group of persons who pay alike, and the number of persons.
+
+    Where phases have different groups, nobody knows who is in which of them: then of everybody who paid most.
+    """
+    persons = _grouped(entries, lambda entry: entry.person)
+    phases = [
+        _grouped(paid, lambda entry: entry.person)
+        for paid in _grouped(entries, lambda entry: (entry.session, entry.phase)).values()
+    ]
+    numbers = [sum(of_group[0].num_persons for of_group in phase.values()) for phase in phases]
+    is_grouped = any(entry.num_persons > 1 for entry in entries)
+    if not is_grouped or all(phase.keys() == phases[0].keys() for phase in phases):
+        return persons, sum(paid[0].num_persons for paid in persons.values())
+    most = (max(phase.values(), key=lambda paid: sum(entry.proven for entry in paid)) for phase in phases)
+    return {"whoever paid most": list(itertools.chain.from_iterable(most))}, max(numbers)
+
+
+def _range(numbers: Iterable[float]) -> str:
+    """Return the least and the greatest number, or the one that all are."""
+    ordered = sorted(numbers)
+    low, high = f"{ordered[0]:g}", f"{ordered[-1]:g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _grouped(items: Iterable[T], key: Callable[[T], Key]) -> dict[Key, list[T]]:
+    groups: dict[Key, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def _tightest(persons: Mapping[str, Sequence[LedgerEntry]], totals: Mapping[str, float], delta: float) -> float:
+    """Return the greatest ε at `delta` of any person; `totals` are without δ, and no tighter composition is above."""
+    greatest = 0.0
+    seen: set[tuple[object, ...]] = set()
+    for person in sorted(persons, key=totals.__getitem__, reverse=True):
+        if totals[person] <= greatest:
+            break
+        paid = tuple((entry.relation, entry.model, entry.event) for entry in persons[person])
+        if paid not in seen:  # many paid alike, and composing takes long
+            seen.add(paid)
+            greatest = max(greatest, min(_tighter(persons[person], delta), totals[person]))
+    return greatest
+
+
+def _tighter(entries: Sequence[LedgerEntry], delta: float) -> float:
+    """Return one person's ε at `delta`: each relation and model by tighter composition, then added."""
+    accountants: dict[tuple[object, object], ApproximateAccountant] = {}
+    for entry in entries:
+        key = (entry.relation, entry.model)
+        if key not in accountants:
+            accountants[key] = ApproximateAccountant(entry.relation, delta=delta)
+        accountants[key].compose(entry.event)
+    return sum(accountant.epsilon for accountant in accountants.values())

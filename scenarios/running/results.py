@@ -1,0 +1,81 @@
+"""What is published of a run: the content of `result.json`.
+
+Nothing in it depends on the path that the session took, or on what was recorded beside it.
+"""
+
+from typing import Any
+
+import msgspec
+
+from ...protocol.phases import PhasedProtocol, Truth
+from ...protocol.roles import SessionKind
+from ...protocol.server_machine import SessionResult
+from .resolution import Resolved
+from .session import SessionRecord
+
+__all__ = ["published", "result_of"]
+
+
+def result_of(resolved: Resolved, record: SessionRecord, *, truth: Truth | None) -> dict[str, Any]:
+    """Return the content of `result.json`.
+
+    Args:
+        resolved: what was run.
+        record: what the session left.
+        truth: what the outcome estimates, where that may be shown.
+    """
+    kind = SessionKind.DEPLOYMENT if resolved.scenario.noise == "secure" else SessionKind.SIMULATION
+    left = SessionResult(record.outcome, record.tallies, record.num_received)
+    result = published(
+        resolved.protocol, left, session=resolved.scenario.name, kind=kind, num_parties=len(resolved.names)
+    )
+    if truth is not None:
+        result["truth"] = dict(truth)
+    return result
+
+
+def published(
+    protocol: PhasedProtocol[Any, Any], left: SessionResult, *, session: str, kind: SessionKind, num_parties: int
+) -> dict[str, Any]:
+    """Return what anybody may know of a session.
+
+    Args:
+        protocol: what was run.
+        left: what it left with its server.
+        session: its name.
+        kind: where its randomness came from.
+        num_parties: on the roster.
+    """
+    return {
+        "session": session,
+        "protocol": protocol.name,
+        "kind": kind.value,
+        "num_parties": num_parties,
+        "received": {
+            phase.name: n
+            for phase, n in zip(protocol.phases, left.num_received, strict=True)
+            if not phase.hides_participation
+        },
+        "outcome": msgspec.to_builtins(left.outcome),
+        "privacy": _privacy_of(protocol),
+        "tallies": [tally.totals.tolist() for tally in left.tallies],
+    }
+
+
+def _privacy_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, Any]:
+    """Return the most that the session cost anybody, and where a phase states it, what one part of that lost."""
+    privacy: dict[str, Any] = {
+        "person": {
+            "claimed": sum(loss.claimed for loss in protocol.losses),
+            "proven": sum(loss.proven for loss in protocol.losses),
+        },
+        "relation": sorted({loss.relation.value for loss in protocol.losses}),
+        "model": sorted({loss.model.value for loss in protocol.losses}),
+    }
+    parts = [
+        {"phase": phase.name, **msgspec.to_builtins(loss.part)}
+        for phase in protocol.phases
+        for loss in phase.losses
+        if loss.part is not None
+    ]
+    return {**privacy, "part": parts} if parts else privacy

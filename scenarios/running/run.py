@@ -1,0 +1,306 @@
+"""Running a scenario: from what was resolved to a folder with everything that came of it."""
+
+import dataclasses
+import functools
+import importlib.metadata
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+import trio
+
+from ...agents.adversaries import Attempt
+from ...agents.driver import EffectListener
+from ...agents.events import Log
+from ...agents.modes import Deployment, Mode, Simulation
+from ...agents.noise import SecureNoise
+from ...protocol.errors import PsephosError
+from ...protocol.phases import Truth
+from ...protocol.privacy import Budget, LedgerEntry
+from ...protocol.randomness import SimulatedNoise
+from ...protocol.views import View
+from ...transports.tap import TappedTransport, Traffic
+from ..adversaries.role import Happened, Lesson, Scene
+from ..plugins import ARRAY, make_transport
+from ..presentation import draw_lesson, draw_outcome, rows_of, written_lesson
+from .config import move_paths
+from .folder import RunFolder, open_event_log
+from .resolution import Resolved
+from .results import result_of
+from .session import SessionRecord, Strangers, run_agents, run_arrays
+
+__all__ = ["Finished", "Watched", "describe_failure", "run_in_folder", "run_session", "seen_from"]
+
+_SEED_BITS: Final = 128
+
+
+@dataclasses.dataclass
+class Watched:
+    """What adversaries see of a run, in the order in which it happens."""
+
+    views: list[View] = dataclasses.field(default_factory=list[View])
+    traffic: list[Traffic] = dataclasses.field(default_factory=list[Traffic])
+    attempts: list[Attempt] = dataclasses.field(default_factory=list[Attempt])
+
+
+class Finished(msgspec.Struct, kw_only=True):
+    """A run that ended with its outcome.
+
+    Args:
+        record: what the session left.
+        result: the content of `result.json`.
+        truth: what the outcome estimates, where that may be shown.
+        gold: what is true by somebody who knows; None where nobody does.
+        seconds: the session's own time.
+        lessons: what its adversaries learnt, or did.
+    """
+
+    record: SessionRecord
+    result: Mapping[str, Any]
+    truth: Truth | None
+    gold: Mapping[str, str] | None
+    seconds: float
+    lessons: Sequence[Lesson] = ()
+
+
+def run_session(
+    resolved: Resolved,
+    *,
+    seed: int,
+    log: Log | None = None,
+    listener: EffectListener | None = None,
+    on_progress: Callable[[str, int, int], None] | None = None,
+    entries: list[LedgerEntry] | None = None,
+    watched: Watched | None = None,
+) -> SessionRecord:
+    """Run a resolved scenario's session on the path that it names.
+
+    Args:
+        resolved: the scenario.
+        seed: of simulated noise; not used where noise is secure.
+        log: where events go.
+        listener: told of the server's effects.
+        on_progress: called a few times a second (agents only).
+        entries: the caller's list, which gets every loss however the session ends.
+        watched: the caller's, which gets what adversaries see however the session ends.
+
+    Raises:
+        QuorumError: a phase closed without its quorum.
+        ConfigurationError: the system has too few descriptors.
+        OSError: the network does not work.
+    """
+    scenario = resolved.scenario
+    noise = SimulatedNoise(seed, session=scenario.name, round_number=scenario.round)
+    if scenario.transport == ARRAY:
+        return run_arrays(
+            resolved.protocol,
+            inputs=resolved.inputs,
+            noise=noise,
+            session=scenario.name,
+            log=log,
+            listener=listener,
+            entries=entries,
+        )
+    mode: Mode = Simulation(scenario.name, noise, resolved.record or watched is not None)
+    if scenario.noise == "secure":
+        mode = Deployment(scenario.name, SecureNoise())
+    transport = make_transport(scenario.transport)
+    if watched is not None and any(role.watches_traffic for role in resolved.adversaries):
+        transport = TappedTransport(transport, watched.traffic.append)
+    scene = resolved.scene(seed=seed)
+    session = functools.partial(
+        run_agents,
+        resolved.protocol,
+        names=resolved.names,
+        inputs=resolved.inputs,
+        mode=mode,
+        transport=transport,
+        rules=resolved.rules,
+        default_rules=resolved.default_rules,
+        budget=None if scenario.budget is None else Budget(epsilon=scenario.budget, relation=None),
+        log=log,
+        listener=listener,
+        on_progress=on_progress,
+        entries=entries,
+        deviations={name: each for role in resolved.adversaries for name, each in role.deviations(scene).items()},
+        views=None if watched is None else watched.views,
+        strangers=_strangers(resolved, scene, watched),
+    )
+    return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+
+
+def _strangers(resolved: Resolved, scene: Scene, watched: Watched | None) -> Strangers | None:
+    """Return who else tries to take part; None where nobody does."""
+    hellos = [hello for role in resolved.adversaries for hello in role.strangers(scene)]
+    if not hellos:
+        return None
+    return Strangers(hellos) if watched is None else Strangers(hellos, watched.attempts)
+
+
+def run_in_folder(
+    resolved: Resolved,
+    folder: RunFolder,
+    *,
+    pictures: bool = True,
+    listener: EffectListener | None = None,
+    on_progress: Callable[[str, int, int], None] | None = None,
+    on_failure: Callable[[Sequence[Lesson]], None] | None = None,
+) -> Finished:
+    """Run a scenario and leave everything that came of it in a folder.
+
+    Args:
+        resolved: the scenario.
+        folder: the run's folder.
+        pictures: also draw the outcome.
+        listener: told of the server's effects.
+        on_progress: called a few times a second (agents only).
+        on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
+
+    Raises:
+        QuorumError, ConfigurationError, OSError: as `run_session`; the folder then holds the scenario, the
+            events, the ledger, in `run.json` the failure, and what adversaries learnt.
+    """
+    scenario, protocol = resolved.scenario, resolved.protocol
+    seed = secrets.randbits(_SEED_BITS) if scenario.seed is None else scenario.seed
+    folder.write_json("scenario.json", _to_run_again(resolved, folder.path))
+    started = time.perf_counter()
+    entries: list[LedgerEntry] = []
+    ending: dict[str, Any] = {}
+    watched = Watched() if resolved.adversaries else None
+    try:
+        with open_event_log(folder.events) as log:
+            record = run_session(
+                resolved,
+                seed=seed,
+                log=log,
+                listener=listener,
+                on_progress=on_progress,
+                entries=entries,
+                watched=watched,
+            )
+        ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}
+    except PsephosError as error:
+        ending["failure"] = describe_failure(error)
+        if watched is not None and watched.views:  # else nothing began
+            happened = Happened(
+                views=watched.views,
+                traffic=watched.traffic,
+                entries=entries,
+                failure=error,
+                attempts=watched.attempts,
+            )
+            lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
+            if on_failure is not None:
+                on_failure(lessons)
+        raise
+    except BaseException as error:
+        ending["failure"] = describe_failure(error)
+        raise
+    finally:  # whatever happened, what was charged is paid
+        seconds = time.perf_counter() - started
+        folder.write_ledger(entries)
+        folder.write_json("run.json", {**_how_it_ran(resolved, seconds=seconds), **ending})
+    truth = protocol.truth(resolved.inputs) if resolved.may_show_truth else None
+    gold = resolved.gold or None
+    result = result_of(resolved, record, truth=truth)
+    folder.write_json("result.json", result)
+    folder.write_table("estimates.csv", rows_of(record.outcome, truth=truth, gold=gold))
+    if resolved.record:
+        folder.write_recording(_recording(resolved, seed=seed), record.views)
+    if pictures:
+        title = scenario.title or scenario.name
+        draw_outcome(record.outcome, title=title, truth=truth, gold=gold, folder=folder.path)
+    lessons: Sequence[Lesson] = ()
+    if watched is not None:
+        happened = Happened(
+            views=watched.views,
+            traffic=watched.traffic,
+            tallies=record.tallies,
+            outcome=record.outcome,
+            entries=entries,
+            endings=record.endings,
+            attempts=watched.attempts,
+        )
+        lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
+    return Finished(record=record, result=result, truth=truth, gold=gold, seconds=seconds, lessons=lessons)
+
+
+def _learn(resolved: Resolved, happened: Happened, folder: RunFolder, *, seed: int, pictures: bool) -> Sequence[Lesson]:
+    """Let adversaries conclude, and write down what they learnt."""
+    scene = resolved.scene(seed=seed)
+    lessons = [role.learn(scene, happened) for role in resolved.adversaries]
+    folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
+    for number, lesson in enumerate(lessons, start=1):
+        if lesson.rows:
+            folder.write_table(f"adversary-{number}.csv", lesson.rows)
+        if pictures and lesson.figures:
+            draw_lesson(lesson, folder=folder.path, name=f"adversary-{number}")
+    return lessons
+
+
+def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
+    """Return the scenario as plain data: without the seed, without anybody's values, every path from `folder`."""
+    written: dict[str, Any] = msgspec.to_builtins(resolved.scenario)
+    parameters: dict[str, Any] = msgspec.to_builtins(resolved.protocol.parameters)
+    written["parameters"] = {
+        name: value for name, value in parameters.items() if name not in resolved.parameters_of_data
+    }
+    written.pop("seed")
+    if isinstance(written["parties"], list):
+        written.pop("parties")
+    for path in ("parties", "data"):
+        if isinstance(written.get(path), str) and written[path]:
+            written[path] = seen_from(folder, written[path])
+    if isinstance(resolved.scenario.parties, dict):
+        written["parties"] = move_paths(resolved.scenario.parties, lambda path: seen_from(folder, path))
+    return written
+
+
+def seen_from(folder: Path, path: str) -> str:
+    """Return a path as it is written in a file of this folder."""
+    # Without links, since ".." leads out of where a link leads to.
+    return os.path.relpath(Path(path).resolve(), folder.resolve())
+
+
+def _how_it_ran(resolved: Resolved, *, seconds: float) -> dict[str, Any]:
+    """Return the content of `run.json` but for the ending: what may differ between two runs with the same result."""
+    return {
+        "transport": resolved.scenario.transport,
+        "noise": resolved.scenario.noise,
+        **({"parties": resolved.note} if resolved.note else {}),
+        "seconds": seconds,
+        "psephos": importlib.metadata.version("psephos"),
+        "numpy": importlib.metadata.version("numpy"),
+    }
+
+
+def describe_failure(error: BaseException) -> dict[str, str]:
+    """Return what `run.json` says of a failure; of several at once, the first."""
+    if isinstance(error, BaseExceptionGroup):
+        return describe_failure(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    return {"error": type(error).__name__, "reason": str(error)}
+
+
+def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:
+    """Return what only the private folder may hold."""
+    return {
+        "seed": str(seed),
+        "parties": list(resolved.names),
+        "private_rows": resolved.inputs.private.tolist(),
+        "columns": _columns_of_private_rows(resolved),
+        "public_rows": resolved.inputs.public.tolist(),
+        "truth": resolved.protocol.truth(resolved.inputs),
+    }
+
+
+def _columns_of_private_rows(resolved: Resolved) -> list[str]:
+    """Return what each number of a private row is for: the phase that reports it, and which of its values it is."""
+    columns = ["not reported"] * resolved.inputs.private.shape[1]
+    for phase in resolved.protocol.phases:
+        for number, place in enumerate(range(len(columns))[phase.columns], start=1):
+            columns[place] = phase.name if phase.num_values == 1 else f"{phase.name} {number}"
+    return columns

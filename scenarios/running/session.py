@@ -1,0 +1,417 @@
+"""One session from inputs to outcome: agents over a transport, or arrays. The same bits either way."""
+
+import contextlib
+import dataclasses
+import functools
+import gc
+import resource
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+import trio
+
+from ...agents.adversaries import SERVER, Attempt, DeviatingChannel, DeviatingListener, Deviation, try_to_join
+from ...agents.client import Client
+from ...agents.driver import EffectListener
+from ...agents.events import Log, log_effect
+from ...agents.modes import Mode, Simulation
+from ...agents.server import Server
+from ...protocol.effects import Closed, Opened
+from ...protocol.errors import ConfigurationError, PsephosError
+from ...protocol.messages import Hello
+from ...protocol.phases import Inputs, Phase, PhasedProtocol
+from ...protocol.population import run_population
+from ...protocol.privacy import Budget, LedgerEntry
+from ...protocol.randomness import SimulatedNoise
+from ...protocol.roster import Roster
+from ...protocol.rules import JOIN, PhaseRules
+from ...protocol.server_machine import SessionResult
+from ...protocol.tally import Tally
+from ...protocol.views import View
+from ...transports.abc import Channel, Transport
+from ...transports.tap import TappedTransport
+from ..plugins import ARRAY, check_transport, find_client_role, find_server_role, make_transport
+from .parties import check_names
+
+OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
+
+__all__ = ["AgentClasses", "SessionRecord", "Strangers", "check_descriptors", "run_agents", "run_arrays", "simulate"]
+
+# Descriptors of a session over sockets that are not its channels: listener, files, trio's own.
+_SPARE_DESCRIPTORS: Final = 64
+# New container objects for each party between two walks of the collector.
+_OBJECTS_BETWEEN_COLLECTIONS: Final = 200
+_SECONDS_BETWEEN_PROGRESS: Final = 0.2
+# So long strangers wait before they look again whether everybody else has joined.
+_SECONDS_BETWEEN_LOOKS: Final = 0.01
+
+
+class AgentClasses(msgspec.Struct, frozen=True):
+    """Which agents play the two sides."""
+
+    client: type[Client]
+    server: type[Server]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Strangers:
+    """Connections that are nobody's of the session, made while all parties but one have joined and before it begins.
+
+    Args:
+        hellos: what they say first, one connection each.
+        attempts: the caller's list, which gets what came of each.
+    """
+
+    hellos: Sequence[Hello]
+    attempts: list[Attempt] = dataclasses.field(default_factory=list[Attempt])
+
+
+class SessionRecord(msgspec.Struct, kw_only=True):
+    """What a session leaves.
+
+    Args:
+        outcome: what was released.
+        tallies: each phase's.
+        num_received: each phase's number of reports.
+        entries: the ledger: of each party in roster order, or one line for all of them (arrays).
+        own_outcomes: what single parties were told, by their places; for each of them alone.
+        endings: for each party that did not end with the outcome, why.
+        views: what each party saw, the server's first; only where asked for.
+    """
+
+    outcome: msgspec.Struct
+    tallies: tuple[Tally, ...]
+    num_received: tuple[int, ...]
+    entries: Sequence[LedgerEntry]
+    own_outcomes: Mapping[int, msgspec.Struct] = {}
+    endings: Mapping[str, PsephosError] = {}
+    views: Sequence[View] = ()
+
+
+async def run_agents(
+    protocol: PhasedProtocol[Any, Any],
+    *,
+    names: Sequence[str],
+    inputs: Inputs,
+    mode: Mode,
+    transport: Transport,
+    classes: AgentClasses | None = None,
+    rules: Mapping[str, PhaseRules] | None = None,
+    default_rules: PhaseRules | None = None,
+    budget: Budget | None = None,
+    log: Log | None = None,
+    listener: EffectListener | None = None,
+    on_progress: Callable[[str, int, int], None] | None = None,
+    entries: list[LedgerEntry] | None = None,
+    deviations: Mapping[str, Deviation] | None = None,
+    views: list[View] | None = None,
+    strangers: Strangers | None = None,
+) -> SessionRecord:
+    """Run a session with one agent a party, all in this process, over `transport`.
+
+    Args:
+        protocol: what is run.
+        names: the parties, in roster order.
+        inputs: their rows, in the same order.
+        mode: a simulation or a deployment.
+        transport: how they talk.
+        classes: who plays the sides; by default the roles that the protocol names.
+        rules: deadline and quorum by phase.
+        default_rules: for the other phases.
+        budget: each party's privacy budget.
+        log: where events go; None for nowhere.
+        listener: told of every effect of the server's machine.
+        on_progress: called a few times a second with the open phase, how many have reported and how many have not.
+        entries: the caller's list, which gets every loss however the session ends; what is paid stays paid.
+        deviations: what parties do that do not follow the protocol, by name; the server's under `SERVER`.
+        views: the caller's list, which gets every view however the session ends, where the mode records them.
+        strangers: who else tries to take part.
+
+    Raises:
+        QuorumError: a phase closed without its quorum.
+        ConfigurationError: the roster or a rule is not allowed, or the system has too few descriptors.
+        OSError: no listener can be opened, or a party cannot connect.
+    """
+    if classes is None:
+        classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))
+    _reserve_descriptors(transport, num_parties=len(names))
+    entries = [] if entries is None else entries
+    with _calm_collector(len(names)):
+        server = classes.server(
+            protocol,
+            roster=Roster(names, inputs.public),
+            mode=mode,
+            rules=rules,
+            default_rules=default_rules,
+            log=log,
+            listener=listener,
+        )
+        rows: list[list[int]] = inputs.private.tolist()
+        public: list[list[int]] = inputs.public.tolist()
+        clients = {
+            name: classes.client(
+                protocol,
+                party=name,
+                place=place,
+                row=rows[place],
+                public=public[place],
+                mode=mode,
+                budget=budget,
+                log=log,
+            )
+            for place, name in enumerate(names)
+        }
+        try:
+            result, endings = await _meet(server, clients, transport, on_progress, deviations or {}, strangers)
+        finally:
+            entries.extend(entry for client in clients.values() for entry in client.ledger.entries)
+            views = [] if views is None else views
+            views.extend(agent.view for agent in (server, *clients.values()) if agent.view is not None)
+    return SessionRecord(
+        outcome=result.outcome,
+        tallies=result.tallies,
+        num_received=result.num_received,
+        entries=entries,
+        own_outcomes=result.own_outcomes,
+        endings=endings,
+        views=views,
+    )
+
+
+async def _meet(
+    server: Server,
+    clients: Mapping[str, Client],
+    transport: Transport,
+    on_progress: Callable[[str, int, int], None] | None,
+    deviations: Mapping[str, Deviation],
+    strangers: Strangers | None = None,
+) -> tuple[SessionResult, dict[str, PsephosError]]:
+    """Let a server and its clients hold their session.
+
+    Returns:
+        What it leaves with the server, and for each client that did not end with the outcome, why.
+
+    Raises:
+        PsephosError: the server ended without a result.
+        OSError: no listener could be opened, or a client could not connect while the session lasted.
+
+    Cancelled, it closes every channel at once.
+    """
+    result: SessionResult | None = None
+    failure: PsephosError | OSError | None = None  # kept until the nursery has closed, which would wrap it
+    endings: dict[str, PsephosError] = {}
+    watching = trio.CancelScope()
+
+    async def take_part(name: str, client: Client, channel: Channel) -> None:
+        try:
+            await client.take_part(channel)
+        except PsephosError as error:
+            endings[name] = error
+
+    async def watch(report: Callable[[str, int, int], None]) -> None:
+        with watching:
+            while True:
+                report(*server.progress)
+                await trio.sleep(_SECONDS_BETWEEN_PROGRESS)
+
+    async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+
+        async def meet_strangers(strangers: Strangers) -> None:
+            """Let strangers try their luck, once all parties but one have joined or nobody joins any more."""
+            while server.progress[0] == JOIN and server.progress[1] < len(clients) - 1:  # noqa: ASYNC110  who joins sets no event
+                await trio.sleep(_SECONDS_BETWEEN_LOOKS)
+            with contextlib.suppress(OSError):  # the session has ended before
+                strangers.attempts.extend(await try_to_join(transport, listening.address, strangers.hellos))
+
+        async def connect_all() -> None:
+            nonlocal failure
+            ordered = list(clients) if strangers is None else _one_held_back(clients, strangers)
+            for number, name in enumerate(ordered, start=1):
+                client = clients[name]
+                if strangers is not None and number == len(ordered):
+                    await meet_strangers(strangers)
+                try:
+                    channel = await transport.connect(listening.address)
+                except OSError as error:
+                    if not server.has_ended:  # else it came late, and the others have their outcome
+                        failure = error
+                        nursery.cancel_scope.cancel()
+                    return
+                if (deviation := deviations.get(name)) is not None:
+                    channel = DeviatingChannel(channel, deviation)
+                nursery.start_soon(take_part, name, client, channel)
+
+        if on_progress is not None:
+            nursery.start_soon(watch, on_progress)
+        nursery.start_soon(connect_all)
+        try:
+            of_server = deviations.get(SERVER)
+            result = await server.serve(listening if of_server is None else DeviatingListener(listening, of_server))
+        except PsephosError as error:
+            failure = error
+        watching.cancel()
+    if failure is not None:
+        raise failure
+    assert result is not None  # noqa: S101  one of the two was set
+    return result, endings
+
+
+def _one_held_back(names: Iterable[str], strangers: Strangers) -> list[str]:
+    """Return the parties with one at the end in whose name no stranger speaks, if there is one."""
+    spoken = {hello.party for hello in strangers.hellos}
+    return sorted(names, key=lambda name: name not in spoken)
+
+
+def run_arrays(
+    protocol: PhasedProtocol[Any, Any],
+    *,
+    inputs: Inputs,
+    noise: SimulatedNoise,
+    session: str,
+    log: Log | None = None,
+    listener: EffectListener | None = None,
+    entries: list[LedgerEntry] | None = None,
+) -> SessionRecord:
+    """Run the same session as array computations; the ledger gets one line for each loss, for all parties together.
+
+    Args:
+        protocol: what is run.
+        inputs: all parties' rows.
+        noise: the simulation's.
+        session: the session's name.
+        log: where events go; None for nowhere.
+        listener: told of each phase as it closes, as it would be by the server's machine.
+        entries: the caller's list, which gets every loss however the session ends; they are charged before anything
+            is drawn.
+
+    Raises:
+        ValueError: as `run_population`.
+    """
+
+    def on_phase(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> None:
+        effects = (Opened(phase.name, len(inputs)), Closed(phase.name, tally.num_reports, 0, outcome))
+        for effect in effects:
+            if log is not None:
+                log_effect(log, session=session, party="arrays", effect=effect)
+            if listener is not None:
+                listener(effect)
+
+    entries = [] if entries is None else entries
+    entries.extend(
+        LedgerEntry.of(
+            loss,
+            person=f"each of {count} {protocol.client_role}{'s' if count > 1 else ''}{group and ' '}{group}",
+            session=session,
+            phase=phase.name,
+            num_persons=count,
+        )
+        for phase in protocol.phases
+        for group, count, losses in phase.loss_groups(inputs.public)
+        for loss in losses
+    )
+    result = run_population(protocol, inputs, noise=noise, on_phase=on_phase)
+    return SessionRecord(
+        outcome=result.outcome,
+        tallies=result.tallies,
+        num_received=tuple(tally.num_reports for tally in result.tallies),
+        entries=entries,
+        own_outcomes=result.own_outcomes,
+    )
+
+
+def simulate(
+    protocol: PhasedProtocol[Any, OutcomeT],
+    parties: Mapping[str, Sequence[Any]],
+    *,
+    seed: int,
+    transport: str = "array",
+    session: str = "simulation",
+) -> OutcomeT:
+    """Run one simulated session and return its outcome: the shortest way from values to a result.
+
+    Args:
+        protocol: what is run.
+        parties: each party's entries, in the order of `protocol.columns()`.
+        seed: ≥ 0; the same seed gives the same bits on every path.
+        transport: "array", or "memory" or "tcp" for agents.
+        session: the session's name; other names draw other noise.
+
+    Raises:
+        ConfigurationError: there are no parties, or a name, an entry, the seed or the transport is not allowed.
+
+    Privacy:
+        None: a simulation's seed takes its noise off again.
+    """
+    check_transport(transport)
+    names = check_names(tuple(parties), protocol.client_role)
+    columns = protocol.columns()
+    for name, entries in parties.items():
+        if len(entries) != len(columns):
+            allowed = f"{len(columns)} entries: {', '.join(column.name for column in columns)}"
+            raise ConfigurationError(field=f"entries of {name}", value=f"{len(entries)} entries", allowed=allowed)
+    table = {column.name: [entries[place] for entries in parties.values()] for place, column in enumerate(columns)}
+    inputs = protocol.encode(table)
+    protocol.check_roster(inputs.public)
+    noise = SimulatedNoise(seed, session=session)
+    if transport == ARRAY:
+        return run_arrays(protocol, inputs=inputs, noise=noise, session=session).outcome  # pyright: ignore[reportReturnType]  the protocol's own
+    agents = functools.partial(
+        run_agents,
+        protocol,
+        names=names,
+        inputs=inputs,
+        mode=Simulation(session, noise),
+        transport=make_transport(transport),
+    )
+    return trio.run(agents, restrict_keyboard_interrupt_to_checkpoints=True).outcome  # pyright: ignore[reportReturnType]  the protocol's own
+
+
+@contextlib.contextmanager
+def _calm_collector(num_parties: int) -> Generator[None]:
+    """Let Python's cyclic collector run rarely while a large session is under way.
+
+    A session makes objects that live until its end, and the collector would walk all of them again and again: half
+    of the time of a session of 10,000 parties. Nothing of a session waits for the collector to be freed.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], _OBJECTS_BETWEEN_COLLECTIONS * num_parties), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def check_descriptors(transport: str, *, num_parties: int, is_tapped: bool = False) -> None:
+    """Raise ConfigurationError if the system does not allow the descriptors of a session over this transport.
+
+    Args:
+        transport: its name.
+        num_parties: how many are on the roster.
+        is_tapped: whether a relay stands between them and the server.
+    """
+    number = _descriptors_needed(transport, num_parties, is_tapped=is_tapped)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < number:
+        allowed = f"few enough for {hard} open files ({number} are needed); run by arrays, or raise `ulimit -n`"
+        raise ConfigurationError(field="parties over sockets", value=num_parties, allowed=allowed)
+
+
+def _reserve_descriptors(transport: Transport, *, num_parties: int) -> None:
+    """Raise this process's limit of open descriptors to what a session needs, if it is lower.
+
+    Raises:
+        ConfigurationError: as `check_descriptors`.
+    """
+    is_tapped = isinstance(transport, TappedTransport)
+    check_descriptors(transport.name, num_parties=num_parties, is_tapped=is_tapped)
+    number = _descriptors_needed(transport.name, num_parties, is_tapped=is_tapped)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < number:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
+
+
+def _descriptors_needed(transport: str, num_parties: int, *, is_tapped: bool) -> int:
+    """Return how many descriptors a session opens: two for each channel, four with a relay, none without sockets."""
+    of_party = 4 if is_tapped else 2
+    return 0 if transport in {ARRAY, "memory"} else of_party * num_parties + _SPARE_DESCRIPTORS

@@ -1,0 +1,79 @@
+"""Settings: single values of a scenario, set anew by name (`--set key=value`).
+
+A key is a name that stands in one place only (`epsilon`, `count`), or a dotted path (`phases.weights.quorum`).
+Here a scenario is still the tables that its file holds; what is set is checked with the rest.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Collection, Iterable
+from typing import Any, TypeAlias, cast
+
+from ...protocol.errors import ConfigurationError
+
+__all__ = ["Tables", "did_you_mean", "read_setting", "set_value"]
+
+Tables: TypeAlias = dict[str, Any]
+"""A scenario as its file holds it."""
+
+
+def read_setting(text: str) -> tuple[str, Any]:
+    """Return key and value of "key=value"; the value is read as TOML where that is possible, else as text.
+
+    Raises:
+        ConfigurationError: it has another form.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise ConfigurationError(field="--set", value=text, allowed="of the form key=value")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return key, value
+
+
+def set_value(
+    tables: Tables, key: str, value: object, *, own: Collection[str], parameters: Collection[str], parties: str
+) -> None:
+    """Set one value in place.
+
+    Args:
+        tables: the scenario.
+        key: a name or a dotted path.
+        value: what to set.
+        own: the names that stand in the scenario itself.
+        parameters: the names that stand in its parameters.
+        parties: where its parties stand, whose generator's names count as well.
+
+    Raises:
+        ConfigurationError: the key stands nowhere, or below something that is no table.
+    """
+    *path, name = (
+        key.split(".") if "." in key else _path_of(tables, key, own=own, parameters=parameters, parties=parties)
+    )
+    inner = tables
+    for part in path:
+        found: Any = inner.setdefault(part, {})
+        if not isinstance(found, dict):
+            raise ConfigurationError(field="--set", value=key, allowed=f"another key: {part!r} is no table here")
+        inner = cast("Tables", found)
+    inner[name] = value
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a hint at the known word that is closest, to end a sentence with; empty where none is close."""
+    close = difflib.get_close_matches(word, known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _path_of(
+    tables: Tables, key: str, *, own: Collection[str], parameters: Collection[str], parties: str
+) -> tuple[str, ...]:
+    """Return where a bare key stands: in the scenario, in its parameters, or in its generator's table."""
+    table = tables.get(parties)
+    generated = set(cast("Tables", table)) if isinstance(table, dict) else set[str]()
+    for path, names in (((), own), (("parameters",), parameters), ((parties,), generated)):
+        if key in names:
+            return (*path, key)
+    known = sorted({*own, *parameters, *generated})
+    raise ConfigurationError(field="--set", value=key, allowed=f"one of {', '.join(known)}{did_you_mean(key, known)}")

@@ -1,0 +1,418 @@
+"""What a coalition learns of a worker's answers, and of the flip probability behind them (truth discovery).
+
+**With the server** the coalition has the worker's whole reported vector. Its posterior of each answer is exact, given
+what it believed of the tasks before (`answer_inference`): the answers of one worker share a flip probability, so that
+what is known of some of them tells how far the others' reports are to be trusted. That knowledge has anchors: how the
+coalition's own members answered a task, and what most of the other workers reported. Without any (all labels alike) the
+shared flip probability cannot be told from reports, and the paper's Theorem 6.3 is right (reading T5); with anchors
+odds pass its e^ε, and stay within R for one answer and J for all (reading T3).
+
+**Without the server** it has its members' reports and what is published: truths, which are its anchors, and how many
+reports each label of each task has. Whatever its members reported comes off. All but one worker know the last one's
+reports; fewer know how many honest workers reported which label of a task, and
+
+    P[table | x] ∝ Σ_r P[r | x] · table[r] / π̃[r],
+
+π̃ being the law of an honest report before: exact for one task by itself. Of several tasks it takes the honest workers'
+tables as independent, which is right where answers share no flip probability. Where somebody skipped a task, who did is
+not known, and its table is left aside; so are the truths' confidences, and each worker's own weight.
+
+Source of the attacked protocol: Li et al. (2018); readings T3, T4, T5 and T9.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import ClassVar, Final, cast
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.mechanisms import NO_ANSWER
+from ....protocol.phases import Inputs
+from ....protocol.truth_discovery import Outcome, TruthDiscovery
+from ....protocol.truth_discovery.tables import NO_TASK
+from ...attacks.attack import Attack, Candidates, check_targets
+from ...attacks.posteriors import Evaluation, Posteriors, check_prior, evaluate, infer
+from ...attacks.seen import Coalition, Seen
+from .answer_inference import (
+    FlipPosteriors,
+    answer_log_likelihoods,
+    flip_law,
+    infer_flips,
+    vectors,
+)
+
+__all__ = ["NO_LABEL", "Anchors", "TruthDiscoveryAttack"]
+
+NO_LABEL: Final = -1
+"""In a table of labels: there is no answer."""
+
+_ANSWERS, _ANSWER, _ROW = "answers", "answer", "row"
+
+
+@dataclasses.dataclass(frozen=True)
+class Anchors:
+    """Where a coalition's beliefs about a task come from, before it looks at a worker's reports.
+
+    Answers to one task are taken as drawn alike, from a distribution of which nothing is known: that makes Laplace's
+    rule, (votes + s·base)/(number of votes + s), which is Bayes's answer for a flat prior where the base is flat.
+
+    Args:
+        members: whether the members' own answers count as votes.
+        agreement: the probability that a worker's answer is the released truth, which makes the base; None to leave the
+            truths aside. By default what the crowds of the paper's experiments have, nearly.
+
+    Raises:
+        ConfigurationError: the agreement is no probability.
+    """
+
+    members: bool = True
+    agreement: float | None = 0.7
+
+    def __post_init__(self) -> None:
+        if self.agreement is not None and not 0 < self.agreement < 1:
+            raise ConfigurationError(field="agreement", value=self.agreement, allowed="above 0 and below 1")
+
+
+class TruthDiscoveryAttack(Attack):
+    """Infers answers: each from the whole reported vector, each with the others known, or a whole vector at once.
+
+    Its posteriors have one row for each task that a target is asked, target by target in the order of its tasks; but
+    for whole vectors ("row"), one for each target. Of several sessions with fresh noise, posteriors of "answer" and
+    "row" stay exact, and those of "answers" where answers share nothing; where they share a flip probability, a session
+    takes what the earlier ones left of each other answer as that answer's prior by itself, which is an approximation
+    (assumed-density filtering).
+
+    Args:
+        protocol: with its public parameters.
+        anchors: where beliefs about tasks come from.
+        background: for "answer" alone: all answers, which whoever takes each of them as unknown in turn knows from
+            elsewhere: codes, shape (n, max_answers), in the order of each worker's tasks. `against` takes true ones.
+
+    Source:
+        Readings T3 and T5.
+    """
+
+    secrets: ClassVar[tuple[str, ...]] = (_ANSWERS, _ANSWER, _ROW)
+    infers_from_reports_alone: ClassVar[bool] = False
+
+    protocol: TruthDiscovery
+
+    def __init__(
+        self, protocol: TruthDiscovery, *, anchors: Anchors | None = None, background: IntArray | None = None
+    ) -> None:
+        super().__init__(protocol)
+        self._anchors = Anchors() if anchors is None else anchors
+        self._background = background
+
+    def against(self, inputs: Inputs) -> "TruthDiscoveryAttack":
+        """Return this attack by somebody who knows all answers but the one that it infers: the worst case of R."""
+        return TruthDiscoveryAttack(self.protocol, anchors=self._anchors, background=inputs.private)
+
+    @functools.cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What an answer may be: names, or numbers where answer sets differ."""
+        sets = self.protocol.parameters.answer_sets
+        if len(sets) == 1:
+            return sets[0]
+        return tuple(f"label {number}" for number in range(1, max(map(len, sets)) + 1))
+
+    def candidates(self, secret: str) -> Candidates:
+        """Return all vectors of answers, where one answer set has them all; or one answer's labels, as rows of one.
+
+        A worker who is asked fewer tasks than others, or skips one, has none of the vectors. See `Attack.candidates`.
+
+        Raises:
+            ConfigurationError: answer sets differ, or there are too many vectors.
+        """
+        self.check_secret(secret)
+        parameters = self.protocol.parameters
+        if secret != _ROW:
+            places = np.arange(len(self.labels), dtype=np.int64)
+            return Candidates(places[:, None], places, self.labels)
+        if len(parameters.answer_sets) > 1:
+            value = f"{len(parameters.answer_sets)} answer sets"
+            raise ConfigurationError(field="secret", value=value, allowed="one answer set for whole vectors")
+        names = self.labels
+        rows = vectors([len(names)] * parameters.max_answers)
+        codes: list[list[int]] = rows.tolist()
+        told = tuple("; ".join(names[code] for code in row) for row in codes)
+        return Candidates(rows, np.arange(len(rows), dtype=np.int64), told)
+
+    def truths(self, secret: str, inputs: Inputs) -> IntArray:
+        """Return true labels: of "row" as `Attack.truths`, else shape (n, max_answers), `NO_LABEL` where skipped."""
+        self.check_secret(secret)
+        if secret != _ROW:
+            return self._labels_of(inputs.private, inputs.public)
+        if np.any(inputs.private == NO_ANSWER):
+            raise ConfigurationError(field="secret", value=secret, allowed="workers who answer all tasks they may have")
+        places = np.zeros(len(inputs), dtype=np.int64)
+        for column in inputs.private.T:
+            places = places * len(self.labels) + column
+        return places
+
+    def owners(self, secret: str, public: IntArray, targets: IntArray) -> IntArray:
+        """Return each target as often as it is asked a task; for whole vectors once. See `Attack.owners`."""
+        if secret == _ROW:
+            return targets
+        return np.repeat(targets, np.count_nonzero(public[targets, 1:] != NO_TASK, axis=1))
+
+    def draws_from_prior(self, secret: str, *, prior: FloatArray | None) -> bool:
+        """Return whether answers are made up: else they are the workers' own. See `Attack.draws_from_prior`."""
+        return secret != _ANSWER and prior is not None
+
+    def redraw(
+        self, secret: str, inputs: Inputs, targets: IntArray, *, prior: FloatArray | None, uniforms: FloatArray
+    ) -> Inputs:
+        """Return inputs in which targets have answers drawn from a prior; without one, or for "answer", their own.
+
+        What is believed of a task before comes from the session itself, so that there is nothing else to draw from.
+        See `Attack.redraw`.
+        """
+        if secret == _ANSWER or prior is None:
+            return inputs
+        if secret == _ROW:
+            return super().redraw(secret, inputs, targets, prior=prior, uniforms=uniforms)
+        generator = np.random.Generator(np.random.Philox([int(uniform * 2.0**53) for uniform in uniforms[:2]]))
+        own, tasks = inputs.private[targets], inputs.public[targets, 1:]
+        labels = generator.choice(len(prior), size=own.shape, p=prior)
+        private = inputs.private.copy()
+        private[targets] = np.where(own == NO_ANSWER, NO_ANSWER, labels + self.protocol.codes.offset_of_task[tasks])
+        return Inputs(private, inputs.public)
+
+    def evaluate(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
+        """Compare an attack's guesses with the truth, leaving out tasks that a target skipped.
+
+        Args:
+            posteriors: what it inferred of these targets.
+            inputs: everybody's.
+            targets: places in the roster.
+            secret: as it was inferred.
+        """
+        truths = self.truths(secret, inputs)[targets]
+        if secret == _ROW:
+            return evaluate(posteriors, truths)
+        flat = truths[inputs.public[targets, 1:] != NO_TASK]
+        kept = flat != NO_LABEL
+        shape = posteriors.probabilities.shape
+        return evaluate(
+            dataclasses.replace(
+                posteriors,
+                prior=np.broadcast_to(posteriors.prior, shape)[kept],
+                probabilities=posteriors.probabilities[kept],
+                odds=posteriors.odds[kept],
+            ),
+            flat[kept],
+        )
+
+    def evaluate_redrawn(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
+        """Compare guesses with the truth, since anchors are no law of answers. See `Attack.evaluate_redrawn`."""
+        return self.evaluate(posteriors, inputs, targets, secret=secret)
+
+    def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
+        """Return R for single answers, J for whole vectors. See `Attack.loss`."""
+        if secret == _ROW:
+            return super().loss(secret, public, targets, coalition)
+        rows = np.unique(public[targets], axis=0).tolist()
+        parts = [loss.part for row in rows for loss in self.protocol.losses_of(row)]
+        return max((part.proven for part in parts if part is not None), default=0.0)
+
+    def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+        """Return what whole reported vectors tell that follow from published counts; others tell nothing here."""
+        weights = self._weights(seen, targets, self.task_priors(seen))
+        is_known = np.all(np.count_nonzero(weights, axis=2) == 1, axis=1)
+        reports = weights.argmax(axis=2) + self.protocol.codes.offset_of_task[seen.public[targets, 1:]]
+        logs = np.zeros((len(targets), len(candidates.rows)))
+        if np.any(is_known):
+            (phase,) = self.protocol.phases
+            logs[is_known] = phase.mechanism.log_likelihoods(reports[is_known], candidates.rows)
+        return logs
+
+    def posteriors(
+        self, sessions: Sequence[Seen], targets: IntArray, *, secret: str, prior: FloatArray | None = None
+    ) -> Posteriors:
+        """Return what the coalition believes after some sessions. See `Attack.posteriors`.
+
+        Args:
+            sessions: what it saw of each.
+            targets: int64: places in the roster, none a member.
+            secret: one of `secrets`.
+            prior: of "row" a probability for each vector (by default what the anchors say of each answer by itself); of
+                single answers one for each label, in place of all anchors.
+
+        Raises:
+            ConfigurationError: a target is a member, or the background lacks what "answer" needs.
+        """
+        self.check_secret(secret)
+        check_targets(sessions, targets)
+        first = sessions[0]
+        if secret == _ROW:
+            if np.any(first.public[targets] == NO_TASK):
+                allowed = "workers who are asked as many tasks as the vectors have"
+                raise ConfigurationError(field="target", value="one who is asked fewer", allowed=allowed)
+            of_rows = self._vector_priors(first, targets) if prior is None else prior
+            return super().posteriors(sessions, targets, secret=secret, prior=of_rows)
+        tasks = first.public[targets, 1:]
+        is_asked = tasks != NO_TASK
+        of_tasks = self.task_priors(first, prior)
+        priors = self._answer_priors(first, targets, prior)
+        logs = np.zeros(priors.shape)
+        for seen in sessions:
+            weights = self._weights(seen, targets, of_tasks)
+            logs += self._of_session(weights, tasks, self._of_others(priors, logs, targets, seen.public, secret))
+        places = np.arange(len(self.labels), dtype=np.int64)
+        return infer(logs[is_asked], places=places, labels=self.labels, prior=priors[is_asked])
+
+    def flip_probabilities(self, seen: Seen, targets: IntArray) -> FlipPosteriors:
+        """Return what one session tells of the flip probability that each target drew.
+
+        Args:
+            seen: the session.
+            targets: places in the roster.
+
+        Raises:
+            ConfigurationError: workers draw none of their own.
+        """
+        tasks, of_tasks = seen.public[targets, 1:], self.task_priors(seen)
+        (phase,) = self.protocol.phases
+        sets = self.protocol.codes.set_of_task[tasks]
+        return infer_flips(self._weights(seen, targets, of_tasks), sets, of_tasks[tasks], phase.mechanism)
+
+    def task_priors(self, seen: Seen, prior: FloatArray | None = None) -> FloatArray:
+        """Return what a coalition believes of anybody's answer to each task, before reports.
+
+        Args:
+            seen: members' answers and the release.
+            prior: for every task, in place of all anchors.
+
+        Returns:
+            shape (tasks, labels); 0 for labels that a task does not have.
+
+        Raises:
+            ConfigurationError: the prior is none of every answer set.
+        """
+        codes = self.protocol.codes
+        if prior is not None:
+            for size in codes.sizes:
+                check_prior(prior.tolist(), num_labels=size)
+            return np.broadcast_to(prior, (len(codes.size_of_task), len(self.labels)))
+        truths = np.full(len(codes.size_of_task), NO_LABEL)
+        if seen.release is not None:
+            truths = self._truths_of(cast("Outcome", seen.release))
+        return self._anchored(seen, np.arange(len(truths)), truths)
+
+    def _anchored(self, seen: Seen, tasks: IntArray, truths: IntArray) -> FloatArray:
+        """Return what is believed of an answer to each of some tasks, if these are taken for the truths.
+
+        Args:
+            seen: members' answers.
+            tasks: their places, any shape.
+            truths: as many labels; `NO_LABEL` where nothing is taken for it.
+        """
+        sizes = self.protocol.codes.size_of_task[tasks][..., None]
+        allowed = np.arange(len(self.labels)) < sizes
+        base = allowed / sizes
+        if (share := self._anchors.agreement) is not None:
+            likely = np.arange(len(self.labels)) == truths[..., None]
+            anchored = np.where(likely, share, (1 - share) / (sizes - 1)) * allowed
+            base = np.where(truths[..., None] == NO_LABEL, base, anchored)
+        if not self._anchors.members or not seen.coalition.members:
+            return base
+        members = list(seen.coalition.members)
+        votes = self._counts_of(self._labels_of(seen.rows, seen.public[members]), seen.public[members])[tasks]
+        return (votes + sizes * base) / (votes.sum(axis=-1, keepdims=True) + sizes)
+
+    def _answer_priors(self, seen: Seen, targets: IntArray, prior: FloatArray | None = None) -> FloatArray:
+        """Return what is believed of each of the targets' answers before their reports, shape (targets, tasks, labels).
+
+        Who has everybody else's reports takes for a task's truth what most of these say: the released truth has the
+        target's own report in it, which would then count twice.
+        """
+        tasks = seen.public[targets, 1:]
+        has_others = seen.coalition.has_server or len(seen.coalition.members) == seen.num_parties - 1
+        if prior is not None or not has_others:
+            return self.task_priors(seen, prior)[tasks]
+        (reports,), (told,) = seen.reports, seen.told
+        labels = self._labels_of(np.where(told[:, None], reports, NO_ANSWER), seen.public)
+        own = labels[targets][:, :, None] == np.arange(len(self.labels))
+        others = self._counts_of(labels, seen.public)[tasks] - own
+        most = others.max(axis=2, keepdims=True)
+        is_clear = (most[:, :, 0] > 0) & (np.count_nonzero(others == most, axis=2) == 1)
+        return self._anchored(seen, tasks, np.where(is_clear, others.argmax(axis=2), NO_LABEL))
+
+    def _counts_of(self, labels: IntArray, public: IntArray) -> FloatArray:
+        """Return how often each label stands for each task, shape (tasks, labels)."""
+        rows, places = np.nonzero(labels != NO_LABEL)
+        counts = np.zeros((len(self.protocol.codes.size_of_task), len(self.labels)))
+        np.add.at(counts, (public[rows, 1 + places], labels[rows, places]), 1.0)
+        return counts
+
+    def _vector_priors(self, seen: Seen, targets: IntArray) -> FloatArray:
+        """Return the prior of each vector of answers that are independent, shape (targets, vectors)."""
+        candidates = self.candidates(_ROW)
+        priors = self._answer_priors(seen, targets)
+        total = np.ones((len(targets), len(candidates.rows)))
+        for place, answers in enumerate(candidates.rows.T):
+            total *= priors[:, place, answers]
+        return total
+
+    def _of_others(
+        self, priors: FloatArray, logs: FloatArray, targets: IntArray, public: IntArray, secret: str
+    ) -> FloatArray:
+        """Return what is believed of each answer as one of the others, shape (targets, max_answers, labels)."""
+        if secret == _ANSWERS:
+            moved = priors * np.exp(logs - logs.max(axis=2, keepdims=True))
+            return moved / moved.sum(axis=2, keepdims=True)
+        if self._background is None:
+            allowed = "all answers of the targets, of which each is taken as unknown in turn"
+            raise ConfigurationError(field="background", value="nothing", allowed=allowed)
+        labels = self._labels_of(self._background[targets], public[targets])
+        return (np.arange(len(self.labels)) == labels[:, :, None]).astype(np.float64)
+
+    def _of_session(self, weights: FloatArray, tasks: IntArray, of_others: FloatArray) -> FloatArray:
+        """Return ln P[what was seen of a session's reports | one answer], shape (targets, max_answers, labels)."""
+        (phase,) = self.protocol.phases
+        codes = self.protocol.codes
+        law = flip_law(phase.mechanism, degree=tasks.shape[1])
+        logs = answer_log_likelihoods(weights, codes.set_of_task[tasks], of_others, law)
+        # A label that a task does not have must not count among those that evidence tells apart.
+        is_label = np.arange(len(self.labels)) < codes.size_of_task[tasks][:, :, None]
+        return np.where(is_label, logs, logs[:, :, :1])
+
+    def _weights(self, seen: Seen, targets: IntArray, of_tasks: FloatArray) -> FloatArray:
+        """Return how likely what was seen makes each label to have been reported: see `answer_log_likelihoods`."""
+        (reports,), (told,) = seen.reports, seen.told
+        labels = self._labels_of(np.where(told[:, None], reports, NO_ANSWER), seen.public)
+        every = np.arange(len(self.labels))
+        tasks = seen.public[targets, 1:]
+        if seen.coalition.has_server:
+            return (labels[targets][:, :, None] == every).astype(np.float64)
+        if not seen.totals:
+            return np.zeros((*tasks.shape, len(every)))
+        members = list(seen.coalition.members)
+        table = seen.totals[0].copy()
+        rows, places = np.nonzero(labels[members] != NO_LABEL)
+        np.subtract.at(table, (seen.public[members][rows, 1 + places], labels[members][rows, places]), 1)
+        honest = np.delete(seen.public[:, 1:], members, axis=0)
+        asked = np.bincount(honest[honest != NO_TASK], minlength=len(table))
+        noise = self.protocol.noise
+        lies = (np.array(noise.flip_probabilities) / (np.array(noise.sizes) - 1))[self.protocol.codes.set_of_task]
+        sizes = self.protocol.codes.size_of_task
+        before = of_tasks * (1 - sizes * lies)[:, None] + lies[:, None]
+        weights = np.zeros(table.shape)
+        np.divide(table, before, out=weights, where=(table.sum(axis=1) == asked)[:, None] & (table > 0))
+        return np.where((tasks == NO_TASK)[:, :, None], 0.0, weights[tasks])
+
+    def _labels_of(self, answers: IntArray, public: IntArray) -> IntArray:
+        """Return codes of answers as labels of their sets, `NO_LABEL` where there is none."""
+        labels = answers - self.protocol.codes.offset_of_task[public[:, 1:]]
+        return np.where((answers == NO_ANSWER) | (public[:, 1:] == NO_TASK), NO_LABEL, labels)
+
+    def _truths_of(self, release: Outcome) -> IntArray:
+        """Return the released truths as labels, shape (tasks,); `NO_LABEL` where there is none."""
+        sets = self.protocol.parameters.answer_sets
+        numbers: list[int] = self.protocol.codes.set_of_task.tolist()
+        found = zip(numbers, release.truths, strict=True)
+        return np.array([NO_LABEL if truth is None else sets[number].index(truth) for number, truth in found])

@@ -1,0 +1,3 @@
+"""Truth discovery: cases of its mechanisms and sessions."""
+
+__all__: tuple[str, ...] = ()

@@ -1,0 +1,305 @@
+"""Rows of names become a crowd: codes, answer sets, truth, and one answer for each task and worker.
+
+Names are numbered in numeric order where all of them are integers, else as text, character by character. So a crowd
+does not depend on the order of its rows, unless one of several answers is chosen by it.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from ....protocol.arrays import IntArray
+from ....protocol.errors import ConfigurationError, quote
+from ....protocol.estimators.truth_inference import Answers
+from .crowd import Crowd
+
+__all__ = ["SEPARATOR", "AnswerSets", "Column", "Repeats", "Rows", "assemble", "in_order"]
+
+Repeats: TypeAlias = Literal["error", "first", "last"]
+"""What becomes of several answers of one worker to one task: one of them counts, or labels that differ are an error."""
+AnswerSets: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
+"""The labels of every task, in order; or those of each answer set, by its name."""
+SEPARATOR: Final = "|"
+"""Between the labels of an answer set that a cell spells out."""
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
+_MAX_SHOWN: Final = 12
+"""So many labels are spelled out in a sentence."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Column:
+    """A column of names.
+
+    Args:
+        names: the distinct ones.
+        codes: int64, shape (rows,), in [0, len(names)): which one each row has.
+    """
+
+    names: Sequence[str]
+    codes: IntArray
+
+    @classmethod
+    def of(cls, values: Iterable[str]) -> "Column":
+        """Return the column with these entries."""
+        index: dict[str, int] = {}
+        codes = np.fromiter((index.setdefault(value, len(index)) for value in values), dtype=np.int64)
+        return cls(list(index), codes)
+
+    def name(self, row: int) -> str:
+        """Return a row's entry."""
+        return self.names[int(self.codes[row])]
+
+    def recoded(self, index: Mapping[str, int]) -> IntArray:
+        """Return the codes that `index` has for the entries, and -1 where it has none."""
+        return np.array([index.get(name, -1) for name in self.names], dtype=np.int64)[self.codes]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rows:
+    """Answers, or truths, as they were written down.
+
+    Args:
+        tasks: of each row.
+        labels: likewise.
+        where: names a row's place, for errors ("answers.csv line 7"); it may be slow.
+        workers: likewise; None for truths.
+        answer_sets: the answer set of the row's task; None where all tasks have one.
+    """
+
+    tasks: Column
+    labels: Column
+    where: Callable[[int], str]
+    workers: Column | None = None
+    answer_sets: Column | None = None
+
+    @property
+    def label_word(self) -> str:
+        """What a label is called here."""
+        return "truth" if self.workers is None else "label"
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return names in numeric order if all of them are integers, else sorted as text."""
+    listed = list(names)
+    if all(map(_INTEGER.fullmatch, listed)):
+        return sorted(listed, key=lambda name: (int(name), name))
+    return sorted(listed)
+
+
+def assemble(
+    answers: Rows, *, truths: Rows | None = None, repeats: Repeats = "error", answer_sets: AnswerSets | None = None
+) -> Crowd:
+    """Return the crowd that rows of names describe.
+
+    A task that has a truth but no answer stays, without answers.
+
+    Args:
+        answers: with workers.
+        truths: at most one truth for each task; the same one may be repeated.
+        repeats: which answer counts where a worker answers a task more than once, in the order of the rows. The same
+            label again is never an error.
+        answer_sets: the labels of all tasks, or by name those of the sets that the rows name. Where the rows name
+            answer sets and this is None, the name is the labels, with `|` between them. Where neither speaks, all
+            tasks have one answer set: every label that was answered.
+
+    Raises:
+        ConfigurationError: a label is outside its task's answer set; an answer set has less than two labels, or one
+            twice, or is not known; a task has two answer sets, or two truths; a worker answers a task twice with
+            different labels and `repeats` is "error".
+    """
+    if answers.workers is None:
+        raise ValueError("answers need workers")
+    _check_repeats(repeats)
+    parts = [answers] if truths is None else [answers, truths]
+    task_names = in_order(dict.fromkeys(name for part in parts for name in part.tasks.names))
+    worker_names = in_order(answers.workers.names)
+    task_index = _index(task_names)
+    tasks = [part.tasks.recoded(task_index) for part in parts]
+    sets, set_of_task = _answer_sets(parts, tasks, task_names, answer_sets)
+    labels = [
+        _label_codes(
+            part, set_of_task[codes], sets, is_given=answer_sets is not None or answers.answer_sets is not None
+        )
+        for part, codes in zip(parts, tasks, strict=True)
+    ]
+    workers = answers.workers.recoded(_index(worker_names))
+    kept = _reduce(answers, tasks[0], workers, labels[0], num_tasks=len(task_names), repeats=repeats)
+    truth = np.full(len(task_names), -1, dtype=np.int64)
+    if truths is not None:
+        truth[tasks[1][::-1]] = labels[1][::-1]  # the first row of a task is written last
+        _check_truths(truths, tasks[1], labels[1], truth)
+    sizes = np.array([len(labels) for labels in sets], dtype=np.int64)
+    return Crowd(
+        answers=Answers(
+            tasks=tasks[0][kept],
+            workers=workers[kept],
+            labels=labels[0][kept],
+            num_tasks=len(task_names),
+            num_workers=len(worker_names),
+            sizes=sizes[set_of_task],
+        ),
+        tasks=task_names,
+        workers=worker_names,
+        answer_sets=sets,
+        answer_set_of_task=set_of_task,
+        truth=truth,
+    )
+
+
+def _index(names: Iterable[str]) -> dict[str, int]:
+    return {name: code for code, name in enumerate(names)}
+
+
+def _check_repeats(repeats: str) -> None:
+    if repeats not in {"error", "first", "last"}:
+        raise ConfigurationError(field="repeats", value=repeats, allowed="one of error, first, last")
+
+
+def _answer_sets(
+    parts: Sequence[Rows], tasks: Sequence[IntArray], task_names: Sequence[str], given: AnswerSets | None
+) -> tuple[list[tuple[str, ...]], IntArray]:
+    """Return the distinct answer sets, and which one each task has."""
+    answers, *_ = parts
+    if answers.answer_sets is None:
+        for part in parts:
+            if part.answer_sets is not None:
+                allowed = "left out, since the answers do not name answer sets"
+                raise ConfigurationError(field=f"answer_set ({part.where(0)})", value="a column", allowed=allowed)
+        if isinstance(given, Mapping):
+            allowed = "a list of labels, since the answers have no column answer_set to name one of several sets"
+            raise ConfigurationError(field="answer_sets", value=list(given), allowed=allowed)
+        set_of_task = np.zeros(len(task_names), dtype=np.int64)
+        if given is not None:
+            return [_checked(given, "answer_sets")], set_of_task
+        labels = in_order(answers.labels.names)
+        if len(labels) < 2:  # noqa: PLR2004  one label is no question
+            allowed = "not the only one, unless answer_sets says which others there are"
+            raise ConfigurationError(field=f"label ({answers.where(0)})", value=labels[0], allowed=allowed)
+        return [tuple(labels)], set_of_task
+    if given is not None and not isinstance(given, Mapping):
+        allowed = "labels by the names of the answer sets, since the answers have a column answer_set"
+        raise ConfigurationError(field="answer_sets", value=given, allowed=allowed)
+    set_names = in_order(dict.fromkeys(name for part in parts if part.answer_sets for name in part.answer_sets.names))
+    index = _index(set_names)
+    set_of_task = np.full(len(task_names), -1, dtype=np.int64)
+    for part, codes in zip(parts, tasks, strict=True):
+        if part.answer_sets is None:
+            continue
+        chosen = part.answer_sets.recoded(index)
+        unset = set_of_task[codes] < 0
+        set_of_task[codes[unset][::-1]] = chosen[unset][::-1]  # the first row of a task is written last
+        for row in np.flatnonzero(set_of_task[codes] != chosen)[:1].tolist():
+            other = set_names[int(set_of_task[codes[row]])]
+            allowed = f"{other!r}, as in another row of task {quote(part.tasks.name(row))}"
+            field = f"answer_set ({part.where(row)})"
+            raise ConfigurationError(field=field, value=part.answer_sets.name(row), allowed=allowed)
+    _check_known(parts[-1], tasks[-1], set_of_task)
+    return [_named_set(parts, name, given) for name in set_names], set_of_task
+
+
+def _check_known(truths: Rows, tasks: IntArray, set_of_task: IntArray) -> None:
+    """Raise ConfigurationError if a task that nobody answered has no answer set."""
+    for row in np.flatnonzero(set_of_task[tasks] < 0)[:1].tolist():
+        allowed = "a task that somebody answered, or one whose answer set a column answer_set names beside its truth"
+        raise ConfigurationError(field=f"task ({truths.where(row)})", value=truths.tasks.name(row), allowed=allowed)
+
+
+def _named_set(parts: Sequence[Rows], name: str, given: Mapping[str, Sequence[str]] | None) -> tuple[str, ...]:
+    """Return the labels of a set that rows name."""
+    if given is not None and name in given:
+        return _checked(given[name], f"answer_sets.{name}")
+    if given is None and SEPARATOR in name:
+        labels = [label.strip() for label in name.split(SEPARATOR)]
+        if len(labels) == len({*labels} - {""}):
+            return tuple(labels)
+    part, row = next(
+        (part, int(np.argmax(part.answer_sets.codes == list(part.answer_sets.names).index(name))))
+        for part in parts
+        if part.answer_sets is not None and name in part.answer_sets.names
+    )
+    allowed = (
+        f"two or more different labels, with {SEPARATOR} between them"
+        if given is None
+        else f"the name of one of the answer sets {_spelled(list(given))}"
+    )
+    raise ConfigurationError(field=f"answer_set ({part.where(row)})", value=name, allowed=allowed)
+
+
+def _checked(labels: Sequence[str], field: str) -> tuple[str, ...]:
+    """Return an answer set.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    if isinstance(labels, str) or len(labels) < 2 or len(set(labels)) < len(labels):  # noqa: PLR2004  a choice
+        allowed = "a list of two or more different labels"
+        raise ConfigurationError(field=field, value=labels, allowed=allowed)
+    return tuple(labels)
+
+
+def _label_codes(rows: Rows, sets_of_rows: IntArray, sets: Sequence[Sequence[str]], *, is_given: bool) -> IntArray:
+    """Return each row's label as its code in the answer set of its task."""
+    if len(sets) == 1:
+        codes = rows.labels.recoded(_index(sets[0]))
+    else:
+        indexes: list[dict[str, int]] = [_index(labels) for labels in sets]
+        pairs, place = np.unique(sets_of_rows * len(rows.labels.names) + rows.labels.codes, return_inverse=True)
+        split: list[tuple[int, int]] = [divmod(pair, len(rows.labels.names)) for pair in pairs.tolist()]
+        codes = np.array([indexes[which].get(rows.labels.names[label], -1) for which, label in split], dtype=np.int64)
+        codes = codes[place]
+    for row in np.flatnonzero(codes < 0)[:1].tolist():
+        labels = _spelled(sets[int(sets_of_rows[row])])
+        allowed = f"one of {labels}" if is_given else f"a label that somebody answered: {labels}"
+        raise ConfigurationError(
+            field=f"{rows.label_word} ({rows.where(row)})", value=rows.labels.name(row), allowed=allowed
+        )
+    return codes
+
+
+def _spelled(labels: Sequence[str]) -> str:
+    more = f" and {len(labels) - _MAX_SHOWN} more" if len(labels) > _MAX_SHOWN else ""
+    return ", ".join(map(quote, labels[:_MAX_SHOWN])) + more
+
+
+def _reduce(
+    rows: Rows, tasks: IntArray, workers: IntArray, labels: IntArray, *, num_tasks: int, repeats: Repeats
+) -> IntArray:
+    """Return the rows that count, sorted by worker and then by task."""
+    pairs = workers * num_tasks + tasks
+    order = np.argsort(pairs, kind="stable")  # so that the rows of a pair stay in their order
+    is_first = np.diff(pairs[order], prepend=-1) != 0
+    if repeats == "last":
+        return order[np.roll(is_first, -1)]  # before the next pair's first; before the end, since a first row begins
+    kept = order[is_first]
+    if repeats == "error" and len(kept) < len(order):
+        first = kept[np.cumsum(is_first) - 1]
+        differs = labels[first] != labels[order]
+        if np.any(differs):
+            place = int(np.argmin(np.where(differs, order, len(order))))
+            _refuse_repeat(rows, int(first[place]), int(order[place]))
+    return kept
+
+
+def _refuse_repeat(rows: Rows, first: int, second: int) -> None:
+    """Say that a worker answered a task twice with different labels."""
+    worker = rows.workers.name(first) if rows.workers is not None else ""
+    allowed = (
+        f"{quote(rows.labels.name(first))}, which worker {quote(worker)} answered to task "
+        f"{quote(rows.tasks.name(first))} before ({rows.where(first)}), unless repeats is first or last"
+    )
+    raise ConfigurationError(field=f"label ({rows.where(second)})", value=rows.labels.name(second), allowed=allowed)
+
+
+def _check_truths(truths: Rows, tasks: IntArray, labels: IntArray, truth: IntArray) -> None:
+    """Raise ConfigurationError if a task has two truths."""
+    for row in np.flatnonzero(truth[tasks] != labels)[:1].tolist():
+        first = int(np.argmax(tasks == tasks[row]))
+        allowed = (
+            f"{quote(truths.labels.name(first))}, which is the truth of task {quote(truths.tasks.name(row))} "
+            f"before ({truths.where(first)})"
+        )
+        raise ConfigurationError(field=f"truth ({truths.where(row)})", value=truths.labels.name(row), allowed=allowed)

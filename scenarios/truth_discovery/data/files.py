@@ -1,0 +1,83 @@
+"""Crowds in files: answers in one CSV file, truths in another.
+
+    task,worker,label        task,truth
+    t1,w1,yes                t1,yes
+
+Other columns are ignored, but for `answer_set`, which says for each row which answer set its task has.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from ...running.reading import readable
+from .assembly import AnswerSets, Repeats, Rows, assemble
+from .crowd import Crowd
+from .tables import read_table
+
+__all__ = ["answers_of", "read_crowd", "truths_of"]
+
+_TASK: Final[Sequence[str]] = ("task", "item")  # some published files say item
+_ANSWERS: Final[Mapping[str, Sequence[str]]] = {"task": _TASK, "worker": ("worker",), "label": ("label",)}
+_TRUTHS: Final[Mapping[str, Sequence[str]]] = {"task": _TASK, "truth": ("truth",)}
+_OPTIONAL: Final = ("answer_set",)
+
+
+def read_crowd(
+    answers: Path, *, truth: Path | None = None, repeats: Repeats = "error", answer_sets: AnswerSets | None = None
+) -> Crowd:
+    """Return the crowd of a CSV file with the columns task, worker and label.
+
+    The files are UTF-8 and may be packed (`.gz`); blank lines are skipped, and blanks around an entry do not count.
+    `item` may stand for `task`. Nothing reads as a missing value: "NA" is a name like any other. A task that has a
+    truth but no answer is kept, without answers.
+
+    Args:
+        answers: the file.
+        truth: a file with the columns task and truth, for some or all tasks, and perhaps others.
+        repeats: which answer counts where a worker answers a task more than once with different labels: the file's
+            first or last one, or the file is refused. The same label again counts once.
+        answer_sets: the labels of all tasks, in order; or, if the file has a column `answer_set`, the labels of each
+            set that it names. Where that column stands and this is None, its entries spell the labels out with `|`
+            between them. Without either, all tasks have one answer set, of all labels that were answered: in numeric
+            order if all of them are integers, else sorted as text.
+
+    Raises:
+        ConfigurationError: a file cannot be read, or is not what it should be; the field names the file and the line.
+    """
+    with readable(answers, field="answers"):
+        answer_rows = answers_of(answers)
+    truth_rows = None
+    if truth is not None:
+        with readable(truth, field="truth"):
+            truth_rows = truths_of(truth)
+    return assemble(answer_rows, truths=truth_rows, repeats=repeats, answer_sets=answer_sets)
+
+
+def answers_of(path: Path) -> Rows:
+    """Return a file's answers.
+
+    Raises:
+        ConfigurationError: the content is not what it should be, with its line.
+        OSError, EOFError, zlib.error: the file cannot be read or unpacked.
+    """
+    table = read_table(path, _ANSWERS, _OPTIONAL)
+    columns = table.columns
+    return Rows(
+        columns["task"],
+        columns["label"],
+        table.where,
+        workers=columns["worker"],
+        answer_sets=columns.get("answer_set"),
+    )
+
+
+def truths_of(path: Path) -> Rows:
+    """Return a file's truths.
+
+    Raises:
+        ConfigurationError: the content is not what it should be, with its line.
+        OSError, EOFError, zlib.error: the file cannot be read or unpacked.
+    """
+    table = read_table(path, _TRUTHS, _OPTIONAL)
+    return Rows(table.columns["task"], table.columns["truth"], table.where, answer_sets=table.columns.get("answer_set"))

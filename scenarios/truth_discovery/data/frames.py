@@ -1,0 +1,180 @@
+"""Frames of task, worker and label as crowd-kit's users have them, and the codes that the estimators take.
+
+Not imported by the package: pandas is slow to start, and only those who have a frame need it.
+"""
+
+import dataclasses
+from collections.abc import Hashable, Sequence
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.estimators.truth_inference import Answers
+
+__all__ = ["COLUMNS", "FrameAnswers", "Repeats", "encode_frame"]
+
+COLUMNS = ("task", "worker", "label")
+
+Repeats: TypeAlias = Literal["error", "first", "last"]
+"""What becomes of a worker's second answer to a task: it is refused, or the first or the last answer counts."""
+
+_MAX_NAMED = 5
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FrameAnswers:
+    """Answers as codes, with the names that the codes stand for.
+
+    Args:
+        answers: one for each (task, worker) at most, in the frame's order; all answer sets are `labels`.
+        tasks: names by code, in order of appearance.
+        workers: names by code, in order of appearance.
+        labels: names by code: sorted if they can be, so that the smallest code is the smallest label, or as they were
+            given.
+    """
+
+    answers: Answers
+    tasks: "pd.Index[Any]"
+    workers: "pd.Index[Any]"
+    labels: "pd.Index[Any]"
+
+    def name_truths(self, truths: IntArray) -> "pd.Series[Any]":
+        """Return truths by name, indexed by task; NaN or None where a truth is missing.
+
+        Args:
+            truths: codes, shape (tasks,); -1 for missing.
+        """
+        present = truths >= 0
+        names: Any = self.labels.take(np.where(present, truths, 0))
+        series: pd.Series[Any] = pd.Series(names, index=self.tasks, name="agg_label")
+        return series if bool(present.all()) else series.where(present)
+
+    def name_probabilities(self, probabilities: FloatArray) -> pd.DataFrame:
+        """Return probabilities as a frame, a row for each task and a column for each label."""
+        return pd.DataFrame(probabilities[:, : len(self.labels)], index=self.tasks, columns=self.labels)
+
+    def name_workers(self, values: FloatArray, *, name: str) -> "pd.Series[Any]":
+        """Return a number for each worker, indexed by worker."""
+        return pd.Series(values, index=self.workers, name=name)
+
+
+def encode_frame(
+    data: pd.DataFrame, *, labels: Sequence[Hashable] | None = None, repeats: Repeats = "error"
+) -> FrameAnswers:
+    """Return the answers of a frame as codes.
+
+    Args:
+        data: columns `task`, `worker` and `label` of any hashable names, others are ignored; at least one row, nothing
+            missing.
+        labels: all labels of the answer set, those that nobody chose too; by default those that occur.
+        repeats: what becomes of a worker's second answer to a task if it differs from the first; one that repeats the
+            first counts once in any case.
+
+    Raises:
+        ValueError: a column is absent or has missing values, there is no row, a label is not among `labels`, or a
+            worker gave a task two labels and `repeats` is "error".
+        TypeError: `data` is not a frame.
+    """
+    if repeats not in get_args(Repeats):
+        raise ValueError(f"repeats must be one of {', '.join(get_args(Repeats))}, got {repeats!r}")
+    if not isinstance(data, pd.DataFrame):  # pyright: ignore[reportUnnecessaryIsInstance]  callers without types
+        raise TypeError(f"expected a pandas.DataFrame with the columns {', '.join(COLUMNS)}, got {type(data).__name__}")
+    absent = [column for column in COLUMNS if column not in data.columns]
+    if absent:
+        raise ValueError(f"no column {', '.join(absent)}; the frame has {', '.join(map(str, data.columns))}")
+    if data.empty:
+        raise ValueError("the frame has no rows")
+    task_codes, tasks = _factorize(data, "task")
+    worker_codes, workers = _factorize(data, "worker")
+    label_codes, names = _factorize(data, "label")
+    label_codes, names = _order_labels(label_codes, names, labels)
+    kept = _rows_that_count(data, task_codes * len(workers) + worker_codes, label_codes, repeats)
+    if kept is not None:
+        task_codes, worker_codes, label_codes = task_codes[kept], worker_codes[kept], label_codes[kept]
+    answers = Answers(
+        tasks=task_codes,
+        workers=worker_codes,
+        labels=label_codes,
+        num_tasks=len(tasks),
+        num_workers=len(workers),
+        sizes=np.full(len(tasks), max(len(names), 2), dtype=np.int64),
+    )
+    return FrameAnswers(answers, tasks, workers, names)
+
+
+def _factorize(data: pd.DataFrame, column: str) -> "tuple[IntArray, pd.Index[Any]]":
+    """Return the codes and names of a column.
+
+    Raises:
+        ValueError: a value is missing.
+    """
+    entries = data[column]
+    dtype: Any = entries.dtype
+    # Python's own strings are looked up faster as the objects that they are.
+    is_python = getattr(dtype, "storage", "") == "python"
+    codes, names = pd.factorize(entries.to_numpy(dtype=object) if is_python else entries)
+    if len(codes) and int(codes.min()) < 0:
+        rows = np.flatnonzero(codes < 0)
+        raise ValueError(f"column {column} has {len(rows)} missing values, in {_rows(data, rows)}")
+    index = pd.Index(names, name=column, dtype=dtype) if is_python else pd.Index(names, name=column)
+    return codes.astype(np.int64, copy=False), index
+
+
+def _order_labels(
+    codes: IntArray, names: "pd.Index[Any]", labels: Sequence[Hashable] | None
+) -> "tuple[IntArray, pd.Index[Any]]":
+    """Return the codes and names of labels in the order of `labels`, or sorted.
+
+    Raises:
+        ValueError: a label is not among `labels`, or one is there twice.
+    """
+    if labels is None:
+        try:
+            order = sorted(range(len(names)), key=lambda code: names[code])
+        except TypeError:
+            return codes, names
+        ordered = names.take(order)
+    else:
+        ordered = pd.Index(list(labels), name=names.name)
+        unknown = [name for name in names if name not in ordered]
+        if not ordered.is_unique or unknown:
+            problem = f"the frame has {', '.join(map(repr, unknown[:_MAX_NAMED]))}" if unknown else "one occurs twice"
+            raise ValueError(f"labels must be all labels once, got {list(labels)}; {problem}")
+    places: IntArray = ordered.get_indexer(names).astype(np.int64)
+    return places[codes], ordered
+
+
+def _rows_that_count(
+    data: pd.DataFrame, pairs: IntArray, label_codes: IntArray, repeats: Repeats
+) -> "np.ndarray[Any, np.dtype[np.bool_]] | None":
+    """Return which rows count, or None where all do.
+
+    Raises:
+        ValueError: a worker gave a task two labels and `repeats` is "error".
+    """
+    keyed = pd.Series(pairs)
+    repeated = keyed.duplicated(keep="last" if repeats == "last" else "first").to_numpy()
+    if not repeated.any():
+        return None
+    if repeats == "error":
+        first = pd.Series(label_codes).groupby(pairs).transform("first").to_numpy()
+        conflicting = np.flatnonzero(first != label_codes)
+        if conflicting.size:
+            pair = pairs[conflicting[0]]
+            rows = np.flatnonzero(pairs == pair)
+            row = data.iloc[int(rows[0])]
+            raise ValueError(
+                f"{len(set(pairs[conflicting].tolist()))} (task, worker) pairs have two labels, such as task "
+                f"{row['task']} and worker {row['worker']} in {_rows(data, rows)}; "
+                'repeats="first" or "last" says which one counts'
+            )
+    return ~repeated
+
+
+def _rows(data: pd.DataFrame, places: IntArray) -> str:
+    """Return the rows' names in the frame's index, the first of them."""
+    names = dict.fromkeys(str(data.index[int(place)]) for place in places)  # an index may name several rows alike
+    named = ", ".join(list(names)[:_MAX_NAMED])
+    return f"rows {named}" + (", …" if len(places) > _MAX_NAMED else "")

@@ -1,0 +1,140 @@
+"""Crowds as the parties of a truth discovery session."""
+
+import contextlib
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from ....protocol.errors import ConfigurationError
+from ....protocol.mechanisms import NO_ANSWER
+from ....protocol.truth_discovery import NO_TASK
+from ...running.conversion import convert
+from ...running.loaded import Loaded
+from .crowd import Crowd
+from .files import read_crowd
+from .synthetic import PEER_GRADING_STAND_IN, PeerGrading, SyntheticCrowd, make_crowd, make_peer_grading
+
+__all__ = ["CrowdFile", "as_parties", "load_workers"]
+
+_FIELD = "workers"
+_PEER_GRADING = "peer_grading"
+
+
+class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A crowd in files.
+
+    Args:
+        answers: a CSV file with a line for each answer: task, worker, label.
+        truth: a CSV file of what is true: task, truth; only to compare with what is found.
+        repeats: which answer counts where a worker answers a task twice with different labels.
+    """
+
+    answers: str
+    truth: str = ""
+    repeats: Literal["error", "first", "last"] = "error"
+
+
+_OPTIONS = frozenset((*CrowdFile.__struct_fields__, *SyntheticCrowd.__struct_fields__, *PeerGrading.__struct_fields__))
+
+
+def load_workers(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> Loaded:
+    """Return the workers of a CSV file of answers, or of a synthetic crowd.
+
+    Args:
+        parties: the file's path; a table of `CrowdFile` or of `SyntheticCrowd`; or one of `PeerGrading` that says
+            `stand_in = "peer_grading"`.
+        parameters: the scenario's, before they are checked.
+
+    Raises:
+        ConfigurationError: the file cannot be read or is not what it should be, or an option is not allowed.
+    """
+    options = {"answers": parties} if isinstance(parties, str) else dict(parties)
+    with _naming(_FIELD if isinstance(parties, str) else ""):
+        return _load(options, parameters=parameters)
+
+
+@contextlib.contextmanager
+def _naming(whole: str) -> Generator[None]:
+    """Let errors about a crowd name it as scenarios do.
+
+    Args:
+        whole: what its file is called where nothing else is said of the crowd.
+
+    Raises:
+        ConfigurationError: as the code inside.
+    """
+    try:
+        yield
+    except ConfigurationError as error:
+        if error.field in _OPTIONS:
+            field = whole or f"{_FIELD}.{error.field}"
+            raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
+        raise
+
+
+def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> Loaded:
+    if "stand_in" in options:
+        name: str = convert(options.pop("stand_in"), str, f"{_FIELD}.stand_in")
+        if name != _PEER_GRADING:
+            raise ConfigurationError(field=f"{_FIELD}.stand_in", value=name, allowed=repr(_PEER_GRADING))
+        usual: dict[str, Any] = msgspec.to_builtins(PEER_GRADING_STAND_IN)
+        return as_parties(make_peer_grading(convert({**usual, **options}, PeerGrading, _FIELD)), is_generated=True)
+    if "answers" not in options and (beside := sorted({"truth", "repeats"} & options.keys())):
+        raise ConfigurationError(field="answers", value="left out", allowed=f"given beside {beside[0]}")
+    if "answers" not in options:
+        synthetic: SyntheticCrowd = convert(options, SyntheticCrowd, _FIELD)
+        return as_parties(make_crowd(synthetic), is_generated=True)
+    file: CrowdFile = convert(options, CrowdFile, _FIELD)
+    given: list[list[str]] = convert(parameters.get("answer_sets", []), list[list[str]], "answer_sets")
+    crowd = read_crowd(
+        Path(file.answers),
+        truth=Path(file.truth) if file.truth else None,
+        repeats=file.repeats,
+        answer_sets=given[0] if len(given) == 1 else None,
+    )
+    return as_parties(crowd, source=Path(file.answers).name)
+
+
+def as_parties(crowd: Crowd, *, source: str = "", is_generated: bool = False, is_public_record: bool = False) -> Loaded:
+    """Return a crowd as the parties of a session: each worker with its tasks and its answers.
+
+    Args:
+        crowd: sorted by worker and then by task.
+        source: the file that it is from, for errors.
+        is_generated: nobody real stands behind it.
+        is_public_record: everybody may know the answers already.
+    """
+    answers = crowd.answers
+    counts = np.bincount(answers.workers, minlength=answers.num_workers)
+    shape = answers.num_workers, int(counts.max(initial=0))
+    starts = np.cumsum(counts) - counts
+    places = np.arange(len(answers)) - starts[answers.workers]
+    sizes = [len(labels) for labels in crowd.answer_sets]
+    offsets = np.cumsum([0, *sizes])[crowd.answer_set_of_task]
+    tasks, codes = np.full(shape, NO_TASK, dtype=np.int64), np.full(shape, NO_ANSWER, dtype=np.int64)
+    tasks[answers.workers, places] = answers.tasks
+    codes[answers.workers, places] = offsets[answers.tasks] + answers.labels
+    parameters: dict[str, Any] = {
+        "tasks": list(crowd.tasks),
+        "answer_sets": [list(labels) for labels in crowd.answer_sets],
+        "max_answers": shape[1],
+        "answer_set_of_task": crowd.answer_set_of_task.tolist() if len(sizes) > 1 else [],
+    }
+    gold = {
+        crowd.tasks[task]: crowd.answer_sets[int(crowd.answer_set_of_task[task])][int(crowd.truth[task])]
+        for task in np.flatnonzero(crowd.truth >= 0).tolist()
+    }
+    return Loaded(
+        names=list(crowd.workers),
+        table={"tasks": tasks, "answers": codes},
+        lines=(),
+        source=source,
+        parameters=parameters,
+        is_generated=is_generated,
+        is_public_record=is_public_record,
+        fixed=frozenset(parameters),
+        gold=gold,
+    )

@@ -1,0 +1,287 @@
+"""Published crowds: answers that somebody else has collected, and the truth as far as it is known.
+
+None of them comes with Psephos. A folder of data sets has a folder for each, under the name that it has here. A new
+one takes its place in `CROWDS`.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ....protocol.errors import ConfigurationError
+from ...running.conversion import convert
+from ...running.reading import readable_in_data_folder
+from ...running.settings import did_you_mean
+from .assembly import Column, Repeats, Rows, assemble
+from .crowd import Crowd
+from .files import answers_of, truths_of
+from .matlab import Matrix, read_matrix
+
+__all__ = ["CROWDS", "PassMark", "PublishedCrowd", "Repeated", "Unchanged", "load_crowd"]
+
+_MAX_SCORE: Final = 25
+_BINARY: Final = ("0", "1")
+_DUCKS: Final = ("Mallard", "American Black Duck")
+
+
+class Unchanged(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Nothing is to be chosen."""
+
+
+class Repeated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Workers who answered a task again.
+
+    Args:
+        repeats: which of the answers counts, in the order of the file; or different ones are an error.
+    """
+
+    repeats: Repeats = "first"
+
+
+class PassMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Scores as answers.
+
+    Args:
+        threshold: the least score that passes, in [2, 25]; by default more than half of the points.
+
+    Raises:
+        ConfigurationError: it is another, with which all scores would be alike.
+    """
+
+    threshold: int = 13
+
+    def __post_init__(self) -> None:
+        if not 1 < self.threshold <= _MAX_SCORE:
+            raise ConfigurationError(field="threshold", value=self.threshold, allowed=f"in [2, {_MAX_SCORE}]")
+
+
+@dataclasses.dataclass(frozen=True)
+class PublishedCrowd:
+    """One published crowd.
+
+    Args:
+        title: what was asked.
+        source: the paper that it comes from.
+        options: a struct; what may be chosen.
+        load: returns the crowd, of the options and its own folder.
+    """
+
+    title: str
+    source: str
+    options: type[msgspec.Struct]
+    load: Callable[[Any, Path], Crowd]
+
+
+def load_crowd(name: str, folder: Path, **options: object) -> Crowd:
+    """Return a published crowd.
+
+    Args:
+        name: one of `CROWDS`.
+        folder: of all data sets.
+        options: what may be chosen in this one, by default as its struct says.
+
+    Raises:
+        ConfigurationError: there is no such crowd; an option is not allowed; a file cannot be read, or is not what it
+            should be.
+    """
+    if name not in CROWDS:
+        allowed = f"one of {', '.join(CROWDS)}{did_you_mean(name, CROWDS)}"
+        raise ConfigurationError(field="crowd", value=name, allowed=allowed)
+    crowd = CROWDS[name]
+    return crowd.load(convert(options, crowd.options, "crowd"), folder / name)
+
+
+def _load_uniform(options: Repeated, folder: Path) -> Crowd:
+    """Return a crowd of `label.csv` and `truth.csv`."""
+    answers, truths = folder / "label.csv", folder / "truth.csv"
+    with readable_in_data_folder(answers):
+        answer_rows = answers_of(answers)
+    with readable_in_data_folder(truths):
+        truth_rows = truths_of(truths)
+    return assemble(answer_rows, truths=truth_rows, repeats=options.repeats)
+
+
+def _load_duchenne(options: Repeated, folder: Path) -> Crowd:
+    """Return the smiles; an image that experts judged and no worker did is left out."""
+    answers = _text_rows(folder / "mturklabels.txt", r"([0-9]+) (\w+) ([01])", "of the form: image worker label")
+    truths = _text_rows(folder / "groundtruth.txt", r"([0-9]+)\t([01])", "of the form: image, TAB, label")
+    images = Column.of(entries[0] for _, entries in answers)
+    known = set(images.names)
+    truths = [(where, entries) for where, entries in truths if entries[0] in known]
+    return assemble(
+        Rows(
+            images,
+            Column.of(entries[2] for _, entries in answers),
+            lambda row: answers[row][0],
+            workers=Column.of(entries[1] for _, entries in answers),
+        ),
+        truths=_truth_rows(truths),
+        repeats=options.repeats,
+        answer_sets=_BINARY,
+    )
+
+
+def _load_ducks(_: Unchanged, folder: Path) -> Crowd:
+    """Return the pictures; the truth is whether the species in them is a duck."""
+    path, classes = folder / "labels.txt", folder / "classes.yaml"
+    (head, counts), *answers = _text_rows(path, r"([0-9]+) ([0-9]+) ([0-9]+)", "three numbers: image worker label")
+    if int(counts[2]) != len(answers):
+        raise ConfigurationError(field=head, value=counts[2], allowed=f"the number of answers, {len(answers)}")
+    images, species = _flat_maps(classes, "labels", "species")
+    missing = [name for name in _DUCKS if name not in species]
+    if missing:
+        raise ConfigurationError(field=f"species ({classes.name})", value=list(species), allowed=f"with {missing[0]}")
+    ducks = {species[name] for name in _DUCKS}
+    return assemble(
+        Rows(
+            Column.of(entries[0] for _, entries in answers),
+            Column.of(entries[2] for _, entries in answers),
+            lambda row: answers[row][0],
+            workers=Column.of(entries[1] for _, entries in answers),
+        ),
+        truths=_truth_rows([(classes.name, (image, str(int(which in ducks)))) for image, which in images.items()]),
+        answer_sets=_BINARY,
+    )
+
+
+def _load_peer_grading(options: PassMark, folder: Path) -> Crowd:
+    """Return the grades as pass or fail; graders have running numbers in place of the ids that they were given."""
+    grades = _matrix(folder / "gradeass3.mat", "gradeass3", columns=4)
+    staff = _matrix(folder / "ground3.mat", "ground3", columns=3)
+    graders = Column.of(str(grader) for _, grader, _, _ in grades)
+    workers = Column([str(number) for number in range(1, len(graders.names) + 1)], graders.codes)
+    return assemble(
+        Rows(
+            Column.of(str(gradee) for gradee, _, _, _ in grades),
+            Column.of(_mark(score, options, f"gradeass3.mat row {n}") for n, (*_, score) in enumerate(grades, start=1)),
+            lambda row: f"gradeass3.mat row {row + 1}",
+            workers=workers,
+        ),
+        truths=_truth_rows(
+            [
+                (f"ground3.mat row {n}", (str(gradee), _mark(score, options, f"ground3.mat row {n}")))
+                for n, (gradee, score, _) in enumerate(staff, start=1)
+            ]
+        ),
+        answer_sets=("fail", "pass"),
+    )
+
+
+def _mark(score: object, options: PassMark, where: str) -> str:
+    """Return pass or fail."""
+    if not isinstance(score, int) or not 0 < score <= _MAX_SCORE:
+        raise ConfigurationError(field=f"score ({where})", value=score, allowed=f"an integer in [1, {_MAX_SCORE}]")
+    return "pass" if score >= options.threshold else "fail"
+
+
+def _truth_rows(truths: Sequence[tuple[str, Sequence[str]]]) -> Rows:
+    """Return truths, of where each stands, its task and its label."""
+    return Rows(
+        Column.of(entries[0] for _, entries in truths),
+        Column.of(entries[1] for _, entries in truths),
+        lambda row: truths[row][0],
+    )
+
+
+def _text_rows(path: Path, pattern: str, allowed: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the lines of a text file: where each stands, and the pattern's groups.
+
+    Raises:
+        ConfigurationError: the file cannot be read, is empty, or has a line of another form.
+    """
+    with readable_in_data_folder(path):
+        text = path.read_text(encoding="utf-8")
+    form = re.compile(pattern, re.ASCII)
+    rows: list[tuple[str, tuple[str, ...]]] = []
+    for number, line in enumerate(text.splitlines() or [""], start=1):
+        where = f"{path.name} line {number}"
+        match = form.fullmatch(line)
+        if match is None:
+            raise ConfigurationError(field=where, value=line, allowed=allowed)
+        rows.append((where, match.groups()))
+    return rows
+
+
+def _flat_maps(path: Path, *names: str) -> list[dict[str, str]]:
+    """Return the maps of a file that holds `name: {key: value, ...}` and nothing else of YAML.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or lacks a map.
+    """
+    with readable_in_data_folder(path):
+        text = " ".join(path.read_text(encoding="utf-8").split())
+    maps: list[dict[str, str]] = []
+    for name in names:
+        match = re.search(rf"(?:^| ){name}: \{{([^{{}}]*)\}}", text)
+        entries = [entry.partition(":") for entry in match[1].split(",")] if match else []
+        if not entries or not all(key.strip() and value.strip() for key, _, value in entries):
+            allowed = "given as {key: value, ...}"
+            raise ConfigurationError(field=f"{name} ({path.name})", value=match and match[1], allowed=allowed)
+        maps.append({key.strip(): value.strip() for key, _, value in entries})
+    return maps
+
+
+def _matrix(path: Path, name: str, *, columns: int) -> Matrix:
+    """Return the rows of a matrix or cell array in a MATLAB file, which hold integers and text.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or holds something else.
+    """
+    with readable_in_data_folder(path):
+        content = path.read_bytes()
+    try:
+        rows = read_matrix(content, name)
+    except ValueError as error:
+        raise _unlike(path, f"a readable file {path.parent.name}/{path.name} ({error})") from None
+    if {len(row) for row in rows} != {columns}:
+        raise _unlike(path, f"rows of {columns} entries in {name} of {path.parent.name}/{path.name}")
+    return rows
+
+
+def _unlike(path: Path, what: str) -> ConfigurationError:
+    return ConfigurationError(field="data", value=str(path.parent.parent), allowed=f"a folder with {what}")
+
+
+def _uniform(title: str, source: str) -> PublishedCrowd:
+    return PublishedCrowd(title, source, Repeated, _load_uniform)
+
+
+CROWDS: Final[Mapping[str, PublishedCrowd]] = {
+    "duchenne": PublishedCrowd(
+        "Is the smile in the photo genuine?",
+        'Whitehill et al., "Whose Vote Should Count More", NIPS 2009',
+        Repeated,
+        _load_duchenne,
+    ),
+    "ducks": PublishedCrowd(
+        "Is there a duck in the picture?",
+        'Welinder et al., "The Multidimensional Wisdom of Crowds", NIPS 2010',
+        Unchanged,
+        _load_ducks,
+    ),
+    "peer_grading": PublishedCrowd(
+        "Does the assignment pass? (peer grades against a pass mark)",
+        'Mi and Yeung, "Probabilistic Graphical Models for Boosting Cardinal and Ordinal Peer Grading in MOOCs", '
+        "AAAI 2015",
+        PassMark,
+        _load_peer_grading,
+    ),
+    "bluebird": _uniform("Which of two blue birds is it?", "Welinder et al., NIPS 2010"),
+    "rte": _uniform("Does one sentence entail the other?", "Snow et al., EMNLP 2008"),
+    "dog": _uniform("Which breed is the dog?", "Zhou et al., NIPS 2012"),
+    "web_search": _uniform("How relevant is the search result?", "Zhou et al., NIPS 2012"),
+    "d_product": _uniform("Do two descriptions mean the same product?", 'Wang et al., "CrowdER", PVLDB 2012'),
+    "d_sentiment": _uniform("Is the tweet's sentiment positive?", "Zheng et al., PVLDB 2017"),
+    "relevance": _uniform("How relevant is the page?", "Buckley et al., TREC 2010"),
+    "adult": _uniform("How much adult content does the site have?", "Ipeirotis et al., HCOMP 2010"),
+    "weather_sentiment_amt": _uniform("What does the tweet feel about the weather?", "Venanzi et al., HCOMP 2015"),
+    "sentiment_polarity": _uniform("Is the film review's sentence positive?", "Rodrigues et al., 2013"),
+    "sentiment_polarity_amt": _uniform("Is the film review's sentence positive?", "Venanzi et al., HCOMP 2015"),
+    "music_genre": _uniform("Which genre is the clip?", "Rodrigues et al., 2013"),
+    "zencrowd_in": _uniform("Do two entries mean the same entity?", "Demartini et al., WWW 2012"),
+}
+"""By the name of the folder that holds it."""

@@ -1,0 +1,25 @@
+"""Published crowds as the workers of a truth discovery session."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from ....protocol.truth_discovery import TruthDiscovery
+from ...datasets.loading import DataSet
+from ...running.loaded import Loaded
+from .parties import as_parties
+from .published import CROWDS, PublishedCrowd
+
+__all__ = ["CROWD_LABELS"]
+
+
+def _data_set(name: str, crowd: PublishedCrowd) -> DataSet:
+    def load(options: Any, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+        del parameters
+        # Whoever publishes answers lets everybody know them.
+        return as_parties(crowd.load(options, folder), source=name, is_public_record=True)
+
+    return DataSet(protocol=TruthDiscovery, options=crowd.options, load=load)
+
+
+CROWD_LABELS: Final[Mapping[str, DataSet]] = {name: _data_set(name, crowd) for name, crowd in CROWDS.items()}

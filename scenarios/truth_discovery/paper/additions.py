@@ -1,0 +1,160 @@
+"""What we add to the paper: equal proven loss, other estimators, "auto"; every number comes from the rows."""
+
+from collections.abc import Iterator, Sequence
+
+from ...experiments.findings import Finding
+from ...experiments.measurements import percent
+from .evidence import TOLERANCE, behind, compared
+from .rows import ChoiceRow, ComparisonRow, Reproduction
+from .tables import ESTIMATOR_NAMES, MECHANISM_NAMES
+
+__all__ = ["own_findings"]
+
+_MOST = 0.5
+
+
+def own_findings(reproduction: Reproduction) -> tuple[Finding, ...]:
+    """Return what the paper does not say, and whether it holds."""
+    return tuple(_findings(reproduction))
+
+
+def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+    yield _large_losses(reproduction)
+    yield _one_answer(reproduction)
+    for mechanism in MECHANISM_NAMES:
+        yield _estimator(reproduction, mechanism)
+    yield _auto_mechanism(reproduction)
+    for unit, words in (("claimed", "equal claimed ε"), ("all answers", "equal proven loss of all answers")):
+        yield _auto([choice for choice in reproduction.choices if choice.unit == unit], words)
+    yield _winners(reproduction)
+
+
+def _large_losses(reproduction: Reproduction) -> Finding:
+    found = [choice for choice in reproduction.choices if choice.unit == "all answers"]
+    prices = sorted({choice.price for choice in found})
+    parts: list[str] = []
+    balances: list[int] = []
+    for price in prices:
+        gains = [choice.two_layer_gain for choice in found if choice.price == price]
+        reached = [gain for gain in gains if gain is not None]
+        better = sum(gain.value > TOLERANCE * gain.standard_error for gain in reached)
+        worse = sum(gain.value < -TOLERANCE * gain.standard_error for gain in reached)
+        beyond = len(gains) - len(reached)
+        balances.append(better - worse - beyond)
+        mean = 100 * sum(gain.value for gain in reached) / max(len(reached), 1)
+        parts.append(
+            f"at {price:g} an answer they are better on {better} of {len(gains)} crowds, worse on {worse}, by "
+            f"{mean:+.1f} points on average, and cannot have the loss on {beyond}"
+        )
+    return Finding(
+        claim=(
+            "At equal proven loss of all answers, two layers win where the loss is large; where it is small they lose, "
+            "or cannot have it."
+        ),
+        source="reading T4, with the paper's truth discovery",
+        holds=balances[0] < 0 < balances[-1],
+        numbers=f"By more than {TOLERANCE:g} standard errors: {'; '.join(parts)}.",
+    )
+
+
+def _one_answer(reproduction: Reproduction) -> Finding:
+    found = [c for c in reproduction.choices if c.unit == "one answer"]
+    reached = [c for c in found if c.two_layer_gain is not None]
+    better = [
+        c for c in reached if c.two_layer_gain and c.two_layer_gain.value > TOLERANCE * c.two_layer_gain.standard_error
+    ]
+    return Finding(
+        claim="At equal proven loss of one answer, two layers are never better than one.",
+        source="reading T4: a worker's other answers tell what it drew",
+        holds=not better,
+        numbers=(
+            f"In {len(found) - len(reached)} of {len(found)} cases two layers that begin at 0 cannot have the loss "
+            f"at all: they have at least about ln m. In the other {len(reached)} they are better in {len(better)}, "
+            f"by more than {TOLERANCE:g} standard errors."
+        ),
+    )
+
+
+def _estimator(reproduction: Reproduction, mechanism: str) -> Finding:
+    rows = compared(reproduction.comparisons, unit="claimed", mechanism=mechanism, estimator="auto")
+    leads = [(row, row.lead) for row in rows if row.lead is not None]
+    ahead = [row for row, lead in leads if lead.value > lead.standard_error]
+    back = [row for row, lead in leads if lead.value < -lead.standard_error]
+    mean = sum(lead.value for _, lead in leads) / len(leads)
+    return Finding(
+        claim=f"On the reports of {MECHANISM_NAMES[mechanism]}, auto finds more truths than the paper's weights.",
+        source="reading T6",
+        holds=mean > 0 and not back,
+        numbers=(
+            f"It is ahead in {len(ahead)} of {len(leads)} cells by more than a standard error, behind in {len(back)}"
+            f"{_where(back)}, and on average by {100 * mean:+.1f} points."
+        ),
+    )
+
+
+def _where(rows: Sequence[ComparisonRow]) -> str:
+    return f" ({', '.join(f'{row.crowd} at ε = {row.price:g}' for row in rows)})" if rows else ""
+
+
+def _auto_mechanism(reproduction: Reproduction) -> Finding:
+    by_place = {
+        (row.crowd, row.unit, row.price, row.mechanism): row
+        for row in reproduction.comparisons
+        if row.estimator == "auto"
+    }
+    wrong: list[str] = []
+    cases = 0
+    for choice in reproduction.choices:
+        place = choice.crowd, choice.unit, choice.price
+        offers = [by_place[*place, mechanism] for mechanism in MECHANISM_NAMES if (*place, mechanism) in by_place]
+        if choice.unit == "claimed" or len(offers) == 1:
+            continue
+        cases += 1
+        taken = by_place[*place, choice.auto_mechanism]
+        best = max(offers, key=lambda row: row.accuracy.value)
+        spread = taken.accuracy.standard_error + best.accuracy.standard_error
+        if best.accuracy.value - taken.accuracy.value > TOLERANCE * spread:
+            wrong.append(f"{choice.crowd}, {choice.unit} at {choice.price:g}")
+    return Finding(
+        claim="The mechanism that promises more at one proven price is the better one.",
+        source='the mechanism "auto", which looks at no answer',
+        holds=not wrong,
+        numbers=(
+            f"Where both mechanisms can have the price, another choice would be better, by {TOLERANCE:g} standard "
+            f"errors of both, in {len(wrong)} of {cases} cases{': ' * bool(wrong)}{'; '.join(wrong)}."
+        ),
+    )
+
+
+def _auto(choices: Sequence[ChoiceRow], words: str) -> Finding:
+    back = behind(choices)
+    ahead = [choice for choice in choices if choice.auto_lead.value > choice.auto_lead.standard_error]
+    listed = ", ".join(f"{choice.crowd} at {choice.price:g}" for choice in back)
+    return Finding(
+        claim=f"At {words}, auto is nowhere behind the paper's method, and ahead of it on most crowds.",
+        source="one standard error, trial by trial",
+        holds=not back and len(ahead) > _MOST * len(choices),
+        numbers=(
+            f"It is ahead by more than a standard error in {len(ahead)} of {len(choices)} cases, and behind in "
+            f"{len(back)}{f' ({listed})' if listed else ''}."
+        ),
+    )
+
+
+def _winners(reproduction: Reproduction) -> Finding:
+    found = [choice for choice in reproduction.choices if choice.unit == "all answers"]
+    counts: dict[str, int] = {}
+    for choice in found:
+        counts[choice.best_estimator] = counts.get(choice.best_estimator, 0) + 1
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    widest = max(found, key=lambda choice: choice.best.value - choice.paper.value)
+    return Finding(
+        claim="No single estimator is the best on every crowd.",
+        source="at equal proven loss of all answers, with the mechanism that suits each",
+        holds=len(counts) > 1,
+        numbers=(
+            f"The best is {', '.join(f'{ESTIMATOR_NAMES[name]} in {count}' for name, count in ordered)} of "
+            f"{len(found)} cases. Furthest ahead of truth discovery is {ESTIMATOR_NAMES[widest.best_estimator]} on "
+            f"{widest.crowd} at {widest.price:g} an answer: {percent(widest.best)} against {percent(widest.paper)}."
+        ),
+    )

@@ -1,0 +1,189 @@
+"""The reproduction's pictures: points are simulated, the density of Δ is computed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...experiments.figures import COLORS, INK, MUTED, Picture, clean, draw_figures, legend_below, percent_scale
+from ...experiments.measurements import Measurement
+from .published import METHODS
+from .rows import PublishedCell, Reproduction
+from .tables import MECHANISM_NAMES
+
+__all__ = ["draw_pictures", "pictures_of"]
+
+_METHOD_COLORS = dict(
+    zip((method.name for method in METHODS), (MUTED, COLORS["orange"], COLORS["sky"], COLORS["blue"]), strict=True)
+)
+_CURVE_COLORS = (COLORS["green"], COLORS["orange"], COLORS["blue"])
+_PRICE_COLORS = (COLORS["purple"], COLORS["orange"], COLORS["blue"], COLORS["green"])
+_PUBLISHED: dict[str, Any] = {"marker": "D", "markersize": 6, "linestyle": "none", "mfc": "none", "mew": 0.9}
+_POINT: dict[str, Any] = {"linestyle": "none", "markersize": 4, "elinewidth": 0.9, "marker": "o"}
+_HIGHEST_DENSITY = 25
+_DENSE = 0.12
+_WORDS = {"peer-grading": "peer grading (a made-up stand-in)", "duchenne": "Duchenne smiles"}
+
+
+def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
+    """Draw all pictures, as SVG and PNG; none where matplotlib is not installed.
+
+    Args:
+        reproduction: what was measured.
+        folder: where to.
+
+    Returns:
+        The files.
+    """
+    return draw_figures(pictures_of(reproduction), reproduction, folder)
+
+
+def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
+    """Return what there is to draw, by the files' name: title, size in inches, panels and how."""
+    trials = f"{reproduction.trials:,} trials a point, ± 2 standard errors"
+    compared = f"{reproduction.comparison_trials:,} trials, ± 2 standard errors"
+    epsilon = reproduction.weights[0].epsilon
+    pictures: dict[str, Picture] = {
+        "figure-1": ("Figure 1 again: the density of the error rate change Δ", (10, 4), (1, 2), _figure_1),
+        "figure-2": (
+            f"Figure 2 again: weights in one trial of two layers, ε = {epsilon:g}",
+            (10, 4),
+            (1, 2),
+            _figure_2,
+        ),
+        "figure-3": (f"Figure 3 again, on a made-up stand-in ({trials})", (9.5, 4.8), (1, 1), _figure_3),
+    }
+    if reproduction.table_3:
+        pictures["figure-4"] = (f"Figure 4 again ({trials})", (9.5, 4.8), (1, 1), _figure_4)
+    height = 1.6 + 0.36 * len(reproduction.crowds)
+    pictures["equal-loss"] = (
+        f"Accuracy of truth discovery: two layers less one layer ({compared})",
+        (10, height),
+        (1, 2),
+        _equal_loss,
+    )
+    pictures["estimators"] = (
+        f"Accuracy at equal claimed ε: auto less the paper's truth discovery ({compared})",
+        (10, height),
+        (1, 2),
+        _estimators,
+    )
+    return pictures
+
+
+def _figure_1(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    del figure
+    titles = {"a": "(a) b varied", "b": "(b) n varied"}
+    for axes, (panel, title) in zip(panels.flat, titles.items(), strict=True):
+        points = [point for point in reproduction.densities if point.panel == panel]
+        curves = list(dict.fromkeys((point.high, point.num_workers) for point in points))
+        clean(axes, title=title, x="Δ", y="f(Δ)")
+        for (high, number), color in zip(curves, _CURVE_COLORS, strict=True):
+            found = [point for point in points if (point.high, point.num_workers) == (high, number)]
+            xs, ys = [point.change for point in found], [point.density for point in found]
+            axes.plot(xs, ys, color=color, linewidth=1.6, label=f"b = {high:g}, n = {number}")
+            axes.axvline((high / 2) ** number, color=color, linewidth=0.9, linestyle=":")
+        axes.set_ylim(0, _HIGHEST_DENSITY)
+        axes.legend(frameon=False, fontsize=9, title="dotted: one layer's, and the mean", title_fontsize=8)
+
+
+def _figure_2(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    for axes, (crowd, words) in zip(panels.flat, _WORDS.items(), strict=True):
+        found = [row for row in reproduction.weights if row.crowd == crowd and row.is_drawn]
+        clean(axes, title=words if found else f"{words}: no data", x="worker, and the flip probability that it drew")
+        axes.set_ylabel("weight")
+        places = range(len(found))
+        axes.plot(places, [row.clean for row in found], color=COLORS["blue"], marker="o", markersize=4)
+        axes.plot(places, [row.reported for row in found], color=COLORS["orange"], marker="s", markersize=4, ls="--")
+        axes.set_xticks(places, [f"{row.flip_probability:.2f}" for row in found], fontsize=7.5)
+        axes.axhline(0, color=INK, linewidth=0.8, linestyle=":")
+    marks: list[tuple[str, dict[str, Any]]] = [
+        ("from the answers", {"color": COLORS["blue"], "marker": "o", "markersize": 4}),
+        ("from the reports", {"color": COLORS["orange"], "marker": "s", "markersize": 4, "linestyle": "--"}),
+    ]
+    legend_below(figure, panels.flat[0], marks)
+
+
+def _figure_3(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    _trade_off(reproduction.table_2, figure, panels.flat[0])
+
+
+def _figure_4(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    _trade_off(reproduction.table_3, figure, panels.flat[0])
+
+
+def _trade_off(cells: Sequence[PublishedCell], figure: Any, axes: Any) -> None:
+    clean(axes, x="ε, as claimed", y="error rate change")
+    for method, color in _METHOD_COLORS.items():
+        found = sorted((cell for cell in cells if cell.method == method), key=lambda cell: cell.epsilon)
+        epsilons = [cell.epsilon for cell in found]
+        _points(axes, epsilons, [cell.change for cell in found], color=color, linestyle="-", linewidth=1.2)
+        axes.plot(epsilons, [cell.published.value for cell in found], mec=color, zorder=4, **_PUBLISHED)
+    percent_scale(axes)
+    marks: list[tuple[str, dict[str, Any]]] = [
+        (method, {**_POINT, "color": color, "linestyle": "-", "linewidth": 1.2})
+        for method, color in _METHOD_COLORS.items()
+    ]
+    legend_below(figure, axes, [*marks, ("published", {**_PUBLISHED, "mec": MUTED})])
+
+
+def _equal_loss(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    titles = {"claimed": "equal claimed ε", "all answers": "equal proven loss of all answers"}
+    for axes, (unit, title) in zip(panels.flat, titles.items(), strict=True):
+        gains = [
+            (choice.crowd, choice.price, choice.two_layer_gain)
+            for choice in reproduction.choices
+            if choice.unit == unit and choice.two_layer_gain is not None
+        ]
+        _dots(axes, reproduction, gains, title=title)
+    _legend_of_prices(figure, panels, reproduction)
+
+
+def _estimators(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+    for axes, (mechanism, title) in zip(panels.flat, MECHANISM_NAMES.items(), strict=True):
+        leads = [
+            (row.crowd, row.price, row.lead)
+            for row in reproduction.comparisons
+            if (row.unit, row.mechanism, row.estimator) == ("claimed", mechanism, "auto") and row.lead is not None
+        ]
+        _dots(axes, reproduction, leads, title=title)
+    _legend_of_prices(figure, panels, reproduction)
+
+
+def _dots(
+    axes: Any, reproduction: Reproduction, found: Sequence[tuple[str, float, Measurement]], *, title: str
+) -> None:
+    """Draw differences as points with bars, a row for each crowd."""
+    clean(axes, title=title, x="percentage points")
+    crowds = [row.crowd for row in reproduction.crowds]
+    prices = list(dict.fromkeys(price for _, price, _ in found))
+    for number, (price, color) in enumerate(zip(prices, _PRICE_COLORS, strict=False)):
+        of_price = [(crowds.index(crowd), difference) for crowd, at, difference in found if at == price]
+        axes.errorbar(
+            [100 * difference.value for _, difference in of_price],
+            [place + _DENSE * (number - (len(prices) - 1) / 2) for place, _ in of_price],
+            xerr=[200 * difference.standard_error for _, difference in of_price],
+            color=color,
+            **_POINT,
+        )
+    axes.set_yticks(range(len(crowds)), crowds)
+    axes.set_ylim(len(crowds) - 0.5, -0.5)
+    axes.axvline(0, color=INK, linewidth=0.8, linestyle=":")
+
+
+def _legend_of_prices(figure: Any, panels: Any, reproduction: Reproduction) -> None:
+    prices = list(dict.fromkeys(choice.price for choice in reproduction.choices if choice.unit == "claimed"))
+    marks: list[tuple[str, dict[str, Any]]] = [
+        (f"{price:g} an answer", {**_POINT, "color": color})
+        for price, color in zip(prices, _PRICE_COLORS, strict=False)
+    ]
+    legend_below(figure, panels.flat[0], marks)
+
+
+def _points(axes: Any, xs: Sequence[float], found: Sequence[Measurement], *, color: str, **style: Any) -> None:
+    axes.errorbar(
+        xs,
+        [each.value for each in found],
+        yerr=[2 * each.standard_error for each in found],
+        color=color,
+        **{**_POINT, **style},
+    )

@@ -1,0 +1,342 @@
+"""`psephos reproduce truth-discovery`: Tables 2 and 3, Figures 1 to 4, and what the paper does not show.
+
+| file | holds |
+|---|---|
+| `crowds.csv` | what each crowd is, and what estimators find in its clean answers |
+| `table-2.csv`, `table-3.csv` | each published cell beside ours, with absolute errors and proven losses |
+| `figure-1.csv`, `figure-2.csv` | the density of Δ; weights before and after the perturbation |
+| `comparisons.csv` | every estimator on both mechanisms, at equal claimed ε and at equal proven loss (reading T4) |
+| `choices.csv` | who wins at each price, and what "auto" does |
+| `hypers.csv` | hyper-distributions of one mean (reading T9) |
+| `bounds.csv` | the error bound (7), a right one, and the error (reading T8) |
+| `figure-1` to `figure-4`, `equal-loss`, `estimators`, each `.png` and `.svg` | the pictures |
+| `reproduction.json` | all of it, with what computed it |
+| `summary.md` | what holds and what does not |
+
+Without a folder of data sets there is what can be made without one: the stand-in, and what is computed.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from ....protocol.arrays import FloatArray
+from ....protocol.estimators.truth_inference import truth_discovery
+from ....protocol.mechanisms import compare_hypers, epsilon_of, flip_probability_of, hypers_of_mean
+from ....protocol.randomness import SimulatedNoise
+from ....protocol.truth_discovery import Noise, TruthDiscovery, informativeness
+from ...experiments.measurements import Measurement, deviation, mean_of
+from ...experiments.reproductions import check_data, check_trials, say_nothing, versions_here, write_reproduction
+from ...running.folder import RunFolder
+from .additions import own_findings
+from .cells import ESTIMATORS, Cells, noise_at, session_of, with_estimator
+from .claims import findings_on_paper
+from .error_bounds import chernoff_bound, exact_error, fold, log_odds, printed_bound
+from .error_change import figure_1
+from .pictures import draw_pictures
+from .published import EPSILONS, METHODS, RUNS, TABLES
+from .rows import BoundRow, ChoiceRow, ComparisonRow, DensityPoint, HyperRow, PublishedCell, Reproduction, WeightRow
+from .summary import summary_in_markdown
+from .trials import Layout, clean_accuracy, draw_labels
+from .workloads import DUCHENNE, PEER_GRADING, Workloads, crowd_row, load_workloads
+
+__all__ = ["LEAST_TRIALS", "Reproduction", "check_options", "published_table", "reproduce_truth_discovery"]
+
+LEAST_TRIALS: Final = 10
+"""Fewer have standard errors that say nothing themselves."""
+_MOST_TRIALS: Final = 100_000
+_KEPT: Final = ("trials", "comparison_trials", "seed", "versions", "missing", "paper_findings", "own_findings")
+_PART_COMPARED: Final = 4
+"""The comparisons have so many times fewer trials: they are paired, and have many more cells."""
+_PRICES: Final = {
+    "claimed": (0.5, 1.0, 2.0),
+    "all answers": (0.5, 1.0, 2.0),
+    # Two layers from 0 on cannot have less than about ln m for one answer.
+    "one answer": (1.0, 2.0, 4.0, 8.0),
+}
+_MECHANISMS: Final = ("one_layer", "two_layer")
+_PAPER: Final = "truth_discovery"
+_WEIGHT_EPSILON: Final = 0.5
+_NUM_WEIGHTS: Final = 12
+"""Of Figure 2."""
+# Figure 1's text does not give b and n; these show what it says.
+_HIGHS: Final = (0.5, 0.7, 0.9)
+_NUMBERS: Final = (2, 4, 8)
+_HYPER_EPSILONS: Final = (0.5, 1.0, 2.0)
+_HYPER_ANSWERS: Final = (1, 5, 20, 277)
+_BOUND_WORKERS: Final = (1, 3, 11, 51)
+_BOUND_QUALITIES: Final = (0.25, 0.4)
+
+
+def check_options(*, trials: int, seed: int, data: str = "") -> None:
+    """Raise ConfigurationError unless a reproduction can have so many trials, this seed and this folder of data."""
+    check_trials(trials=trials, seed=seed, least=LEAST_TRIALS, most=_MOST_TRIALS)
+    check_data(data)
+
+
+def reproduce_truth_discovery(
+    folder: RunFolder,
+    *,
+    data: str = "",
+    trials: int = RUNS,
+    seed: int = 1,
+    pictures: bool = True,
+    on_progress: Callable[[str], None] | None = None,
+) -> Reproduction:
+    """Run everything that the paper measured again, and more, and write it into a folder.
+
+    Args:
+        folder: new or empty.
+        data: the folder of data sets; empty where there is none.
+        trials: of each published cell; the paper has 100. Comparisons have a quarter of them, and 10 at least.
+        seed: of everything drawn; the same seed gives the same files.
+        pictures: draw them, where matplotlib is installed.
+        on_progress: called with a line as each part begins.
+
+    Raises:
+        ConfigurationError: there are too few or too many trials, the seed is negative, or a data set is not what it
+            should be; nothing has been written.
+    """
+    check_options(trials=trials, seed=seed, data=data)
+    tell = on_progress or say_nothing
+    workloads = load_workloads(data)
+    cells = Cells(workloads, seed=seed)
+    comparison_trials = max(trials // _PART_COMPARED, LEAST_TRIALS)
+    tables: dict[str, tuple[PublishedCell, ...]] = {}
+    for number, crowd in ((2, PEER_GRADING), (3, DUCHENNE)):
+        if crowd in workloads.layouts:
+            tell(f"Table {number}: {len(EPSILONS) * len(METHODS)} cells")
+        tables[crowd] = published_table(cells, workloads, crowd, trials=trials)
+    tell("weights")
+    weights = tuple(_weights(workloads, seed=seed))
+    comparisons: list[ComparisonRow] = []
+    choices: list[ChoiceRow] = []
+    for crowd in workloads.layouts:
+        tell(f"every estimator on both mechanisms: {crowd}")
+        for unit, prices in _PRICES.items():
+            for price in prices:
+                found, choice = _compare(cells, workloads, crowd, unit=unit, price=price, trials=comparison_trials)
+                comparisons += found
+                choices.append(choice)
+    reproduction = Reproduction(
+        trials=trials,
+        comparison_trials=comparison_trials,
+        seed=seed,
+        versions=versions_here(),
+        missing=workloads.missing,
+        crowds=tuple(crowd_row(name, layout) for name, layout in workloads.layouts.items()),
+        table_2=tables[PEER_GRADING],
+        table_3=tables[DUCHENNE],
+        weights=weights,
+        densities=tuple(_densities()),
+        comparisons=tuple(comparisons),
+        choices=tuple(choices),
+        hypers=tuple(_hypers()),
+        bounds=tuple(_bounds()),
+    )
+    reproduction = msgspec.structs.replace(
+        reproduction, paper_findings=findings_on_paper(reproduction), own_findings=own_findings(reproduction)
+    )
+    write_reproduction(folder, reproduction, kept=_KEPT, page=summary_in_markdown(reproduction))
+    if pictures:
+        tell("pictures")
+        draw_pictures(reproduction, folder.path)
+    return reproduction
+
+
+def published_table(cells: Cells, workloads: Workloads, crowd: str, *, trials: int) -> tuple[PublishedCell, ...]:
+    """Return Table 2 or 3, empty where its data set is not there."""
+    if crowd not in workloads.layouts:
+        return ()
+    layout = workloads.layouts[crowd]
+    estimators = tuple(dict.fromkeys(method.estimator for method in METHODS))
+    clean = {name: clean_accuracy(layout, with_estimator(layout.parameters, name)) for name in estimators}
+    rows: list[PublishedCell] = []
+    for epsilon in EPSILONS:
+        for mechanism in _MECHANISMS:
+            noise = noise_at(layout, mechanism, unit="claimed", price=epsilon)
+            assert noise is not None  # noqa: S101  both mechanisms can claim any ε
+            accuracies = cells.accuracies(crowd, noise, estimators, trials=trials)
+            of_answer, of_worker = _losses(noise, layout)
+            for method in METHODS:
+                if method.mechanism != mechanism:
+                    continue
+                found = mean_of(accuracies[estimators.index(method.estimator)])
+                change = Measurement(clean[method.estimator] - found.value, found.standard_error)
+                published = Measurement(
+                    TABLES[crowd][method, epsilon],
+                    # Its spread is that of our own trials.
+                    found.standard_error * math.sqrt(trials / RUNS),
+                )
+                rows.append(
+                    PublishedCell(
+                        crowd=crowd,
+                        method=method.name,
+                        estimator=method.estimator,
+                        mechanism=mechanism,
+                        epsilon=epsilon,
+                        flip_probability=noise.flip_probabilities[0],
+                        change=change,
+                        error_rate=Measurement(1 - found.value, found.standard_error),
+                        published=published,
+                        difference=deviation(change, published),
+                        epsilon_answer=of_answer,
+                        epsilon_worker=of_worker,
+                    )
+                )
+    return tuple(rows)
+
+
+def _losses(noise: Noise, layout: Layout) -> tuple[float, float]:
+    """Return what is proven for one answer and for all answers of the worker with most answers."""
+    of_set = np.bincount(layout.crowd.answer_set_of_task, minlength=len(noise.sizes))
+    loss = noise.loss_of(tuple(np.minimum(of_set, layout.parameters.max_answers).tolist()))
+    assert loss.part is not None  # noqa: S101  `Noise.loss_of` states it
+    return loss.part.proven, loss.proven
+
+
+def _weights(workloads: Workloads, *, seed: int) -> Iterator[WeightRow]:
+    """Yield the weights of all workers of the paper's two data sets in one trial of the two-layer mechanism."""
+    for crowd in (PEER_GRADING, DUCHENNE):
+        if crowd not in workloads.layouts:
+            continue
+        layout = workloads.layouts[crowd]
+        answers = layout.crowd.answers
+        noise = noise_at(layout, "two_layer", unit="claimed", price=_WEIGHT_EPSILON)
+        assert noise is not None  # noqa: S101  any ε can be claimed
+        assert noise.hyper is not None  # noqa: S101  of two layers
+        source = SimulatedNoise(seed, session=session_of(crowd, noise))
+        slots = noise.mechanism.slots_of(layout.parameters.max_answers)
+        uniforms = source.uniforms(
+            protocol=TruthDiscovery.name, phase="answers", start=0, stop=answers.num_workers, slots=slots
+        )
+        flips = noise.hyper.draw(uniforms[:, : noise.hyper.slots])
+        (labels,) = draw_labels(layout, noise, source, start=0, stop=1)
+        clean, reported = (
+            truth_discovery(dataclasses.replace(answers, labels=each)).weights.tolist()
+            for each in (answers.labels, labels)
+        )
+        counts = np.bincount(answers.workers, minlength=answers.num_workers)
+        drawn = set(np.argsort(-counts, kind="stable")[:_NUM_WEIGHTS].tolist())
+        for worker in np.flatnonzero(counts).tolist():
+            yield WeightRow(
+                crowd=crowd,
+                worker=worker,
+                num_answers=int(counts[worker]),
+                epsilon=_WEIGHT_EPSILON,
+                flip_probability=float(flips[worker]),
+                clean=clean[worker],
+                reported=reported[worker],
+                is_drawn=worker in drawn,
+            )
+
+
+def _densities() -> Iterator[DensityPoint]:
+    for panel, curves in zip("ab", figure_1(highs=_HIGHS, numbers=_NUMBERS), strict=True):
+        for curve in curves:
+            for change, density in zip(curve.changes.tolist(), curve.densities.tolist(), strict=True):
+                yield DensityPoint(
+                    panel=panel,
+                    high=curve.law.high,
+                    num_workers=curve.law.num_workers,
+                    change=change,
+                    density=density,
+                )
+
+
+def _compare(
+    cells: Cells, workloads: Workloads, crowd: str, *, unit: str, price: float, trials: int
+) -> tuple[list[ComparisonRow], ChoiceRow]:
+    """Return all estimators on both mechanisms at one price, and who wins."""
+    layout = workloads.layouts[crowd]
+    rows: list[ComparisonRow] = []
+    found: dict[tuple[str, str], FloatArray] = {}
+    for mechanism in _MECHANISMS:
+        noise = noise_at(layout, mechanism, unit=unit, price=price)
+        if noise is None:
+            continue
+        accuracies = dict(zip(ESTIMATORS, cells.accuracies(crowd, noise, ESTIMATORS, trials=trials), strict=True))
+        found |= {(mechanism, name): each for name, each in accuracies.items()}
+        of_answer, of_worker = _losses(noise, layout)
+        rows += [
+            ComparisonRow(
+                crowd=crowd,
+                unit=unit,
+                price=price,
+                mechanism=mechanism,
+                flip_probability=noise.flip_probabilities[0],
+                epsilon_answer=of_answer,
+                epsilon_worker=of_worker,
+                informativeness=informativeness(noise, num_answers=layout.parameters.max_answers),
+                estimator=name,
+                accuracy=mean_of(each),
+                lead=None if name == _PAPER else mean_of(each - accuracies[_PAPER]),
+            )
+            for name, each in accuracies.items()
+        ]
+    return rows, _choose(crowd, layout, found, unit=unit, price=price)
+
+
+def _choose(
+    crowd: str, layout: Layout, found: dict[tuple[str, str], FloatArray], *, unit: str, price: float
+) -> ChoiceRow:
+    """Return who wins, and what "auto" does, from the accuracies of each mechanism and estimator."""
+    best = max((pair for pair in found if pair[1] != "auto"), key=lambda pair: math.fsum(found[pair].tolist()))
+    reachable = [mechanism for mechanism in _MECHANISMS if (mechanism, _PAPER) in found]
+    if unit == "claimed":
+        # The claim makes the mechanisms alike, and the paper recommends two layers; "auto" trusts proven prices alone.
+        paper_mechanism = auto_mechanism = "two_layer"
+    else:
+        paper_mechanism = max(reachable, key=lambda mechanism: math.fsum(found[mechanism, _PAPER].tolist()))
+        noise = noise_at(layout, "auto", unit=unit, price=price)
+        assert noise is not None  # noqa: S101  one layer reaches every price
+        auto_mechanism = noise.name
+    paper, auto = found[paper_mechanism, _PAPER], found[auto_mechanism, "auto"]
+    gain = found["two_layer", _PAPER] - found["one_layer", _PAPER] if "two_layer" in reachable else None
+    return ChoiceRow(
+        crowd=crowd,
+        unit=unit,
+        price=price,
+        two_layer_gain=None if gain is None else mean_of(gain),
+        best_mechanism=best[0],
+        best_estimator=best[1],
+        best=mean_of(found[best]),
+        paper_mechanism=paper_mechanism,
+        paper=mean_of(paper),
+        auto_mechanism=auto_mechanism,
+        auto=mean_of(auto),
+        auto_lead=mean_of(auto - paper),
+    )
+
+
+def _hypers() -> Iterator[HyperRow]:
+    for epsilon in _HYPER_EPSILONS:
+        mean = flip_probability_of(epsilon, 2)
+        hypers = hypers_of_mean(mean)
+        for number in _HYPER_ANSWERS:
+            for losses in compare_hypers(hypers, num_answers=number, num_labels=2):
+                yield HyperRow(
+                    hyper=losses.name,
+                    mean=mean,
+                    epsilon=epsilon_of(mean, 2),
+                    num_answers=number,
+                    all_answers=losses.all_answers,
+                    one_answer=losses.one_answer,
+                )
+
+
+def _bounds() -> Iterator[BoundRow]:
+    for quality in _BOUND_QUALITIES:
+        for number in _BOUND_WORKERS:
+            qualities = np.full(number, quality)
+            yield BoundRow(
+                num_workers=number,
+                quality=quality,
+                exact=exact_error(qualities, log_odds(qualities)),
+                printed=printed_bound(fold(qualities)),
+                chernoff=chernoff_bound(qualities),
+            )

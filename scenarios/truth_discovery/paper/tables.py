@@ -1,0 +1,249 @@
+"""The reproduction's tables as people read them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from ...experiments.measurements import Measurement
+from ...experiments.sheets import Sheet
+from .published import EPSILONS
+from .rows import ChoiceRow, ComparisonRow, PublishedCell, Reproduction
+
+__all__ = ["ESTIMATOR_NAMES", "MECHANISM_NAMES", "UNIT_NAMES", "sheets_of"]
+
+MECHANISM_NAMES: Final = {"one_layer": "one layer", "two_layer": "two layers"}
+"""What mechanisms are called in tables, pictures and sentences."""
+ESTIMATOR_NAMES: Final = {
+    "majority": "majority",
+    "truth_discovery": "truth discovery",
+    "one_coin": "one coin",
+    "dawid_skene": "Dawid-Skene",
+    "noise_aware": "noise-aware",
+    "noise_aware_dawid_skene": "noise-aware D.-S.",
+    "auto": "auto",
+}
+"""What estimators are called."""
+UNIT_NAMES: Final = {
+    "claimed": "the paper's ε of one answer, as claimed",
+    "all answers": "all answers of the worker with most answers, proven (the loss a time their number)",
+    "one answer": "one answer of that worker, the others known, proven",
+}
+"""What has a price."""
+_HEADERS: Final = {
+    "majority": "MV",
+    "truth_discovery": "TD",
+    "one_coin": "1C",
+    "dawid_skene": "DS",
+    "noise_aware": "NA",
+    "noise_aware_dawid_skene": "NADS",
+}
+_LAYERS: Final = {"one_layer": "one", "two_layer": "two"}
+_TITLES: Final = {"table_2": "Table 2, peer grading (a made-up stand-in)", "table_3": "Table 3, Duchenne smiles"}
+
+
+def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
+    """Yield all tables, in the order in which they are read."""
+    yield _crowds(reproduction)
+    for name, cells in (("table_2", reproduction.table_2), ("table_3", reproduction.table_3)):
+        if not cells:
+            continue
+        for mechanism, words in MECHANISM_NAMES.items():
+            of_mechanism = [cell for cell in cells if cell.mechanism == mechanism]
+            yield _published(of_mechanism, f"{_TITLES[name]}: error rate change, {words}, in percentage points")
+        yield _absolute(cells, f"{_TITLES[name]}: error rates in percent, and what is proven")
+    for unit, words in UNIT_NAMES.items():
+        choices = [choice for choice in reproduction.choices if choice.unit == unit]
+        yield _mechanisms(choices, reproduction.comparisons, f"One layer or two, at one price: {words}")
+    yield _estimators(reproduction, "one_layer")
+    yield _estimators(reproduction, "two_layer")
+    for unit, words in UNIT_NAMES.items():
+        choices = [choice for choice in reproduction.choices if choice.unit == unit]
+        yield _choices(choices, f"Who wins at one price: {words}")
+    yield from _hypers(reproduction)
+    yield _bounds(reproduction)
+
+
+def _crowds(reproduction: Reproduction) -> Sheet:
+    rows = [
+        [
+            row.crowd,
+            f"{row.tasks:,}",
+            f"{row.workers}",
+            f"{row.answers:,}",
+            f"{row.gold:,}",
+            f"{row.labels}",
+            f"{row.most_answers:,}",
+            f"{100 * row.largest_class:.1f}",
+            f"{100 * row.majority:.1f}",
+            f"{100 * row.truth_discovery:.1f}",
+            f"{100 * row.auto:.1f}",
+        ]
+        for row in reproduction.crowds
+    ]
+    headers = ["crowd", "tasks", "workers", "answers", "gold", "labels", "most", "const", "MV", "TD", "auto"]
+    return Sheet(
+        title="The crowds, and the accuracy of what is found in their clean answers, in percent",
+        headers=headers,
+        rows=rows,
+        note=(
+            "gold: tasks with a known truth and an answer; most: answers of one worker; const: always the "
+            "most frequent truth; MV: majority voting; TD: the paper's truth discovery; auto: our choice. "
+            "peer-grading is a made-up stand-in of the size that Table 1 gives: the paper's own data are not "
+            "published."
+        ),
+        num_labels=1,
+    )
+
+
+def _published(cells: Sequence[PublishedCell], title: str) -> Sheet:
+    by_place = {(cell.estimator, cell.epsilon): cell for cell in cells}
+    estimators = list(dict.fromkeys(cell.estimator for cell in cells))
+    headers = ["ε"]
+    for estimator in estimators:
+        headers += [by_place[estimator, EPSILONS[0]].method[:2], "paper", "diff"]
+    rows: list[list[str]] = []
+    for epsilon in EPSILONS:
+        row = [f"{epsilon:g}"]
+        for estimator in estimators:
+            cell = by_place[estimator, epsilon]
+            row += [_percent(cell.change), f"{100 * cell.published.value:.2f}", f"{cell.difference:+.1f}"]
+        rows.append(row)
+    note = (
+        "ours ± the standard error; diff: ours less the paper's, in joint standard errors, the paper's means being "
+        "taken as of 100 trials that spread as ours do"
+    )
+    return Sheet(title=title, headers=headers, rows=rows, note=note)
+
+
+def _absolute(cells: Sequence[PublishedCell], title: str) -> Sheet:
+    by_place = {(cell.estimator, cell.mechanism, cell.epsilon): cell for cell in cells}
+    methods = list(dict.fromkeys((cell.estimator, cell.mechanism, cell.method) for cell in cells))
+    rows: list[list[str]] = []
+    for epsilon in EPSILONS:
+        row = [f"{epsilon:g}"]
+        row += [_percent(by_place[estimator, mechanism, epsilon].error_rate) for estimator, mechanism, _ in methods]
+        for mechanism in MECHANISM_NAMES:
+            cell = by_place["majority", mechanism, epsilon]
+            row += [f"{cell.epsilon_answer:.3g}", f"{cell.epsilon_worker:,.4g}"]
+        rows.append(row)
+    headers = ["ε", *(_short(name) for _, _, name in methods), "R one", "J one", "R two", "J two"]
+    note = (
+        "the paper has the changes alone, each against the method's own clean error; R, J: what is proven for one "
+        "answer and for all answers of the worker with most answers, with one layer and with two; the paper says ε "
+        "for both"
+    )
+    return Sheet(title=title, headers=headers, rows=rows, note=note)
+
+
+def _mechanisms(choices: Sequence[ChoiceRow], comparisons: Iterable[ComparisonRow], title: str) -> Sheet:
+    by_place = {(row.crowd, row.unit, row.price, row.mechanism, row.estimator): row for row in comparisons}
+    rows: list[list[str]] = []
+    for choice in choices:
+        place = choice.crowd, choice.unit, choice.price
+        row = [choice.crowd, f"{choice.price:g}"]
+        for estimator in ("truth_discovery", "auto"):
+            for mechanism in MECHANISM_NAMES:
+                found = by_place.get((*place, mechanism, estimator))
+                row.append("–" if found is None else _percent(found.accuracy))
+        gain = choice.two_layer_gain
+        row.append("–" if gain is None else _signed(gain))
+        rows.append(row)
+    headers = ["crowd", "price", "TD one", "TD two", "auto one", "auto two", "gain"]
+    note = (
+        "accuracy in percent; flips: the probability that an answer is reported as another label, on average; gain: "
+        "TD with two layers less TD with one; –: two layers that begin at 0 cannot have this price"
+    )
+    return Sheet(title=title, headers=headers, rows=rows, note=note, num_labels=1)
+
+
+def _estimators(reproduction: Reproduction, mechanism: str) -> Sheet:
+    found = [r for r in reproduction.comparisons if r.unit == "claimed" and r.mechanism == mechanism]
+    by_place: Mapping[tuple[str, float, str], ComparisonRow] = {(r.crowd, r.price, r.estimator): r for r in found}
+    names = [name for name in ESTIMATOR_NAMES if name not in {"truth_discovery", "auto"}]
+    rows: list[list[str]] = []
+    for crowd, price in dict.fromkeys((r.crowd, r.price) for r in found):
+        leads = [by_place[crowd, price, name].lead for name in names]
+        auto = by_place[crowd, price, "auto"].lead
+        row = [crowd, f"{price:g}", _percent(by_place[crowd, price, "truth_discovery"].accuracy)]
+        row += ["" if lead is None else f"{100 * lead.value:+.1f}" for lead in leads]
+        rows.append([*row, "" if auto is None else _signed(auto)])
+    return Sheet(
+        title=f"What else finds truths, {MECHANISM_NAMES[mechanism]}, at equal claimed ε",
+        headers=["crowd", "ε", "TD", *(_HEADERS[name] for name in names), "auto"],
+        rows=rows,
+        note=(
+            "TD: accuracy in percent; others: points more or less, on the same reports. MV: majority voting, 1C: one "
+            "coin, DS: Dawid-Skene, NA and NADS: the two that know the perturbation. comparisons.csv has each lead's "
+            "error."
+        ),
+        num_labels=1,
+    )
+
+
+def _choices(choices: Sequence[ChoiceRow], title: str) -> Sheet:
+    rows = [
+        [
+            choice.crowd,
+            f"{choice.price:g}",
+            f"{_HEADERS[choice.best_estimator]} on {_LAYERS[choice.best_mechanism]}",
+            _percent(choice.best),
+            _LAYERS[choice.paper_mechanism],
+            f"{100 * choice.paper.value:.1f}",
+            _LAYERS[choice.auto_mechanism],
+            f"{100 * choice.auto.value:.1f}",
+            _signed(choice.auto_lead),
+        ]
+        for choice in choices
+    ]
+    note = (
+        "accuracy in percent; at equal claimed ε the mechanism is the paper's, two layers; at equal proven loss TD has "
+        "the mechanism that is better for it, which a user would have to know; lead: auto less TD, trial by trial"
+    )
+    headers = ["crowd", "price", "best", "", "TD on", "TD", "auto on", "auto", "lead"]
+    return Sheet(title=title, headers=headers, rows=rows, note=note, num_labels=1)
+
+
+def _hypers(reproduction: Reproduction) -> Iterator[Sheet]:
+    for epsilon in dict.fromkeys(row.epsilon for row in reproduction.hypers):
+        found = [row for row in reproduction.hypers if row.epsilon == epsilon]
+        numbers = list(dict.fromkeys(row.num_answers for row in found))
+        by_place = {(row.hyper, row.num_answers): row for row in found}
+        rows: list[list[str]] = []
+        for name in dict.fromkeys(row.hyper for row in found):
+            row = [name]
+            for number in numbers:
+                losses = by_place[name, number]
+                row += [f"{losses.all_answers:.3f}", f"{losses.one_answer:.3f}"]
+            rows.append(row)
+        headers = ["hyper-distribution", *(f"{what} m = {number}" for number in numbers for what in ("J", "R"))]
+        yield Sheet(
+            title=f"Hyper-distributions of mean {found[0].mean:.3f}, claimed ε = {epsilon:.3g}, two labels",
+            headers=headers,
+            rows=rows,
+            note="what is proven for a worker with m answers: J for all of them, R for one, the others known",
+            num_labels=1,
+        )
+
+
+def _bounds(reproduction: Reproduction) -> Sheet:
+    rows = [
+        [f"{row.num_workers}", f"{row.quality:g}", *(f"{each:.3g}" for each in (row.exact, row.printed, row.chernoff))]
+        for row in reproduction.bounds
+    ]
+    return Sheet(
+        title="The error bound (7), workers all alike (reading T8)",
+        headers=["workers", "p", "exact error", "bound (7)", "Chernoff's"],
+        rows=rows,
+        note="p in the paper's folding: ½ is the worst worker; a bound below the error is none",
+    )
+
+
+def _percent(measurement: Measurement) -> str:
+    return f"{100 * measurement.value:.1f} ± {100 * measurement.standard_error:.1f}"
+
+
+def _signed(measurement: Measurement) -> str:
+    return f"{100 * measurement.value:+.1f} ± {100 * measurement.standard_error:.1f}"
+
+
+def _short(method: str) -> str:
+    return method.replace(" with ", " ").removesuffix("-layer")

@@ -1,0 +1,93 @@
+"""The crowds of the experiments: the stand-in for the peer grading data, and the published ones of a folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from ..data.published import CROWDS, load_crowd
+from ..data.synthetic import PEER_GRADING_STAND_IN, make_peer_grading
+from .rows import CrowdRow
+from .trials import Layout, clean_accuracy
+
+__all__ = ["COMPARED", "DUCHENNE", "PEER_GRADING", "Workloads", "crowd_row", "load_workloads"]
+
+DUCHENNE: Final = "duchenne"
+PEER_GRADING: Final = "peer-grading"
+"""The stand-in's name."""
+COMPARED: Final[Sequence[str]] = (
+    DUCHENNE,
+    "bluebird",
+    "rte",
+    "d_sentiment",
+    "sentiment_polarity_amt",
+    "dog",
+    "weather_sentiment_amt",
+    "ducks",
+    "web_search",
+)
+"""Published ones on which estimators and mechanisms are compared: two to five labels, 3 to 40 answers a task."""
+
+
+class Workloads(msgspec.Struct, frozen=True):
+    """What is there.
+
+    Args:
+        layouts: by name, the stand-in first.
+        missing: why the others are not there, by name.
+    """
+
+    layouts: dict[str, Layout]
+    missing: dict[str, str]
+
+
+def load_workloads(folder: str) -> Workloads:
+    """Return the stand-in, and what the folder has of the published crowds.
+
+    Args:
+        folder: of all data sets; empty where nobody has named it.
+
+    Raises:
+        ConfigurationError: a data set is not what it should be.
+    """
+    layouts = {PEER_GRADING: Layout.of(make_peer_grading(PEER_GRADING_STAND_IN))}
+    if not folder:
+        return Workloads(layouts, dict.fromkeys(COMPARED, "no folder of data sets was named"))
+    path = Path(folder)
+    missing: dict[str, str] = {}
+    for name in COMPARED:
+        if (path / name).is_dir():
+            layouts[name] = Layout.of(load_crowd(name, path))
+        else:
+            missing[name] = "not in the folder of data sets"
+    return Workloads(layouts, missing)
+
+
+def crowd_row(name: str, layout: Layout) -> CrowdRow:
+    """Return what a crowd is, and what estimators find in its clean answers."""
+    answers = layout.crowd.answers
+    counts = np.bincount(answers.workers, minlength=answers.num_workers)
+    truths = layout.crowd.truth[layout.is_gold]
+    is_made_up = name == PEER_GRADING
+    found = {
+        estimator: clean_accuracy(layout, msgspec.structs.replace(layout.parameters, estimator=estimator))
+        for estimator in ("majority", "truth_discovery", "auto")
+    }
+    return CrowdRow(
+        crowd=name,
+        title="Is the group's presentation satisfactory? (made up)" if is_made_up else CROWDS[name].title,
+        is_made_up=is_made_up,
+        tasks=answers.num_tasks,
+        workers=answers.num_workers,
+        answers=len(answers),
+        gold=len(truths),
+        labels=answers.num_classes,
+        most_answers=int(counts.max()),
+        median_answers=float(np.median(counts)),
+        largest_class=float(np.bincount(truths).max() / len(truths)),
+        majority=found["majority"],
+        truth_discovery=found["truth_discovery"],
+        auto=found["auto"],
+    )

@@ -1,0 +1,350 @@
+"""Truth discovery's outcome: each task's label, how sure it is, and whether it is right where somebody knows.
+
+Three labels of a task are told apart: what was found, what the same estimator finds in the clean answers, and what is
+true. Only the second shows what the perturbation did; the third also shows how good the crowd is.
+"""
+
+import collections
+import dataclasses
+import functools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import Console
+from rich.text import Text
+
+from ...protocol.estimators import Estimate
+from ...protocol.truth_discovery import Outcome, OwnOutcome
+from ..presentation.drawing import (
+    ERRORS_SHOWN,
+    GOOD,
+    INK,
+    MOST_ROWS,
+    MUTED,
+    POOR,
+    RULE,
+    Picture,
+    annotate_row,
+    clean,
+    fold,
+    height_of_rows,
+    name_rows,
+)
+from ..presentation.plain import PLAIN
+from ..presentation.presenter import Known, Presenter, Rows
+from ..presentation.terminal import Cell, estimate_text, show_note, show_table
+
+__all__ = ["OWN_TRUTHS", "TRUTHS"]
+
+# So many tasks of a table, and labels of a line, are read; the file has them all.
+_MOST_TASKS: Final = 30
+_MOST_LABELS: Final = 6
+_BIN: Final = 0.05
+_CONFIDENCES: Final = {
+    "majority": "the label's share of the reports",
+    "truth_discovery": "the label's share of the weighted reports",
+    "cautious": "the label's posterior probability; another may be likelier, but not twice as likely",
+}
+_POSTERIOR: Final = "the label's posterior probability, if the estimator's model holds"
+# By shape too, for readers who do not tell these colors apart.
+_MARKS: Final[dict[bool | None, dict[str, Any]]] = {
+    True: {"color": GOOD, "marker": "o", "markersize": 7},
+    False: {"color": POOR, "marker": "X", "markersize": 8},
+    None: {"color": RULE, "marker": "o", "markersize": 7, "mfc": "white"},
+}
+_POSSIBLE: Final[dict[str, Any]] = {"color": "#eef1f4", "linewidth": 0, "zorder": 0}
+_VERDICTS: Final = {True: "right", False: "wrong", None: "truth not known"}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Task:
+    """One task's entries of an outcome, and what is known of it: labels by name, None for those that nobody knows."""
+
+    name: str
+    found: str | None
+    confidence: float | None
+    support: Estimate | None
+    num_answers: int
+    clean: str | None
+    gold: str | None
+
+    @property
+    def is_right(self) -> bool | None:
+        """Whether the label that was found is true; None where there is none, or nobody knows."""
+        return None if self.found is None or self.gold is None else self.found == self.gold
+
+
+def _tasks(outcome: Outcome, known: Known) -> list[_Task]:
+    truth, gold = known.truth or {}, known.gold or {}
+    columns = (outcome.tasks, outcome.truths, outcome.confidences, outcome.support_estimates, outcome.num_answers)
+    return [_Task(*entries, truth.get(entries[0]), gold.get(entries[0])) for entries in zip(*columns, strict=True)]
+
+
+def _show(console: Console, outcome: Outcome, known: Known) -> None:
+    tasks = _tasks(outcome, known)
+    _show_tasks(console, tasks[:_MOST_TASKS], known)
+    if len(tasks) > _MOST_TASKS:
+        show_note(console, f"… and {_some(len(tasks) - _MOST_TASKS, 'more task')} in {known.table}")
+    console.print()
+    _show_summary(console, outcome, tasks)
+    _show_comparisons(console, tasks)
+    if any(task.support is not None for task in tasks):
+        show_note(console, "support: how many workers gave the label before the perturbation, and how many answered;")
+        show_note(console, "± is one standard error of the perturbation")
+    meaning = _CONFIDENCES.get(outcome.estimator, _POSTERIOR)
+    show_note(console, f"confidence: {meaning}")
+
+
+def _show_tasks(console: Console, tasks: Sequence[_Task], known: Known) -> None:
+    with_clean, with_gold = known.truth is not None, any(task.gold is not None for task in tasks)
+    texts, numbers = ["Task", "Truth found"], ["Confidence", "Support"]
+    texts += ["Clean answers"] * with_clean + ["True", "Verdict"] * with_gold
+    rows: list[Sequence[Cell]] = []
+    for task in tasks:
+        cells: list[Cell] = [task.name, Text(task.found or "none", style="bold" if task.found else "dim")]
+        if with_clean:
+            cells.append(Text(task.clean or "", style="" if task.clean == task.found else "yellow"))
+        if with_gold:
+            cells += [task.gold or "", _verdict(task)]
+        cells += [_confidence(task.confidence), _support(task)]
+        rows.append(cells)
+    show_table(console, texts, numbers, rows=rows, drop=("Clean answers", "Support", "True", "Confidence"))
+
+
+def _verdict(task: _Task) -> Text:
+    if task.is_right is None:
+        return Text()
+    return Text(_VERDICTS[task.is_right], style="bold green" if task.is_right else "bold red")
+
+
+def _confidence(confidence: float | None) -> str:
+    """Return a probability in percent; one that is not certain never as if it were."""
+    if confidence is None:
+        return ""
+    almost = 0.9995
+    return "> 99.9 %" if almost <= confidence < 1 else f"{100 * confidence:.1f} %"
+
+
+def _support(task: _Task) -> Text:
+    if task.support is None:
+        return Text(f"of {task.num_answers:,}" if task.num_answers else "")
+    return estimate_text(task.support) + Text(f" of {task.num_answers:,}")
+
+
+def _show_summary(console: Console, outcome: Outcome, tasks: Sequence[_Task]) -> None:
+    labels = collections.Counter(task.found for task in tasks if task.found is not None)
+    answered = labels.total()
+    shares = [f"{name} for {number:,} ({100 * number / answered:.0f} %)" for name, number in labels.most_common()]
+    if len(shares) > _MOST_LABELS:
+        shares[_MOST_LABELS:] = [f"{_some(len(shares) - _MOST_LABELS, 'more label')}"]
+    found = f"{answered:,} of {_some(len(tasks), 'task')} {'has' if answered == 1 else 'have'} an answer"
+    console.print(Text(f"  {found}{': ' if shares else ''}{', '.join(shares)}"))
+    answers = _some(sum(outcome.num_answers), "answer")
+    source = f"  from {answers} of {_some(outcome.num_workers, 'worker')}, by {outcome.estimator}"
+    steps = _some(outcome.num_iterations, "iteration")
+    if outcome.num_iterations and outcome.has_converged:
+        source += f", which converged after {steps}"
+    console.print(Text(source))
+    if outcome.num_iterations and not outcome.has_converged:
+        show_note(console, f"{outcome.estimator} had not converged after {steps}: other truths may fit", style="yellow")
+
+
+def _show_comparisons(console: Console, tasks: Sequence[_Task]) -> None:
+    """Print how many labels are right, and how many are those of the clean answers; nothing where nobody knows."""
+    known = [task for task in tasks if task.is_right is not None]
+    compared = [task for task in tasks if task.found is not None and task.clean is not None]
+    if known:
+        right = [task.is_right is True for task in known]
+        line = f"{sum(right):,} of {_some(len(known), 'task')} with a known truth {_are(sum(right))} right"
+        line += f" ({_share(right)})"
+        if all(task.clean is not None for task in known):
+            clean_right = sum(task.clean == task.gold for task in known)
+            line += f"; from the clean answers {clean_right:,} ({clean_right / len(known):.2f})"
+        console.print(Text(f"  {line}", style="bold"))
+    if compared:
+        same = [task.found == task.clean for task in compared]
+        line = f"{sum(same):,} of {_some(len(compared), 'task')} {_have(sum(same))} the label that the same estimator"
+        console.print(Text(f"  {line} finds in the clean answers ({_share(same)})"))
+    if known or compared:
+        show_note(console, "± of a share is one standard error, for tasks drawn at random")
+
+
+def _share(successes: Sequence[bool]) -> str:
+    """Return a share with its binomial standard error, which says nothing where all or none succeeded."""
+    share = sum(successes) / len(successes)
+    error = math.sqrt(share * (1 - share) / len(successes))
+    return f"{share:.2f} ± {error:.2f}" if error else f"{share:.2f}"
+
+
+def _some(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
+
+
+def _rows(outcome: Outcome, known: Known) -> Rows:
+    rows: Rows = []
+    for task in _tasks(outcome, known):
+        row: dict[str, object] = {
+            "task": task.name,
+            "truth": task.found,
+            "confidence": task.confidence,
+            "support": None if task.support is None else task.support.value,
+            "support_standard_error": None if task.support is None else task.support.standard_error,
+            "num_answers": task.num_answers,
+        }
+        if known.truth is not None:
+            row["clean_truth"] = task.clean
+        if known.gold is not None:
+            row["gold"] = task.gold
+        rows.append(row)
+    return rows
+
+
+def _draw(outcome: Outcome, known: Known) -> Picture:
+    tasks = _tasks(outcome, known)
+    if len(tasks) <= MOST_ROWS:
+        return _draw_each(tasks)
+    return _draw_all([task for task in tasks if task.found is not None], outcome.estimator)
+
+
+def _draw_each(tasks: Sequence[_Task]) -> Picture:
+    """Return a row for each task: which share of its workers gave the label."""
+    names = [fold(task.name) for task in tasks]
+    drawn = [task for task in tasks if task.support is not None]
+    kinds = [kind for kind in _MARKS if any(task.is_right is kind for task in drawn)]
+    of_kind = {kind: "estimate" if kinds == [None] else _VERDICTS[kind] for kind in kinds}
+    marks: dict[str, dict[str, Any]] = {
+        f"{said} ± {ERRORS_SHOWN} standard errors": {**_MARKS[kind], "linewidth": 2} for kind, said in of_kind.items()
+    }
+    if drawn:
+        band = {"color": _POSSIBLE["color"], "marker": "s", "markersize": 11, "linestyle": "none"}
+        marks["shares that are possible"] = band
+    return Picture(
+        height=height_of_rows(names),
+        draw=functools.partial(_draw_rows, tasks=tasks, names=names),
+        marks=marks,
+    )
+
+
+def _draw_rows(axes: Any, *, tasks: Sequence[_Task], names: Sequence[str]) -> None:
+    for row, task in enumerate(tasks):
+        mark = _MARKS[task.is_right]
+        if task.support is not None:
+            share = task.support.value / task.num_answers
+            reach = ERRORS_SHOWN * task.support.standard_error / task.num_answers
+            axes.errorbar(share, row, xerr=reach, capsize=4, linewidth=2, zorder=3, **mark)
+        annotate_row(axes, row, _said_of(task), color=mark["color"])
+    low, high = axes.get_xlim()
+    axes.set_xlim(min(low, -0.03), max(high, 1.03))
+    axes.axvspan(0, 1, **_POSSIBLE)
+    axes.xaxis.set_major_formatter(_as_percent)
+    axes.set_xlabel("workers who gave the label that was found: share of the task's answers, before the perturbation")
+    name_rows(axes, names)
+
+
+def _said_of(task: _Task) -> str:
+    if task.found is None:
+        return "no answer"
+    said = fold(f"{task.found}, {_confidence(task.confidence)}")
+    if task.is_right is False:
+        said += f"\ntrue: {fold(task.gold or '')}"
+    return said
+
+
+def _draw_all(tasks: Sequence[_Task], estimator: str) -> Picture:
+    """Return how sure the labels are; those with a known truth, where these are some, in a panel of their own."""
+    known = [task for task in tasks if task.is_right is not None]
+    num_panels = 1 if len(known) in {0, len(tasks)} else 2
+    return Picture(
+        height=2.6 + 2 * num_panels,
+        draw=functools.partial(_draw_confidences, tasks=tasks, known=known, estimator=estimator),
+        marks={},
+        panels=num_panels,
+    )
+
+
+def _draw_confidences(*panels: Any, tasks: Sequence[_Task], known: Sequence[_Task], estimator: str) -> None:
+    # Whole bins, such that 1 ends the last one.
+    num_bins = math.ceil((1 - min((_certainty(task) for task in tasks), default=0.5)) / _BIN) or 1
+    edges = [1 - _BIN * place for place in range(num_bins, -1, -1)]
+    first, last = panels[0], panels[-1]
+    if first is not last or not known:
+        _draw_bars(first, edges, {None: tasks}, title=f"{_some(len(tasks), 'task')} with an answer")
+    if known:
+        kinds: tuple[bool | None, ...] = (True, False)
+        split: dict[bool | None, Sequence[_Task]] = {
+            kind: [task for task in known if task.is_right is kind] for kind in kinds
+        }
+        _draw_bars(last, edges, split, title=f"{_some(len(known), 'task')} with an answer and a known truth")
+    last.set_xlabel(f"confidence: {_CONFIDENCES.get(estimator, _POSTERIOR)}")
+
+
+def _draw_bars(axes: Any, edges: Sequence[float], tasks: Mapping[bool | None, Sequence[_Task]], *, title: str) -> None:
+    """Draw one histogram, of several kinds of tasks one above the other."""
+    floor = [0] * (len(edges) - 1)
+    for kind, of_kind in tasks.items():
+        heights = _counts(map(_certainty, of_kind), edges)
+        label = None if kind is None else f"{_VERDICTS[kind]} ({len(of_kind):,})"
+        hatch = "////" if kind is False else None
+        style = {
+            "color": MUTED if kind is None else _MARKS[kind]["color"],
+            "edgecolor": "white",
+            "linewidth": 1,
+            "hatch": hatch,
+        }
+        axes.bar(edges[:-1], heights, width=_BIN, align="edge", bottom=floor, label=label, **style)
+        floor = [low + height for low, height in zip(floor, heights, strict=True)]
+    if len(tasks) > 1:
+        axes.legend(loc="upper left", frameon=False, fontsize=9)
+    axes.set_title(title, loc="left", fontsize=10, color=INK)
+    axes.set_ylabel("tasks")
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlim(edges[0], 1)
+    axes.xaxis.set_major_formatter(_as_percent)
+    axes.tick_params(axis="y", length=0)
+    clean(axes, grid="y")
+
+
+def _counts(confidences: Iterable[float], edges: Sequence[float]) -> list[int]:
+    """Return how many confidences are in each bin; one at an edge is in the bin above, and 1 in the last."""
+    counts = [0] * (len(edges) - 1)
+    for confidence in confidences:
+        counts[max(len(counts) - 1 - math.floor((1 - confidence) / _BIN), 0)] += 1
+    return counts
+
+
+def _certainty(task: _Task) -> float:
+    return 0.0 if task.confidence is None else task.confidence
+
+
+def _as_percent(value: float, _place: int) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _show_own(console: Console, own: OwnOutcome, _known: Known) -> None:
+    rows = [
+        ("weight", f"{own.weight:+,.2f}"),
+        ("quality", _confidence(own.quality)),
+        ("answers that counted", f"{own.num_answers:,}"),
+    ]
+    show_table(console, ("Told to you alone",), ("Value",), rows=rows)
+    show_note(console, "weight: how much each of your reports counted; one below 0 spoke against its label")
+    show_note(
+        console, "quality: the estimated probability that you are right: in an answer, by estimators that know the"
+    )
+    show_note(console, "perturbation, in a report, by the others")
+
+
+TRUTHS: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw)
+"""A row for each task."""
+
+OWN_TRUTHS: Presenter[OwnOutcome] = Presenter(show=_show_own, rows=PLAIN.rows, draw=PLAIN.draw)
+"""What one worker alone is told."""

@@ -1,0 +1,156 @@
+"""What is expected without drawing, against formulas worked by hand and against draws."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+from psephos.scenarios.dpwevote.paper.cells import Cells, make_vote, normal_accuracy
+from psephos.scenarios.dpwevote.paper.published import EPSILONS, TABLE_3, TABLE_4, runs_behind
+from psephos.scenarios.dpwevote.paper.theory import (
+    chance_of_passing,
+    expected_quota_error,
+    law_of,
+    limiting_accuracy,
+)
+from psephos.scenarios.dpwevote.paper.workloads import ALL_HEAVY, FEW_HEAVY, UNIFORM
+
+TRUE = [-0.5, 0.5, -1.0, 1.0, -1.5, 1.5]
+
+
+@pytest.mark.parametrize("variant", ["joint", "laplace", "two_point", "signed_rr", "optimal"])
+def test_unbiased_variants_contribute_the_truth_on_average(variant: str) -> None:
+    law = law_of(make_vote(variant, epsilon=1.0))
+    np.testing.assert_allclose(law.true, TRUE)
+    np.testing.assert_allclose(law.means, TRUE, atol=1e-3)  # the Laplace baseline's grid
+    assert law.greatest_bias < 1e-3
+
+
+@pytest.mark.parametrize("share", [0.25, 2 / 3, 0.75, 1.0])
+def test_the_true_part_is_that_of_any_share_of_all_weight(share: float) -> None:
+    """With all weight as the quota a "yes" adds nothing."""
+    vote = DPWeVote(Parameters(candidates=("a",), variant="two_point", quota_fraction=share))
+    law = law_of(vote)
+    expected = [weight * (opinion - share) for weight in (1, 2, 3) for opinion in (0, 1)]
+    np.testing.assert_allclose(law.true, expected, rtol=1e-12)
+    np.testing.assert_allclose(law.means, expected, atol=1e-12)
+
+
+def test_the_printed_rule_shrinks_weights_towards_their_mean() -> None:
+    """E = (c·w + 2(1 − c))·φ − w/2 with c = (3p − 1)/2 (reading W2)."""
+    law = law_of(make_vote("printed", epsilon=2.0))
+    keep = math.e / (math.e + 2)
+    c = (3 * keep - 1) / 2
+    expected = [(c * w + 2 * (1 - c)) * opinion - w / 2 for w in (1, 2, 3) for opinion in (0, 1)]
+    np.testing.assert_allclose(law.means, expected, rtol=1e-12, atol=1e-12)
+    assert law.greatest_bias == pytest.approx(1 - c)
+
+
+def test_the_two_point_law_by_hand() -> None:
+    """Reports ±1.5/tanh(ε/2): E[t²] is their square, and the third central moment −2v·(E[t²] − v²)."""
+    law = law_of(make_vote("two_point", epsilon=1.0))
+    square = (1.5 / math.tanh(0.5)) ** 2
+    true = np.array(TRUE)
+    np.testing.assert_allclose(law.variances, square - true**2, rtol=1e-12)
+    np.testing.assert_allclose(law.thirds, -2 * true * (square - true**2), rtol=1e-9)
+    assert law.greatest_variance == pytest.approx(square - 0.25)
+    assert law.mean_variance(UNIFORM.shares) == pytest.approx(square - 14 / 12)
+
+
+def test_the_laplace_law_by_hand() -> None:
+    """Noise variances 8/ε₁² and 2/ε₂² with ε₁ = ε₂ = ½ (reading W3), but for the grid."""
+    law = law_of(make_vote("laplace", epsilon=1.0))
+    of_weight, of_opinion = 32.0, 8.0
+    weights, opinions = np.repeat([1.0, 2.0, 3.0], 2), np.tile([-0.5, 0.5], 3)
+    expected = weights**2 * of_opinion + opinions**2 * of_weight + of_weight * of_opinion
+    np.testing.assert_allclose(law.variances, expected, rtol=1e-4)
+    np.testing.assert_allclose(law.thirds, 6 * weights * opinions * of_weight * of_opinion, rtol=1e-3)
+
+
+def test_the_limit_of_two_points_by_hand() -> None:
+    """ρ = √(E[v²]/E[t²]), as reports are unbiased; accuracy .608 at ε = 1."""
+    law = law_of(make_vote("two_point", epsilon=1.0))
+    correlation = math.sqrt(14 / 12) * math.tanh(0.5) / 1.5
+    assert limiting_accuracy(law, UNIFORM.shares) == pytest.approx(0.5 + math.asin(correlation) / math.pi, rel=1e-9)
+
+
+def test_the_limit_rises_from_a_half_to_one() -> None:
+    for variant in ("printed", "joint", "optimal"):
+        accuracies = [
+            limiting_accuracy(law_of(make_vote(variant, epsilon=e)), UNIFORM.shares) for e in (0.01, 1, 5, 30)
+        ]
+        assert accuracies == sorted(accuracies)
+        assert accuracies[0] < 0.51
+        assert accuracies[-1] > 0.99
+
+
+def test_the_limit_is_only_for_those_who_lean_to_no_side() -> None:
+    with pytest.raises(ValueError, match="lean"):
+        limiting_accuracy(law_of(make_vote("joint", epsilon=1.0)), ALL_HEAVY.shares)
+
+
+@pytest.mark.parametrize("variant", ["printed", "joint", "laplace", "optimal"])
+def test_the_limit_is_what_many_trials_give(variant: str) -> None:
+    """200 partners, 6000 trials at ε = 2: .0062 a standard error; finite numbers move it by less than .004.
+
+    Tolerance .03: false alarm 3e-5 each.
+    """
+    vote = make_vote(variant, epsilon=2.0)
+    found = Cells(trials=6000, seed=11).run(vote, UNIFORM, num_partners=200)
+    assert float(found.is_right.mean()) == pytest.approx(normal_accuracy(vote, UNIFORM, 200), abs=0.03)
+
+
+@pytest.mark.parametrize("workload", [ALL_HEAVY, FEW_HEAVY], ids=lambda workload: workload.name)
+@pytest.mark.parametrize("variant", ["printed", "joint", "laplace", "optimal"])
+def test_fixed_votes_pass_as_often_as_the_normal_law_says(variant: str, workload: object) -> None:
+    """500 partners, 4000 trials: at most .0079 a standard error; tolerance .04 is five of them: 6e-7 each."""
+    chosen = ALL_HEAVY if workload is ALL_HEAVY else FEW_HEAVY
+    vote = make_vote(variant, epsilon=2.0)
+    found = Cells(trials=4000, seed=12).run(vote, chosen, num_partners=500)
+    expected = chance_of_passing(law_of(vote), chosen.numbers(500))
+    assert float(found.passed.mean()) == pytest.approx(expected, abs=0.04)
+    passes = chosen is ALL_HEAVY
+    assert normal_accuracy(vote, chosen, 500) == pytest.approx(expected if passes else 1 - expected)
+
+
+def test_the_manuals_numbers_for_all_weights_three() -> None:
+    """docs/dpwevote.md and reading W2: printed 23 %, joint 96 %."""
+    found = {v: normal_accuracy(make_vote(v, epsilon=2.0), ALL_HEAVY, 500) for v in ("printed", "joint")}
+    assert found["printed"] == pytest.approx(0.234, abs=1e-3)
+    assert found["joint"] == pytest.approx(0.963, abs=1e-3)
+
+
+def test_the_quotas_error_by_hand() -> None:
+    """One partner, printed: E[Var[ŵ | w]/4w²] over w, with Var from the debiased weights; Laplace: 8/(4w²ε²)."""
+    mechanism = GeneralizedRandomizedResponse(0.5, 3)
+    keep, lie = mechanism.keep_probability, mechanism.lie_probability
+    debiased = (np.array([1.0, 2.0, 3.0]) - 6 * lie) / (keep - lie)
+    channel = np.array(mechanism.channel_matrix())
+    variances = channel @ debiased**2 - np.array([1.0, 4.0, 9.0])
+    expected = float(np.mean(variances / 4 / np.array([1.0, 4.0, 9.0])))
+    assert expected_quota_error(make_vote("printed", epsilon=1.0), num_partners=1) == pytest.approx(expected)
+    laplace = float(np.mean(32 / 4 / np.array([1.0, 4.0, 9.0])))
+    assert expected_quota_error(make_vote("laplace", epsilon=1.0), num_partners=1) == pytest.approx(laplace, rel=1e-4)
+
+
+def test_the_quotas_error_is_the_readings() -> None:
+    """W1: .0128 at n = 100; W3: .211 at n = 10, both at ε = 1."""
+    assert expected_quota_error(make_vote("printed", epsilon=1.0), num_partners=100) == pytest.approx(0.0128, abs=5e-5)
+    assert expected_quota_error(make_vote("laplace", epsilon=1.0), num_partners=10) == pytest.approx(0.211, abs=5e-4)
+
+
+def test_the_published_tables_are_whole_and_their_decimals_tell_the_runs() -> None:
+    assert set(TABLE_3) == set(TABLE_4) == {(v, n) for v in ("laplace", "printed") for n in (10, 50, 100)}
+    assert {len(row) for row in (*TABLE_3.values(), *TABLE_4.values())} == {len(EPSILONS)}
+    assert all(a > b for row in TABLE_4.values() for a, b in itertools.pairwise(row))
+    shares = {v: [s for (of, _), row in TABLE_3.items() if of == v for s in row] for v in ("printed", "laplace")}
+    assert runs_behind(shares["printed"]) == 20_000
+    assert runs_behind(shares["laplace"]) == 40_000
+
+
+def test_runs_by_hand() -> None:
+    assert runs_behind([0.5, 0.0005]) == 2000
+    assert runs_behind([0.50025]) == 4000
+    assert runs_behind([0.12345, 0.00001, 0.99997]) == 2000  # no multiple fits, so nothing is told

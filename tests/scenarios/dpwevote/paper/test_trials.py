@@ -1,0 +1,207 @@
+"""Many votes at once are so many votes: the same noise, one vote at a time, gives the same decisions and errors."""
+
+import math
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from psephos.protocol.arrays import FloatArray
+from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
+from psephos.protocol.phases import Inputs
+from psephos.protocol.population import run_population
+from psephos.protocol.randomness import SimulatedNoise, stream_key
+from psephos.scenarios.dpwevote.paper import trials as module
+from psephos.scenarios.dpwevote.paper.cells import Cells, make_vote
+from psephos.scenarios.dpwevote.paper.trials import Trials, inputs_of_pairs, run_trials, true_margins
+from psephos.scenarios.dpwevote.paper.workloads import (
+    ALL_HEAVY,
+    FEW_HEAVY,
+    UNIFORM,
+    Workload,
+    even_weights,
+    one_weight,
+)
+
+SEED, CELL = 5, "a cell"
+VARIANTS = ("printed", "joint", "laplace", "two_point", "signed_rr", "optimal")
+
+
+class ShiftedNoise(SimulatedNoise):
+    """The noise of the parties behind the first few."""
+
+    def __init__(self, shift: int) -> None:
+        super().__init__(SEED, session=CELL)
+        self.shift = shift
+
+    def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
+        """Return the uniforms of later places."""
+        return super().uniforms(
+            protocol=protocol, phase=phase, start=start + self.shift, stop=stop + self.shift, slots=slots
+        )
+
+
+def singly(vote: DPWeVote, workload: Workload, num_partners: int, trials: int) -> list[tuple[Inputs, Outcome]]:
+    """Return every trial's inputs and outcome, each run as a vote of its own."""
+    key = stream_key(seed=SEED, session=CELL, round_number=0, protocol=vote.name, phase="pairs", purpose="workload")
+    rows = inputs_of_pairs(vote)
+    votes: list[tuple[Inputs, Outcome]] = []
+    for trial, pairs in enumerate(workload.pairs(num_partners, key=key, start=0, stop=trials)):
+        inputs = Inputs(rows.private[pairs], rows.public[pairs])
+        noise = ShiftedNoise(trial * num_partners)
+        votes.append((inputs, run_population(vote, inputs, noise=noise).outcome))
+    return votes
+
+
+def at_once(vote: DPWeVote, workload: Workload, num_partners: int, trials: int) -> Trials:
+    return run_trials(vote, workload, num_partners=num_partners, trials=trials, seed=SEED, cell=CELL)
+
+
+@pytest.mark.parametrize("workload", [UNIFORM, FEW_HEAVY], ids=lambda workload: workload.name)
+@pytest.mark.parametrize("num_partners", [4, 25])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_trials_are_votes_run_singly(variant: str, num_partners: int, workload: Workload) -> None:
+    """With 4 partners a third of the two-point margins are ties, which floats alone would not decide."""
+    vote = make_vote(variant, epsilon=1.5)
+    found = at_once(vote, workload, num_partners, 60)
+    votes = singly(vote, workload, num_partners, 60)
+    assert found.passed.tolist() == [outcome.candidates[0].passed for _, outcome in votes]
+    truths = [vote.truth(inputs) for inputs, _ in votes]
+    assert found.should_pass.tolist() == [truth["candidate"] >= truth["quota"] for truth in truths]
+    assert found.is_right.tolist() == (found.passed == found.should_pass).tolist()
+    if "q" in found.squared_errors:
+        quotas = [outcome.candidates[0].quota for _, outcome in votes]
+        expected = [
+            ((quota.value - truth["quota"]) / truth["total weight"]) ** 2
+            for quota, truth in zip(quotas, truths, strict=True)
+            if quota is not None
+        ]
+        np.testing.assert_allclose(found.squared_errors["q"], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("variant", ["printed", "joint"])
+def test_the_weights_error_is_that_of_the_released_counts(variant: str) -> None:
+    vote = make_vote(variant, epsilon=1.0)
+    found = at_once(vote, UNIFORM, 20, 30).squared_errors["w"]
+    for (inputs, outcome), error in zip(singly(vote, UNIFORM, 20, 30), found.tolist(), strict=True):
+        true = np.bincount(inputs.private[:, -1], minlength=3)
+        estimated = np.array([count.count.value for count in outcome.weight_counts])
+        assert error == pytest.approx(float(np.mean(((estimated - true) / 20) ** 2)), rel=1e-9)
+
+
+def test_without_noise_worth_the_name_the_opinions_error_vanishes() -> None:
+    """At ε = 30 for both halves a report is a lie with probability below 1e-6."""
+    for variant in ("printed", "joint"):
+        errors = at_once(make_vote(variant, epsilon=30.0), UNIFORM, 20, 50).squared_errors
+        assert max(float(error.max()) for error in errors.values()) < 1e-9
+
+
+def test_the_opinions_error_of_both_variants_by_hand() -> None:
+    """One partner of weight 3 says yes; the estimates of its report are the columns of the inverse matrices."""
+    epsilon = 2.0
+    one = Workload("one", "one", (0, 0, 0, 0, 0, 1.0), is_drawn=False)
+    keep, p = math.e / (math.e + 2), math.e / (math.e + 1)
+    lie = (1 - keep) / 2
+    yes, no = (1 - (1 - p)) / (2 * p - 1), (0 - (1 - p)) / (2 * p - 1)
+    truth = np.array([0, 0, 1])
+    groups: list[FloatArray] = list(np.eye(3))
+    by_report = [(group, opinion) for group in groups for opinion in (yes, no)]
+    possible = {
+        "printed": [float(np.mean((group * opinion - truth) ** 2)) for group, opinion in by_report],
+        "joint": [float(np.mean(((g - lie) / (keep - lie) * o - truth) ** 2)) for g, o in by_report],
+    }
+    for variant, values in possible.items():
+        errors = at_once(make_vote(variant, epsilon=epsilon), one, 1, 300).squared_errors["phi"]
+        nearest = np.abs(errors[:, None] - np.array(values)).min(axis=1)
+        assert float(nearest.max()) < 1e-9
+        assert len(np.unique(errors.round(9))) == len(set(np.round(values, 9).tolist()))
+
+
+@pytest.mark.parametrize("variant", ["printed", "laplace", "optimal"])
+def test_the_result_does_not_depend_on_how_many_are_run_at_a_time(
+    variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vote = make_vote(variant, epsilon=1.0)
+    whole = at_once(vote, UNIFORM, 7, 40)
+    monkeypatch.setattr(module, "_ROWS_AT_A_TIME", 22)
+    parts = at_once(vote, UNIFORM, 7, 40)
+    assert whole.passed.tolist() == parts.passed.tolist()
+    assert whole.should_pass.tolist() == parts.should_pass.tolist()
+    for name, errors in whole.squared_errors.items():
+        np.testing.assert_array_equal(errors, parts.squared_errors[name])
+
+
+def test_cells_share_no_noise() -> None:
+    vote = make_vote("printed", epsilon=1.0)
+    one, other = (run_trials(vote, UNIFORM, num_partners=9, trials=200, seed=1, cell=name) for name in ("one", "other"))
+    assert one.should_pass.tolist() != other.should_pass.tolist()
+    fixed = [
+        run_trials(vote, ALL_HEAVY, num_partners=9, trials=200, seed=seed, cell=name).passed.tolist()
+        for seed, name in ((1, "one"), (1, "other"), (2, "one"))
+    ]
+    assert fixed[0] != fixed[1]
+    assert fixed[0] != fixed[2]
+
+
+def test_a_cell_is_measured_once_and_more_trials_are_another_cell() -> None:
+    cells = Cells(trials=50, seed=1)
+    vote = make_vote("joint", epsilon=1.0)
+    assert cells.run(vote, UNIFORM, num_partners=5) is cells.run(vote, UNIFORM, num_partners=5)
+    assert len(cells.run(vote, UNIFORM, num_partners=5, times=3).passed) == 150
+
+
+@pytest.mark.parametrize("passes", ["at_least", "more_than"])
+def test_other_quotas_and_readings_of_ties_are_the_protocols(passes: str) -> None:
+    given: dict[str, object] = {"candidates": ["a"], "weights": [0.1, 0.3], "quota": 0.7, "passes": passes}
+    for variant in ("joint", "two_point"):
+        parameters = msgspec.convert({**given, "variant": variant, "epsilon": 2.0}, Parameters)
+        vote = DPWeVote(parameters)
+        workload = Workload("even", "even", (0.25,) * 4, is_drawn=True)
+        found = at_once(vote, workload, 5, 80)
+        votes = singly(vote, workload, 5, 80)
+        assert found.passed.tolist() == [outcome.candidates[0].passed for _, outcome in votes]
+
+
+def test_true_margins_are_integers_in_one_unit() -> None:
+    margins, threshold = true_margins(make_vote("joint", epsilon=1.0))
+    assert margins == (-1, 1, -2, 2, -3, 3)
+    assert threshold == 0
+
+
+def test_margins_of_more_than_64_bits_are_summed_exactly() -> None:
+    """Nothing is exactly 2/3 in floats: a margin has some 2^54 units, and 5,000 of them more than 64 bits."""
+    vote = DPWeVote(Parameters(candidates=("a",), variant="two_point", epsilon=8.0, quota_fraction=2 / 3))
+    margins, threshold = true_margins(vote)
+    num_partners = 5000
+    assert num_partners * max(map(abs, margins)) > 2**63
+    assert threshold == 0
+    for workload, passes in ((one_weight(1.0), True), (one_weight(0.0), False)):
+        found = at_once(vote, workload, num_partners, 3)
+        assert found.should_pass.tolist() == [passes] * 3
+        assert found.is_right.all()
+
+
+@given(
+    shares=st.lists(st.integers(0, 20), min_size=6, max_size=6).filter(any),
+    num_partners=st.integers(1, 400),
+)
+def test_fixed_numbers_are_the_shares_rounded(shares: list[int], num_partners: int) -> None:
+    exact = [share / sum(shares) for share in shares]
+    numbers = Workload("any", "any", tuple(exact), is_drawn=False).numbers(num_partners)
+    assert sum(numbers) == num_partners
+    assert all(abs(n - share * num_partners) < 1 for n, share in zip(numbers, exact, strict=True))
+
+
+def test_the_workloads_are_what_they_say() -> None:
+    assert ALL_HEAVY.numbers(500) == (0, 0, 0, 0, 200, 300)
+    assert FEW_HEAVY.numbers(500) == (270, 180, 0, 0, 30, 20)
+    assert even_weights(0.6).numbers(15) == (2, 3, 2, 3, 2, 3)
+    assert ALL_HEAVY.pairs(10, key=1, start=3, stop=5).tolist() == [[4] * 4 + [5] * 6] * 2
+
+
+def test_drawn_pairs_are_uniform_and_addressed() -> None:
+    """60,000 pairs: each of six numbers has a standard deviation of 91; 450 is nearly five: false alarm 5e-6."""
+    pairs = UNIFORM.pairs(60, key=7, start=0, stop=1000)
+    assert np.abs(np.bincount(pairs.reshape(-1), minlength=6) - 10_000).max() < 450
+    np.testing.assert_array_equal(UNIFORM.pairs(60, key=7, start=500, stop=510), pairs[500:510])

@@ -1,0 +1,227 @@
+"""Coalitions by size, and two elections that differ in one voter, against sums over all profiles and winners."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from helpers import make_fair_inputs, make_fair_vote
+from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.fair_voting import DisclosedRankings
+from psephos.protocol.fair_voting.parameters import MechanismName
+from psephos.protocol.mechanisms import rankings_of_codes
+from psephos.scenarios.attacks import (
+    Coalition,
+    Seen,
+    evaluate_channel,
+    information_bound,
+    seen_by_arrays,
+    success_bound,
+)
+from psephos.scenarios.fair_voting.attack.inference import FairVotingAttack
+from psephos.scenarios.fair_voting.attack.sweeps import Change, TwoElections, evaluate_sizes
+
+ORDERS = rankings_of_codes(np.arange(6, dtype=np.int64), 3)
+UNIFORM = np.full(6, 1 / 6)
+NOBODY = Coalition((), has_server=False)
+RANKING, FAVORITE, NO_SECRET = "ranking", "favorite", "weight"
+CHANGES: list[Change] = ["left", "changed", "stayed"]
+
+
+def make(mechanism: MechanismName, *sizes: int, epsilon: float = 4.0) -> tuple[FairVotingAttack, Inputs]:
+    samples = 2 if mechanism == "sampling" else None
+    vote = make_fair_vote(*(sizes or (2, 2)), mechanism=mechanism, epsilon=epsilon, num_samples=samples)
+    inputs = make_fair_inputs(vote)
+    order = np.argsort(inputs.public[:, 0], kind="stable")
+    return FairVotingAttack(vote), Inputs(inputs.private[order], inputs.public[order])
+
+
+def winners(attack: FairVotingAttack, rankings: IntArray, groups: IntArray) -> FloatArray:
+    phase = attack.phase
+    assert isinstance(phase, DisclosedRankings)
+    assert phase.choice is not None
+    return np.exp(phase.choice.log_laws(phase.sums_of(rankings, groups).reshape(1, -1))[0])
+
+
+def others_of(inputs: Inputs, members: tuple[int, ...]) -> list[IntArray]:
+    """Return all profiles of the voters after the first, of whom the members' rankings are known."""
+    honest = [place for place in range(1, len(inputs)) if place not in members]
+    profiles: list[IntArray] = []
+    for own in itertools.product(ORDERS, repeat=len(honest)):
+        rankings = inputs.private.copy()
+        if honest:
+            rankings[honest] = own
+        profiles.append(rankings[1:])
+    return profiles
+
+
+@pytest.mark.parametrize("mechanism", ["exponential", "permute_and_flip", "sampling"])
+def test_a_coalition_of_voters_does_as_well_as_its_winners_law_allows(mechanism: MechanismName) -> None:
+    attack, inputs = make(mechanism, 2, 1)
+    found = evaluate_sizes(attack, inputs, target=0, sizes=[1, 2], secret=RANKING)
+    rows = [
+        np.mean(
+            [winners(attack, np.concatenate([own[None], rest]), inputs.public[:, 0]) for rest in others_of(inputs, ())],
+            axis=0,
+        )
+        for own in ORDERS
+    ]
+    nobody = evaluate_channel(np.array(rows), places=np.arange(6), prior=UNIFORM)
+    rows = [winners(attack, np.concatenate([own[None], inputs.private[1:]]), inputs.public[:, 0]) for own in ORDERS]
+    everybody = evaluate_channel(np.array(rows), places=np.arange(6), prior=UNIFORM)
+    assert found[2].success == pytest.approx(everybody.success)
+    assert found[2].information == pytest.approx(everybody.information)
+    assert found[2].greatest_odds == pytest.approx(everybody.greatest_odds)
+    epsilon = attack.loss(RANKING, inputs.public, np.array([0]), NOBODY)
+    for evaluation in found.values():
+        assert evaluation.success_error == 0
+        assert nobody.information < evaluation.information <= information_bound(epsilon, UNIFORM)
+        assert evaluation.success <= success_bound(epsilon, UNIFORM)
+        assert evaluation.greatest_odds <= epsilon * (1 + 1e-9)
+
+
+def test_the_last_honest_voters_report_is_a_channel() -> None:
+    attack, inputs = make("whole_ranking", epsilon=1.0)
+    found = evaluate_sizes(attack, inputs, target=0, sizes=[3], secret=RANKING)[3]
+    keep = math.e / (math.e + 5)
+    assert (found.success, found.success_error) == (pytest.approx(keep), 0)
+    assert found.greatest_odds == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "sampled_pair", "noisy_scores"])
+def test_where_more_than_a_winner_is_published_sessions_are_simulated(mechanism: MechanismName) -> None:
+    """Success is within 5 standard errors of its bound or below: false alarms below 1e-6."""
+    attack, inputs = make(mechanism, epsilon=2.0)
+    size = 3 if mechanism == "noisy_scores" else 1
+    sweep = {"target": 0, "sizes": [size], "secret": FAVORITE, "prior": [0.5, 0.3, 0.2], "num_sessions": 40}
+    found = evaluate_sizes(attack, inputs, **sweep)[size]  # pyright: ignore[reportArgumentType]  of several types
+    assert (found.num_targets, found.baseline) == (40, pytest.approx(0.5))
+    epsilon = attack.loss(FAVORITE, inputs.public, np.array([0]), NOBODY)
+    assert 0 < found.greatest_odds <= epsilon * (1 + 1e-9)
+    assert found.success <= success_bound(epsilon, [0.5, 0.3, 0.2]) + 5 * found.success_error
+    assert evaluate_sizes(attack, inputs, **sweep)[size] == found  # pyright: ignore[reportArgumentType]  of several types
+
+
+@pytest.mark.parametrize("size", [0, 4])
+def test_a_coalition_has_a_voter_and_leaves_the_target_out(size: int) -> None:
+    attack, inputs = make("exponential")
+    with pytest.raises(ConfigurationError, match=r"in \[1, 3\]") as caught:
+        evaluate_sizes(attack, inputs, target=0, sizes=[size], secret=RANKING)
+    assert caught.value.field == "sizes"
+    with pytest.raises(ConfigurationError, match="one of ranking"):
+        evaluate_sizes(attack, inputs, target=0, sizes=[1], secret=NO_SECRET)
+
+
+def joint_law(
+    attack: FairVotingAttack, after: FairVotingAttack, inputs: Inputs, change: Change, members: tuple[int, ...]
+) -> FloatArray:
+    """Return P[both winners | the target's ranking], shape (6, 3, 3): over all profiles of the others."""
+    groups, law = inputs.public[:, 0], np.zeros((6, 3, 3))
+    profiles = others_of(inputs, members)
+    for number, own in enumerate(ORDERS):
+        for rest in profiles:
+            first = winners(attack, np.concatenate([own[None], rest]), groups)
+            if change == "left":
+                second = winners(after, rest, groups[1:])
+            elif change == "stayed":
+                second = winners(after, np.concatenate([own[None], rest]), groups)
+            else:
+                others = [other for place, other in enumerate(ORDERS) if place != number]
+                second = np.mean(
+                    [winners(after, np.concatenate([other[None], rest]), groups) for other in others], axis=0
+                )
+            law[number] += np.outer(first, second) / len(profiles)
+    return law
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("members", [(), (2,), (1, 2)], ids=["nobody", "one", "all"])
+def test_two_winners_tell_what_their_joint_law_tells(change: Change, members: tuple[int, ...]) -> None:
+    attack, inputs = make("exponential", 2, 1)
+    second = make("exponential", 1, 1)[0] if change == "left" else attack
+    elections = TwoElections(attack, second.protocol, change)
+    found = elections.evaluate(inputs, target=0, coalition=Coalition(members, has_server=False), secret=RANKING)
+    law = joint_law(attack, second, inputs, change, members)
+    expected = evaluate_channel(law.reshape(6, -1), places=np.arange(6), prior=UNIFORM)
+    assert found.success == pytest.approx(expected.success)
+    assert found.information == pytest.approx(expected.information)
+    assert found.greatest_odds == pytest.approx(expected.greatest_odds)
+    bound = elections.bound(0)
+    once = attack.loss(RANKING, inputs.public, np.array([0]), NOBODY)
+    assert bound == pytest.approx(once if change == "left" else 2 * once)
+    assert found.greatest_odds <= bound * (1 + 1e-9)
+    assert found.success <= success_bound(bound, UNIFORM)
+
+
+def test_leaving_shows_more_than_one_election_and_less_than_all_colluders() -> None:
+    attack, inputs = make("exponential", 2, 1)
+    elections = TwoElections(attack, make("exponential", 1, 1)[0].protocol, "left")
+    seen = [elections.evaluate(inputs, target=0, coalition=NOBODY, secret=RANKING).information]
+    law = joint_law(attack, attack, inputs, "stayed", ()).sum(axis=2)
+    seen.insert(0, evaluate_channel(law, places=np.arange(6), prior=UNIFORM).information)
+    all_others = Coalition((1, 2), has_server=False)
+    seen.append(elections.evaluate(inputs, target=0, coalition=all_others, secret=RANKING).information)
+    assert seen[0] < seen[1] < seen[2]
+
+
+def both(attack: FairVotingAttack, after: FairVotingAttack, inputs: Inputs, *, seed: int) -> tuple[Seen, Seen]:
+    """Return what the last voter saw of both elections, in the second of which the first one has no part."""
+    first, second = (SimulatedNoise(seed, session=session) for session in ("first", "second"))
+    last = len(inputs) - 1
+    rest = Inputs(inputs.private[1:], inputs.public[1:])
+    return (
+        seen_by_arrays(attack.protocol, inputs, noise=first, coalition=Coalition((last,), has_server=False)),
+        seen_by_arrays(after.protocol, rest, noise=second, coalition=Coalition((last - 1,), has_server=False)),
+    )
+
+
+def test_both_winners_move_beliefs_by_their_joint_law() -> None:
+    attack, inputs = make("permute_and_flip")
+    after = make("permute_and_flip", 1, 2)[0]
+    seen = both(attack, after, inputs, seed=5)
+    found = TwoElections(attack, after.protocol, "left").posteriors(seen, target=0, secret=RANKING)
+    (first,), (second,) = (each.totals[0].tolist() for each in seen)
+    expected = joint_law(attack, after, inputs, "left", (3,))[:, first, second]
+    assert found.probabilities[0] == pytest.approx(expected / expected.sum())
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_two_releases_with_noise_move_odds_no_farther_than_is_proven(change: Change) -> None:
+    attack, inputs = make("laplace", 3, 1, epsilon=2.0)
+    elections = TwoElections(attack, attack.protocol, change)
+    greatest = 0.0
+    for seed in range(8):
+        seen = both(attack, attack, inputs, seed=seed)
+        found = elections.posteriors(seen, target=0, secret=RANKING, prior=UNIFORM.tolist())
+        assert found.probabilities.sum() == pytest.approx(1)
+        greatest = max(greatest, float(found.odds[0]))
+        assert greatest <= elections.bound(0) * (1 + 1e-9)
+    assert greatest > 0.5
+
+
+def test_elections_that_do_not_fit_are_refused() -> None:
+    attack, inputs = make("exponential")
+    other = make_fair_vote(2, 2, num_alternatives=4, mechanism="exponential")
+    local = make_fair_vote(2, 2, mechanism="sampled_pair")
+    sampled = make_fair_vote(2, 2, mechanism="sampling", num_samples=1, reading="subsample")
+    for second, field in (
+        (other, "second"),
+        (make("laplace")[0].protocol, "second"),
+        (local, "mechanism"),
+        (sampled, "reading"),
+    ):
+        with pytest.raises(ConfigurationError) as caught:
+            TwoElections(attack, second, "left")
+        assert caught.value.field == field
+    noisy = make("laplace")[0]
+    with pytest.raises(ConfigurationError, match="the winner alone"):
+        TwoElections(noisy, noisy.protocol, "left").evaluate(inputs, target=0, coalition=NOBODY, secret=RANKING)
+    elections = TwoElections(attack, attack.protocol, "stayed")
+    with pytest.raises(ConfigurationError, match="no member"):
+        elections.evaluate(inputs, target=0, coalition=Coalition((0,), has_server=False), secret=RANKING)
+    heard = seen_by_arrays(attack.protocol, inputs, noise=SimulatedNoise(1, session="s"), coalition=NOBODY)
+    unheard = dataclasses.replace(heard, release=None, totals=())
+    with pytest.raises(ConfigurationError, match="both elections to their end"):
+        elections.posteriors((unheard, unheard), target=0, secret=RANKING)

@@ -1,0 +1,244 @@
+"""Pabulib's files of participatory budgeting: what is read, and what is refused with its line."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.scenarios.fair_voting.data.pabulib import VOTE_TYPES, read_pabulib
+
+Write = Callable[[str, str | bytes], Path]
+
+PARK = """META
+key;value
+description;"A park; with trees"
+num_projects;4
+num_votes;3
+vote_type;{vote_type}
+PROJECTS
+project_id;cost;name
+P/1;100;Pond
+P/2;200;"Path; paved"
+7;300;Playground
+x;50;Bench
+VOTES
+voter_id;age;sex;vote;points
+ann;34;F;"7,P/1,x";2,5,2
+bob;;M;P/2;1
+cy;70;F;x,7;0,-1
+"""
+
+
+def park(vote_type: str = "cumulative") -> str:
+    """Return the file for a type of votes."""
+    return PARK.format(vote_type=vote_type)
+
+
+def refusal(path: Path, column: str = "") -> ConfigurationError:
+    """Return the error with which a file is refused."""
+    with pytest.raises(ConfigurationError) as caught:
+        read_pabulib(path, column=column)
+    return caught.value
+
+
+def test_voters_and_projects_are_those_of_the_file(write: Write) -> None:
+    ballots = read_pabulib(write("park.pb", park()), column="sex")
+    assert ballots.alternatives == ("Pond", "Path; paved", "Playground", "Bench")
+    assert ballots.ids == ("P/1", "P/2", "7", "x")
+    assert list(ballots.voters) == ["ann", "bob", "cy"]
+    assert ballots.lines.tolist() == [15, 16, 17]
+    assert list(ballots.entries) == ["F", "M", "F"]
+    assert ballots.where(1) == "park.pb line 16, voter 'bob'"
+
+
+@pytest.mark.parametrize(
+    ("vote_type", "classes"),
+    [
+        ("ordinal", [[1, 4, 0, 2], [4, 0, 4, 4], [4, 4, 1, 0]]),
+        ("approval", [[0, 4, 0, 0], [4, 0, 4, 4], [4, 4, 0, 0]]),
+        ("choose-1", [[0, 4, 0, 0], [4, 0, 4, 4], [4, 4, 0, 0]]),
+        ("cumulative", [[0, 4, 1, 1], [4, 0, 4, 4], [4, 4, 1, 0]]),  # by points, even where they are below 0
+        ("scoring", [[0, 4, 1, 1], [4, 0, 4, 4], [4, 4, 1, 0]]),
+    ],
+)
+def test_ballot_orders_by_place_or_by_points_or_not_at_all(
+    write: Write, vote_type: str, classes: list[list[int]]
+) -> None:
+    ballots = read_pabulib(write("park.pb", park(vote_type)))
+    assert ballots.classes[ballots.ballot_of_voter].tolist() == classes
+    assert ballots.listed[ballots.ballot_of_voter].tolist() == [[1, 4, 0, 2], [4, 0, 4, 4], [4, 4, 1, 0]]
+
+
+def test_points_are_compared_as_numbers(write: Write) -> None:
+    ballots = read_pabulib(write("park.pb", park().replace("2,5,2", "10,9.5,1e1")))
+    assert ballots.classes[0].tolist() == [1, 4, 0, 0]
+
+
+def test_vote_may_be_empty_and_voters_may_vote_alike(write: Write) -> None:
+    text = park().replace("P/2;1", ";").replace('"7,P/1,x";2,5,2', "x,7;0,-1")
+    ballots = read_pabulib(write("park.pb", text))
+    assert ballots.classes[ballots.ballot_of_voter].tolist() == [[4, 4, 1, 0], [4, 4, 4, 4], [4, 4, 1, 0]]
+    assert len(ballots.classes) == 2
+
+
+def test_approval_needs_no_points(write: Write) -> None:
+    text = park("approval").replace(";points", "").replace(";2,5,2", "").replace("P/2;1", "P/2").replace(";0,-1", "")
+    assert len(read_pabulib(write("park.pb", text))) == 3
+
+
+FORMS = {
+    "CR LF": park().replace("\n", "\r\n"),
+    "byte order mark": "\ufeff" + park(),
+    "no last line end": park().rstrip("\n"),
+    "blanks": park().replace("x,7", " x , 7 ").replace("bob", " bob "),
+    "blank lines": park().replace("VOTES", "\nVOTES\n"),
+    "columns in another order": park()
+    .replace("voter_id;age;sex;vote;points", "vote;points;sex;age;voter_id")
+    .replace('ann;34;F;"7,P/1,x";2,5,2', '"7,P/1,x";2,5,2;F;34;ann')
+    .replace("bob;;M;P/2;1", "P/2;1;M;;bob")
+    .replace("cy;70;F;x,7;0,-1", "x,7;0,-1;F;70;cy"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_the_same_file_give_the_same_ballots(write: Write, form: str) -> None:
+    expected = read_pabulib(write("park.pb", park()), column="age")
+    ballots = read_pabulib(write("park.pb", FORMS[form]), column="age")
+    assert ballots.classes.tolist() == expected.classes.tolist()
+    assert (list(ballots.voters), list(ballots.entries)) == (list(expected.voters), ["34", "", "70"])
+
+
+def test_packed_file_is_read(write: Write) -> None:
+    assert len(read_pabulib(write("park.pb.gz", gzip.compress(park().encode())))) == 3
+
+
+def test_projects_with_the_same_name_or_none_stand_behind_their_ids(write: Write) -> None:
+    ballots = read_pabulib(write("park.pb", park().replace("Bench", "Pond").replace("Playground", "")))
+    assert ballots.alternatives == ("P/1: Pond", "P/2: Path; paved", "7", "x: Pond")
+    nameless = park().replace("cost;name", "cost;what")
+    assert read_pabulib(write("park.pb", nameless)).alternatives == ("P/1", "P/2", "7", "x")
+
+
+def test_names_become_such_as_a_vote_may_have(write: Write) -> None:
+    ballots = read_pabulib(write("park.pb", park().replace("Pond", '"Pond ->\n  lake"').replace("Bench", "B" * 300)))
+    assert ballots.alternatives[0] == "Pond -› lake"
+    assert ballots.alternatives[3] == "B" * 255 + "…"
+    assert ballots.lines.tolist() == [16, 17, 18]
+
+
+FAULTS = {
+    "votes": ("num_votes;3", "num_votes;4", "num_votes (park.pb line 5)", "votes below, 3"),
+    "no number of votes": ("num_votes;3\n", "", "num_votes (park.pb line 1)", "votes below, 3"),
+    "projects": ("num_projects;4", "num_projects;3", "num_projects (park.pb line 4)", "projects below, 4"),
+    "vote type": ("cumulative", "cumulativ", "vote_type (park.pb line 6)", "(did you mean 'cumulative'?)"),
+    "key twice": ("num_votes;3", "num_votes;3\nnum_votes;3", "park.pb line 6", "line 5 has it"),
+    "key alone": ("num_votes;3", "num_votes", "park.pb line 5", "a key and a value"),
+    "unknown project": ("x,7;0", "x,8;0", "vote (park.pb line 17, voter 'cy')", "a project_id of PROJECTS"),
+    "project twice": ("x,7;0", "x,x;0", "vote (park.pb line 17, voter 'cy')", "'x' is repeated"),
+    "comma at the end": ("P/2;1", "P/2,;1,1", "vote (park.pb line 16, voter 'bob')", "a project_id"),
+    "too few points": ("0,-1", "0", "points (park.pb line 17, voter 'cy')", "in the vote, 2"),
+    "too many points": ("P/2;1", "P/2;1,1", "points (park.pb line 16, voter 'bob')", "in the vote, 1"),
+    "no points": ("P/2;1", "P/2;", "points (park.pb line 16, voter 'bob')", "in the vote, 1"),
+    "points in words": ("P/2;1", "P/2;one", "points (park.pb line 16, voter 'bob')", "numbers"),
+    "points not finite": ("P/2;1", "P/2;nan", "points (park.pb line 16, voter 'bob')", "numbers"),
+    "points with an underscore": ("P/2;1", "P/2;1_0", "points (park.pb line 16, voter 'bob')", "numbers"),
+    "no column of points": (";points", ";score", "park.pb line 14", "one column 'points'"),
+    "no column of votes": (";vote;", ";voted;", "park.pb line 14", "one column 'vote'"),
+    "column twice": ("age;sex", "vote;sex", "park.pb line 14", "one column 'vote'"),
+    "project without an id": ("P/1;100", ";100", "project_id (park.pb line 9)", "given"),
+    "project again": ("P/2;200", "P/1;200", "project_id (park.pb line 10)", "has it already"),
+    "comma in an id": ("P/1;100", '"P,1";100', "project_id (park.pb line 9)", "without a comma"),
+    "short row": ("bob;;M;P/2;1", "bob;M;P/2;1", "park.pb line 16", "5 entries"),
+    "long row": ("bob;;M;P/2;1", "bob;;M;P/2;1;", "park.pb line 16", "5 entries"),
+    "cut within a row": ("F;x,7;0,-1\n", "F", "park.pb line 17", "5 entries"),
+    "cut within a quote": ('"7,P/1,x"', '"7,P/1,x', "park.pb line 15", "well-formed CSV"),
+    "voter without an id": ("bob;;", ";;", "voter_id (park.pb line 16)", "given"),
+    "voter again": ("cy;70", "ann;70", "voter_id (park.pb line 17)", "line 15 has this one's vote"),
+    "section again": ("cy;70", "PROJECTS\ncy;70", "park.pb line 17", "each once"),
+    "no META": ("META\n", "", "park.pb line 1", "META"),
+    "other header of META": ("key;value", "name;value", "park.pb line 2", "key;value"),
+    "no PROJECTS": ("PROJECTS\n", "", "park.pb line 7", "or PROJECTS"),
+    "no VOTES": ("VOTES\n", "", "park.pb line 13", "3 entries"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fault_is_named_with_its_line_and_voter(write: Write, fault: str) -> None:
+    right, wrong, field, allowed = FAULTS[fault]
+    assert park().count(right) == 1
+    error = refusal(write("park.pb", park().replace(right, wrong)))
+    assert error.field == field
+    assert allowed in error.allowed
+
+
+def test_column_that_is_not_there_is_named_beside_those_that_are(write: Write) -> None:
+    error = refusal(write("park.pb", park()), column="sexe")
+    assert (error.field, error.value) == ("voters.group_column", "sexe")
+    assert error.allowed == "a column of VOTES in park.pb: age, sex (did you mean 'sex'?)"
+
+
+def test_text_in_another_encoding_is_named_with_its_line(write: Write) -> None:
+    error = refusal(write("park.pb", park().replace("Pond", "Étang").encode("latin-1")))
+    assert error.field == "park.pb line 9"
+    assert "UTF-8 text" in error.allowed
+
+
+@pytest.mark.parametrize("end", ["PROJECTS", "VOTES", "ann;"])
+def test_file_that_ends_too_early_is_refused(write: Write, end: str) -> None:
+    error = refusal(write("park.pb", park()[: park().index(end)]))
+    assert "a Pabulib file" in error.allowed
+
+
+def test_missing_and_empty_files_are_refused(write: Write, tmp_path: Path) -> None:
+    assert "a readable file" in refusal(tmp_path / "nowhere.pb").allowed
+    assert refusal(write("empty.pb", "")).field == "empty.pb line 1"
+
+
+def test_no_more_projects_and_votes_than_a_table_should_have(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    projects = "".join(f"q{number};1;Q{number}\n" for number in range(997))
+    error = refusal(write("park.pb", park().replace("VOTES", f"{projects}VOTES")))
+    assert (error.field, error.value) == ("park.pb line 1009", "q996")
+    monkeypatch.setattr("psephos.scenarios.fair_voting.data.pabulib.MAX_VOTERS", 2)
+    assert refusal(write("park.pb", park())).field == "park.pb line 17"
+
+
+def test_rows_may_have_entries_that_the_header_is_known_not_to_name(write: Write) -> None:
+    text = park().replace("2,5,2", "2,5,2;late").replace("P/2;1", "P/2;1;early").replace("0,-1", "0,-1;late")
+    assert refusal(write("park.pb", text)).field == "park.pb line 15"
+    assert len(read_pabulib(write("park.pb", text), num_unnamed=1)) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "vote_type", "num_voters", "num_projects", "column", "counts"),
+    [
+        ("poland_katowice_2021_podlesie", "cumulative", 2041, 13, "sex", {"M": 992, "F": 1049}),
+        ("poland_katowice_2021_szopienice-burowiec", "cumulative", 1803, 11, "sex", {"M": 757, "F": 1046}),
+        ("poland_gdynia_2020_maly-kack-small", "approval", 2881, 10, "sex", {"M": 1323, "F": 1558}),
+        ("poland_gdynia_2020_orlowo-large", "approval", 368, 2, "sex", {"M": 157, "F": 211}),
+        ("poland_warszawa_2023_zoliborz", "approval", 2506, 31, "sex", {"M": 927, "F": 1579}),
+        ("poland_krakow_2022_grzegorzki", "ordinal", 1469, 18, "voting_method", {"internet": 1347, "paper": 122}),
+    ],
+)
+def test_real_files_have_the_published_counts(
+    real_sets: Path,
+    name: str,
+    vote_type: str,
+    num_voters: int,
+    num_projects: int,
+    column: str,
+    counts: dict[str, int],
+) -> None:
+    path = real_sets / "pabulib" / f"{name}.pb"
+    ballots = read_pabulib(path, column=column)
+    assert vote_type in VOTE_TYPES
+    assert f"vote_type;{vote_type}\n" in path.read_text(encoding="utf-8")
+    assert (len(ballots), len(ballots.alternatives)) == (num_voters, num_projects)
+    assert {entry: list(ballots.entries).count(entry) for entry in set(ballots.entries)} == counts
+
+
+def test_order_of_the_krakow_ballots_is_that_of_their_points(real_sets: Path, write: Write) -> None:
+    path = real_sets / "pabulib" / "poland_krakow_2022_grzegorzki.pb"
+    by_place = read_pabulib(path)
+    by_points = read_pabulib(write("k.pb", path.read_text(encoding="utf-8").replace("e;ordinal", "e;cumulative")))
+    assert by_place.classes.tolist() == by_points.classes.tolist()

@@ -1,0 +1,226 @@
+"""Many elections at once are so many sessions: the same noise, one session at a time, elects the same winners."""
+
+import dataclasses
+import functools
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from psephos.protocol.arrays import FloatArray
+from psephos.protocol.fair_voting import FairVoting, Objective, Parameters
+from psephos.protocol.fair_voting.choices import ExponentialChoice, SampledChoice
+from psephos.protocol.mechanisms.binomial import draw_binomial
+from psephos.protocol.phases import Inputs
+from psephos.protocol.population import run_population
+from psephos.protocol.randomness import SimulatedNoise
+from psephos.scenarios.fair_voting.paper.binomials import draw_binomials
+from psephos.scenarios.fair_voting.paper.cells import OBJECTIVES, Cells, with_objective
+from psephos.scenarios.fair_voting.paper.exact_winners import best_of
+from psephos.scenarios.fair_voting.paper.neighbors import winner_law
+from psephos.scenarios.fair_voting.paper.profiles import (
+    FITTED,
+    READ,
+    Profiles,
+    Setting,
+    draw_profiles,
+    fixed_profile,
+)
+from psephos.scenarios.fair_voting.paper.trials import choice_shares, elect, release
+
+SEED, CELL, TRIALS = 3, "a cell", 40
+SIZES = (9, 5)
+DRAWN: list[tuple[str, dict[str, Any]]] = [
+    ("laplace", {}),
+    ("laplace", {"calibration": "printed"}),
+    ("sampling", {"num_samples": 4, "gamma": 0.3}),
+    ("sampling", {"num_samples": 4, "scale": "printed"}),
+    ("sampling", {"num_samples": 3, "reading": "subsample"}),
+    ("sampled_pair", {}),
+    ("sampled_position", {}),
+    ("whole_ranking", {}),
+    ("noisy_scores", {}),
+]
+"""Mechanisms whose winners are drawn, and their parameters."""
+
+
+class ShiftedNoise(SimulatedNoise):
+    """The noise of later places: that of the release by trials, that of voters by all voters of earlier trials."""
+
+    def __init__(self, trial: int, num_voters: int) -> None:
+        super().__init__(SEED, session=CELL)
+        self.trial = trial
+        self.num_voters = num_voters
+
+    def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
+        """Return the uniforms of later places."""
+        shift = self.trial * (1 if phase.startswith("release") else self.num_voters)
+        return super().uniforms(protocol=protocol, phase=phase, start=start + shift, stop=stop + shift, slots=slots)
+
+
+def singly(vote: FairVoting, profiles: Profiles, trials: int) -> list[int]:
+    """Return every trial's winner, each run as a session of its own."""
+    winners: list[int] = []
+    for trial in range(trials):
+        positions = profiles.positions[0 if profiles.is_fixed else trial].astype(np.int64)
+        inputs = Inputs(positions, profiles.members[:, None])
+        outcome = run_population(vote, inputs, noise=ShiftedNoise(trial, len(positions))).outcome
+        winners.append(int(outcome.winner))
+    return winners
+
+
+def make_vote(mechanism: str, objective: str, sizes: tuple[int, ...] = SIZES, **given: Any) -> FairVoting:
+    base = msgspec.structs.replace(Cells.parameters_only(4, sizes), max_disparity=0.7)
+    return FairVoting(
+        with_objective(msgspec.structs.replace(base, mechanism=mechanism, epsilon=2.0, **given), objective)
+    )
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(("mechanism", "given"), DRAWN, ids=str)
+def test_trials_are_sessions_run_singly(mechanism: str, given: dict[str, Any], objective: str) -> None:
+    """With 4 samples and 14 voters many ΔW tie, and lots are drawn."""
+    vote = make_vote(mechanism, objective, **given)
+    profiles = draw_profiles(READ, SIZES, trials=TRIALS, seed=1)
+    released = release(vote, profiles, trials=TRIALS, noise=SimulatedNoise(SEED, session=CELL))
+    winners = elect(released, vote.parameters.make_objective())
+    assert winners.tolist() == singly(vote, profiles, TRIALS)
+    assert len(set(winners.tolist())) > 1
+
+
+@pytest.mark.parametrize(("mechanism", "given"), DRAWN, ids=str)
+def test_trials_of_one_profile_of_three_groups_are_sessions_run_singly(mechanism: str, given: dict[str, Any]) -> None:
+    sizes = (4, 3, 5)
+    rows = np.stack([np.random.default_rng(row).permutation(4) for row in range(12)]).astype(np.int64)
+    profiles = fixed_profile(rows, np.array([2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 2]), 3)
+    assert profiles.group_sizes == sizes
+    vote = make_vote(mechanism, "penalized", sizes, **given)
+    released = release(vote, profiles, trials=TRIALS, noise=SimulatedNoise(SEED, session=CELL))
+    assert elect(released, vote.parameters.make_objective()).tolist() == singly(vote, profiles, TRIALS)
+
+
+def test_printed_scale_is_that_of_the_same_counts() -> None:
+    unbiased, printed = (
+        make_vote("sampling", "parity", num_samples=4, scale=scale) for scale in ("unbiased", "printed")
+    )
+    profiles = draw_profiles(READ, SIZES, trials=TRIALS, seed=1)
+    noise = functools.partial(SimulatedNoise, SEED, session=CELL)
+    counted = release(unbiased, profiles, trials=TRIALS, noise=noise())
+    other = release(printed, profiles, trials=TRIALS, noise=noise())
+    objective = Objective("parity")
+    assert elect(counted.rescaled(), objective).tolist() == elect(other, objective).tolist()
+    assert elect(counted, objective).tolist() != elect(other, objective).tolist()
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("mechanism", ["exponential", "permute_and_flip"])
+def test_shares_are_the_protocol_s_law(mechanism: str, objective: str) -> None:
+    vote = make_vote(mechanism, objective)
+    profiles = draw_profiles(FITTED, SIZES, trials=TRIALS, seed=1)
+    (phase,) = vote.phases
+    choice: Any = phase.mechanism if isinstance(phase.mechanism, ExponentialChoice) else getattr(phase, "choice")  # noqa: B009  of the central phase alone
+    sums = profiles.sums(choice.scoring).reshape(TRIALS, -1).tolist()
+    expected = [choice.probabilities(row) for row in sums]
+    np.testing.assert_allclose(choice_shares(vote, profiles), expected, atol=1e-12)
+    alone = dataclasses.replace(profiles, positions=profiles.positions[:1], is_fixed=True)
+    assert choice_shares(vote, alone).tolist() == [list(expected[0])]
+
+
+@given(
+    values=st.lists(st.lists(st.integers(-6, 6), min_size=3, max_size=3), min_size=2, max_size=3),
+    name=st.sampled_from(OBJECTIVES),
+    factor=st.sampled_from([1, 2**61]),
+)
+def test_best_of_is_the_objective_s_best(values: list[list[int]], name: Any, factor: int) -> None:
+    """Also where 64 bits would overflow."""
+    sizes, denominators = [2, 3, 7][: len(values)], [6, 4, 5][: len(values)]
+    objective = Objective(name, Fraction(3, 2), Fraction(1, 3))
+    unit = Fraction(1, 2 * factor)
+    table = np.array(values, dtype=object) * factor
+    utilities = [
+        [unit * value * factor / denominator for value in row]
+        for row, denominator in zip(values, denominators, strict=True)
+    ]
+    found = best_of(
+        table[None].astype(np.int64) if factor == 1 else table[None],
+        unit=unit,
+        denominators=denominators,
+        sizes=sizes,
+        objective=objective,
+    )
+    assert np.flatnonzero(found[0]).tolist() == objective.best(utilities, sizes)
+
+
+@given(
+    number=st.integers(1, 300),
+    hits=st.lists(st.integers(0, 1000), min_size=1, max_size=5),
+    seed=st.integers(0, 2**20),
+)
+def test_binomials_are_drawn_as_the_protocol_draws_them(number: int, hits: list[int], seed: int) -> None:
+    uniforms = np.random.default_rng(seed).random((3, len(hits)))
+    found = draw_binomials(number, np.array(hits), np.full(len(hits), 1000), uniforms)
+    expected = [
+        [draw_binomial(number, Fraction(hit, 1000), uniform) for hit, uniform in zip(hits, row, strict=True)]
+        for row in uniforms.tolist()
+    ]
+    assert found.tolist() == expected
+
+
+def test_denominators_that_floats_do_not_hold_are_refused() -> None:
+    with pytest.raises(ValueError, match="denominators may be at most"):
+        draw_binomials(1, np.array([1]), np.array([2**53]), np.zeros((1, 1)))
+
+
+def test_winners_of_algorithm_2_have_its_exact_law() -> None:
+    """Of 4,000 trials no share is 5 standard errors off; by chance some one of four is in one of 400,000 runs."""
+    trials = 4_000
+    profiles = dataclasses.replace(draw_profiles(FITTED, (40, 20), trials=1, seed=5), is_fixed=True)
+    vote = make_vote("sampling", "parity", (40, 20), num_samples=30)
+    released = release(vote, profiles, trials=trials, noise=SimulatedNoise(SEED, session=CELL))
+    winners = elect(released, Objective("parity"))
+    (phase,) = vote.phases
+    choice: SampledChoice = getattr(phase, "choice")  # noqa: B009  of the central phase alone
+    law = winner_law(choice, profiles.sums(choice.scoring).reshape(-1).tolist())
+    shares = np.bincount(winners, minlength=4) / trials
+    assert (np.abs(shares - law) < 5 * np.sqrt(law * (1 - law) / trials)).all()
+
+
+def test_profiles_say_what_their_rankings_say() -> None:
+    profiles = draw_profiles(FITTED, (3, 2), trials=2, seed=1)
+    points = 3 - profiles.positions.astype(np.int64)
+    by_group = np.stack([points[:, :3].mean(axis=1), points[:, 3:].mean(axis=1)], axis=1)
+    np.testing.assert_allclose(profiles.utilities, by_group)
+    np.testing.assert_allclose(profiles.welfares, points.mean(axis=1))
+    np.testing.assert_allclose(profiles.disparities, np.abs(by_group[:, 0] - by_group[:, 1]))
+    assert len(profiles) == 2
+    assert profiles.num_alternatives == 4
+    assert profiles.members.tolist() == [0, 0, 0, 1, 1]
+
+
+def test_voters_are_those_of_their_laws_and_of_every_smaller_electorate() -> None:
+    agreed = Setting("agreed", ((3, 1, 0, 2), (0, 1, 2, 3)), (0.0, 0.0))
+    positions = draw_profiles(agreed, (2, 1), trials=1, seed=1).positions[0].tolist()
+    assert positions == [[2, 1, 3, 0], [2, 1, 3, 0], [0, 1, 2, 3]]
+    few, more = (draw_profiles(FITTED, (4, 2), trials=trials, seed=1).positions for trials in (2, 5))
+    assert (few == more[:2]).all()
+    assert "dispersions 0.4 and 0.05" in FITTED.title
+
+
+def test_rankings_of_a_fixed_profile_are_put_side_by_side_by_group() -> None:
+    rows = np.array(list(itertools.permutations(range(3)))[:3], dtype=np.int64)
+    profiles = fixed_profile(rows, np.array([1, 0, 1]), 2)
+    assert profiles.group_sizes == (1, 2)
+    assert profiles.positions[0].tolist() == [rows[1].tolist(), rows[0].tolist(), rows[2].tolist()]
+    assert profiles.is_fixed
+
+
+def test_parameters_of_cells_may_have_more_samples_than_are_allowed() -> None:
+    cells = Cells.of_setting(FITTED, (20, 10), trials=12, seed=1)
+    parameters: Parameters = cells.parameters("sampling", 0.3)
+    assert parameters.samples > 0.3 * 10
+    assert cells.first(5).profiles.positions.shape[0] == 5
+    assert cells.measure_clean("parity").agreement.value == 1.0

@@ -1,0 +1,302 @@
+"""What coalitions learn of voters' preferences: laws worked by hand, the bounds, and the same for agents."""
+
+import dataclasses
+import math
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+import trio
+from psephos.agents import Simulation
+from psephos.protocol import ConfigurationError, SimulatedNoise
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.moral_preferences import MoralPreferences, Paradigm, Parameters
+from psephos.protocol.phases import Inputs
+from psephos.scenarios import run_agents
+from psephos.scenarios.attacks import Coalition, Seen, evaluate, find_attack, seen_by_agents, seen_by_arrays
+from psephos.scenarios.moral_preferences.attack.inference import NOT_IN_LINE_UP, MoralAttack, PreferencePrior
+from psephos.transports import MemoryTransport
+
+SERVER = Coalition((), has_server=True)
+CANDIDATE, MEMBERSHIP = MoralAttack.secrets
+FEATURES = ("lives", "pets", "law")
+NUM_VOTERS = 8
+LAST = np.array([NUM_VOTERS - 1])
+ALL_BUT_LAST = Coalition(tuple(range(NUM_VOTERS - 1)), has_server=False)
+
+
+def records(num_voters: int, *, seed: int = 3) -> list[FloatArray]:
+    """Return voters' records, six each, of voters who each have a taste of their own."""
+    generator = np.random.default_rng(seed)
+    pairs = generator.standard_normal((num_voters, 6, 2, 3))
+    tastes = generator.standard_normal((num_voters, 1, 3))
+    is_wrong = ((pairs[:, :, 0] - pairs[:, :, 1]) * tastes).sum(axis=2) < 0
+    pairs[is_wrong] = pairs[is_wrong][:, ::-1]
+    return list(pairs)
+
+
+def survey(paradigm: Paradigm = Paradigm.VLDP, **settings: Any) -> MoralPreferences:
+    """Return a protocol."""
+    return MoralPreferences(Parameters(features=FEATURES, paradigm=paradigm, max_records=6, **settings))
+
+
+def inputs_of(protocol: MoralPreferences, num_voters: int = NUM_VOTERS) -> Inputs:
+    """Return everybody's rows."""
+    return protocol.encode({"records": records(num_voters)})
+
+
+def in_units(protocol: MoralPreferences, inputs: Inputs) -> FloatArray:
+    """Return everybody's rows in units."""
+    return inputs.private.astype(np.float64) * protocol.summary.step
+
+
+def see(protocol: MoralPreferences, inputs: Inputs, coalition: Coalition = SERVER, *, session: str = "s") -> Seen:
+    """Return what a coalition sees of a session."""
+    return seen_by_arrays(protocol, inputs, noise=SimulatedNoise(5, session=session), coalition=coalition)
+
+
+def everybody(inputs: Inputs) -> IntArray:
+    """Return all places."""
+    return np.arange(len(inputs), dtype=np.int64)
+
+
+# The same for agents and arrays
+
+
+@pytest.mark.parametrize("coalition", [SERVER, ALL_BUT_LAST], ids=["server", "all but one"])
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        survey(),
+        survey(Paradigm.VLCP),
+        survey(Paradigm.RLDP, mechanism="functional"),
+        survey(Paradigm.RLDP, mechanism="direction"),
+        survey(Paradigm.RLCP, mechanism="pooled"),
+    ],
+    ids=lambda protocol: f"{protocol.parameters.paradigm.value} {protocol.parameters.mechanism}",
+)
+def test_agents_and_arrays_lead_to_the_same_posteriors(protocol: MoralPreferences, coalition: Coalition) -> None:
+    inputs = inputs_of(protocol)
+    names = [f"v{place}" for place in range(NUM_VOTERS)]
+
+    async def main() -> Seen:
+        mode = Simulation("s", SimulatedNoise(5, session="s"), record_views=True)
+        record = await run_agents(protocol, names=names, inputs=inputs, mode=mode, transport=MemoryTransport())
+        return seen_by_agents(
+            protocol,
+            record.views,
+            names=names,
+            public=inputs.public,
+            coalition=coalition,
+            tallies=record.tallies,
+        )
+
+    attack = MoralAttack(protocol, num_simulated=32).against(inputs)
+    of_agents, of_arrays = (
+        attack.posteriors([seen], LAST, secret=CANDIDATE) for seen in (trio.run(main), see(protocol, inputs, coalition))
+    )
+    np.testing.assert_array_equal(of_agents.probabilities, of_arrays.probabilities)
+    np.testing.assert_array_equal(of_agents.odds, of_arrays.odds)
+
+
+# Exact laws
+
+
+@pytest.mark.parametrize("paradigm", [Paradigm.VLCP, Paradigm.RLCP])
+def test_a_trusted_aggregator_knows_every_voter(paradigm: Paradigm) -> None:
+    protocol = survey(paradigm)
+    inputs = inputs_of(protocol)
+    attack = MoralAttack(protocol).against(inputs)
+    seen, targets = see(protocol, inputs), everybody(inputs)
+    found = evaluate(attack.posteriors([seen], targets, secret=CANDIDATE), attack.truths(CANDIDATE, inputs))
+    assert (found.success, found.greatest_odds) == (1.0, math.inf)
+    assert found.information == pytest.approx(3.0)  # one of eight
+    assert attack.loss(CANDIDATE, inputs.public, targets, SERVER) == math.inf
+    reconstruction = attack.reconstruct([seen], targets)
+    assert reconstruction.error(in_units(protocol, inputs)) == 0
+    assert not reconstruction.expected_errors.any()
+
+
+def test_all_but_one_face_the_whole_noise_for_the_last_one() -> None:
+    """Reading M12: odds are e^((‖r − v'‖₁ − ‖r − v‖₁)ε/2B), r being what they have left of the released sum."""
+    protocol = survey(Paradigm.VLCP, epsilon=1.5)
+    inputs = inputs_of(protocol)
+    attack = MoralAttack(protocol).against(inputs)
+    seen = see(protocol, inputs, ALL_BUT_LAST)
+    step = protocol.summary.step
+    left = attack.reconstruct([seen], LAST)
+    released = np.array(getattr(seen.release, "preferences")) * NUM_VOTERS  # noqa: B009  any protocol's
+    np.testing.assert_allclose(left.points[0], released - inputs.private[:-1].sum(axis=0) * step, atol=1e-6)
+    distances = np.abs(left.points - attack.line_up * step).sum(axis=1)
+    found = attack.posteriors([seen], LAST, secret=CANDIDATE)
+    weights = np.exp(-distances * 1.5 / (2 * protocol.parameters.bound))
+    np.testing.assert_allclose(found.probabilities[0], weights / weights.sum(), rtol=1e-4)
+    assert found.odds[0] <= attack.loss(CANDIDATE, inputs.public, LAST, ALL_BUT_LAST) == pytest.approx(1.5, rel=1e-4)
+    expected = math.sqrt(2) * 2 * protocol.parameters.bound / 1.5
+    assert left.expected_errors[0] == pytest.approx(expected, rel=1e-3)
+
+
+def test_in_the_local_paradigms_all_but_one_see_as_much_as_the_server() -> None:
+    for protocol in (survey(), survey(Paradigm.RLDP, mechanism="pooled")):
+        inputs = inputs_of(protocol)
+        attack = MoralAttack(protocol).against(inputs)
+        colluding, server = (
+            attack.posteriors([see(protocol, inputs, coalition)], LAST, secret=CANDIDATE)
+            for coalition in (ALL_BUT_LAST, SERVER)
+        )
+        np.testing.assert_array_equal(colluding.probabilities, server.probabilities)
+
+
+def test_who_is_alone_at_a_level_of_epsilon_is_alone_before_a_few() -> None:
+    protocol = survey(epsilons=(0.5, 4.0))
+    inputs = protocol.encode({"records": records(4), "epsilon": [0.5, 0.5, 0.5, 4.0]})
+    attack = MoralAttack(protocol).against(inputs)
+    few = Coalition((0,), has_server=False)
+    seen = see(protocol, inputs, few)
+    alone = np.array([3])
+    exposed = attack.posteriors([seen], alone, secret=CANDIDATE)
+    np.testing.assert_array_equal(
+        exposed.probabilities, attack.posteriors([see(protocol, inputs)], alone, secret=CANDIDATE).probabilities
+    )
+    hidden = attack.posteriors([seen], np.array([1, 2]), secret=CANDIDATE)
+    np.testing.assert_array_equal(hidden.probabilities[0], hidden.probabilities[1])
+    assert hidden.odds.max() < exposed.odds[0]
+    assert attack.total_loss(inputs.public, np.array([1, 3]), few, num_sessions=3) == pytest.approx(12.0, rel=1e-4)
+    with pytest.raises(ConfigurationError, match="all voters but one"):
+        attack.reconstruct([seen], np.array([1]))
+
+
+def test_a_sum_of_several_honest_voters_still_tells_something_of_one() -> None:
+    """At a large ε, of 60 sessions at least 40 are right, which guessing reaches with a probability below .7 %.
+
+    The other honest voter's row is not known, so that some are wrong.
+    """
+    protocol = survey(Paradigm.VLCP, epsilon=50.0)
+    inputs = inputs_of(protocol, 6)
+    attack = MoralAttack(protocol, line_up=inputs.private[:2])
+    generator = np.random.default_rng(1)
+    right = 0
+    for session in range(60):
+        truth, other = generator.integers(0, 2, 2)
+        rows = inputs.private.copy()
+        rows[4:] = inputs.private[[other, truth]]
+        made = Inputs(rows, inputs.public)
+        seen = see(protocol, made, Coalition((0, 1, 2, 3), has_server=False), session=f"s{session}")
+        right += int(attack.posteriors([seen], np.array([5]), secret=CANDIDATE).guesses[0]) == truth
+    assert 40 <= right < 60
+
+
+def test_a_voter_who_stayed_away_leaves_nothing_to_infer() -> None:
+    for protocol in (survey(), survey(Paradigm.VLCP)):
+        inputs = inputs_of(protocol)
+        seen = see(protocol, inputs, ALL_BUT_LAST)
+        totals = seen.totals[0].copy()
+        if protocol.parameters.is_local:
+            totals[0, 0] -= 1
+        assert seen.release is not None
+        release = msgspec.structs.replace(seen.release, num_voters=NUM_VOTERS - 1)
+        missing = dataclasses.replace(seen, totals=(totals,), release=release)
+        for nothing in (missing, dataclasses.replace(seen, totals=())):
+            odds = MoralAttack(protocol).against(inputs).posteriors([nothing], LAST, secret=CANDIDATE).odds
+            assert not odds.any()
+
+
+# Reconstruction
+
+
+def test_averaging_over_sessions_finds_a_voter() -> None:
+    """The error's standard deviation is below 6 % of it: 150 voters with three numbers each."""
+    protocol = survey(epsilon=2.0)
+    inputs = inputs_of(protocol, 150)
+    attack = MoralAttack(protocol)
+    sessions = [see(protocol, inputs, session=f"s{number}") for number in range(25)]
+    rows = in_units(protocol, inputs)
+    targets = everybody(inputs)
+    for number in (1, 4, 25):
+        found = attack.reconstruct(sessions[:number], targets)
+        expected = math.sqrt(2) * 2 * protocol.parameters.bound / 2.0 / math.sqrt(number)
+        assert found.expected_errors[0] == pytest.approx(expected, rel=1e-3)
+        assert found.error(rows) == pytest.approx(expected, rel=0.25)
+    mean, median = (attack.reconstruct(sessions, targets, estimator=name).error(rows) for name in ("mean", "median"))
+    assert median < 0.9 * mean
+
+
+def test_a_prior_shrinks_what_the_noise_has_widened() -> None:
+    """The error's standard deviation is below 6 % of it."""
+    protocol = survey(epsilon=2.0)
+    inputs = inputs_of(protocol, 150)
+    attack, targets = MoralAttack(protocol).against(inputs), everybody(inputs)
+    rows = in_units(protocol, inputs)
+    prior = PreferencePrior(rows.mean(axis=0), rows.std(axis=0))
+    seen = see(protocol, inputs)
+    blunt, found = attack.reconstruct([seen], targets), attack.reconstruct([seen], targets, prior=prior)
+    noise = 8 * 2.0**2 / 2.0**2
+    shares = prior.deviations**2 / (prior.deviations**2 + noise)
+    np.testing.assert_allclose(found.points, prior.means + shares * (blunt.points - prior.means), rtol=1e-3, atol=1e-5)
+    assert found.error(rows) == pytest.approx(found.expected_errors[0], rel=0.25)
+    assert found.error(rows) < blunt.error(rows) / 2
+    # The line-up as the prior does no worse than its mean, and says where it is.
+    expected = attack.expected(attack.posteriors([seen], targets, secret=CANDIDATE))
+    assert np.sum((expected - rows) ** 2) < np.sum((rows - rows.mean(axis=0)) ** 2)
+
+
+# Places of maxima, membership, and what is refused
+
+
+def test_where_a_noisy_objective_is_greatest_tells_whose_it_is_and_no_more_than_its_coefficients() -> None:
+    """At a large ε, of 400 reports of one of two voters: guessing has a standard deviation of .025."""
+    protocol = survey(Paradigm.RLDP, mechanism="functional", epsilon=60.0)
+    inputs = inputs_of(protocol, 2)
+    rows = np.tile(inputs.private, (200, 1))
+    made = Inputs(rows, np.empty((400, 0), dtype=np.int64))
+    attack = MoralAttack(protocol, line_up=inputs.private)
+    found = evaluate(
+        attack.posteriors([see(protocol, made)], everybody(made), secret=CANDIDATE), attack.truths(CANDIDATE, made)
+    )
+    assert found.success > 0.8
+    noise = getattr(protocol.phases[0].mechanism, "noise")  # noqa: B009  of Algorithm 3
+    assert found.greatest_odds <= np.abs(rows[0] - rows[1]).sum() / noise.scale
+
+
+def test_membership_is_the_first_row_against_all_others() -> None:
+    protocol = survey(epsilon=3.0)
+    inputs = inputs_of(protocol)
+    attack = MoralAttack(protocol).against(inputs)
+    seen, targets = see(protocol, inputs), everybody(inputs)
+    of_candidates = attack.posteriors([seen], targets, secret=CANDIDATE).probabilities
+    found = attack.posteriors([seen], targets, secret=MEMBERSHIP, prior=np.array([7 / 8, 1 / 8]))
+    np.testing.assert_allclose(found.probabilities[:, 1], of_candidates[:, 0])
+    np.testing.assert_array_equal(attack.truths(MEMBERSHIP, inputs), np.eye(8, dtype=np.int64)[0])
+    assert attack.evaluate_redrawn(found, inputs, targets, secret=MEMBERSHIP) == evaluate(
+        found, attack.truths(MEMBERSHIP, inputs)
+    )
+    elsewhere = MoralAttack(protocol, line_up=inputs.private[:3])
+    assert elsewhere.truths(CANDIDATE, inputs).tolist() == [0, 1, 2, *[NOT_IN_LINE_UP] * 5]
+    assert elsewhere.truths(MEMBERSHIP, inputs).tolist() == [1, *[0] * 7]
+
+
+def test_what_is_no_attack_is_refused() -> None:
+    protocol = survey()
+    inputs = inputs_of(protocol)
+    seen = see(protocol, inputs)
+    with pytest.raises(ConfigurationError, match="2 to 4096 distinct rows"):
+        find_attack(protocol).candidates(CANDIDATE)
+    with pytest.raises(ConfigurationError, match="line-up must be"):
+        MoralAttack(protocol, line_up=inputs.private[:1]).candidates(CANDIDATE)
+    attack = MoralAttack(protocol).against(inputs)
+    prior = PreferencePrior(np.zeros(3), np.ones(3))
+    with pytest.raises(ConfigurationError, match="the mean, where there is a prior"):
+        attack.reconstruct([seen], LAST, prior=prior, estimator="median")
+    untold = dataclasses.replace(seen, told=(np.zeros(NUM_VOTERS, dtype=np.bool_),))
+    with pytest.raises(ConfigurationError, match="who reported"):
+        attack.reconstruct([untold], LAST)
+    np.testing.assert_allclose(attack.posteriors([untold], LAST, secret=CANDIDATE).odds, 0)
+    functional = survey(Paradigm.RLDP, mechanism="functional")
+    inputs = inputs_of(functional)
+    attack = MoralAttack(functional, num_simulated=8).against(inputs)
+    with pytest.raises(ConfigurationError, match="additive noise"):
+        attack.reconstruct([see(functional, inputs)], LAST)
+    few = see(functional, inputs, Coalition((0,), has_server=False))
+    with pytest.raises(ConfigurationError, match="one voter at most without the coalition"):
+        attack.posteriors([few], LAST, secret=CANDIDATE)

@@ -1,0 +1,42 @@
+"""Surveys and readings: what fits together, and what is told."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from psephos.protocol.moral_preferences.records import Records
+from psephos.scenarios.moral_preferences.data.survey import Reading, Survey
+
+RECORDS = Records(np.array([0, 1, 1]), np.array([[1.0, 2.0]]), np.array([[0.0, 2.0]]))
+READING = Reading(num_rows=2, num_responses=1, num_voters=2, num_records=1)
+SURVEY = Survey(voters=["a", "b"], features=("x", "y"), records=RECORDS, source="here", reading=READING)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"voters": ["a"]}, "a name for each voter"),
+        ({"lines": [2]}, "a line for each"),
+        ({"features": ("x",)}, "2 names of features"),
+        ({"truth": np.zeros((2, 3))}, r"shape \(2, 2\)"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(change: dict[str, object], what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        dataclasses.replace(SURVEY, **change)
+
+
+def test_readings_add_up() -> None:
+    other = Reading(num_rows=5, num_responses=3, num_voters=1, num_records=1, num_incomplete=1, num_surplus=1)
+    total = READING + other
+    assert total == Reading(num_rows=7, num_responses=4, num_voters=3, num_records=2, num_incomplete=1, num_surplus=1)
+
+
+def test_description_names_every_reason() -> None:
+    names = [field.name for field in dataclasses.fields(Reading)]
+    reading = Reading(**dict(zip(names, [*range(1_000, 11_000, 1_000), 99], strict=True)))
+    assert reading.description == (
+        "4,000 records of 3,000 voters, from 1,000 rows; responses dropped: 5,000 without a second row, 6,000 faulty, "
+        "7,000 given again, 8,000 beyond the most for each voter, 10,000 of voters with too few; "
+        "voters dropped: 9,000; rows without a voter: 99"
+    )

@@ -1,0 +1,355 @@
+"""Decisions of a released run: read from whatever a run leaves, of alternatives as text or in files, said in words."""
+
+import gzip
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from pages import Page
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.moral_preferences import Decision, LevelOutcome, Outcome
+from psephos.scenarios.moral_preferences.decisions import (
+    Pair,
+    decide_pairs,
+    parse_alternative,
+    read_outcome,
+    read_pairs,
+    show_decision,
+    show_decisions,
+)
+
+Write = Callable[[str, str | bytes], Path]
+
+# One dog weighs as much as half a man; the third feature has a name that a list has to quote.
+VALUES = (1.0, 0.5, -0.25)
+
+
+def released(**options: Any) -> Outcome:
+    """Return an outcome on three features with standard errors of 0.3, 0.4 and 0."""
+    fields: dict[str, Any] = {
+        "features": ("Man", "Dog", "red, light=2"),
+        "preferences": VALUES,
+        "errors": (0.3, 0.4, 0.0),
+        "is_direction": False,
+        "num_voters": 50,
+        "paradigm": "VLDP",
+        "mechanism": "laplace",
+        "levels": (LevelOutcome(epsilon=1.0, num_voters=50, weight=1.0),),
+        "is_projected": False,
+        "epsilon_record": 1.0,
+        "epsilon_voter": 1.0,
+    }
+    return Outcome(**{**fields, **options})
+
+
+OUTCOME = released()
+DIRECTION = released(is_direction=True, paradigm="RLDP", mechanism="direction")
+POOLED = released(errors=None, paradigm="RLCP", mechanism="pooled")
+
+
+def result(outcome: Outcome, **options: Any) -> str:
+    """Return the text of a `result.json`."""
+    fields: dict[str, Any] = {
+        "session": "s",
+        "protocol": "moral-preferences",
+        "outcome": msgspec.to_builtins(outcome),
+        "tallies": [],
+    }
+    return json.dumps({**fields, **options})
+
+
+def normal(x: float) -> float:
+    """Return Φ(x)."""
+    return 0.5 * math.erfc(-x / math.sqrt(2))
+
+
+# Outcomes
+
+
+def test_an_outcome_is_read_from_a_run_from_a_voters_folder_and_from_their_files(tmp_path: Path) -> None:
+    for folder, name, text in (
+        ("run", "result.json", result(OUTCOME)),
+        ("voter", "outcome.json", msgspec.json.encode(OUTCOME).decode()),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text(text, encoding="utf-8")
+        assert read_outcome(tmp_path / folder) == OUTCOME
+        assert read_outcome(tmp_path / folder / name) == OUTCOME
+
+
+def refusal_of(run: Path) -> str:
+    """Return what is said against a run."""
+    with pytest.raises(ConfigurationError) as refused:
+        read_outcome(run)
+    assert refused.value.field == "RUN"
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_no_run_is_said_to_be_none(tmp_path: Path) -> None:
+    assert "No such file" in refusal_of(tmp_path / "nowhere")
+    assert "neither result.json nor outcome.json" in refusal_of(tmp_path)
+
+
+def test_a_run_that_failed_is_told_from_a_folder_that_is_no_run(tmp_path: Path, write: Write) -> None:
+    write("run.json", "{}")
+    assert "nothing was released; run.json says why" in refusal_of(tmp_path)
+
+
+def test_a_run_of_another_protocol_is_refused_by_its_name(write: Write) -> None:
+    path = write("result.json", result(OUTCOME, protocol="dpwevote"))
+    assert "a run of protocol 'moral-preferences', got " in refusal_of(path)
+    assert "'dpwevote'" in refusal_of(path)
+
+
+def test_an_outcome_of_another_protocol_is_refused_by_what_it_lacks(write: Write) -> None:
+    path = write("outcome.json", '{"tasks": ["a"], "truths": ["b"]}')
+    assert "outcome.json must be with the required key 'features'" in refusal_of(path)
+
+
+@pytest.mark.parametrize("content", ["", "no json", "[1, 2]", b"\xff\xfe", "[" * 100_000, '{"outcome": '])
+def test_what_is_no_json_object_is_refused(content: str | bytes, write: Write) -> None:
+    assert "a run's result or outcome in JSON" in refusal_of(write("outcome.json", content))
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"features": ("Man", "Man", "Dog")}, "features must be distinct"),
+        ({"features": (), "preferences": (), "errors": None}, "features must be distinct"),
+        ({"preferences": (1.0, 2.0)}, "preferences must be a number for each feature"),
+        ({"preferences": (1.0, 2.0, 1e101)}, "preferences must be a number for each feature"),
+        ({"errors": (0.1,)}, "errors must be a number ≥ 0 for each feature"),
+        ({"errors": (0.1, -0.1, 0.1)}, "errors must be a number ≥ 0 for each feature"),
+        ({"paradigm": "XLDP"}, "paradigm must be one of RLCP, RLDP, VLCP, VLDP"),
+    ],
+)
+def test_an_outcome_that_no_session_releases_is_refused(options: Any, fault: str, write: Write) -> None:
+    assert fault in refusal_of(write("result.json", result(released(**options))))
+
+
+# Alternatives as text
+
+
+@pytest.mark.parametrize(
+    ("text", "alternative"),
+    [
+        ("Man=1", {"Man": 1.0}),
+        (" Man = 1 ,Dog=-2.5", {"Man": 1.0, "Dog": -2.5}),
+        ('Dog=0, "red, light=2=1e1"', {"Dog": 0.0, "red, light=2": 10.0}),
+        ("Man=1000000000", {"Man": 1e9}),
+    ],
+)
+def test_an_alternative_is_features_with_values(text: str, alternative: dict[str, float]) -> None:
+    assert parse_alternative(text, OUTCOME, field="--first") == alternative
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "said"),
+    [
+        ("", "--first", "features with their values"),
+        ("  , ", "--first", "features with their values"),
+        ("Man", "--first", "feature=value"),
+        ("Man=1,", "--first", "feature=value"),
+        ("Man=1, Man=2", "--first", "named once"),
+        ("man=1", "--first", r"did you mean 'Man'\?"),
+        ("Dgo=1", "--first", r"did you mean 'Dog'\?"),
+        ("volcano=1", "--first", "one of Man, Dog, red, light=2"),
+        ("=1", "--first", "one of Man, Dog"),
+        ("Man=one", "Man in --first", r"a number in \[-1e\+09, 1e\+09\], got 'one'"),
+        ("Man=", "Man in --first", "a number"),
+        ("Man=nan", "Man in --first", "a number"),
+        ("Man=-inf", "Man in --first", "a number"),
+        ("Man=1_0", "Man in --first", "a number"),
+        ("Man=1.1e9", "Man in --first", "a number"),
+        ('"Man=1', "--first", "as in 'Man=1, Dog=0'"),
+    ],
+)
+def test_what_is_no_alternative_is_refused(text: str, field: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said) as refused:
+        parse_alternative(text, OUTCOME, field=field.rpartition(" ")[2])
+    assert refused.value.field == field
+
+
+def test_of_many_features_an_error_names_the_first_ones() -> None:
+    many = released(features=tuple(f"feature {n}" for n in range(40)), preferences=(0.0,) * 40, errors=None)
+    with pytest.raises(ConfigurationError, match="feature 29 and 10 more"):
+        parse_alternative("volcano=1", many, field="--first")
+
+
+# Alternatives in files
+
+PAIRS = """pair,alternative,Dog,Man
+one,first,0,1
+two,second,3,0
+"b, c",first,0.5,-1e3
+one, second ,2,0
+two,first,0,0
+"b, c",second,0,0
+"""
+
+
+def test_pairs_of_a_file_keep_the_order_in_which_they_appear(write: Write, tmp_path: Path) -> None:
+    expected = [
+        Pair(name="one", first={"Dog": 0.0, "Man": 1.0}, second={"Dog": 2.0, "Man": 0.0}),
+        Pair(name="two", first={"Dog": 0.0, "Man": 0.0}, second={"Dog": 3.0, "Man": 0.0}),
+        Pair(name="b, c", first={"Dog": 0.5, "Man": -1000.0}, second={"Dog": 0.0, "Man": 0.0}),
+    ]
+    assert read_pairs(write("pairs.csv", PAIRS), OUTCOME) == expected
+    packed = tmp_path / "pairs.csv.gz"
+    packed.write_bytes(gzip.compress(PAIRS.encode()))
+    assert read_pairs(packed, OUTCOME) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "said"),
+    [
+        ("pair,alternative,Man\n1,first,1\n1,frist,0\n", "alternative (pairs.csv line 3)", "'first' or 'second'"),
+        ("pair,alternative,Man\n1,first,1\n1,first,0\n", "alternative (pairs.csv line 3)", "given once"),
+        (
+            "pair,alternative,Man\n2,first,1\n2,second,1\n1,second,1\n",
+            "pair '1' (pairs.csv line 4)",
+            "the first one is",
+        ),
+        ("pair,alternative,Man\n1,first,1\n", "pair '1' (pairs.csv line 2)", "the second one is missing"),
+        (
+            "pair,alternative,Man\n1,first,1\n1,second,x\n",
+            "Man (pairs.csv line 3)",
+            "a number in [-1e+09, 1e+09], got 'x'",
+        ),
+        ("pair,alternative,Man\n1,first,\n1,second,1\n", "Man (pairs.csv line 2)", "a number in"),
+        ("pair,alternative,Man\n1,first,2e9\n1,second,1\n", "Man (pairs.csv line 2)", "1e+09], got"),
+        ("pair,alternative,Mann\n1,first,1\n", "pairs.csv line 1", "did you mean 'Man'?"),
+        ("pair,Man\n1,1\n", "pairs.csv line 1", "the columns 'pair', 'alternative' and features"),
+        ("alternative,Man\nfirst,1\n", "pairs.csv line 1", "the columns 'pair', 'alternative' and features"),
+        ("pair,alternative\n1,first\n", "pairs.csv line 1", "features after 'pair' and 'alternative'"),
+        ("pair,alternative,Man\n1,first,1,1\n", "pairs.csv line 2", "3 entries"),
+        ("pair,alternative,Man\n", "pairs.csv", "rows"),
+        ("", "pairs.csv", "a header"),
+    ],
+)
+def test_a_fault_in_a_file_is_named_with_its_line(text: str, field: str, said: str, write: Write) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        read_pairs(write("pairs.csv", text), OUTCOME)
+    assert refused.value.field == field
+    assert said in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_blamed_on_its_option(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        read_pairs(tmp_path / "pairs.csv", OUTCOME)
+    assert refused.value.field == "--pairs"
+
+
+# Decisions
+
+
+def pair(first: dict[str, float], second: dict[str, float]) -> Pair:
+    """Return a pair of alternatives."""
+    return Pair(name="p", first=first, second=second)
+
+
+MAN_OR_DOGS = pair({"Man": 1.0}, {"Dog": 1.0})
+
+
+def test_decisions_are_those_of_the_probit_model() -> None:
+    # 1 − 0.5, with a standard error of √(0.3² + 0.4²) = 0.5.
+    (decision,) = decide_pairs(OUTCOME, [MAN_OR_DOGS])
+    assert (decision.choice, decision.margin) == ("first", 0.5)
+    assert decision.probability == pytest.approx(normal(0.5), abs=1e-15)
+    assert decision.certainty == pytest.approx(normal(1.0), abs=1e-15)
+
+
+def said(outcome: Outcome, decided: Pair) -> str:
+    """Return a decision in words, on one line."""
+    page = Page(width=80)
+    (decision,) = decide_pairs(outcome, [decided])
+    show_decision(page.console, outcome, decided, decision)
+    assert max(map(len, page.text.splitlines())) <= 80
+    return " ".join(page.text.split())
+
+
+def test_a_choice_is_said_with_its_probability_and_its_certainty() -> None:
+    text = said(OUTCOME, MAN_OR_DOGS)
+    assert text.startswith("first Man 1 second Dog 1 ")
+    assert "the society prefers the first with probability 0.691; the noise leaves the choice certain to 0.841" in text
+    assert "by the released preferences of 50 voters (VLDP, laplace)" in text
+
+
+def test_the_probability_in_words_is_that_of_the_choice() -> None:
+    assert "prefers the second with probability 0.691;" in said(OUTCOME, pair({"Dog": 1.0}, {"Man": 1.0, "Dog": 0.0}))
+
+
+def test_of_a_direction_no_probability_is_said_and_why() -> None:
+    text = said(DIRECTION, MAN_OR_DOGS)
+    assert "prefers the first, how strongly is not known; the noise leaves the choice certain to 0.841" in text
+    assert "no probability: only the direction" in text
+    assert "with probability" not in text
+
+
+def test_without_errors_no_certainty_is_said_and_why() -> None:
+    text = said(POOLED, MAN_OR_DOGS)
+    assert "prefers the first with probability 0.691 " in text
+    assert "no certainty: the errors of 'pooled' have no closed form" in text
+    assert "leaves the choice" not in text
+
+
+def test_of_alternatives_that_are_worth_the_same_neither_is_preferred() -> None:
+    text = said(OUTCOME, pair({"Man": 1.0}, {"Dog": 2.0}))
+    assert "the society prefers neither: both are worth the same to it" in text
+    assert "certain" not in text
+    assert "second 0 of every feature" in said(OUTCOME, pair({"Man": 1.0}, {"Dog": 0.0}))
+
+
+def test_where_the_reports_cancel_out_neither_is_preferred() -> None:
+    nothing = released(preferences=(0.0, 0.0, 0.0), errors=None, is_direction=True, mechanism="direction")
+    assert "prefers neither: the reports cancel out" in said(nothing, MAN_OR_DOGS)
+
+
+def test_what_is_all_but_certain_is_never_said_to_be_certain() -> None:
+    text = said(OUTCOME, pair({"red, light=2": -40.0}, {"red, light=2": 0.0}))
+    assert "with probability > 0.999; the noise leaves the choice certain to > 0.999" in text
+
+
+def test_one_voter_is_no_plural() -> None:
+    assert "of 1 voter (" in said(released(num_voters=1), MAN_OR_DOGS)
+
+
+SEVERAL = [MAN_OR_DOGS, pair({"Dog": 40.0}, {}), pair({}, {"Man": 40.0}), pair({}, {})]
+
+
+def table(outcome: Outcome) -> Page:
+    """Return the page of several decisions."""
+    page = Page(width=80)
+    show_decisions(page.console, outcome, SEVERAL, decide_pairs(outcome, SEVERAL))
+    assert max(map(len, page.text.splitlines())) <= 80
+    return page
+
+
+def test_several_decisions_have_a_line_each_and_a_sum() -> None:
+    page = table(OUTCOME)
+    assert page.lines[0] == ["Pair", "Choice", "Margin", "P(first)", "Certainty"]
+    assert page.lines[2:6] == [
+        ["p", "first", "+0.5", "0.691", "0.841"],
+        ["p", "first", "+20", ">", "0.999", "0.894"],
+        ["p", "second", "-40", "<", "0.001", ">", "0.999"],
+        ["p", "neither", "0", "0.500"],
+    ]
+    assert "of 4 pairs the society prefers the first in 2, the second in 1, neither in 1" in page.text
+
+
+def test_a_table_has_no_column_for_what_is_not_known() -> None:
+    assert table(DIRECTION).lines[0] == ["Pair", "Choice", "Margin", "Certainty"]
+    assert table(POOLED).lines[0] == ["Pair", "Choice", "Margin", "P(first)"]
+    assert table(released(is_direction=True, errors=None)).lines[0] == ["Pair", "Choice", "Margin"]
+
+
+def test_a_decision_is_what_the_protocol_says_to_its_last_bit() -> None:
+    assert decide_pairs(OUTCOME, []) == []
+    decided = decide_pairs(OUTCOME, SEVERAL)
+    assert all(isinstance(decision, Decision) for decision in decided)
+    assert [decision.margin for decision in decided] == [0.5, 20.0, -40.0, 0.0]

@@ -1,0 +1,584 @@
+"""Moral preferences as scenarios: the same result on every path, every source of voters, and nobody's choices left."""
+
+import collections
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from machine_files import write_moral_machine_like
+from psephos.protocol import ConfigurationError
+from psephos.protocol.moral_preferences import MoralPreferences, reference_run
+from psephos.protocol.privacy import LedgerEntry
+from psephos.protocol.randomness import SimulatedNoise
+from psephos.scenarios import Resolved, RunFolder, load_scenario, read_ledger, resolve, run_in_folder
+from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
+from psephos.scenarios.running.run import Finished
+
+Psephos = Callable[..., Any]
+Write = Callable[[str, str | bytes], Path]
+
+PATHS = ("memory", "tcp", "array")
+SMALL = {
+    "moral-machine": ("voters.voters=7", "voters.records=3"),
+    "moral-synthetic": ("voters.voters=7", "voters.records=4", "voters.features=3"),
+    "fairness-judgements": ("voters.voters=7", "voters.records=3"),
+}
+SYNTHETIC = SMALL["moral-synthetic"]
+LEFT = {"scenario.json", "run.json", "events.jsonl", "ledger.jsonl", "result.json", "estimates.csv"}
+OF_VOTERS = {"features", "max_records", "epsilons"}
+CHOICES = """voter,record,choice,lives,law
+ann,1,1,5,0
+ann,1,0,1,1
+bob,1,1,3,0
+bob,1,0,2,2
+ann,2,0,0,1
+ann,2,1,4,1
+"""
+# Everybody trades one feature for another at a rate of its own, and the numbers are found nowhere else.
+CHARACTERISTIC = ("76543", "65432")
+UNLIKE = "voter,record,choice,lives,law\n" + "".join(
+    f"person-{voter},{record},{choice},{76543.5 + (record * voter if choice else 7)},"
+    f"{65432.5 - (voter if choice else record)}\n"
+    for voter in range(1, 7)
+    for record in range(5)
+    for choice in (0, 1)
+)
+EPSILONS = "voter,epsilon\nbob,2\nann,0.5\n"
+LISTED = """protocol = "moral-preferences"
+seed = 3
+
+[parameters]
+features = ["lives", "law"]
+paradigm = "VLDP"
+
+[[voters]]
+voter = "ann"
+records = [[{lives = 5, law = 0}, {lives = 1, law = 1}], [{law = 1, lives = 4}, {lives = 0, law = 1}]]
+
+[[voters]]
+voter = "bob"
+records = [[[3, 0], [2, 2]]]
+"""
+
+
+def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Resolved, Finished]:
+    """Run a scenario in a folder."""
+    resolved = resolve(load_scenario(scenario, settings), record=record)
+    return resolved, run_in_folder(resolved, RunFolder(folder), pictures=False)
+
+
+def result_bytes(scenario: str, folder: Path, *settings: str) -> bytes:
+    """Run a scenario and return its `result.json`."""
+    made(scenario, folder, *settings)
+    return (folder / "result.json").read_bytes()
+
+
+def read(path: Path) -> Any:
+    """Return what a JSON file holds."""
+    return json.loads(path.read_bytes())
+
+
+def refusal(scenario: str, *settings: str) -> ConfigurationError:
+    """Return the error that a scenario ends with."""
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(load_scenario(scenario, settings))
+    return caught.value
+
+
+# Paths.
+
+
+@pytest.mark.parametrize("scenario", SMALL)
+def test_a_shipped_scenario_is_alike_on_every_path(tmp_path: Path, scenario: str) -> None:
+    results = {
+        result_bytes(scenario, tmp_path / path, *SMALL[scenario], f"transport={path}", "round=2") for path in PATHS
+    }
+    tables = {(tmp_path / path / "estimates.csv").read_bytes() for path in PATHS}
+    assert (len(results), len(tables)) == (1, 1)
+    (result,) = map(json.loads, results)
+    assert (result["num_parties"], result["received"]) == (7, {"preferences": 7})
+    assert set(result["truth"]) == set(result["outcome"]["features"])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("paradigm=VLCP", "mechanism=laplace"),
+        ("paradigm=VLCP", "mechanism=direction"),
+        ("paradigm=RLCP", "mechanism=laplace"),
+        ("paradigm=RLCP", "mechanism=pooled", "sensitivity=printed"),
+        ("paradigm=RLCP", "mechanism=direction"),
+        ("paradigm=VLDP", "mechanism=laplace", "project=true"),
+        ("paradigm=VLDP", "mechanism=direction"),
+        ("paradigm=RLDP", "mechanism=laplace", "voters.groups={}", "mean=plain"),
+        ("paradigm=RLDP", "mechanism=functional", "voters.groups={}", "remedy=trim"),
+        ("paradigm=RLDP", "mechanism=functional", "clipping=items", "remedy=nonconvex"),
+        ("paradigm=RLDP", "mechanism=pooled"),
+        ("paradigm=RLDP", "mechanism=direction", "voters.groups={}"),
+        ("paradigm=RLDP", "mechanism=direction", "covariance=[[2,0,0],[0,1,0.5],[0,0.5,1]]"),
+    ],
+    ids=lambda settings: " ".join(settings[:2]),
+)
+def test_every_paradigm_is_alike_on_every_path(tmp_path: Path, settings: tuple[str, ...]) -> None:
+    results = {
+        result_bytes("moral-synthetic", tmp_path / path, *SYNTHETIC, *settings, f"transport={path}") for path in PATHS
+    }
+    (result,) = map(json.loads, results)
+    assert result["received"] == {"preferences": 7}
+    assert result["outcome"]["paradigm"] == settings[0].removeprefix("paradigm=")
+
+
+@pytest.mark.parametrize("paradigm", ["VLCP", "RLDP"])
+def test_a_run_is_the_reference_run_of_the_protocol(tmp_path: Path, paradigm: str) -> None:
+    settings = (*SYNTHETIC, f"paradigm={paradigm}", "mechanism=direction", "seed=17", "name=reference")
+    resolved, finished = made("moral-synthetic", tmp_path / "out", *settings)
+    assert isinstance(resolved.protocol, MoralPreferences)
+    noise = SimulatedNoise(17, session="reference", round_number=0)
+    assert reference_run(resolved.protocol, resolved.inputs, noise=noise) == finished.record.outcome
+
+
+@pytest.mark.parametrize("source", ["choices", "responses", "listed"])
+def test_a_file_and_a_list_are_alike_on_every_path(tmp_path: Path, write: Write, source: str) -> None:
+    if source == "listed":
+        scenario, settings = str(write("mine.toml", LISTED)), ()
+    else:
+        path = write("a.csv", CHOICES)
+        if source == "responses":
+            write_moral_machine_like(path, voters=4, records=2)
+        scenario, settings = "moral-synthetic", (f"voters={path}", "seed=7")
+    results = {result_bytes(scenario, tmp_path / path, *settings, f"transport={path}") for path in PATHS}
+    (result,) = map(json.loads, results)
+    assert "truth" not in result  # nobody made these voters up
+
+
+def test_secure_noise_leaves_a_deployments_result(tmp_path: Path) -> None:
+    for number, paradigm in enumerate(("VLCP", "VLDP")):
+        _, finished = made(
+            "moral-synthetic", tmp_path / str(number), *SYNTHETIC, f"paradigm={paradigm}", "noise=secure"
+        )
+        assert finished.result["kind"] == "deployment"
+        assert finished.truth is None
+
+
+# Sources of voters.
+
+
+@pytest.mark.parametrize("key", ["voters=a.csv", "voters.choices=a.csv", "parties.choices=a.csv", "parties=a.csv"])
+def test_a_file_of_choices_takes_the_place_of_the_made_up_voters(psephos: Psephos, write: Write, key: str) -> None:
+    write("a.csv", CHOICES)
+    ended = psephos("run", "moral-synthetic", "--set", key, "--no-pictures", "--json", "--out", "out")
+    assert (ended.status, ended.err) == (0, "")
+    result = json.loads(ended.out)
+    assert (result["num_parties"], result["outcome"]["features"]) == (2, ["lives", "law"])
+    assert read(Path("out/run.json"))["parties"] == "3 records of 2 voters, from 6 rows"
+    assert read(Path("out/scenario.json"))["title"] == ""  # that was the made-up voters'
+
+
+@pytest.mark.parametrize("key", ["voters", "voters.responses"])
+def test_a_file_of_responses_takes_the_place_of_the_made_up_voters(psephos: Psephos, tmp_path: Path, key: str) -> None:
+    write_moral_machine_like(tmp_path / "r.csv", voters=6, records=2)
+    lines = (tmp_path / "r.csv").read_bytes().splitlines(keepends=True)
+    (tmp_path / "r.csv").write_bytes(b"".join(lines[:-1]))  # one response lacks its second row
+    ended = psephos("run", "moral-machine", "--set", f"{key}=r.csv", "--no-pictures", "--out", "out")
+    assert (ended.status, ended.err) == (0, "")
+    note = "11 records of 6 voters, from 23 rows; responses dropped: 1 without a second row"
+    assert note in " ".join(ended.out.split())
+    assert read(Path("out/run.json"))["parties"] == note
+    assert read(Path("out/result.json"))["outcome"]["features"] == list(FEATURES)
+
+
+def test_voters_with_too_few_responses_are_dropped_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    write_moral_machine_like(path, voters=6, records=2)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    resolved = resolve(load_scenario("moral-machine", [f"voters.responses={path}", "voters.min_records=2"]))
+    assert len(resolved.names) == 5
+    assert resolved.note.endswith("1 without a second row, 1 of voters with too few; voters dropped: 1")
+
+
+def test_voters_may_be_listed_with_their_records(psephos: Psephos, write: Write) -> None:
+    write("mine.toml", LISTED)
+    write("a.csv", CHOICES)
+    words = ("--no-pictures", "--json", "--seed", 4)
+    listed = psephos("run", "mine.toml", *words)
+    assert (listed.status, listed.err) == (0, "")
+    filed = psephos("run", "mine.toml", "--set", "voters=a.csv", *words)
+    assert (filed.status, filed.err) == (0, "")
+    results = [json.loads(ended.out) for ended in (listed, filed)]
+    assert results[0]["outcome"] | {"epsilon_record": None} == results[1]["outcome"] | {"epsilon_record": None}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("law = 0}", "lwa = 0}", ["records: an alternative (ann)", "described by all of lives, law", "got 'law'"]),
+        ("[[3, 0], [2, 2]]", "[[3, 0], [2]]", ["records (bob)", "each of two alternatives of 2 numbers"]),
+        ("[[3, 0], [2, 2]]", "[[3, 0]]", ["records (bob)", "each of two alternatives"]),
+        ("[[[3, 0], [2, 2]]]", "[]", ["records (bob)", "at least one record"]),
+        ("[[3, 0], [2, 2]]", "[[3, nan], [2, 2]]", ["records (bob)", "numbers in [-1e+09, 1e+09]"]),
+        ("[[3, 0], [2, 2]]", "[[3, inf], [2, 2]]", ["records (bob)", "numbers in"]),
+        ("[[[3, 0], [2, 2]]]", '"all"', ["records (bob)", "a list of records"]),
+        ('voter = "bob"', 'voter = "ann"', ["voter", "named once", "got 'ann'"]),
+        ('voter = "bob"\n', "", ["voters[2]", "voter and the columns of the others"]),
+        ('paradigm = "VLDP"', 'paradigm = "VLDP"\nmax_records = 1', ["records (ann)", "1 to 1 records"]),
+        ('features = ["lives", "law"]', "", ["features"]),
+        ('paradigm = "VLDP"', 'paradigm = "VLPD"', ["paradigm", "VLDP"]),
+    ],
+)
+def test_a_fault_in_a_list_of_voters_is_named(
+    psephos: Psephos, write: Write, old: str, new: str, words: list[str]
+) -> None:
+    assert old in LISTED
+    write("mine.toml", LISTED.replace(old, new))
+    ended = psephos("run", "mine.toml", "--out", "out")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    for word in words:
+        assert word in ended.err
+    assert not Path("out").exists()
+
+
+def test_paths_in_a_file_are_relative_to_it(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("a.csv", CHOICES)
+    write("e.csv", EPSILONS)
+    whole = write("whole.toml", 'protocol = "moral-preferences"\nvoters = "a.csv"\n')
+    table = write("table.toml", 'protocol = "moral-preferences"\n[voters]\nchoices = "a.csv"\nepsilons = "e.csv"\n')
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert list(resolve(load_scenario(str(whole))).names) == ["ann", "bob"]
+    assert resolve(load_scenario("../table.toml")).protocol.parameters.epsilons == (0.5, 2)
+    # What is set on the command line is seen from where one is.
+    assert refusal(str(table), "voters.choices=a.csv").field == "voters.choices"
+
+
+def test_features_of_a_file_cannot_be_set_otherwise(write: Write) -> None:
+    path = write("a.csv", CHOICES)
+    error = refusal("moral-synthetic", f"voters={path}", "features=['law', 'lives']")
+    assert error.field == "features (a.csv line 1)"
+    assert error.allowed.startswith("left out: it follows from")
+    assert resolve(load_scenario("moral-synthetic", [f"voters={path}", "features=['lives', 'law']"]))
+
+
+# An ε of one's own.
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "direction"])
+def test_voters_of_a_file_have_the_epsilon_that_another_file_says(tmp_path: Path, write: Write, mechanism: str) -> None:
+    settings = (
+        f"voters.choices={write('a.csv', CHOICES)}",
+        f"voters.epsilons={write('e.csv', EPSILONS)}",
+        "paradigm=VLDP",
+        f"mechanism={mechanism}",
+        "seed=7",
+    )
+    results = {result_bytes("moral-synthetic", tmp_path / path, *settings, f"transport={path}") for path in PATHS}
+    (result,) = map(json.loads, results)
+    levels = result["outcome"]["levels"]
+    assert [(level["epsilon"], level["num_voters"]) for level in levels] == [(0.5, 1), (2, 1)]
+    paid = {entry.person: entry.claimed for entry in read_ledger(tmp_path / "memory")}
+    assert paid == {"ann": 0.5, "bob": 2}
+    assert resolve(load_scenario("moral-synthetic", settings)).inputs.public.tolist() == [[0], [1]]
+
+
+@pytest.mark.parametrize("key", ["voters.groups={}", "voters.groups.seed=0", "voters.groups.liberal=0.1"])
+def test_groups_take_the_place_of_the_scenarios_epsilon(key: str) -> None:
+    resolved = resolve(load_scenario("moral-machine", ["voters.voters=50", key]))
+    epsilons = resolved.protocol.parameters.epsilons
+    assert len(epsilons) > 10
+    assert all(0.01 <= epsilon <= 1 for epsilon in epsilons)
+    assert resolved.protocol.parameters.epsilon is None
+
+
+def test_one_epsilon_beside_groups_is_refused() -> None:
+    error = refusal("fairness-judgements", "voters.voters=5", "epsilon=2")
+    assert (error.field, error.allowed) == ("epsilon and epsilons", "given one of them alone")
+    assert refusal("moral-machine", "voters.groups={}", "epsilon=2").field == "epsilon and epsilons"
+
+
+def test_central_perturbation_has_one_epsilon_for_all() -> None:
+    error = refusal("moral-synthetic", "voters.voters=5", "voters.groups={}")
+    assert error.field == "epsilons"
+    assert error.allowed.startswith("left out: the aggregator has one ε for all")
+
+
+def test_levels_that_are_set_must_hold_every_voters_epsilon(write: Write) -> None:
+    settings = [f"voters.choices={write('a.csv', CHOICES)}", f"voters.epsilons={write('e.csv', EPSILONS)}"]
+    settings.append("paradigm=VLDP")
+    wider = resolve(load_scenario("moral-synthetic", [*settings, "epsilons=[0.5, 1, 2]"]))
+    assert wider.inputs.public.tolist() == [[0], [2]]
+    error = refusal("moral-synthetic", *settings, "epsilons=[0.5, 1]")
+    assert error.field == "epsilon (a.csv line 4, bob)"
+    assert "0.5" in error.allowed
+
+
+# Running again.
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "voters=mine/a.csv",
+        "voters.choices=mine/a.csv",
+        "voters={choices='mine/a.csv', epsilons='mine/e.csv'}",
+        "voters={responses='mine/r.csv', max_records=1, groups={}}",
+        "voters={voters=5, records=2, features=2, groups={seed=3}}",
+        "voters={generator='fairness', voters=5, records=2}",
+    ],
+)
+def test_a_runs_scenario_runs_again_from_its_own_folder(
+    psephos: Psephos, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    (tmp_path / "mine").mkdir()
+    write("mine/a.csv", CHOICES)
+    write("mine/e.csv", EPSILONS)
+    write_moral_machine_like(tmp_path / "mine" / "r.csv", voters=5, records=2)
+    words = ("--seed", 11, "--no-pictures", "--json")
+    more = ("--set", "paradigm=VLDP", "--set", "bound=3")
+    first = psephos("run", "moral-synthetic", "--set", source, *more, *words, "--out", "runs/first")
+    assert (first.status, first.err) == (0, "")
+    kept = read(Path("runs/first/scenario.json"))
+    assert "seed" not in kept
+    assert kept["parameters"].keys().isdisjoint(OF_VOTERS)  # the voters say them again
+    assert (kept["parameters"]["bound"], kept["parameters"]["paradigm"]) == (3, "VLDP")
+    parties = kept["parties"]
+    files = {"parties": parties} if isinstance(parties, str) else parties
+    for key in ("parties", "choices", "responses", "epsilons"):
+        assert files.get(key, "../../mine/").startswith("../../mine/")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    again = psephos("run", "../runs/first/scenario.json", *words, "--out", "again")
+    assert (again.status, again.err, again.out) == (0, "", first.out)
+
+
+def test_more_voters_of_groups_run_again_with_their_own_levels(psephos: Psephos) -> None:
+    words = ("--set", "voters.voters=5", "--no-pictures")
+    assert psephos("run", "fairness-judgements", *words, "--out", "first").status == 0
+    again = psephos("run", "first/scenario.json", "--set", "voters.voters=50", "--no-pictures", "--json")
+    assert (again.status, again.err) == (0, "")
+    assert json.loads(again.out)["num_parties"] == 50
+    groups = psephos("run", "first/scenario.json", "--set", "voters.groups.seed=1", "--no-pictures", "--json")
+    assert (groups.status, groups.err) == (0, "")
+
+
+def test_voters_that_a_scenario_lists_are_not_kept_and_a_rerun_says_so(psephos: Psephos, write: Write) -> None:
+    write("mine.toml", LISTED.replace("lives = 5", "lives = 54321"))
+    assert psephos("run", "mine.toml", "--no-pictures", "--out", "first").status == 0
+    for path in Path("first").iterdir():
+        assert "54321" not in path.read_text(encoding="utf-8")
+    again = psephos("run", "first/scenario.json", "--out", "again")
+    assert (again.status, again.out) == (2, "")
+    assert "voters must be a file, a generator, or at least one voter" in again.err
+    write("a.csv", CHOICES)
+    assert psephos("run", "first/scenario.json", "--set", "voters=a.csv", "--no-pictures", "--out", "b").status == 0
+
+
+# Price.
+
+
+def test_a_budget_is_held_against_who_pays_most(write: Write, tmp_path: Path) -> None:
+    """At ε = .5 a record, and at most two records, a voter pays 1, whoever it is."""
+    settings = (f"voters={write('a.csv', CHOICES)}", "paradigm=RLDP", "mechanism=direction", "epsilon=0.5")
+    error = refusal("moral-synthetic", *settings, "budget=0.99")
+    assert (error.field, error.value, error.allowed) == ("budget", 0.99, "at least the session's 1")
+    made("moral-synthetic", tmp_path / "out", *settings, "budget=1")
+    events = [json.loads(line) for line in (tmp_path / "out" / "events.jsonl").read_bytes().splitlines()]
+    left = {event["party"]: event["remaining"] for event in events if event["event"] == "privacy_loss"}
+    assert left == {"ann": 0, "bob": 0}
+
+
+def test_a_budget_knows_the_greatest_epsilon(write: Write) -> None:
+    settings = (
+        f"voters.choices={write('a.csv', CHOICES)}",
+        f"voters.epsilons={write('e.csv', EPSILONS)}",
+        "paradigm=VLDP",
+    )
+    assert refusal("moral-synthetic", *settings, "budget=1.99").allowed == "at least the session's 2"
+    resolve(load_scenario("moral-synthetic", [*settings, "budget=2"]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "unit", "model", "total"),
+    [
+        (("paradigm=VLCP",), "voter", "central", 7),
+        (("paradigm=RLCP", "mechanism=direction"), "voter", "central", 28),
+        (("paradigm=VLDP",), "voter", "local", 7),
+        (("paradigm=RLDP", "mechanism=functional"), "voter", "local", 28),
+    ],
+)
+def test_arrays_charge_in_groups_what_agents_are_charged_one_by_one(
+    tmp_path: Path, settings: tuple[str, ...], unit: str, model: str, total: float
+) -> None:
+    """Seven voters at ε = 1; with ε for a record, four times as much for a voter's four records."""
+
+    def price(entry: LedgerEntry) -> bytes:
+        own = msgspec.to_builtins(entry)
+        return msgspec.json.encode({key: own[key] for key in own if key not in {"person", "num_persons"}})
+
+    charged: dict[str, collections.Counter[bytes]] = {}
+    for path in PATHS:
+        made("moral-synthetic", tmp_path / path, *SYNTHETIC, *settings, f"transport={path}")
+        entries = read_ledger(tmp_path / path)
+        assert len(entries) == {"array": 1}.get(path, 7)
+        charged[path] = collections.Counter()
+        for entry in entries:
+            charged[path][price(entry)] += entry.num_persons
+            assert (entry.unit, entry.model.value, entry.phase) == (unit, model, "preferences")
+        assert sum(entry.num_persons * entry.claimed for entry in entries) == total
+        assert all(entry.proven <= entry.claimed * (1 + 1e-9) for entry in entries)
+    assert charged["memory"] == charged["tcp"] == charged["array"]
+
+
+def test_groups_have_a_line_for_each_level_by_arrays(tmp_path: Path) -> None:
+    made("fairness-judgements", tmp_path / "out", *SMALL["fairness-judgements"], "transport=array")
+    entries = read_ledger(tmp_path / "out")
+    assert sum(entry.num_persons for entry in entries) == 7
+    assert len({entry.claimed for entry in entries}) == len(entries) > 1
+    assert all(" with ε = " in entry.person for entry in entries)
+
+
+# What a run leaves.
+
+
+def test_a_run_leaves_these_files(psephos: Psephos) -> None:
+    words = [word for setting in SYNTHETIC for word in ("--set", setting)]
+    assert psephos("run", "moral-synthetic", *words, "--no-pictures", "--out", "plain").status == 0
+    assert {path.name for path in Path("plain").iterdir()} == LEFT
+    assert psephos("run", "moral-synthetic", *words, "--record", "--no-pictures", "--out", "recorded").status == 0
+    assert {path.name for path in Path("recorded").iterdir()} == {*LEFT, "private"}
+    assert {path.name for path in Path("recorded/private").iterdir()} == {"simulation.json", "views.jsonl"}
+    assert Path("plain/result.json").read_bytes() == Path("recorded/result.json").read_bytes()
+    assert psephos("run", "moral-synthetic", *words, "--out", "drawn").status == 0
+    assert {path.name for path in Path("drawn").iterdir()} == {*LEFT, "estimates.svg", "estimates.png"}
+
+
+@pytest.mark.parametrize("noise", ["simulated", "secure"])
+@pytest.mark.parametrize("paradigm", ["VLCP", "VLDP"])
+def test_without_record_no_file_tells_what_anybody_chose_or_prefers(
+    tmp_path: Path, write: Write, noise: str, paradigm: str
+) -> None:
+    path = write("a.csv", UNLIKE)
+    seed = () if noise == "secure" else ("seed=918273645",)
+    settings = (f"voters={path}", f"noise={noise}", "name=trolleys", f"paradigm={paradigm}", *seed)
+    resolved, finished = made("moral-synthetic", tmp_path / "out", *settings)
+    assert finished.truth is None
+    rows = [[str(number) for number in row] for row in resolved.inputs.private.tolist()]
+    assert min(len(number) for row in rows for number in row) >= 6  # so that two of them are nowhere by chance
+    for file in (tmp_path / "out").rglob("*"):
+        text = file.read_text(encoding="utf-8")
+        assert not any(all(number in text for number in row) for row in rows), file
+        for written in ("private", '"seed"', "918273645", "views", '"rows"', '"truth"', *CHARACTERISTIC):
+            assert written not in text, (file, written)
+        assert ("person-" in text) == (file.name in {"events.jsonl", "ledger.jsonl"}), file
+
+
+def views_of(folder: Path) -> dict[str, list[Any]]:
+    """Return what each party saw, message by message."""
+    _, *lines = [json.loads(line) for line in (folder / "private" / "views.jsonl").read_bytes().splitlines()]
+    seen: dict[str, list[Any]] = {line["party"]: [] for line in lines if "side" in line}
+    for line in lines:
+        if "side" not in line:
+            seen[line["party"]].append(line)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("paradigm", "mechanism", "shows"),
+    [
+        ("VLCP", "laplace", True),
+        ("RLCP", "pooled", True),
+        ("RLCP", "direction", True),
+        ("VLDP", "laplace", False),
+        ("RLDP", "functional", False),
+        ("RLDP", "direction", False),
+    ],
+)
+def test_the_aggregator_sees_summaries_where_it_perturbs_and_only_reports_where_voters_do(
+    tmp_path: Path, paradigm: str, mechanism: str, *, shows: bool
+) -> None:
+    settings = (*SYNTHETIC, f"paradigm={paradigm}", f"mechanism={mechanism}")
+    resolved, finished = made("moral-synthetic", tmp_path / "out", *settings, record=True)
+    recorded = read(tmp_path / "out" / "private" / "simulation.json")
+    private = resolved.inputs.private.tolist()
+    assert recorded["private_rows"] == private
+    assert recorded["truth"] == finished.truth
+    assert recorded["seed"] == "2019"
+    seen = views_of(tmp_path / "out")
+    assert set(seen) == {*resolved.names, "aggregator"}
+    everything = json.dumps(seen["aggregator"])
+    for place, name in enumerate(resolved.names):
+        assert (json.dumps(private[place]) in everything) == shows, name
+        # A voter sees its own report and what everybody is told, and nobody else's.
+        for other, row in enumerate(private):
+            if other != place:
+                assert json.dumps(row) not in json.dumps(seen[name])
+
+
+@pytest.mark.parametrize("setting", ["transport=array", "noise=secure"])
+def test_what_cannot_be_recorded_is_refused(setting: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(load_scenario("moral-synthetic", [*SYNTHETIC, setting]), record=True)
+    assert caught.value.field == "--record"
+
+
+# The smallest and the odd.
+
+
+@pytest.mark.parametrize(
+    "settings", [("paradigm=VLCP",), ("paradigm=RLCP", "mechanism=direction"), ("paradigm=RLCP", "mechanism=pooled")]
+)
+def test_one_voter_with_a_trusted_aggregator_is_protected_by_all_the_noise(
+    psephos: Psephos, settings: tuple[str, ...]
+) -> None:
+    words = [word for setting in ("voters.voters=1", "voters.features=2", *settings) for word in ("--set", setting)]
+    ended = psephos("run", "moral-synthetic", *words, "--no-pictures", "--out", "out")
+    assert (ended.status, ended.err) == (0, "")
+    result = read(Path("out/result.json"))
+    assert (result["num_parties"], result["received"]) == (1, {"preferences": 1})
+    if settings == ("paradigm=VLCP",):
+        # Laplace noise of scale 2B/ε = 4 in each coordinate, whose standard deviation is √2 times that.
+        assert result["outcome"]["errors"] == pytest.approx([4 * 2**0.5] * 2, rel=1e-3)
+        assert "± 5.7" in ended.out
+
+
+def test_one_record_of_one_feature_is_enough(tmp_path: Path) -> None:
+    for number, settings in enumerate([("paradigm=VLDP",), ("paradigm=RLDP", "mechanism=functional")]):
+        small = ("voters.voters=2", "voters.records=1", "voters.features=1")
+        _, finished = made("moral-synthetic", tmp_path / str(number), *small, *settings)
+        assert len(finished.result["outcome"]["preferences"]) == 1
+
+
+def test_identical_alternatives_say_nothing_and_stop_nothing(tmp_path: Path, write: Write) -> None:
+    path = write("a.csv", "voter,record,choice,x,y\nann,1,1,2,2\nann,1,0,2,2\nbob,1,0,1,0\nbob,1,1,1,0\n")
+    for number, mechanism in enumerate(("laplace", "direction", "functional")):
+        settings = (f"voters={path}", "paradigm=RLDP", f"mechanism={mechanism}")
+        resolved, _ = made("moral-synthetic", tmp_path / str(number), *settings)
+        truth: Any = resolved.protocol.truth(resolved.inputs)
+        assert truth == {"x": 0, "y": 0}
+
+
+# Real choices.
+
+
+@pytest.mark.parametrize(("name", "num_features"), [("moral_machine_sample", 23), ("moral_trolley", 4)])
+def test_real_choices_run_and_run_again(psephos: Psephos, real_sets: Path, name: str, num_features: int) -> None:
+    words = ("--seed", 3, "--no-pictures", "--json")
+    more = ("--set", f"voters.data={name}", "--data", real_sets, "--transport", "array")
+    first = psephos("run", "moral-machine", *more, *words, "--out", "runs/first")
+    assert (first.status, first.err) == (0, "")
+    result = json.loads(first.out)
+    assert len(result["outcome"]["features"]) == num_features
+    assert set(result["truth"]) == set(result["outcome"]["features"])  # what is public record may be shown
+    again = psephos("run", "runs/first/scenario.json", *words, "--out", "again")
+    assert (again.status, again.out) == (0, first.out)
+
+
+def test_a_known_seed_does_not_go_with_voters_from_elsewhere(write: Write) -> None:
+    """Everybody has the shipped scenario's, and with it could take the noise off again."""
+    path = write("a.csv", CHOICES)
+    assert load_scenario("moral-synthetic").seed is not None
+    assert load_scenario("moral-synthetic", [f"voters={path}"]).seed is None
+    assert load_scenario("moral-synthetic", [f"voters.choices={path}"]).seed is None
+    assert load_scenario("moral-synthetic", [f"voters.choices={path}", "seed=3"]).seed == 3
+    assert load_scenario("moral-synthetic", ["voters.generator=fairness"]).seed is not None

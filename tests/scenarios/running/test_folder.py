@@ -1,0 +1,275 @@
+"""The folder that a run leaves: its files, and what never stands in them."""
+
+import datetime as dt
+import importlib
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.protocol.privacy import LedgerEntry, NeighboringRelation, NonPrivate, PrivacyLoss, TrustModel
+from psephos.scenarios import Finished, RunFolder, load_scenario, read_ledger, resolve, run_in_folder
+from psephos.scenarios.running.folder import open_event_log
+
+SEED = 918273645546372819
+VALUES = {"ann": 123457, "bob": 765431, "cid": 424243}
+RECORDED = {"private", "private/simulation.json", "private/views.jsonl"}
+
+
+@pytest.fixture
+def run_survey(survey: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Path, Finished]]:
+    """Runs a survey over distinctive values with a distinctive seed; returns its folder."""
+    assert importlib.import_module(survey)
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{name},{value}\n" for name, value in VALUES.items())
+    (tmp_path / "values.csv").write_text(f"surveyor,value\n{rows}", encoding="utf-8")
+    text = f'protocol = "bounded-total"\nsurveyors = "values.csv"\nseed = {SEED}\n'
+    (tmp_path / "survey.toml").write_text(text, encoding="utf-8")
+
+    def run(*settings: str, record: bool = False) -> tuple[Path, Finished]:
+        resolved = resolve(load_scenario("survey.toml", settings), record=record)
+        folder = RunFolder(tmp_path / f"out-{len(list(tmp_path.glob('out-*')))}")
+        return folder.path, run_in_folder(resolved, folder)
+
+    return run
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return every file of a folder."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def names_of(folder: Path) -> set[str]:
+    """Return every name in a folder."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+
+
+def test_a_run_leaves_these_files(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "a" / "b")
+    run_in_folder(resolve(load_scenario("consortium", ["count=20"])), folder)
+    files = {"scenario.json", "events.jsonl", "ledger.jsonl", "result.json", "run.json"}
+    assert names_of(folder.path) == files | {f"estimates.{kind}" for kind in ("csv", "svg", "png")}
+
+
+def test_without_pictures_there_are_none(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "out")
+    run_in_folder(resolve(load_scenario("consortium", ["count=20"])), folder, pictures=False)
+    assert {name for name in names_of(folder.path) if name.startswith("estimates")} == {"estimates.csv"}
+
+
+@pytest.mark.parametrize("transport", ["memory", "tcp", "array"])
+def test_neither_the_seed_nor_a_private_value_is_in_a_folder(
+    run_survey: Callable[..., tuple[Path, Finished]], transport: str
+) -> None:
+    folder, _ = run_survey(f"transport={transport}")
+    secrets = [str(SEED), f"{SEED:x}", str(sum(VALUES.values())), *map(str, VALUES.values())]
+    for name, content in contents(folder).items():
+        assert [secret for secret in secrets if secret.encode() in content] == [], name
+    assert not (folder / "private").exists()
+
+
+def test_what_is_recorded_is_in_files_that_say_so_and_nowhere_else(
+    run_survey: Callable[..., tuple[Path, Finished]],
+) -> None:
+    folder, _ = run_survey(record=True)
+    assert names_of(folder) >= RECORDED
+    files = contents(folder)
+    private = {name for name in files if name.startswith("private/")}
+    secrets = [str(SEED), str(sum(VALUES.values())), *map(str, VALUES.values())]
+    for name in set(files) - private:
+        assert [secret for secret in secrets if secret.encode() in files[name]] == [], name
+    simulation = json.loads(files["private/simulation.json"])
+    assert simulation["warning"].startswith("simulation only")
+    assert simulation["seed"] == str(SEED)
+    assert simulation["parties"] == list(VALUES)
+    assert simulation["private_rows"] == [[value] for value in VALUES.values()]
+    assert simulation["truth"] == {"total": float(sum(VALUES.values()))}
+    warning, *lines = map(json.loads, files["private/views.jsonl"].splitlines())
+    assert warning == {"warning": simulation["warning"]}
+    heads = [line for line in lines if "side" in line]
+    assert [(head["party"], head["private_row"]) for head in heads] == [
+        ("aggregator", []),
+        *((name, [value]) for name, value in VALUES.items()),
+    ]
+    for party in ("aggregator", *VALUES):
+        seen = [line for line in lines if line["party"] == party and "step" in line]
+        assert [line["step"] for line in seen] == list(range(len(seen)))
+        assert {line["happening"] for line in seen} <= {"sent", "received", "lost", "timeout"}
+    assert {line["message"]["type"] for line in lines if line.get("message")} == {
+        "Hello",
+        "Welcome",
+        "Request",
+        "Report",
+        "Release",
+    }
+
+
+def test_recording_does_not_change_what_is_public(run_survey: Callable[..., tuple[Path, Finished]]) -> None:
+    plain, _ = run_survey()
+    recorded, _ = run_survey(record=True)
+    assert (plain / "result.json").read_bytes() == (recorded / "result.json").read_bytes()
+    assert (plain / "estimates.csv").read_bytes() == (recorded / "estimates.csv").read_bytes()
+
+
+def test_a_run_of_secure_noise_leaves_nothing_private(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "out")
+    run_in_folder(resolve(load_scenario("consortium", ["count=6", "noise=secure"])), folder, pictures=False)
+    assert json.loads((folder.path / "result.json").read_bytes())["kind"] == "deployment"
+    assert not (folder.path / "private").exists()
+
+
+def test_events_are_lines_of_json_with_the_same_nouns(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "out")
+    run_in_folder(resolve(load_scenario("consortium", ["count=4"])), folder, pictures=False)
+    lines = [json.loads(line) for line in folder.events.read_bytes().splitlines()]
+    for line in lines:
+        assert set(line) >= {"event", "level", "timestamp", "session", "party"}
+        assert line["session"] == "consortium"
+        assert dt.datetime.fromisoformat(line["timestamp"]).tzinfo is not None
+    opened = [line["phase"] for line in lines if line["event"] == "phase_opened"]
+    closed = [line for line in lines if line["event"] == "phase_closed"]
+    assert opened == ["weights", "opinions"]
+    assert [(line["phase"], line["received"], line["missing"]) for line in closed] == [
+        ("join", 4, 0),
+        ("weights", 4, 0),
+        ("opinions", 4, 0),
+    ]
+    paid = [line for line in lines if line["event"] == "privacy_loss"]
+    assert sorted(line["party"] for line in paid) == sorted(2 * [f"partner-{n}" for n in range(1, 5)])
+    for line in paid:
+        assert set(line) >= {"phase", "mechanism", "relation", "unit", "model", "claimed", "proven", "total"}
+
+
+def test_warnings_and_errors_have_their_level(tmp_path: Path) -> None:
+    with open_event_log(tmp_path / "events.jsonl") as log:
+        log.info("phase_opened", party="server")
+        log.warning("party_dropped", party="server", peer="ann")
+    levels = [json.loads(line)["level"] for line in (tmp_path / "events.jsonl").read_bytes().splitlines()]
+    assert levels == ["info", "warning"]
+
+
+def test_a_live_log_can_be_read_while_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    with open_event_log(path, is_live=True) as log:
+        log.info("privacy_loss", proven=0.5)
+        (line,) = path.read_bytes().splitlines()
+    assert json.loads(line)["proven"] == 0.5
+
+
+def test_a_folder_that_is_in_use_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="a new or an empty folder"):
+        RunFolder(tmp_path)
+    assert names_of(tmp_path) == {"notes.txt"}
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(ConfigurationError, match="a folder to write to"):
+            RunFolder(path)
+
+
+def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
+    assert RunFolder(tmp_path).path == tmp_path
+
+
+@pytest.mark.parametrize("transport", ["memory", "array"])
+def test_the_ledger_is_read_back_as_it_was_written(
+    run_survey: Callable[..., tuple[Path, Finished]], transport: str
+) -> None:
+    folder, finished = run_survey(f"transport={transport}")
+    entries = read_ledger(folder)
+    assert entries == list(finished.record.entries)
+    assert all(type(entry) is LedgerEntry for entry in entries)
+    assert len(entries) == (len(VALUES) if transport == "memory" else 1)
+
+
+def test_a_loss_that_nothing_bounds_is_read_back_as_infinite(tmp_path: Path) -> None:
+    loss = PrivacyLoss(
+        mechanism="none",
+        event=NonPrivate(),
+        unit="voter",
+        relation=NeighboringRelation.REPLACE_ONE,
+        model=TrustModel.CENTRAL,
+        claimed=1.0,
+    )
+    entry = LedgerEntry.of(loss, person="ann", session="s", phase="rankings")
+    RunFolder(tmp_path / "run").write_ledger([entry])
+    assert read_ledger(tmp_path / "run") == [entry]
+    assert entry.proven == math.inf
+
+
+def test_what_is_no_run_has_no_ledger(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="the folder of a run") as caught:
+        read_ledger(tmp_path)
+    assert caught.value.field == "RUN"
+
+
+@pytest.mark.parametrize("line", [b"no json", b"{}", b'{"person": "ann"}', b"\xff", b'{"person": "\xff"}', b"[" * 90])
+def test_a_line_that_is_no_entry_is_named(run_survey: Callable[..., tuple[Path, Finished]], line: bytes) -> None:
+    folder, _ = run_survey()
+    with (folder / "ledger.jsonl").open("ab") as file:
+        file.write(line + b"\n")
+    with pytest.raises(ConfigurationError) as caught:
+        read_ledger(folder)
+    assert caught.value.field == f"ledger.jsonl line {len(VALUES) + 1}"
+
+
+SCENARIOS = {
+    "a generator": 'protocol = "dpwevote"\nseed = 3\n[parameters]\ncandidates = ["m"]\n[partners]\ncount = 9\n',
+    "a file": 'protocol = "dpwevote"\nseed = 3\npartners = "mine.csv"\n',
+}
+
+
+@pytest.mark.parametrize("kind", list(SCENARIOS))
+def test_the_scenario_of_a_run_runs_again(
+    kind: str, write: Callable[[str, str], Path], psephos: Callable[..., Any]
+) -> None:
+    write("mine.csv", "partner,weight,m\nann,1,1\nbob,3,0\n")
+    write("ballot.toml", SCENARIOS[kind])
+    assert psephos("run", "ballot.toml", "--out", "first", "--no-pictures").status == 0
+    again = psephos("run", "first/scenario.json", "--seed", 3, "--out", "again", "--no-pictures")
+    assert again.err == ""
+    assert Path("first/result.json").read_bytes() == Path("again/result.json").read_bytes()
+
+
+def test_the_path_of_a_file_leads_there_from_the_runs_folder(
+    write: Callable[[str, str], Path], psephos: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("mine.csv", "partner,weight,m\nann,1,1\nbob,3,0\n")
+    write("ballot.toml", SCENARIOS["a file"])
+    Path("far/away").mkdir(parents=True)
+    Path("runs").symlink_to("far/away")
+    assert psephos("run", "ballot.toml", "--out", "runs/first", "--no-pictures").status == 0
+    assert json.loads(Path("runs/first/scenario.json").read_bytes())["parties"] == "../../../mine.csv"
+    for folder, scenario in (("runs", "first/scenario.json"), ("first", "scenario.json")):
+        monkeypatch.chdir(folder)
+        assert list(resolve(load_scenario(scenario)).names) == ["ann", "bob"]
+
+
+def test_parties_that_stood_in_a_scenario_are_left_out_of_its_run_and_asked_for_again(
+    write: Callable[[str, str], Path], psephos: Callable[..., Any]
+) -> None:
+    rows = '[{ partner = "ann", weight = 1, m = 1 }]'
+    write("ballot.toml", f'protocol = "dpwevote"\nseed = 3\npartners = {rows}\n')
+    assert psephos("run", "ballot.toml", "--out", "first", "--no-pictures").status == 0
+    assert b"ann" not in Path("first/scenario.json").read_bytes()
+    write("mine.csv", "partner,weight,m\nann,1,1\n")
+    given = psephos("run", "first/scenario.json", "--set", "partners=mine.csv", "--seed", 3, "--out", "given")
+    assert given.status == 0
+    again = psephos("run", "first/scenario.json", "--out", "again")
+    assert again.status == 2
+    assert again.err.startswith("psephos: partners must be ")
+    assert "a file, a generator, or" in again.err  # what is missing, rather than a key of one of these
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a full disk to write to is needed")
+def test_a_full_disk_is_named_with_the_file(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "out")
+    (folder.path / "run.json").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"run\.json"):
+        folder.write_json("run.json", {"seconds": 1})

@@ -1,0 +1,28 @@
+"""Other processes: what goes in, what comes out, and that none is left behind."""
+
+import msgspec
+import pytest
+from psephos.scenarios.running.processes import num_cores, open_worker
+
+ROWS = "psephos.scenarios.audit.running"
+
+
+class Nothing(msgspec.Struct):
+    """A task that no worker takes."""
+
+
+def test_there_is_a_core() -> None:
+    assert num_cores() >= 1
+
+
+def test_a_worker_is_ended_on_leaving_whatever_happens() -> None:
+    with pytest.raises(RuntimeError, match="something else"), open_worker(ROWS, Nothing()) as process:
+        raise RuntimeError("something else")
+    assert process.returncode is not None
+
+
+def test_a_task_that_a_worker_cannot_read_ends_it_with_a_status(capfd: pytest.CaptureFixture[str]) -> None:
+    with open_worker(ROWS, Nothing()) as process:
+        answer, _ = process.communicate()
+    assert (answer, process.returncode) == (b"", 1)
+    assert "ValidationError" in capfd.readouterr().err

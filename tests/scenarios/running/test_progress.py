@@ -1,0 +1,85 @@
+"""What is seen while a session runs: a line a phase, and a bar where somebody watches."""
+
+import io
+
+from psephos.protocol.effects import Closed, Opened, SetDeadline
+from psephos.scenarios.running.progress import Watcher, watch
+from rich.console import Console
+from rich.progress import Progress
+
+
+def plain_console() -> tuple[Console, io.StringIO]:
+    """Return a console into a string."""
+    file = io.StringIO()
+    return Console(file=file, width=100), file
+
+
+def terminal() -> tuple[Console, io.StringIO]:
+    """Return a console that takes its string for a terminal."""
+    file = io.StringIO()
+    return Console(file=file, width=100, force_terminal=True), file
+
+
+def test_a_line_is_shown_as_each_phase_closes() -> None:
+    console, file = plain_console()
+    watcher = Watcher(console, None, num_parties=9)
+    watcher.on_effect(Opened("weights", 9))
+    watcher.on_effect(SetDeadline("weights", 3.0))
+    assert file.getvalue() == ""
+    watcher.on_effect(Closed("weights", 8, 1, None))
+    assert file.getvalue().split() == ["weights", "8", "of", "9", "reported"]
+
+
+def test_a_bar_moves_while_its_phase_is_open_and_goes_when_it_closes() -> None:
+    errors, _ = terminal()
+    progress = Progress(console=errors)
+    now = [0.0]
+    watcher = Watcher(None, progress, num_parties=9, clock=lambda: now[0])
+    watcher.on_progress("weights", 0, 9)
+    assert progress.tasks == []  # not for what is over within a second
+    now[0] = 1.5
+    watcher.on_progress("weights", 0, 9)
+    (task,) = progress.tasks
+    assert (task.description, task.completed, task.total) == ("weights", 0, 9)
+    watcher.on_progress("weights", 4, 4)
+    assert (progress.tasks[0].completed, progress.tasks[0].total) == (4, 8)
+    watcher.on_effect(Closed("weights", 8, 0, None))
+    assert progress.tasks == []
+    watcher.on_progress("opinions", 1, 7)
+    assert [task.description for task in progress.tasks] == ["opinions"]
+
+
+def test_a_phase_that_had_no_bar_closes_all_the_same() -> None:
+    errors, _ = terminal()
+    Watcher(None, Progress(console=errors), num_parties=9).on_effect(Closed("join", 9, 0, None))
+
+
+def test_without_a_terminal_there_is_no_bar_and_nothing_to_poll() -> None:
+    console, shown = plain_console()
+    errors, bars = plain_console()
+    with watch(console=console, errors=errors, num_parties=2) as watcher:
+        assert watcher.poll is None
+        watcher.on_progress("weights", 1, 1)
+        watcher.on_effect(Opened("weights", 2))
+        watcher.on_effect(Closed("weights", 2, 0, None))
+    assert "2 reported" in shown.getvalue()
+    assert bars.getvalue() == ""
+
+
+def test_on_a_terminal_the_bars_go_to_their_own_stream() -> None:
+    console, shown = plain_console()
+    errors, bars = terminal()
+    with watch(console=console, errors=errors, num_parties=2) as watcher:
+        assert watcher.poll == watcher.on_progress
+        watcher.on_effect(Opened("weights", 2))
+        watcher.on_progress("weights", 1, 1)
+        watcher.on_effect(Closed("weights", 2, 0, None))
+    assert "2 reported" in shown.getvalue()
+    assert "\x1b[" in bars.getvalue()
+
+
+def test_nothing_is_shown_where_json_is_asked_for() -> None:
+    errors, bars = plain_console()
+    with watch(console=None, errors=errors, num_parties=2) as watcher:
+        watcher.on_effect(Closed("weights", 2, 0, None))
+    assert bars.getvalue() == ""

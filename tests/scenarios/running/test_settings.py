@@ -1,0 +1,72 @@
+"""Settings: what a key means, and what a value is read as."""
+
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.scenarios.running.settings import Tables, did_you_mean, read_setting, set_value
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("epsilon=2", "epsilon", 2),
+        ("epsilon=2.5", "epsilon", 2.5),
+        ("weights=[1, 2]", "weights", [1, 2]),
+        ("title=A vote", "title", "A vote"),
+        ("title='3'", "title", "3"),
+        ("title=", "title", ""),
+        ("title=a=b", "title", "a=b"),
+        ("title=" + "[" * 5000, "title", "[" * 5000),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_value_is_toml_where_it_can_be_and_else_text(text: str, key: str, value: object) -> None:
+    assert read_setting(text) == (key, value)
+
+
+@pytest.mark.parametrize("text", ["", "epsilon", "=2", "="])
+def test_a_setting_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="key=value"):
+        read_setting(text)
+
+
+def tables_after(key: str, value: object) -> Tables:
+    """Return a small scenario with one value set."""
+    tables: Tables = {"seed": 1, "parameters": {"epsilon": 1.0}, "parties": {"count": 3, "seed": 2}}
+    own, parameters = {"seed", "phases", "parties"}, {"epsilon", "seed", "count"}
+    set_value(tables, key, value, own=own, parameters=parameters, parties="parties")
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("key", "changed"),
+    [
+        ("seed", {"seed": 9}),
+        ("epsilon", {"parameters": {"epsilon": 9}}),
+        ("count", {"parameters": {"epsilon": 1.0, "count": 9}}),
+        ("parties.count", {"parties": {"count": 9, "seed": 2}}),
+        ("phases.join.quorum", {"phases": {"join": {"quorum": 9}}}),
+        ("parties", {"parties": 9}),
+    ],
+)
+def test_a_bare_key_stands_in_the_scenario_before_its_parameters_before_its_generator(
+    key: str, changed: Tables
+) -> None:
+    assert tables_after(key, 9) == {
+        "seed": 1,
+        "parameters": {"epsilon": 1.0},
+        "parties": {"count": 3, "seed": 2},
+        **changed,
+    }
+
+
+@pytest.mark.parametrize(("key", "said"), [("epsilom", "did you mean 'epsilon'?"), ("seed.x", "'seed' is no table")])
+def test_a_key_that_leads_nowhere_is_refused(key: str, said: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        tables_after(key, 9)
+    assert (caught.value.field, caught.value.value) == ("--set", key)
+    assert said in caught.value.allowed
+
+
+def test_a_hint_is_given_only_where_a_word_is_close() -> None:
+    assert did_you_mean("consortum", ["consortium", "eu-council"]) == " (did you mean 'consortium'?)"
+    assert did_you_mean("zzz", ["consortium"]) == ""

@@ -1,0 +1,153 @@
+"""Many sessions at once are so many sessions: the same reports, the same truths, one at a time."""
+
+import dataclasses
+
+import msgspec
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.population import run_population
+from psephos.protocol.randomness import SimulatedNoise
+from psephos.protocol.truth_discovery import TruthDiscovery, make_noise
+from psephos.scenarios.truth_discovery.data import Crowd
+from psephos.scenarios.truth_discovery.data.parties import as_parties
+from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
+from psephos.scenarios.truth_discovery.paper import trials as module
+from psephos.scenarios.truth_discovery.paper.cells import ESTIMATORS, Cells, noise_at, with_estimator
+from psephos.scenarios.truth_discovery.paper.trials import Layout, clean_accuracy, draw_labels, run_trials
+from psephos.scenarios.truth_discovery.paper.workloads import Workloads
+
+SEED, CELL = 5, "a cell"
+TRIALS = 5
+
+
+class ShiftedNoise(SimulatedNoise):
+    """The noise of the parties behind the first few."""
+
+    def __init__(self, shift: int) -> None:
+        super().__init__(SEED, session=CELL)
+        self.shift = shift
+
+    def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
+        """Return the uniforms of later places."""
+        return super().uniforms(
+            protocol=protocol, phase=phase, start=start + self.shift, stop=stop + self.shift, slots=slots
+        )
+
+
+def crowd_of(classes: int) -> Crowd:
+    """A crowd whose workers give different numbers of answers."""
+    spec = SyntheticCrowd(tasks=30, workers=12, answer_probability=0.4, classes=classes, quality=(0.75, 0.1), seed=2)
+    return make_crowd(spec)
+
+
+@pytest.fixture(params=[2, 3], ids=["two labels", "three labels"])
+def layout(request: pytest.FixtureRequest) -> Layout:
+    """A small crowd's layout."""
+    return Layout.of(crowd_of(request.param))
+
+
+@pytest.mark.parametrize("estimator", ["majority", "truth_discovery", "noise_aware"])
+@pytest.mark.parametrize("mechanism", ["one_layer", "two_layer", "fresh_two_layer"])
+def test_trials_are_sessions_of_the_protocol(layout: Layout, mechanism: str, estimator: str) -> None:
+    """The protocol by arrays, a session a trial, finds the same truths, so the accuracies are equal bit for bit."""
+    changes = {"mechanism": mechanism, "epsilon": 0.7, "estimator": estimator}
+    parameters = msgspec.structs.replace(layout.parameters, **changes)
+    protocol = TruthDiscovery(parameters)
+    crowd = layout.crowd
+    inputs = protocol.encode(as_parties(crowd).table)
+    expected: list[float] = []
+    for trial in range(TRIALS):
+        noise = ShiftedNoise(trial * len(crowd.workers))
+        truths = run_population(protocol, inputs, noise=noise).outcome.truths
+        pairs = zip(truths, crowd.truth.tolist(), layout.is_gold.tolist(), strict=True)
+        right = [truth == crowd.answer_sets[0][true] for truth, true, is_gold in pairs if is_gold]
+        expected.append(sum(right) / len(right))
+    (found,) = run_trials(layout, protocol.noise, [parameters], trials=TRIALS, seed=SEED, cell=CELL)
+    assert found.tolist() == expected
+    assert len(set(expected)) > 1
+
+
+def test_reports_are_those_of_the_sessions_rows(layout: Layout) -> None:
+    parameters = msgspec.structs.replace(layout.parameters, mechanism="two_layer", epsilon=0.3)
+    protocol = TruthDiscovery(parameters)
+    inputs = protocol.encode(as_parties(layout.crowd).table)
+    tally = run_population(protocol, inputs, noise=ShiftedNoise(0)).tallies[0]
+    source = SimulatedNoise(SEED, session=CELL)
+    (labels,) = draw_labels(layout, protocol.noise, source, start=0, stop=1)
+    answers = layout.crowd.answers
+    expected = sorted(zip(answers.workers.tolist(), answers.tasks.tolist(), labels.tolist(), strict=True))
+    assert [tuple(row) for row in tally.rows.tolist()] == expected
+    assert 0 < np.count_nonzero(labels != answers.labels) < len(answers)
+
+
+def test_an_estimator_sees_the_same_reports_alone_and_beside_others(layout: Layout) -> None:
+    noise = make_noise(msgspec.structs.replace(layout.parameters, epsilon=1.0))
+    asked = [with_estimator(layout.parameters, name) for name in ESTIMATORS]
+    together = run_trials(layout, noise, asked, trials=TRIALS, seed=SEED, cell=CELL)
+    alone = [run_trials(layout, noise, [one], trials=TRIALS, seed=SEED, cell=CELL)[0] for one in asked]
+    assert [each.tolist() for each in together] == [each.tolist() for each in alone]
+
+
+def test_how_many_trials_stand_side_by_side_changes_nothing(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = make_noise(msgspec.structs.replace(layout.parameters, mechanism="two_layer", epsilon=0.2))
+    asked = [with_estimator(layout.parameters, name) for name in ("majority", "truth_discovery")]
+    found: list[list[list[float]]] = []
+    for number in (1, 2, TRIALS):
+        monkeypatch.setattr(module, "_TRIALS_AT_A_TIME", number)
+        found.append([each.tolist() for each in run_trials(layout, noise, asked, trials=TRIALS, seed=1, cell=CELL)])
+    assert found[0] == found[1] == found[2]
+
+
+def test_tasks_without_a_truth_or_without_answers_do_not_count() -> None:
+    """Two tasks have a truth, one of them no answer; the other one is right, so the accuracy is 1."""
+    crowd = crowd_of(2)
+    answers = crowd.answers
+    silent = 4
+    kept = answers.tasks != silent
+    truth = crowd.truth.copy()
+    truth[:] = -1
+    truth[[3, silent]] = [int(np.bincount(answers.labels[answers.tasks == 3]).argmax()), 1]
+    fewer = with_answers(crowd, kept, truth)
+    layout = Layout.of(fewer)
+    assert layout.is_gold.tolist() == [place == 3 for place in range(30)]
+    assert clean_accuracy(layout, with_estimator(layout.parameters, "majority")) == 1.0
+
+
+def with_answers(crowd: Crowd, kept: NDArray[np.bool_], truth: IntArray) -> Crowd:
+    """Return the crowd with some of its answers, and other truths."""
+    answers = crowd.answers
+    fewer = dataclasses.replace(
+        answers, tasks=answers.tasks[kept], workers=answers.workers[kept], labels=answers.labels[kept]
+    )
+    return dataclasses.replace(crowd, answers=fewer, truth=truth)
+
+
+def test_prices_are_what_they_say(layout: Layout) -> None:
+    """One layer at ε an answer costs m·ε for all of them; two layers reach a loss of one answer from ln m on alone."""
+    one = noise_at(layout, "one_layer", unit="claimed", price=0.8)
+    same = noise_at(layout, "one_layer", unit="all answers", price=0.8)
+    assert one is not None
+    assert same is not None
+    assert one.flip_probabilities == pytest.approx(same.flip_probabilities)
+    most = layout.parameters.max_answers
+    two = noise_at(layout, "two_layer", unit="all answers", price=2.0)
+    assert two is not None
+    assert two.loss_of((most,)).proven == pytest.approx(2.0 * most, rel=1e-9)
+    assert two.loss_of((most,)).proven <= 2.0 * most
+    assert noise_at(layout, "two_layer", unit="one answer", price=0.5) is None
+
+
+def test_cells_are_measured_once_and_by_their_law(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = Cells(Workloads({"crowd": layout}, {}), seed=1)
+    noise = noise_at(layout, "one_layer", unit="claimed", price=1.0)
+    assert noise is not None
+    first = cells.accuracies("crowd", noise, ("majority", "truth_discovery"), trials=3)
+
+    def never(*_args: object, **_options: object) -> None:
+        pytest.fail("measured again")
+
+    monkeypatch.setattr("psephos.scenarios.truth_discovery.paper.cells.run_trials", never)
+    again = cells.accuracies("crowd", noise, ("truth_discovery",), trials=3)
+    assert again[0] is first[1]
