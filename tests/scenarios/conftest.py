@@ -1,4 +1,4 @@
-"""What the tests of scenarios share: the command line in this process, small data sets, somebody else's distribution."""
+"""What the tests of scenarios share: the command line in this process, small data sets, and somebody else's plug-ins."""
 
 import dataclasses
 import functools

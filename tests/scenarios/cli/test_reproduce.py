@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from psephos.scenarios.experiments import truth_discovery
+from psephos.scenarios.truth_discovery import paper as truth_discovery
 from psephos.scenarios.truth_discovery.data.synthetic import PeerGrading
 from psephos.scenarios.truth_discovery.paper import reproduction, workloads
 

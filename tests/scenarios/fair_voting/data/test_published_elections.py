@@ -204,8 +204,8 @@ def test_what_cannot_be_chosen_is_named(
     assert allowed in error.allowed
 
 
-def test_election_that_is_not_in_the_folder_is_named_beside_those_that_are(put: Put, tmp_path: Path) -> None:
-    put("pabulib/town.pb", "META\n")
+def test_election_that_is_not_in_the_folder_is_named_beside_those_that_are(put_set: Put, tmp_path: Path) -> None:
+    put_set("pabulib/town.pb", "META\n")
     error = refusal(tmp_path / "sets", "pabulib", election="twon")
     assert (error.field, error.value) == ("voters.election", "twon")
     assert error.allowed == "a file in pabulib: town.pb (did you mean 'town.pb'?)"
@@ -221,10 +221,10 @@ ROW = ";".join(["1,2", "2,1"] * 3)
 
 
 @pytest.fixture
-def breakfast(put: Put, tmp_path: Path) -> Path:
+def breakfast(put_set: Put, tmp_path: Path) -> Path:
     """A small folder with a breakfast of two things to eat."""
-    put(f"{BREAKFAST}/00035-00000005.soc", HEADER + "1: 1,2\n41: 2,1\n")
-    put(f"{BREAKFAST}/00035-00000001.csv", "files\ntitles\n" + f"{ROW}\n" * 41)
+    put_set(f"{BREAKFAST}/00035-00000005.soc", HEADER + "1: 1,2\n41: 2,1\n")
+    put_set(f"{BREAKFAST}/00035-00000001.csv", "files\ntitles\n" + f"{ROW}\n" * 41)
     return tmp_path / "sets"
 
 
@@ -244,14 +244,14 @@ def test_respondents_whose_lines_are_out_of_order_are_from_the_other_file(breakf
         ("", "00035-00000001.csv", "rows of respondents 2 to 42"),
     ],
 )
-def test_fault_of_the_file_in_order_is_named(put: Put, breakfast: Path, row: str, field: str, allowed: str) -> None:
-    put(f"{BREAKFAST}/00035-00000001.csv", "files\ntitles\n" + f"{ROW}\n" * 2 + f"{row}\n" + f"{ROW}\n" * 38)
+def test_fault_of_the_file_in_order_is_named(put_set: Put, breakfast: Path, row: str, field: str, allowed: str) -> None:
+    put_set(f"{BREAKFAST}/00035-00000001.csv", "files\ntitles\n" + f"{ROW}\n" * 2 + f"{row}\n" + f"{ROW}\n" * 38)
     error = refusal(breakfast, BREAKFAST, situation=4)
     assert error.field == field
     assert allowed in error.allowed
 
 
-def test_breakfast_has_forty_two_respondents(put: Put, breakfast: Path) -> None:
-    put(f"{BREAKFAST}/00035-00000002.soc", HEADER.replace("42", "2") + "1: 1,2\n1: 2,1\n")
+def test_breakfast_has_forty_two_respondents(put_set: Put, breakfast: Path) -> None:
+    put_set(f"{BREAKFAST}/00035-00000002.soc", HEADER.replace("42", "2") + "1: 1,2\n1: 2,1\n")
     error = refusal(breakfast, BREAKFAST)
     assert (error.field, error.value) == ("00035-00000002.soc", "2 voters")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from psephos.scenarios.experiments import fair_voting
+from psephos.scenarios.fair_voting import paper as fair_voting
 
 Psephos = Callable[..., Any]
 

@@ -32,11 +32,11 @@ cc,Loop,50,0
 
 
 @pytest.fixture
-def folder(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(put_set: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A small folder of both data sets, which no variable names."""
     monkeypatch.delenv("PSEPHOS_DATA", raising=False)
-    put(TROLLEY_FILE, ANSWERS)
-    write_moral_machine_like(put(f"{MACHINE}/{MACHINE}.csv", ""), voters=5, records=2)
+    put_set(TROLLEY_FILE, ANSWERS)
+    write_moral_machine_like(put_set(f"{MACHINE}/{MACHINE}.csv", ""), voters=5, records=2)
     return tmp_path / "sets"
 
 
@@ -112,16 +112,16 @@ def test_moral_choices_are_no_votes(folder: Path, name: str) -> None:
     assert DATA_SETS[name].protocol is MoralPreferences
 
 
-def test_a_missing_file_is_named_with_its_folder(put: Put, tmp_path: Path) -> None:
-    put("moral_trolley/other.csv", "")
+def test_a_missing_file_is_named_with_its_folder(put_set: Put, tmp_path: Path) -> None:
+    put_set("moral_trolley/other.csv", "")
     with pytest.raises(ConfigurationError) as caught:
         load(tmp_path / "sets", TROLLEY)
     assert caught.value.field == "data"
     assert "Shared_data_responses_demographics.csv" in f"{caught.value.value} {caught.value.allowed}"
 
 
-def test_a_fault_in_a_file_is_named_with_its_line(put: Put, folder: Path) -> None:
-    put(TROLLEY_FILE, ANSWERS.replace("aa,Loop,30,1", "aa,Loop,30,2"))
+def test_a_fault_in_a_file_is_named_with_its_line(put_set: Put, folder: Path) -> None:
+    put_set(TROLLEY_FILE, ANSWERS.replace("aa,Loop,30,1", "aa,Loop,30,2"))
     with pytest.raises(ConfigurationError) as caught:
         load(folder, TROLLEY)
     assert caught.value.field == "Outcome (Shared_data_responses_demographics.csv line 4)"

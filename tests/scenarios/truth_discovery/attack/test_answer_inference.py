@@ -21,7 +21,7 @@ from psephos.protocol.mechanisms import (
     loss_of_all_answers,
     loss_of_one_answer,
 )
-from psephos.scenarios.attacks import answer_inference
+from psephos.scenarios.truth_discovery.attack import answer_inference
 from psephos.scenarios.truth_discovery.attack.answer_inference import (
     FlipLaw,
     answer_log_likelihoods,
