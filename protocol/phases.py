@@ -328,12 +328,6 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     outcome_type: ClassVar[type[msgspec.Struct]]
     own_outcome_type: ClassVar[type[msgspec.Struct] | None] = None
     """What the release tells each client alone; None where it tells everybody the same."""
-    parameters_of_table: ClassVar[frozenset[str]] = frozenset()
-    """Parameters that describe a table's columns: another table brings its own (see `complete`)."""
-    alternatives: ClassVar[tuple[frozenset[str], ...]] = ()
-    """Sets of parameters of which one is given: who sets another one means that in place of it."""
-    parameters_of_public_columns: ClassVar[frozenset[str]] = frozenset()
-    """Those of them that follow from the public columns alone."""
 
     def __init__(self, parameters: ParametersT) -> None:
         # Equal parameters must have equal bytes: 1 for 1.0 and a list for a tuple are put right here.

@@ -1,4 +1,4 @@
-"""Protocols, transports and roles by name: ours and anybody's, through entry points.
+"""Protocols, transports and roles by name: ours and anybody's, through entry points (systems: `system`).
 
 A distribution that declares, say,
 
@@ -6,18 +6,22 @@ A distribution that declares, say,
     mean = "survey.mean:BoundedMean"
 
 makes `protocol = "mean"` a word in scenarios. Ours are declared the same way, in `pyproject.toml`.
+
+Nothing heavy is imported before it is asked for: the command line's help looks here for commands.
 """
 
 import functools
+import importlib
 import importlib.metadata
+import operator
 import sys
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from ..agents.client import Client
-from ..agents.server import Server
-from ..protocol.errors import ConfigurationError
-from ..protocol.phases import PhasedProtocol
-from ..transports.abc import Transport
+if TYPE_CHECKING:
+    from ..agents.client import Client
+    from ..agents.server import Server
+    from ..transports.abc import Transport
 
 __all__ = [
     "ADVERSARIES",
@@ -26,10 +30,11 @@ __all__ = [
     "ROLES",
     "TRANSPORTS",
     "check_transport",
+    "find",
     "find_adversary",
     "find_client_role",
-    "find_protocol",
     "find_server_role",
+    "load",
     "make_transport",
     "names_in",
 ]
@@ -51,47 +56,44 @@ def names_in(group: str) -> tuple[str, ...]:
     return tuple(sorted(_entry_points(group, tuple(sys.path)).names))
 
 
-def find_protocol(name: str) -> type[PhasedProtocol[Any, Any]]:
-    """Return the protocol registered as `name`.
-
-    Raises:
-        ConfigurationError: there is none, it cannot be imported, or it is no protocol.
-    """
-    return _find(PROTOCOLS, name, PhasedProtocol, field="protocol")
-
-
 def check_transport(name: str) -> None:
     """Raise ConfigurationError unless a session can take this path: a registered transport, or arrays."""
     known = (ARRAY, *names_in(TRANSPORTS))
     if name not in known:
-        raise ConfigurationError(field="transport", value=name, allowed=f"one of {', '.join(known)}")
+        raise _refusal("transport", name, f"one of {', '.join(known)}")
 
 
-def make_transport(name: str) -> Transport:
+def make_transport(name: str) -> "Transport":
     """Return a new transport of the kind registered as `name`.
 
     Raises:
         ConfigurationError: there is none, it cannot be imported, or it is no transport.
     """
-    return _find(TRANSPORTS, name, Transport, field="transport")()
+    from ..transports.abc import Transport
+
+    return find(TRANSPORTS, name, Transport, field="transport", is_class=True)()
 
 
-def find_client_role(name: str) -> type[Client]:
+def find_client_role(name: str) -> type["Client"]:
     """Return the client role registered as `name`.
 
     Raises:
         ConfigurationError: there is none, it cannot be imported, or it is no client's.
     """
-    return _find(ROLES, name, Client, field="client role")
+    from ..agents.client import Client
+
+    return find(ROLES, name, Client, field="client role", is_class=True)
 
 
-def find_server_role(name: str) -> type[Server]:
+def find_server_role(name: str) -> type["Server"]:
     """Return the server role registered as `name`.
 
     Raises:
         ConfigurationError: there is none, it cannot be imported, or it is no server's.
     """
-    return _find(ROLES, name, Server, field="server role")
+    from ..agents.server import Server
+
+    return find(ROLES, name, Server, field="server role", is_class=True)
 
 
 def find_adversary(name: str) -> Any:
@@ -100,9 +102,9 @@ def find_adversary(name: str) -> Any:
     Raises:
         ConfigurationError: there is none, it cannot be imported, or it is no adversary's.
     """
-    from .adversaries.role import Role  # noqa: PLC0415  roles look for attacks, which most runs do without
+    from .adversaries.role import Role
 
-    return _find(ADVERSARIES, name, Role, field="role of an adversary")
+    return find(ADVERSARIES, name, Role, field="role of an adversary", is_class=True)
 
 
 @functools.lru_cache(maxsize=8)
@@ -112,16 +114,56 @@ def _entry_points(group: str, path: tuple[str, ...]) -> importlib.metadata.Entry
     return importlib.metadata.entry_points(group=group)
 
 
-def _find(group: str, name: str, kind: type[Any], *, field: str) -> Any:
+def find(
+    group: str, name: str, kind: type[Any], *, field: str, is_class: bool = False, also: Sequence[str] = ()
+) -> Any:
+    """Return what is registered as `name` in an entry point group.
+
+    Args:
+        group: the group.
+        name: the entry point's.
+        kind: what is to be registered, or with `is_class` a subclass of that.
+        field: what an error calls it.
+        is_class: whether a class is to be registered.
+        also: names of another group, for errors.
+
+    Raises:
+        ConfigurationError: there is nothing of the name, it cannot be imported, or it is something else.
+    """
     found = _entry_points(group, tuple(sys.path)).select(name=name)
     if not found:
-        raise ConfigurationError(field=field, value=name, allowed=f"one of {', '.join(names_in(group))}")
+        raise _refusal(field, name, f"one of {', '.join(sorted({*names_in(group), *also}))}")
     (entry, *_) = found
+    return load(entry.value, kind, field=field, name=name, is_class=is_class)
+
+
+def load(target: str, kind: type[Any], *, field: str, name: str, is_class: bool = False) -> Any:
+    """Return what a registered text names.
+
+    Args:
+        target: "module:name".
+        kind: what it names, or with `is_class` a subclass of that.
+        field: what an error calls it.
+        name: under which it is registered.
+        is_class: whether it names a class.
+
+    Raises:
+        ConfigurationError: it cannot be imported, or is something else.
+    """
+    module, _, attribute = target.partition(":")
     try:
-        registered = entry.load()
-    except (ImportError, AttributeError) as error:  # its module is not there, or does not have the name
-        allowed = f"registered as something that can be imported: {entry.value} cannot ({error})"
-        raise ConfigurationError(field=field, value=name, allowed=allowed) from error
-    if not (isinstance(registered, type) and issubclass(registered, kind)):
-        raise ConfigurationError(field=field, value=name, allowed=f"registered as a {kind.__name__}")
-    return registered
+        found: Any = operator.attrgetter(attribute)(importlib.import_module(module))
+    except (ImportError, AttributeError) as error:  # the module is not there, or does not have the name
+        raise _refusal(
+            field, name, f"registered as something that can be imported: {target} cannot ({error})"
+        ) from error
+    is_one = isinstance(found, type) and issubclass(found, kind) if is_class else isinstance(found, kind)
+    if not is_one:
+        raise _refusal(field, name, f"registered as a {kind.__name__}")
+    return found
+
+
+def _refusal(field: str, name: str, allowed: str) -> Exception:
+    from ..protocol.errors import ConfigurationError
+
+    return ConfigurationError(field=field, value=name, allowed=allowed)

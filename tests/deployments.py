@@ -48,8 +48,9 @@ from psephos.scenarios.deployment import (
     resolve_server,
     serve,
 )
-from psephos.scenarios.deployment.client import Heard, read_own_entries
+from psephos.scenarios.deployment.client import Heard
 from psephos.scenarios.deployment.common import make_mode
+from psephos.scenarios.deployment.own_entries import read_own_entries
 from psephos.scenarios.running.folder import RunFolder, read_ledger
 from psephos.transports.framing import FrameDecoder, encode_frames
 from psephos.transports.tcp import parse_address

@@ -158,8 +158,10 @@ def freeze_helps(target: Path) -> None:
 def _paths_of(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     yield words
     if isinstance(command, click.Group):
-        for name, each in sorted(command.commands.items()):
-            yield from _paths_of(each, (*words, name))
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            if (each := command.get_command(context, name)) is not None:
+                yield from _paths_of(each, (*words, name))
 
 
 def freeze_exports(target: Path) -> None:

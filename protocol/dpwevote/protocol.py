@@ -43,7 +43,6 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     server_role: ClassVar[str] = "cloud-server"
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
-    parameters_of_table: ClassVar[frozenset[str]] = frozenset({"candidates"})
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)

@@ -62,8 +62,6 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
     server_role: ClassVar[str] = "aggregator"
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
-    parameters_of_table: ClassVar[frozenset[str]] = frozenset({"alternatives", "groups", "group_sizes"})
-    parameters_of_public_columns: ClassVar[frozenset[str]] = frozenset({"groups", "group_sizes"})
 
     @classmethod
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:

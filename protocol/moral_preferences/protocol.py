@@ -222,9 +222,6 @@ class MoralPreferences(PhasedProtocol[Parameters, Outcome]):
     server_role: ClassVar[str] = "aggregator"
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
-    parameters_of_table: ClassVar[frozenset[str]] = frozenset({"features", "epsilons"})
-    alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"epsilon", "epsilons"}),)
-    parameters_of_public_columns: ClassVar[frozenset[str]] = frozenset({"epsilons"})
 
     @classmethod
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from ..tally import Tally
 from .inference import find_truths
 from .noise import Noise, make_noise
 from .outcome import Outcome, OwnOutcome
-from .parameters import PRICES, EstimatorName, Parameters
+from .parameters import EstimatorName, Parameters
 from .tables import NO_TASK, Codes, answers_of, tasks_in, tasks_of
 
 __all__ = ["AnswersPhase", "TruthDiscovery"]
@@ -131,11 +131,6 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
     own_outcome_type: ClassVar[type[msgspec.Struct] | None] = OwnOutcome
-    parameters_of_table: ClassVar[frozenset[str]] = frozenset(
-        {"tasks", "answer_sets", "answer_set_of_task", "max_answers"}
-    )
-    alternatives: ClassVar[tuple[frozenset[str], ...]] = (PRICES,)
-    parameters_of_public_columns: ClassVar[frozenset[str]] = frozenset({"tasks", "answer_set_of_task", "max_answers"})
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)

@@ -3,20 +3,18 @@
 Within a session a client answers the same request by the same bytes, draws nothing and charges nothing, so that an
 average of its answers is its first answer. A new session draws anew and is charged anew: there the posterior sharpens
 from vote to vote, no faster than e^{kε}, until the ledger's budget refuses. The same happens inside one session if its
-protocol collects a value for each question anew (DPWeVote's weights, collected for each candidate; reading W5).
+protocol collects a value for each question anew, as its system then says (`AskedAnew`).
 """
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-import msgspec
 import numpy as np
 
 from ...agents.adversaries import SERVER, Asker, Deviation
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.dpwevote import DPWeVote
 from ...protocol.errors import BudgetExceededError, ConfigurationError
 from ...protocol.messages import Report, Request
 from ...protocol.phases import PhasedProtocol
@@ -24,15 +22,29 @@ from ...protocol.privacy import Budget, Ledger, PrivacyLoss
 from ...protocol.roles import Side
 from ...protocol.views import Happening, View
 from ..attacks import Attack, Evaluation, find_attack, success_bound
+from ..system import part_of
 from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
 from .trials import try_coalition
 
-__all__ = ["Answers", "AskerRole", "count_answers", "votes_answered"]
+__all__ = ["Answers", "AskedAnew", "AskerRole", "count_answers", "votes_answered"]
 
 _MOST_TIMES: Final = 100
 _MOST_VOTES: Final = 50
-# What DPWeVote calls a weight, as a secret and as a unit of protection.
-_WEIGHT: Final = "weight"
+
+
+@dataclasses.dataclass(frozen=True)
+class AskedAnew:
+    """A value that a protocol can collect once in a session, or for each question anew.
+
+    Args:
+        unit: what the value is called, as a secret and as a unit of protection.
+        ways: each way in words, with the protocol that collects so; nothing where there is no choice.
+        say: what the ways cost, as sentences.
+    """
+
+    unit: str
+    ways: Callable[[PhasedProtocol[Any, Any]], Sequence[tuple[str, PhasedProtocol[Any, Any]]]]
+    say: Callable[[PhasedProtocol[Any, Any]], Iterator[str]]
 
 
 class AskerRole(Role, frozen=True, kw_only=True):
@@ -91,7 +103,7 @@ class AskerRole(Role, frozen=True, kw_only=True):
         allowed = self._votes_answered(scene)
         answers = count_answers(happened.views)
         rows = self._rows(tried, epsilon=epsilon, prior=uniform, allowed=allowed)
-        rows += self._rows_of_weights(scene)
+        rows += self._rows_of_ways(scene)
         return Lesson(
             role=self.name,
             who=f"the {scene.protocol.server_role.replace('-', ' ')}",
@@ -99,7 +111,7 @@ class AskerRole(Role, frozen=True, kw_only=True):
             sentences=(
                 *_say_repeated(scene, happened, answers, times=self.times),
                 *self._say_votes(tried, epsilon=epsilon, prior=uniform, allowed=allowed, secret=secret),
-                *_say_weights(scene),
+                *_say_ways(scene),
             ),
             rows=tuple(rows),
             figures=(self._figure(tried, epsilon=epsilon, prior=uniform, allowed=allowed, secret=secret),),
@@ -177,18 +189,26 @@ class AskerRole(Role, frozen=True, kw_only=True):
             series=tuple(series),
         )
 
-    def _rows_of_weights(self, scene: Scene) -> list[Row]:
-        """Return a line for weights that are collected once, and one for each candidate (reading W5)."""
+    def _rows_of_ways(self, scene: Scene) -> list[Row]:
+        """Return a line for each way in which the protocol can ask for a value that several questions need."""
         rows: list[Row] = []
-        for protocol in _collections(scene.protocol):
+        asked = _asked_anew(scene)
+        for way, protocol in () if asked is None else asked.ways(scene.protocol):
             other = dataclasses.replace(scene, protocol=protocol)
-            found = _try(other, self._targets(scene), secret=_WEIGHT, votes=1)
-            number = sum(loss.unit == _WEIGHT for loss in protocol.losses)
-            way = f"weights collected {'once' if number == 1 else f'{number} times, for each candidate'}"
-            epsilon = math.fsum(loss.proven for loss in protocol.losses if loss.unit == _WEIGHT)
-            num_labels = len(protocol.parameters.weights)
-            rows.append(_row(way, found, epsilon=epsilon, prior=np.full(num_labels, 1 / num_labels)))
+            found = _try(other, self._targets(scene), secret=asked.unit, votes=1)
+            epsilon = math.fsum(loss.proven for loss in protocol.losses if loss.unit == asked.unit)
+            labels = len(find_attack(protocol).against(scene.inputs).candidates(asked.unit).labels)
+            rows.append(_row(way, found, epsilon=epsilon, prior=np.full(labels, 1 / labels)))
         return rows
+
+
+def _asked_anew(scene: Scene) -> AskedAnew | None:
+    return part_of(type(scene.protocol), "asking", AskedAnew)
+
+
+def _say_ways(scene: Scene) -> Iterator[str]:
+    if (asked := _asked_anew(scene)) is not None:
+        yield from asked.say(scene.protocol)
 
 
 _TRUST: Final = (
@@ -288,32 +308,3 @@ def _say_repeated(scene: Scene, happened: Happened, answers: Answers, *, times: 
         f"and phase, the same bytes every time. The ledgers have {charged:,} charges, as without repetition."
     )
     yield "So its posterior is that of one answer: an average of equal numbers says what one of them says."
-
-
-def _collections(protocol: PhasedProtocol[Any, Any]) -> list[DPWeVote]:
-    """Return a vote whose weights are collected once, and for each candidate; nothing where that is no choice."""
-    if not isinstance(protocol, DPWeVote):
-        return []
-    parameters = protocol.parameters
-    is_choice = not parameters.public_weights and not parameters.reports_signed_weights
-    if not is_choice or len(parameters.candidates) == 1 or parameters.variant == "laplace":
-        return []
-    return [
-        DPWeVote(msgspec.structs.replace(parameters, weight_collection=collected))
-        for collected in ("once", "per_candidate")
-    ]
-
-
-def _say_weights(scene: Scene) -> Iterator[str]:
-    collections = _collections(scene.protocol)
-    if not collections:
-        return
-    once, each = (_total(protocol.losses) for protocol in collections)
-    parameters = collections[0].parameters
-    number = len(parameters.candidates)
-    yield (
-        f"The paper runs the weights again for each of {number:,} candidates, which is the same thing inside one "
-        f"session: it costs {number} · ({parameters.loss_of_weight:g} + {parameters.loss_of_opinion:g}) = {each:g}, "
-        f"where weights that are collected once cost "
-        f"{parameters.loss_of_weight:g} + {number} · {parameters.loss_of_opinion:g} = {once:g}."
-    )

@@ -1,6 +1,6 @@
-"""Attacks: what a coalition infers from its views. A module for each protocol, and what they share."""
+"""Attacks: what a coalition infers from its views, by the attack that a protocol's system brings."""
 
-from .attack import Attack, Candidates, report_log_likelihoods
+from .attack import Attack, Candidates, find_attack, report_log_likelihoods
 from .channels import session_channel
 from .posteriors import (
     Evaluation,
@@ -14,7 +14,6 @@ from .posteriors import (
     pool,
     success_bound,
 )
-from .registry import find_attack
 from .seen import Coalition, Seen, seen_by_agents, seen_by_arrays, seen_by_server
 
 __all__ = [

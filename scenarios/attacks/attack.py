@@ -17,10 +17,11 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import NeighboringRelation
+from ..system import names_with, part_of
 from .posteriors import Evaluation, Posteriors, evaluate, evaluate_expected, infer
 from .seen import Coalition, Seen
 
-__all__ = ["Attack", "Candidates", "check_targets", "report_log_likelihoods"]
+__all__ = ["Attack", "Candidates", "check_targets", "find_attack", "report_log_likelihoods"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -268,3 +269,16 @@ def report_log_likelihoods(seen: Seen, targets: IntArray, rows: IntArray) -> Flo
             if len(known):
                 total[known] += mechanism.log_likelihoods(reports[targets[known]], values)
     return total
+
+
+def find_attack(protocol: PhasedProtocol[Any, Any]) -> Attack:
+    """Return the attack on a protocol's parties.
+
+    Raises:
+        ConfigurationError: its system has none.
+    """
+    kind: type[Attack] | None = part_of(type(protocol), "attack", Attack, is_class=True)
+    if kind is None:
+        allowed = f"one whose inference is known: {', '.join(names_with('attack'))}"
+        raise ConfigurationError(field="protocol", value=protocol.name, allowed=allowed)
+    return kind(protocol)

@@ -18,9 +18,8 @@ import msgspec
 from ...protocol.errors import ConfigurationError
 from ..running.processes import num_cores, open_worker
 from .case import Case
+from .cases import mechanism_cases, session_cases
 from .engine import Audited, Source, Verdict, audit, check_confidence, check_samples
-from .mechanisms import mechanism_cases
-from .protocols import protocol_cases
 
 __all__ = [
     "ALL",
@@ -123,7 +122,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
 
 @functools.lru_cache(maxsize=1)
 def _all_cases() -> tuple[Case, ...]:
-    return (*mechanism_cases(), *protocol_cases())
+    return (*mechanism_cases(), *session_cases())
 
 
 def group_names() -> list[str]:

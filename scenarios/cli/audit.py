@@ -134,7 +134,8 @@ def _show_papers(*, as_json: bool) -> None:
     """Print what is found of the papers' claims; none of it refutes a proof of ours."""
     import msgspec
 
-    from ..audit.papers import findings, show_findings
+    from ..experiments.paper_finding import findings
+    from ..experiments.paper_show import show_findings
     from ..presentation import make_console
 
     if as_json:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from .group import cli, load, make_folder, out_option, scenario_options
+from .group import cli
+from .options import load, make_folder, out_option, scenario_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -198,8 +199,9 @@ def join(
 
     from ...protocol.roles import check_party_name
     from ..deployment import find_invitation, join_in_folder
-    from ..deployment.client import check_beforehand, read_own_entries
+    from ..deployment.client import check_beforehand
     from ..deployment.common import check_address, check_seed
+    from ..deployment.own_entries import read_own_entries
     from ..plugins import ROLES, names_in
     from ..presentation import make_console, show_outcome, show_own_outcome
     from ..running.report import show_privacy

@@ -1,76 +1,38 @@
-"""The command itself: what its parts have in common, and how it ends."""
+"""The command itself: its own commands and those that systems bring, and how it ends."""
 
+import functools
 import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
+from typing import NoReturn
 
 import click
 
-if TYPE_CHECKING:
-    from ..running.config import Scenario
-    from ..running.folder import RunFolder
-
-__all__ = ["cli", "load", "main", "make_folder", "out_option", "scenario_options"]
+__all__ = ["cli", "main"]
 
 _RUN_FAILED, _WRONG_INPUT, _INTERRUPTED = 1, 2, 130
 
-_CommandT = TypeVar("_CommandT", bound=Callable[..., Any])
-_Decorator: TypeAlias = Callable[[_CommandT], _CommandT]
+
+class _Commands(click.Group):
+    """A group with commands of its own and those of systems, which are looked up where a word is none of its own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return sorted({*self.commands, *_of_systems()})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return super().get_command(ctx, cmd_name) or _of_systems().get(cmd_name)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@functools.cache
+def _of_systems() -> dict[str, click.Command]:
+    from ..system import commands
+
+    return commands(click.Command)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="psephos", prog_name="psephos")
 def cli() -> None:
     """Private collective decisions: votes and surveys in which nobody has to be trusted."""
-
-
-def scenario_options(command: _CommandT) -> _CommandT:
-    """Give a command a scenario and what may be set of it: `scenario`, `settings` and `data`."""
-    options: tuple[_Decorator[_CommandT], ...] = (
-        click.argument("scenario"),
-        click.option(
-            "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any scenario value; may be repeated."
-        ),
-        click.option("--data", metavar="FOLDER", help="The folder of data sets (default: the variable PSEPHOS_DATA)."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-out_option = click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="The run's folder (default: below runs/)."
-)
-
-
-def load(source: str, settings: tuple[str, ...], data: str | None) -> "Scenario":
-    """Return the scenario that the options of `scenario_options` name."""
-    import msgspec
-
-    from ..running.config import load_scenario
-
-    scenario = load_scenario(source, settings)
-    if data is None:
-        return scenario
-    # As it stands: a folder may be called 2024, or anything else that TOML reads otherwise.
-    return msgspec.structs.replace(scenario, data=data)
-
-
-def make_folder(out: Path | None, name: str) -> "RunFolder":
-    """Return a run's folder: the one named, or one below runs/ that does not exist yet."""
-    from ..running.folder import RunFolder
-
-    if out is not None:
-        return RunFolder(out)
-    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    number = 1
-    path = Path("runs") / stem
-    while path.exists():
-        number += 1
-        path = Path("runs") / f"{stem}-{number}"
-    return RunFolder(path)
 
 
 def main() -> NoReturn:

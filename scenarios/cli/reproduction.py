@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .group import cli, make_folder, out_option
+from .group import cli
+from .options import make_folder, out_option
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,11 +1,12 @@
-"""`run`, `scenarios`, `variants` and `ledger`: whole sessions in one process, and what they leave."""
+"""`run`, `scenarios` and `ledger`: whole sessions in one process, and what they leave."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from .group import cli, load, make_folder, out_option, scenario_options
+from .group import cli
+from .options import load, make_folder, out_option, scenario_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ..running.run import Finished
     from ..running.streaming import StreamedSession
 
-__all__ = ["ledger", "run", "scenarios", "variants"]
+__all__ = ["ledger", "run", "scenarios"]
 
 
 @cli.command()
@@ -79,31 +80,6 @@ def scenarios() -> None:
 
     loaded = [load_scenario(name) for name in shipped_scenarios()]
     show_scenarios(make_console(), ((each.name, each.protocol, each.title) for each in loaded))
-
-
-@cli.command(short_help="Compare what the variants of a vote offer at its price.")
-@scenario_options
-def variants(scenario: str, settings: tuple[str, ...], data: str | None) -> None:
-    """Compare what the variants of SCENARIO's vote offer at its price.
-
-    \b
-    psephos variants consortium
-    psephos variants consortium --set epsilon=3 --set 'candidates=["a", "b", "c"]'
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.dpwevote import Parameters
-    from ...protocol.errors import ConfigurationError
-    from ..deployment import resolve_server
-    from ..presentation import make_console
-    from ..running.report import show_variants
-
-    side = resolve_server(load(scenario, settings, data))
-    parameters = side.protocol.parameters
-    if not isinstance(parameters, Parameters):
-        raise ConfigurationError(field="scenario", value=scenario, allowed="one of protocol 'dpwevote'")
-    if parameters.public_weights:
-        allowed = "one with private weights: where they are public, opinions alone are reported, by 'joint'"
-        raise ConfigurationError(field="scenario", value=scenario, allowed=allowed)
-    show_variants(make_console(), parameters, num_partners=len(side.roster))
 
 
 @cli.command()

@@ -10,10 +10,9 @@ from typing import Any
 
 import msgspec
 
-from ...protocol.phases import PhasedProtocol
-from ..running.loaded import Loaded
+from ..running.sources import PartiesTable
 
-__all__ = ["DataSet", "Loaded"]
+__all__ = ["DataSet"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,12 +20,10 @@ class DataSet:
     """One data set: how its parties are chosen and read.
 
     Args:
-        protocol: whose parties they can be.
         options: a struct; what a scenario may choose.
         load: returns the parties, of the options, the data set's own folder and the scenario's parameters, which have
             not been checked.
     """
 
-    protocol: type[PhasedProtocol[Any, Any]]
     options: type[msgspec.Struct]
-    load: Callable[[Any, Path, Mapping[str, Any]], Loaded]
+    load: Callable[[Any, Path, Mapping[str, Any]], PartiesTable]

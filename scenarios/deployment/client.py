@@ -1,11 +1,9 @@
 """One client of a session whose server is elsewhere."""
 
-import csv
 import functools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -19,16 +17,16 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, PrivacyLoss
 from ...protocol.roles import SessionKind
 from ...transports.tcp import TCPTransport
-from ..moral_preferences.data import read_own_records
-from ..plugins import find_client_role, find_protocol
+from ..plugins import find_client_role
 from ..running.conversion import convert
 from ..running.folder import RunFolder, open_event_log
 from ..running.resolution import blaming
 from ..running.run import describe_failure
+from ..system import find_protocol
 from .common import make_mode, naming_address
 from .invitations import Invitation
 
-__all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "check_beforehand", "join", "join_in_folder", "read_own_entries"]
+__all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "check_beforehand", "join", "join_in_folder"]
 
 DEFAULT_BUDGET: Final = 10.0
 """What a session may cost (ε) that a client joins without an invitation and without a limit of its own."""
@@ -243,75 +241,6 @@ def _as_invitation(terms: Terms, party: str) -> Invitation:
         place=terms.place,
         public=terms.public,
     )
-
-
-def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> dict[str, Any]:
-    """Return one party's entries by column, from a CSV with a header and that party's line.
-
-    A file with the columns `task` and `label` has a line for each of the party's answers; its entry is `answers`, a
-    table of labels by task. One with the columns `record` and `choice` has two lines for each of the party's records;
-    its entry is `records`, pairs of alternatives by feature, the chosen one first.
-
-    Args:
-        path: the file.
-        party: whose.
-        roles: what the column of names may be called; it may be missing.
-
-    Raises:
-        ConfigurationError: it cannot be read, holds no line or several, another party's, or a task twice.
-    """
-    field = "--input"
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            header = [name.strip() for name in next(reader, list[str]())]
-            rows = [(reader.line_num, row) for row in reader if row]
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        allowed = f"a readable CSV file ({reason})"
-        raise ConfigurationError(field=field, value=str(path), allowed=allowed) from None
-    except csv.Error as error:
-        allowed = f"a well-formed CSV file ({error})"
-        raise ConfigurationError(field=field, value=str(path), allowed=allowed) from None
-    if not all(header) or len(set(header)) < len(header) or not header:
-        allowed = "a header of distinct, non-empty names"
-        raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
-    if {"record", "choice"} <= set(header):
-        pairs, features = read_own_records(path, field=field)
-        alternatives: list[list[list[float]]] = pairs.tolist()
-        return {"records": [[dict(zip(features, each, strict=True)) for each in pair] for pair in alternatives]}
-    has_answers = {"task", "label"} <= set(header)
-    if has_answers and not rows:
-        allowed = f"a header and a line for each answer of {party!r}"
-        raise ConfigurationError(field=field, value=f"{path} without a line below its header", allowed=allowed)
-    if not has_answers and "task" in header:
-        allowed = "a header with the columns 'task' and 'label'"
-        raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
-    if not has_answers and len(rows) != 1:
-        allowed = f"a header and one line, that of {party!r}"
-        raise ConfigurationError(field=field, value=f"{path} with {len(rows)} lines below its header", allowed=allowed)
-    lines: list[tuple[int, dict[str, str]]] = []
-    for line, row in rows:
-        if len(row) != len(header):
-            allowed = f"{len(header)} entries: {', '.join(header)}"
-            raise ConfigurationError(field=f"{path.name} line {line}", value=f"{len(row)} entries", allowed=allowed)
-        entries = {name: entry.strip() for name, entry in zip(header, row, strict=True)}
-        for role in roles:
-            name = entries.pop(role, party)
-            if name != party:
-                raise ConfigurationError(field=f"{role} ({path.name} line {line})", value=name, allowed=f"{party!r}")
-        lines.append((line, entries))
-    return {"answers": _answers_in(lines, path)} if has_answers else lines[0][1]
-
-
-def _answers_in(lines: Sequence[tuple[int, Mapping[str, str]]], path: Path) -> dict[str, str]:
-    answers: dict[str, str] = {}
-    for line, entries in lines:
-        task, label = entries["task"], entries["label"]
-        if answers.setdefault(task, label) != label:
-            field = f"task ({path.name} line {line})"
-            raise ConfigurationError(field=field, value=task, allowed="answered once, or with the same label")
-    return answers
 
 
 def join_in_folder(

@@ -21,15 +21,17 @@ from ...protocol.roster import Roster
 from ...protocol.rules import PhaseRules
 from ...protocol.server_machine import SessionResult
 from ...transports.tcp import TCPTransport
-from ..plugins import find_protocol, find_server_role
+from ..plugins import find_server_role
 from ..presentation import draw_outcome, rows_of
 from ..running.config import Scenario
 from ..running.conversion import convert
 from ..running.folder import RunFolder, open_event_log
-from ..running.parties import PartiesTable, read_parties, read_parties_file
+from ..running.parties import read_parties, read_parties_file, sources_of
 from ..running.resolution import blaming, data_folder, make_rules, refuse_large
 from ..running.results import published
 from ..running.run import describe_failure
+from ..running.sources import PartiesTable
+from ..system import find_protocol
 from .common import naming_address
 from .invitations import TOKEN_COLUMN
 
@@ -128,7 +130,8 @@ def _read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTab
 
 def _described_by(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster: PartiesTable) -> PartiesTable:
     """Return the table that says what the scenario leaves to its own: a roster has public columns alone."""
-    left_out = sorted(kind.parameters_of_table - kind.parameters_of_public_columns - scenario.parameters.keys())
+    of_public = sources_of(kind).parameters_of_public_columns
+    left_out = sorted(sources_of(kind).parameters_of_table - of_public - scenario.parameters.keys())
     is_of_data_set = isinstance(scenario.parties, Mapping) and "data" in scenario.parties
     if not left_out and not is_of_data_set:
         return roster
@@ -138,7 +141,6 @@ def _described_by(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], rost
     own = _read_own(scenario, kind)
     table = {name: entries for name, entries in own.table.items() if name != TOKEN_COLUMN}
     # What follows from the roster's public columns is that, and not what the scenario's own parties say of it.
-    of_public = kind.parameters_of_public_columns
     others = {name: value for name, value in own.parameters.items() if name not in of_public}
     with roster.naming_lines():
         of_roster = of_public & kind.complete({**others, **scenario.parameters}, {**table, **roster.table}).keys()

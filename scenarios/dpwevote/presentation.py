@@ -1,13 +1,14 @@
 """DPWeVote's outcome: each candidate's estimated support with its error, beside the quota, or its margin beside 0."""
 
+import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.dpwevote import CandidateOutcome, Outcome
+from ...protocol.dpwevote import CandidateOutcome, Outcome, WeightsOutcome
 from ...protocol.estimators import Estimate
 from ..presentation.drawing import (
     ERRORS_SHOWN,
@@ -23,11 +24,11 @@ from ..presentation.drawing import (
     height_of_rows,
     name_rows,
 )
-from ..presentation.plain import columns_of
+from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Known, Presenter, Rows
 from ..presentation.terminal import Cell, estimate_text, percent, show_note, show_table
 
-__all__ = ["VOTES"]
+__all__ = ["PRESENTERS"]
 
 _TRUTH: dict[str, Any] = {"marker": "D", "markersize": 6, "mfc": "white", "mec": INK, "zorder": 3, "linestyle": "none"}
 
@@ -152,3 +153,14 @@ def _shown(candidate: CandidateOutcome) -> tuple[Estimate, Estimate]:
 
 VOTES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw)
 """A row for each candidate."""
+
+
+def _say_weights(weights: WeightsOutcome) -> Text:
+    return Text(", approximate quota ").append_text(estimate_text(weights.quota))
+
+
+WEIGHTS: Presenter[WeightsOutcome] = dataclasses.replace(PLAIN, say=_say_weights)
+"""What the first phase publishes."""
+
+PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: VOTES, WeightsOutcome: WEIGHTS}
+"""By the type of what is shown."""

@@ -35,7 +35,7 @@ from ..presentation.drawing import (
 from ..presentation.presenter import Known, Presenter, Rows
 from ..presentation.terminal import Cell, show_note, show_table
 
-__all__ = ["ELECTIONS"]
+__all__ = ["PRESENTERS"]
 
 _MECHANISMS: Final = {
     "laplace": "noise on the groups' utilities",
@@ -511,3 +511,6 @@ def _source(outcome: Outcome) -> str:
 
 ELECTIONS: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw)
 """A row for each alternative."""
+
+PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: ELECTIONS}
+"""By the type of what is shown."""

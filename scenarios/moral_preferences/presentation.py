@@ -8,7 +8,7 @@ direction of preferences was released, that is said before any number is shown.
 import dataclasses
 import functools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console
@@ -33,7 +33,7 @@ from ..presentation.drawing import (
 from ..presentation.presenter import Known, Presenter, Rows
 from ..presentation.terminal import Cell, show_note, show_table
 
-__all__ = ["PREFERENCES"]
+__all__ = ["PRESENTERS"]
 
 # Cells of a bar on either side of 0, and what stands above them.
 _REACH: Final = 10
@@ -326,3 +326,6 @@ def _source(outcome: Outcome) -> str:
 
 PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw)
 """A row for each feature."""
+
+PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: PREFERENCES}
+"""By the type of what is shown."""

@@ -1,22 +1,18 @@
 """How outcomes are shown: in a terminal, as a table, as a picture.
 
-Each protocol has a room of its own here, `votes`, `truths`, `preferences` or `elections`, and what it says is found by
-the outcome's type. Any other outcome, such as that of somebody else's protocol, is shown by its fields.
+A system brings presenters, which are found by the type of what they show. Any other outcome is shown by its fields.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from rich.console import Console
+from rich.text import Text
 
-from ...protocol import dpwevote, fair_voting, moral_preferences, truth_discovery
 from ...protocol.phases import Truth
-from ..dpwevote.presentation import VOTES
-from ..fair_voting.presentation import ELECTIONS
-from ..moral_preferences.presentation import PREFERENCES
-from ..truth_discovery.presentation import OWN_TRUTHS, TRUTHS
+from ..system import load_each
 from .drawing import save_picture
 from .lessons import draw_lesson, show_lesson, written_lesson
 from .plain import PLAIN
@@ -28,19 +24,12 @@ __all__ = [
     "draw_outcome",
     "make_console",
     "rows_of",
+    "said_of",
     "show_lesson",
     "show_outcome",
     "show_own_outcome",
     "written_lesson",
 ]
-
-_PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {
-    dpwevote.Outcome: VOTES,
-    fair_voting.Outcome: ELECTIONS,
-    moral_preferences.Outcome: PREFERENCES,
-    truth_discovery.Outcome: TRUTHS,
-    truth_discovery.OwnOutcome: OWN_TRUTHS,
-}
 
 
 def show_outcome(
@@ -66,6 +55,11 @@ def show_outcome(
 def show_own_outcome(console: Console, own: msgspec.Struct) -> None:
     """Print what one party alone was told."""
     _presenter_of(own).show(console, own, Known())
+
+
+def said_of(outcome: msgspec.Struct) -> Text:
+    """Return what a line adds of the outcome of a phase that closes."""
+    return _presenter_of(outcome).say(outcome)
 
 
 def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, str] | None = None) -> Rows:
@@ -105,4 +99,6 @@ def draw_outcome(
 
 def _presenter_of(outcome: msgspec.Struct) -> Presenter[Any]:
     """Return the presenter of the outcome's class, or of the nearest one that it inherits from."""
-    return next((_PRESENTERS[kind] for kind in type(outcome).__mro__ if kind in _PRESENTERS), PLAIN)
+    tables: list[Mapping[type, Presenter[Any]]] = [table for _, table in load_each("presenters", Mapping)]
+    found = (table[kind] for kind in type(outcome).__mro__ for table in tables if kind in table)
+    return next(found, PLAIN)

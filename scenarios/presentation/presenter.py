@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 from rich.console import Console
+from rich.text import Text
 
 from .drawing import Picture
 
@@ -14,6 +15,11 @@ __all__ = ["Known", "Presenter", "Rows"]
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
 Rows = list[dict[str, object]]
+
+
+def _nothing(outcome: object) -> Text:
+    del outcome
+    return Text()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,8 +45,10 @@ class Presenter(Generic[OutcomeT]):
         show: prints it.
         rows: returns the rows of its table, which have the same keys.
         draw: returns its picture; None where it has none.
+        say: what a line of the terminal adds of it, as its phase closes; by default nothing.
     """
 
     show: Callable[[Console, OutcomeT, Known], None]
     rows: Callable[[OutcomeT, Known], Rows]
     draw: Callable[[OutcomeT, Known], Picture | None]
+    say: Callable[[OutcomeT], Text] = _nothing

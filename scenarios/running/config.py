@@ -11,32 +11,20 @@ import tomllib
 from collections.abc import Callable, Collection, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
 from ...protocol.errors import ConfigurationError
-from ...protocol.fair_voting import FairVoting
 from ...protocol.phases import PhasedProtocol
-from ..fair_voting.data.parties import PATH_TABLES, is_of_ballots
-from ..fair_voting.data.parties import PATHS as ELECTION_FILES
-from ..moral_preferences.data import PATHS as VOTER_FILES
-from ..moral_preferences.data import OwnEpsilons
-from ..plugins import ARRAY, find_protocol
+from ..plugins import ARRAY
+from ..system import find_protocol
 from .conversion import convert
+from .parties import sources_of
 from .settings import Tables, did_you_mean, read_setting, set_value
+from .sources import PartySources
 
 __all__ = ["Scenario", "load_scenario", "move_paths", "shipped_scenarios"]
-
-_FILES: Final = ("answers", "truth", *VOTER_FILES, *ELECTION_FILES)
-"""The keys of a table of parties that hold paths."""
-_SOURCES: Final = ("data", "answers", "stand_in", "choices", "responses", "file", "group_files", "generator")
-"""The keys that say where parties are from; a table without one describes made-up ones."""
-_FROM_ELSEWHERE: Final = frozenset(_SOURCES) - {"stand_in", "generator"}
-"""Those of them behind which somebody real may stand."""
-
-_OWN_EPSILONS: Final = frozenset(OwnEpsilons.__struct_fields__)
-"""The keys of a table of voters that give each of them an ε."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -134,24 +122,25 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
     for key in tables:
         if key not in own:
             raise _unknown_key(key, own)
-    _name_parties(tables, word, folder=path.parent)
-    if issubclass(protocol, FairVoting):
-        tables[word] = _with_ballots(tables.get(word, {}))
-        pairs = [(key, _with_ballots(value) if key in {word, "parties"} else value) for key, value in pairs]
+    known_sources = sources_of(protocol)
+    _name_parties(tables, word, folder=path.parent, sources=known_sources)
+    words = (word, "parties")
+    tables[word] = _as_table(tables.get(word, {}), known_sources)
+    pairs = [(key, _as_table(value, known_sources) if key in words else value) for key, value in pairs]
     if isinstance(tables.get("data"), str) and tables["data"]:
         tables["data"] = str(path.parent / tables["data"])
-    words = (word, "parties")
-    sources = {source for key in chosen for source in _SOURCES if _is_below(key, source, words)}
+    sources = {source for key in chosen for source in known_sources.keys if _is_below(key, source, words)}
     if sources - _sources_of(tables.get(word), chosen, words):
         tables[word] = {}  # from elsewhere: what was said of the others means nothing here
     has_others = bool(sources or {*words} & chosen.keys())
     if has_others:  # what the scenario says of its own parties no longer holds
         for told in ("title", "description", "made_up", "public_record"):
             tables.pop(told, None)
-        _drop_parameters(tables, protocol.parameters_of_table)
-    _drop_alternatives(tables, protocol, {key.removeprefix("parameters.") for key in chosen})
-    if "epsilons" in protocol.parameters_of_table and _has_own_epsilons(chosen, words):
-        _drop_parameters(tables, {"epsilon", "epsilons"})  # each voter has its own in place of them
+        _drop_parameters(tables, known_sources.parameters_of_table)
+    _drop_alternatives(tables, known_sources, {key.removeprefix("parameters.") for key in chosen})
+    for key, replaced in known_sources.own_parameters.items():
+        if _is_chosen(key, chosen, words):
+            _drop_parameters(tables, replaced)  # each party has its own in place of them
     if chosen.get("noise") == "secure":
         tables.pop("seed", None)  # the scenario's own; one that is set beside it is refused
     of_protocol = protocol.parameters_type.__struct_fields__
@@ -161,7 +150,7 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
         known = word if first == "parties" else first
         set_value(tables, f"{known}{dot}{rest}", value, own=own - {"parties"}, parameters=of_protocol, parties=word)
     tables["parties"] = tables.pop(word, {})
-    if has_others and "seed" not in chosen and not _is_made_up(tables["parties"]):
+    if has_others and "seed" not in chosen and not _is_made_up(tables["parties"], known_sources):
         tables.pop("seed", None)  # everybody knows the scenario's own, and could take the noise off somebody's values
     return convert(tables, Scenario, "")
 
@@ -180,29 +169,29 @@ def _sources_of(parties: object, chosen: Tables, words: Collection[str]) -> set[
     return {key for key in own if not (key == "data" and is_another)}
 
 
-def _with_ballots(parties: object) -> object:
-    """Return a file of ballots as a table, beside which the groups of its voters can be said; all else as it is."""
-    return {"file": parties} if isinstance(parties, str) and is_of_ballots(parties) else parties
+def _as_table(parties: object, sources: PartySources) -> object:
+    """Return a path as the table that it stands for; all else as it is."""
+    return sources.table_of(parties) if isinstance(parties, str) else parties
 
 
-def _is_made_up(parties: object) -> bool:
+def _is_made_up(parties: object, sources: PartySources) -> bool:
     """Return whether parties are a generator's."""
-    return isinstance(parties, dict) and not (_FROM_ELSEWHERE & cast("Tables", parties).keys())
+    return isinstance(parties, dict) and not (sources.keys - sources.made_up) & cast("Tables", parties).keys()
 
 
-def _drop_alternatives(tables: Tables, protocol: type[PhasedProtocol[Any, Any]], chosen: Collection[str]) -> None:
+def _drop_alternatives(tables: Tables, sources: PartySources, chosen: Collection[str]) -> None:
     """Drop the scenario's own parameters in place of which others are chosen."""
-    groups = (group for group in protocol.alternatives if group & set(chosen))
+    groups = (group for group in sources.alternatives if group & set(chosen))
     _drop_parameters(tables, {name for group in groups for name in group - set(chosen)})
 
 
-def _has_own_epsilons(chosen: Tables, words: Collection[str]) -> bool:
-    """Return whether the voters that are chosen have each an ε of its own."""
+def _is_chosen(name: str, chosen: Tables, words: Collection[str]) -> bool:
+    """Return whether a key of the parties' table is set, by itself or with the whole table."""
     for key, value in chosen.items():
         first, _, rest = key.partition(".")
-        if first in words and rest.partition(".")[0] in _OWN_EPSILONS:
+        if first in words and rest.partition(".")[0] == name:
             return True
-        if key in words and isinstance(value, dict) and not _OWN_EPSILONS.isdisjoint(cast("Tables", value)):
+        if key in words and isinstance(value, dict) and name in value:
             return True
     return False
 
@@ -230,7 +219,7 @@ def _unknown_key(key: str, known: Collection[str]) -> ConfigurationError:
     return ConfigurationError(field=f"unknown key {key!r}", value=key, allowed=allowed)
 
 
-def _name_parties(tables: Tables, word: str, *, folder: Path) -> None:
+def _name_parties(tables: Tables, word: str, *, folder: Path, sources: PartySources) -> None:
     """Put the parties under `word`, as errors name them, a path being relative to the file's folder.
 
     Raises:
@@ -244,21 +233,22 @@ def _name_parties(tables: Tables, word: str, *, folder: Path) -> None:
     if isinstance(own, str):
         tables[word] = str(folder / own)
     elif isinstance(own, dict):
-        tables[word] = move_paths(cast("Tables", own), lambda path: str(folder / path))
+        tables[word] = move_paths(cast("Tables", own), lambda path: str(folder / path), sources)
 
 
-def move_paths(parties: Tables, move: Callable[[str], str]) -> Tables:
+def move_paths(parties: Tables, move: Callable[[str], str], sources: PartySources) -> Tables:
     """Return a table of parties with every path in it replaced.
 
     Args:
         parties: the table.
         move: returns what replaces a path.
+        sources: whose keys hold paths.
     """
     moved = dict(parties)
-    for key in _FILES:
+    for key in sources.paths:
         if isinstance(parties.get(key), str) and parties[key]:
             moved[key] = move(parties[key])
-    for key in PATH_TABLES:
+    for key in sources.path_tables:
         if isinstance(parties.get(key), dict):
             table = cast("Tables", parties[key])
             moved[key] = {name: move(path) if isinstance(path, str) and path else path for name, path in table.items()}

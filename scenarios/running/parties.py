@@ -8,94 +8,18 @@ import collections
 import contextlib
 import csv
 import dataclasses
-import re
-from collections.abc import Generator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...protocol.errors import ConfigurationError
-from ...protocol.fair_voting import FairVoting
-from ...protocol.moral_preferences import MoralPreferences
-from ...protocol.phases import Entries, PhasedProtocol
+from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import check_party_name
-from ...protocol.truth_discovery import TruthDiscovery
 from ..datasets import load_data_set
-from ..dpwevote.data.made_up import generate
-from ..fair_voting.data.parties import is_of_ballots, load_electorate
-from ..moral_preferences.data import load_voters
-from ..truth_discovery.data.parties import load_workers
-from .loaded import Loaded
+from ..system import part_of
+from .sources import PartiesTable, PartySources
 
-__all__ = ["PartiesTable", "check_names", "read_parties", "read_parties_file"]
-
-
-@dataclasses.dataclass(frozen=True)
-class PartiesTable:
-    """Names and entries, in roster order.
-
-    Args:
-        names: the parties.
-        table: the other columns.
-        lines: where each party stands in its file; empty where there is none.
-        source: what to call that in errors.
-        is_generated: whether a generator made up what is private of them.
-        is_of_data_set: whether a data set holds them.
-        is_public_record: whether everybody may know their values already.
-        parameters: what a data set says of the protocol's parameters, where the scenario does not.
-        fixed: which of these cannot be set otherwise.
-        gold: what is true, where somebody knows: a name's true value.
-        note: what became of the rows of their file, as a line for people.
-        has_header: whether the first line of their file says what is in the others.
-    """
-
-    names: Sequence[str]
-    table: Mapping[str, Entries]
-    lines: Sequence[int] = ()
-    source: str = ""
-    is_generated: bool = False
-    is_of_data_set: bool = False
-    is_public_record: bool = False
-    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
-    fixed: frozenset[str] = frozenset()
-    gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
-    note: str = ""
-    has_header: bool = True
-
-    def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a scenario's parameters with what the source of the parties says of the others.
-
-        Raises:
-            ConfigurationError: one is given otherwise that follows from the parties.
-        """
-        for name in self.fixed & given.keys():
-            if given[name] != self.parameters[name]:
-                allowed = f"left out: it follows from {self.source or 'the parties'}"
-                raise ConfigurationError(field=name, value=given[name], allowed=allowed)
-        return {**self.parameters, **given}
-
-    @contextlib.contextmanager
-    def naming_lines(self) -> Generator[None]:
-        """Let errors about the table's rows name line and party rather than the row, and other ones the file's header.
-
-        Raises:
-            ConfigurationError: what the code inside raises.
-        """
-        try:
-            yield
-        except ConfigurationError as error:
-            row = re.search(r"(.*) in row (\d+)(: .*)?$", error.field)
-            if row is None and not (self.lines and self.has_header):
-                raise
-            if row is None:
-                field = f"{error.field} ({self.source} line 1)"
-                raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
-            number = int(row[2])
-            where = self.names[number - 1]
-            if self.lines:
-                where = f"{self.source} line {self.lines[number - 1]}, {where}"
-            field = f"{row[1]}{row[3] or ''} ({where})"
-            raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
+__all__ = ["check_names", "read_parties", "read_parties_file", "sources_of"]
 
 
 def read_parties(
@@ -122,62 +46,31 @@ def read_parties(
         kept = f"a run's scenario.json keeps none that its scenario listed: give --set {role}s=FILE"
         allowed = f"a file, a generator, or at least one {role} ({kept})"
         raise ConfigurationError(field=f"{role}s", value="none", allowed=allowed)
+    sources = sources_of(protocol)
     match parties:
         case Mapping() if "data" in parties:
             loaded = load_data_set(parties, folder=data, parameters=parameters, protocol=protocol)
-            return _from_loaded(loaded, role, is_of_data_set=True)
-        case str() | Mapping() if issubclass(protocol, TruthDiscovery) and not _is_table(parties, {role, "tasks"}):
-            return _from_loaded(load_workers(parties, parameters=parameters), role)
-        case str() | Mapping() if issubclass(protocol, MoralPreferences) and not _is_table(parties, {role}, {"record"}):
-            return _from_loaded(load_voters(parties), role)
-        case Mapping() if issubclass(protocol, FairVoting):
-            return _from_loaded(load_electorate(parties), role)
-        case str() if issubclass(protocol, FairVoting) and is_of_ballots(parties):
-            return _from_loaded(load_electorate(parties), role)
-        case str():
-            return read_parties_file(Path(parties), role)
-        case Mapping():
-            count, table = generate(protocol, parties, parameters=parameters)
-            return PartiesTable([f"{role}-{number}" for number in range(1, count + 1)], table, is_generated=True)
+            return _checked(dataclasses.replace(loaded, is_of_data_set=True), role)
+        case str() | Mapping():
+            loaded = None if sources.read is None else sources.read(parties, parameters=parameters)
+            if loaded is not None:
+                return _checked(loaded, role)
+            if isinstance(parties, str):
+                return read_parties_file(Path(parties), role)
+            allowed = "a file or a list: this protocol has no generator"
+            raise ConfigurationError(field=f"{role}s", value=dict(parties), allowed=allowed)
         case _:
             return _from_rows(parties, role)
 
 
-def _is_table(
-    parties: str | Mapping[str, Any], columns: AbstractSet[str], others: AbstractSet[str] = frozenset()
-) -> bool:
-    """Return whether parties are a file with a line for each of them, not one for each answer or record.
-
-    Args:
-        parties: what a scenario names.
-        columns: that such a file has.
-        others: that such a file has not.
-    """
-    if not isinstance(parties, str):
-        return False
-    try:
-        with Path(parties).open(encoding="utf-8-sig", newline="") as file:
-            header = [name.strip() for name in next(csv.reader(file), list[str]())]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        return False  # whoever reads it says why
-    return columns <= set(header) and not others & set(header)
+def sources_of(protocol: type[PhasedProtocol[Any, Any]]) -> PartySources:
+    """Return what a protocol's system says of where parties are from; nothing where there is no system."""
+    return part_of(protocol, "sources", PartySources) or PartySources()
 
 
-def _from_loaded(loaded: Loaded, role: str, *, is_of_data_set: bool = False) -> PartiesTable:
-    return PartiesTable(
-        names=check_names(loaded.names, role, source=loaded.source, lines=loaded.lines),
-        table=loaded.table,
-        lines=loaded.lines,
-        source=loaded.source,
-        is_generated=loaded.is_generated,
-        is_of_data_set=is_of_data_set,
-        is_public_record=loaded.is_public_record,
-        parameters=loaded.parameters,
-        fixed=loaded.fixed,
-        gold=loaded.gold,
-        note=loaded.note,
-        has_header=not is_of_ballots(loaded.source),
-    )
+def _checked(loaded: PartiesTable, role: str) -> PartiesTable:
+    names = check_names(loaded.names, role, source=loaded.source, lines=loaded.lines)
+    return dataclasses.replace(loaded, names=names)
 
 
 def _from_rows(rows: Sequence[Mapping[str, Any]], role: str) -> PartiesTable:

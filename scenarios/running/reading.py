@@ -8,14 +8,14 @@ import csv
 import gzip
 import operator
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Final, cast
 
 from ...protocol.errors import ConfigurationError
 
-__all__ = ["decoded", "open_bytes", "open_text", "read_rows", "readable", "readable_in_data_folder"]
+__all__ = ["decoded", "header_of", "open_bytes", "open_text", "read_rows", "readable", "readable_in_data_folder"]
 
 _BOM: Final = b"\xef\xbb\xbf"
 _MAX_SHOWN_BYTES: Final = 40
@@ -118,3 +118,12 @@ def decoded(file: IO[bytes], path: Path) -> Iterator[str]:
         if "\0" in text:
             raise ConfigurationError(field=field, value=text[:_MAX_SHOWN_BYTES], allowed="text without NUL bytes")
         yield text
+
+
+def header_of(path: str | Path) -> Sequence[str]:
+    """Return the header of a CSV file; nothing where it cannot be read, which whoever reads it says."""
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            return [name.strip() for name in next(csv.reader(file), list[str]())]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return ()

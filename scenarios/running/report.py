@@ -1,19 +1,18 @@
-"""What a terminal shows of a run beside its outcome: headings, phases, what was paid, scenarios, variants."""
+"""What a terminal shows of a run beside its outcome: headings, phases, what was paid, scenarios."""
 
 import itertools
-import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.dpwevote import Parameters, WeightsOutcome, make_offers, make_paper_offer
 from ...protocol.effects import Closed
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import ApproximateAccountant, LedgerEntry, PartLoss, PrivacyLoss
 from ...protocol.rules import JOIN
-from ..presentation.terminal import Cell, estimate_text, show_note, show_table
+from ..presentation import said_of
+from ..presentation.terminal import Cell, show_note, show_table
 
 __all__ = [
     "show_heading",
@@ -22,7 +21,6 @@ __all__ = [
     "show_privacy",
     "show_release",
     "show_scenarios",
-    "show_variants",
 ]
 
 T = TypeVar("T")
@@ -53,8 +51,8 @@ def show_phase(console: Console, closed: Closed, *, num_parties: int) -> None:
     verb = "joined" if closed.phase == JOIN else "reported"
     of_all = "" if not closed.num_missing else f" of {num_parties:,}"
     line = Text.assemble((f"  {closed.phase:<12}", "bold"), f" {closed.num_received:,}{of_all} {verb}")
-    if isinstance(closed.outcome, WeightsOutcome):
-        line.append(", approximate quota ").append_text(estimate_text(closed.outcome.quota))
+    if closed.outcome is not None:
+        line.append_text(said_of(closed.outcome))
     console.print(line)
 
 
@@ -145,40 +143,6 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
 def show_scenarios(console: Console, rows: Iterable[tuple[str, str, str]]) -> None:
     """Print the shipped scenarios: name, protocol, title."""
     show_table(console, ("Scenario", "Protocol", "What is decided"), rows=list(rows), drop=("Protocol",))
-
-
-def show_variants(console: Console, parameters: Parameters, *, num_partners: int) -> None:
-    """Print what the unbiased variants of a DPWeVote session offer at one price, and the paper's split at its own.
-
-    Args:
-        console: where to.
-        parameters: the session's, with private weights.
-        num_partners: how many take part.
-    """
-    offers = make_offers(parameters)
-    best = min(offers, key=lambda offer: offer.worst_variance)
-    rows: list[Sequence[Cell]] = []
-    for offer in (make_paper_offer(parameters), *offers):
-        name = f"{offer.variant}, the paper's split" if not rows else offer.variant
-        cells: list[Cell] = [
-            name,
-            f"{offer.epsilon_weight:.4g}" if offer.epsilon_weight else "",
-            f"{offer.epsilon_opinion:.4g}",
-            f"{offer.epsilon_total:.4g}",
-            f"{offer.worst_variance:.5g}",
-            f"{math.sqrt(num_partners * offer.worst_variance):,.4g}",
-        ]
-        if offer is best:
-            cells[0] = f"{name} <- auto"
-        rows.append([Text(str(cell), style="bold green") for cell in cells] if offer is best else cells)
-    headers = ("ε weight", "ε a candidate", "ε in all", "Worst variance", "± of a margin")
-    show_table(console, ("Variant",), headers, rows=rows, drop=("ε weight",))
-    notes = (
-        "one partner's contribution to the margin of one candidate has at most this variance; ± is the standard error",
-        f"of a margin if all {num_partners:,} partners were the worst; `auto` takes the one that is marked",
-    )
-    for note in notes:
-        show_note(console, note)
 
 
 def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:

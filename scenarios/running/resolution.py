@@ -17,11 +17,13 @@ from ...protocol.server_machine import check_sizes
 from ..adversaries.reading import read_adversaries
 from ..adversaries.role import Role, Scene
 from ..datasets import DATA_VARIABLE
-from ..plugins import ARRAY, check_transport, find_protocol
+from ..plugins import ARRAY, check_transport
+from ..system import find_protocol
 from .config import Scenario
 from .conversion import convert
-from .parties import PartiesTable, read_parties
+from .parties import read_parties, sources_of
 from .session import check_descriptors
+from .sources import PartiesTable
 
 __all__ = ["Resolved", "blaming", "data_folder", "make_rules", "make_scene", "refuse_large", "resolve"]
 
@@ -137,8 +139,9 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
 
 def _said_by(parties: PartiesTable, kind: type[PhasedProtocol[Any, Any]]) -> frozenset[str]:
     """Return the parameters that parties say again in a rerun, and those in place of which they do."""
-    names = frozenset(parties.parameters) | kind.parameters_of_public_columns
-    return names.union(*(group for group in kind.alternatives if group & names))
+    sources = sources_of(kind)
+    names = frozenset(parties.parameters) | sources.parameters_of_public_columns
+    return names.union(*(group for group in sources.alternatives if group & names))
 
 
 def data_folder(scenario: Scenario) -> str:

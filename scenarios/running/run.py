@@ -29,6 +29,7 @@ from ..plugins import ARRAY, make_transport
 from ..presentation import draw_lesson, draw_outcome, rows_of, written_lesson
 from .config import move_paths
 from .folder import RunFolder, open_event_log
+from .parties import sources_of
 from .resolution import Resolved
 from .results import result_of
 from .session import SessionRecord, Strangers, run_agents, run_arrays
@@ -256,7 +257,9 @@ def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
         if isinstance(written.get(path), str) and written[path]:
             written[path] = seen_from(folder, written[path])
     if isinstance(resolved.scenario.parties, dict):
-        written["parties"] = move_paths(resolved.scenario.parties, lambda path: seen_from(folder, path))
+        written["parties"] = move_paths(
+            resolved.scenario.parties, lambda path: seen_from(folder, path), sources_of(type(resolved.protocol))
+        )
     return written
 
 

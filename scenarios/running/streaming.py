@@ -26,11 +26,13 @@ from ..moral_preferences.data.options import MAX_VOTERS
 from ..moral_preferences.data.privacy_groups import draw_epsilons
 from ..moral_preferences.data.streams import SurveyStream, is_stream, open_stream
 from ..moral_preferences.data.survey import Reading
-from ..plugins import ARRAY, find_protocol
+from ..plugins import ARRAY
 from ..presentation import draw_outcome, rows_of
+from ..system import find_protocol
 from .config import Scenario, move_paths
 from .conversion import convert
 from .folder import RunFolder, open_event_log
+from .parties import sources_of
 from .resolution import blaming, make_rules
 from .results import published
 from .run import describe_failure, seen_from
@@ -247,5 +249,7 @@ def _to_run_again(session: StreamedSession, folder: RunFolder) -> dict[str, Any]
         name: value for name, value in parameters.items() if name not in session.parameters_of_stream
     }
     written.pop("seed")
-    written["parties"] = move_paths(written["parties"], lambda path: seen_from(folder.path, path))
+    written["parties"] = move_paths(
+        written["parties"], lambda path: seen_from(folder.path, path), sources_of(MoralPreferences)
+    )
     return written

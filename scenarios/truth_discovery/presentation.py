@@ -35,7 +35,7 @@ from ..presentation.plain import PLAIN
 from ..presentation.presenter import Known, Presenter, Rows
 from ..presentation.terminal import Cell, estimate_text, show_note, show_table
 
-__all__ = ["OWN_TRUTHS", "TRUTHS"]
+__all__ = ["PRESENTERS"]
 
 # So many tasks of a table, and labels of a line, are read; the file has them all.
 _MOST_TASKS: Final = 30
@@ -348,3 +348,6 @@ TRUTHS: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw)
 
 OWN_TRUTHS: Presenter[OwnOutcome] = Presenter(show=_show_own, rows=PLAIN.rows, draw=PLAIN.draw)
 """What one worker alone is told."""
+
+PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: TRUTHS, OwnOutcome: OWN_TRUTHS}
+"""By the type of what is shown."""

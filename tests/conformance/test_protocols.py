@@ -25,7 +25,7 @@ from psephos.protocol.moral_preferences import reference_run as moral_preference
 from psephos.protocol.population import draw_reports, run_batches
 from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.protocol.truth_discovery.reference import reference_run as truth_discovery_reference_run
-from psephos.scenarios.plugins import PROTOCOLS, find_protocol, names_in
+from psephos.scenarios.system import find_protocol, protocol_names
 from strategies import CHECKED, choosers, crowd_sessions, fair_sessions, preference_sessions, quizzes, sessions
 
 Reference = Callable[[PhasedProtocol[Any, Any], Inputs, SimulatedNoise], msgspec.Struct | None]
@@ -83,8 +83,8 @@ every_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in C
 
 
 def test_every_registered_protocol_is_tested_here() -> None:
-    assert {case.name for case in CASES} == {*names_in(PROTOCOLS), "quiz"}
-    for name in names_in(PROTOCOLS):
+    assert {case.name for case in CASES} == {*protocol_names(), "quiz"}
+    for name in protocol_names():
         assert find_protocol(name).name == name
 
 

@@ -1,4 +1,4 @@
-"""What the tests of scenarios share: the command line in this process, small data sets, and somebody else's plug-ins."""
+"""What the tests of scenarios share: the command line in this process, small data sets, plug-ins of somebody."""
 
 import dataclasses
 import functools

@@ -10,15 +10,14 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import load_scenario, resolve, run_session
 from psephos.scenarios.plugins import (
-    PROTOCOLS,
     ROLES,
     TRANSPORTS,
     find_client_role,
-    find_protocol,
     find_server_role,
     make_transport,
     names_in,
 )
+from psephos.scenarios.system import find_protocol, protocol_names
 
 SCENARIO = """
 protocol = "bounded-total"
@@ -30,10 +29,10 @@ surveyors = [{ surveyor = "ann", value = 5 }, { surveyor = "bob", value = 8 }]
 
 
 def test_what_a_distribution_registers_stands_beside_ours(survey: str) -> None:
-    assert {"bounded-total", "dpwevote"} <= set(names_in(PROTOCOLS))
+    assert {"bounded-total", "dpwevote"} <= set(protocol_names())
     assert {"memory", "tcp", "wire"} <= set(names_in(TRANSPORTS))
     assert {"partner", "cloud-server", "surveyor"} <= set(names_in(ROLES))
-    assert names_in(PROTOCOLS) == tuple(sorted(names_in(PROTOCOLS)))
+    assert protocol_names() == tuple(sorted(protocol_names()))
     module = importlib.import_module(survey)
     assert find_protocol("bounded-total") is module.BoundedTotal
     assert find_client_role("surveyor") is module.Surveyor

@@ -14,7 +14,7 @@ from psephos.protocol.effects import Effect, Finish
 from psephos.protocol.messages import PROTOCOL_VERSION, decode, encode
 from psephos.protocol.privacy import Ledger
 from psephos.protocol.views import describe
-from psephos.scenarios.plugins import find_protocol
+from psephos.scenarios.system import find_protocol
 from vectors.generate import FOLDER, VECTORS, render
 
 Plain = dict[str, Any]

@@ -15,7 +15,7 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.dpwevote import DPWeVote, Outcome, Parameters
 from ....protocol.phases import Inputs
-from ...attacks.poisoning.poisoning import Choices, Poisoning
+from ...attacks.poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedVote"]
 

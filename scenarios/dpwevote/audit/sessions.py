@@ -10,7 +10,7 @@ from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VariantName
 from ....protocol.privacy import LedgerEntry
 from ...audit.case import Case
-from ...audit.protocols.views import case_of, view_of_party
+from ...audit.views import case_of, view_of_party
 
 __all__ = ["case_of_partner", "dpwevote_cases"]
 

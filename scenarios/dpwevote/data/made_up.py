@@ -4,19 +4,20 @@ A generator has a seed of its own, so that the noise's seed changes the noise an
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray
-from ....protocol.dpwevote import DPWeVote, Parameters
+from ....protocol.dpwevote import Parameters
 from ....protocol.errors import ConfigurationError
-from ....protocol.phases import Entries, PhasedProtocol
+from ....protocol.phases import Entries
 from ....protocol.randomness import philox_rows, stream_key
 from ...running.conversion import convert
+from ...running.sources import PartiesTable, PartySources
 
-__all__ = ["MadeUpOpinions", "WeightedVotes", "generate", "make_opinions", "read_ballot"]
+__all__ = ["SOURCES", "MadeUpOpinions", "WeightedVotes", "make_opinions", "make_partners", "read_ballot"]
 
 _MAX_COUNT = 100_000_000
 _CANDIDATE = "proposal"
@@ -69,24 +70,21 @@ class WeightedVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fi
             raise ConfigurationError(field="weight_shares", value=list(shares), allowed="shares that sum to 1")
 
 
-def generate(
-    protocol: type[PhasedProtocol[Any, Any]], options: Mapping[str, Any], *, parameters: Mapping[str, Any]
-) -> tuple[int, dict[str, Entries]]:
-    """Return how many parties a generator makes, and their entries by column.
+def make_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:
+    """Return made-up partners of a table of `WeightedVotes`; None for a file, which has a line for each.
 
     Args:
-        protocol: whose columns.
-        options: the generator's table.
+        parties: as a scenario names them.
         parameters: the scenario's, before they are checked.
 
     Raises:
-        ConfigurationError: the protocol has no generator, or an option is not allowed.
+        ConfigurationError: an option is not allowed.
     """
-    if not issubclass(protocol, DPWeVote):
-        allowed = "a file or a list: this protocol has no generator"
-        raise ConfigurationError(field=f"{protocol.client_role}s", value=dict(options), allowed=allowed)
-    votes: WeightedVotes = convert(dict(options), WeightedVotes, f"{protocol.client_role}s")
-    return votes.count, _weighted_votes(votes, read_ballot(parameters))
+    if isinstance(parties, str):
+        return None
+    votes: WeightedVotes = convert(dict(parties), WeightedVotes, "partners")
+    names = [f"partner-{number}" for number in range(1, votes.count + 1)]
+    return PartiesTable(names, _weighted_votes(votes, read_ballot(parameters)), is_generated=True)
 
 
 def read_ballot(parameters: Mapping[str, Any]) -> Parameters:
@@ -150,3 +148,6 @@ def _check_number(field: str, shares: Sequence[float], owners: Sequence[str]) ->
     if len(shares) != len(owners):
         allowed = f"{len(owners)} shares, one for each of {', '.join(owners[:12])}"
         raise ConfigurationError(field=field, value=list(shares), allowed=allowed)
+
+
+SOURCES: Final = PartySources(read=make_partners, parameters_of_table=frozenset({"candidates"}))

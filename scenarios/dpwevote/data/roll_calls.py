@@ -11,10 +11,10 @@ from typing import Any, Final, Literal
 import msgspec
 import numpy as np
 
-from ....protocol.dpwevote import DPWeVote
 from ....protocol.errors import ConfigurationError
-from ...datasets.loading import DataSet, Loaded
+from ...datasets.loading import DataSet
 from ...running.reading import read_rows
+from ...running.sources import PartiesTable
 from .made_up import read_ballot
 
 __all__ = ["UN_GENERAL_ASSEMBLY", "RollCall"]
@@ -35,7 +35,7 @@ class RollCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     abstentions: Literal["absent", "no", "yes"] = "absent"
 
 
-def _load_assembly(options: RollCall, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+def _load_assembly(options: RollCall, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     """Return the states that voted; who was not there has no row. More than half of them pass a resolution."""
     number = str(options.roll_call)
     path = folder / "un_votes.csv.gz"
@@ -68,7 +68,7 @@ def _load_assembly(options: RollCall, folder: Path, parameters: Mapping[str, Any
     if not names:
         allowed = f"the number of a roll call in which {path.name} has at least one state vote yes or no"
         raise ConfigurationError(field="roll_call", value=options.roll_call, allowed=allowed)
-    return Loaded(
+    return PartiesTable(
         names=names,
         table={"weight": np.ones(len(names)), candidates[0]: votes},
         lines=lines,
@@ -97,5 +97,5 @@ def _name_of(number: str, path: Path) -> str:
     raise ConfigurationError(field="roll_call", value=int(number), allowed=allowed)
 
 
-UN_GENERAL_ASSEMBLY: Final = DataSet(DPWeVote, RollCall, _load_assembly)
+UN_GENERAL_ASSEMBLY: Final = DataSet(RollCall, _load_assembly)
 """Every recorded vote of the General Assembly of the United Nations, 1946 to 2020."""

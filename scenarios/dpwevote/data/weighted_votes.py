@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ....protocol.dpwevote import DPWeVote
 from ....protocol.errors import ConfigurationError
-from ...datasets.loading import DataSet, Loaded
+from ...datasets.loading import DataSet
 from ...running.reading import read_rows
 from ...running.settings import did_you_mean
+from ...running.sources import PartiesTable
 from .made_up import MadeUpOpinions, make_opinions, read_ballot
 
 __all__ = ["EU_COUNCIL_WEIGHTS", "IMF_VOTES", "TREATIES", "CouncilVotes", "Treaty"]
@@ -77,7 +77,7 @@ class CouncilVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fie
             raise ConfigurationError(field="treaty", value=self.treaty, allowed=allowed)
 
 
-def _load_council(options: CouncilVotes, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+def _load_council(options: CouncilVotes, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     """Return the members under a treaty, whose quota holds where the scenario has none."""
     path = folder / "eucouncil_weights.csv"
     treaty = TREATIES[options.treaty]
@@ -101,7 +101,7 @@ def _load_council(options: CouncilVotes, folder: Path, parameters: Mapping[str, 
     )
 
 
-def _load_fund(options: MadeUpOpinions, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+def _load_fund(options: MadeUpOpinions, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     """Return the members of the Fund; a weight is a share of all votes in percent."""
     path = folder / "votes.csv"
     members: list[_Member] = []
@@ -123,9 +123,9 @@ def _load_fund(options: MadeUpOpinions, folder: Path, parameters: Mapping[str, A
     return _vote(members, options, source=path.name, parameters=parameters, own={})
 
 
-EU_COUNCIL_WEIGHTS: Final = DataSet(DPWeVote, CouncilVotes, _load_council)
+EU_COUNCIL_WEIGHTS: Final = DataSet(CouncilVotes, _load_council)
 """Votes of each state in the Council of the European Union under successive treaties."""
-IMF_VOTES: Final = DataSet(DPWeVote, MadeUpOpinions, _load_fund)
+IMF_VOTES: Final = DataSet(MadeUpOpinions, _load_fund)
 """Share of all votes of each member of the International Monetary Fund (2016)."""
 
 
@@ -143,12 +143,12 @@ def _vote(
     source: str,
     parameters: Mapping[str, Any],
     own: Mapping[str, Any],
-) -> Loaded:
+) -> PartiesTable:
     """Return members with public weights and made-up opinions."""
     weights = [member.weight for member in members]
     suggested = {"public_weights": True, "weights": sorted(set(weights)), **own}
     candidates = read_ballot({**suggested, **parameters}).candidates
-    return Loaded(
+    return PartiesTable(
         names=[member.name for member in members],
         table={"weight": weights, **make_opinions(options, num_partners=len(members), candidates=candidates)},
         lines=[member.line for member in members],

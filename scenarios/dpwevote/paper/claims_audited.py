@@ -13,7 +13,7 @@ from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VariantName
 from ....protocol.mechanisms import FiniteMechanism
 from ...audit.bounds import exact_epsilon
-from ...audit.papers.finding import Certainty, PaperFinding
+from ...experiments.paper_finding import Certainty, PaperFinding
 from ..audit.sessions import case_of_partner
 from .published import EPSILONS, TABLE_4
 from .theory import chance_of_passing, expected_quota_error, law_of

@@ -17,7 +17,7 @@ from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.phases import DisclosedRankings, RandomizedRankings
 from ....protocol.mechanisms import NoisyScores
 from ....protocol.phases import Inputs
-from ...attacks.poisoning.poisoning import Choices, Poisoning
+from ...attacks.poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedRankings"]
 

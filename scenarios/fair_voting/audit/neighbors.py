@@ -22,7 +22,7 @@ from ....protocol.privacy import NeighboringRelation
 from ....protocol.randomness import SimulatedNoise
 from ....protocol.tally import Tally
 from ...audit.case import Case, Draw, Pair
-from ...audit.protocols.views import charge
+from ...audit.views import charge
 from ..paper.neighbors import winner_law
 
 __all__ = ["Profile", "case_of_profiles", "law_of_winner", "sums_of_profile", "worst_neighbors"]

@@ -18,7 +18,7 @@ from ....protocol.fair_voting.parameters import LOCAL
 from ....protocol.mechanisms import code_of_rankings
 from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case
-from ...audit.protocols.views import Released, View, case_of, view_of_party
+from ...audit.views import Released, View, case_of, view_of_party
 from .neighbors import Profile, case_of_profiles, worst_neighbors
 
 __all__ = ["LABEL", "LARGE_SIZES", "disliked_alternative", "fair_voting_cases", "view_of_algorithm_1"]

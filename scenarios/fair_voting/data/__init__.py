@@ -1,14 +1,12 @@
 """Elections: profiles of rankings with groups, from generators, published files and files of one's own."""
 
 from .files import RankingFile, load_rankings
-from .parties import PATH_TABLES, PATHS, as_electorate, is_of_ballots, load_electorate
+from .parties import as_electorate, is_of_ballots, load_electorate
 from .pref_voting import from_pref_voting, groups_to_pref_voting, to_pref_voting
 from .profile import Profile
 from .societies import ImpartialGroup, MallowsGroup, PlackettLuceGroup, Society, make_profile, read_society
 
 __all__ = [
-    "PATHS",
-    "PATH_TABLES",
     "ImpartialGroup",
     "MallowsGroup",
     "PlackettLuceGroup",

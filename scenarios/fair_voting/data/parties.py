@@ -7,20 +7,16 @@ import numpy as np
 
 from ....protocol.errors import ConfigurationError
 from ...running.conversion import convert
-from ...running.loaded import Loaded
+from ...running.sources import PartiesTable, PartySources
 from .files import RankingFile, load_rankings
 from .profile import Profile
 from .societies import make_profile, read_society
 
-__all__ = ["PATHS", "PATH_TABLES", "as_electorate", "is_of_ballots", "load_electorate"]
+__all__ = ["SOURCES", "as_electorate", "is_of_ballots", "load_electorate"]
 
 _FIELD: Final = "voters"
 _FILES: Final = ("file", "group_files")
 _GENERATOR: Final = "generator"
-PATHS: Final = ("file", "groups_file")
-"""The keys of a table of voters that hold paths."""
-PATH_TABLES: Final = ("group_files",)
-"""The keys that hold a table of paths."""
 _SUFFIXES: Final = (".soc", ".soi", ".toc", ".toi", ".pb")
 """How the names of files end that are read here, before a `.gz`: PrefLib's files of orders, and Pabulib's."""
 
@@ -30,7 +26,7 @@ def is_of_ballots(path: str) -> bool:
     return path.lower().removesuffix(".gz").endswith(_SUFFIXES)
 
 
-def load_electorate(parties: str | Mapping[str, Any]) -> Loaded:
+def load_electorate(parties: str | Mapping[str, Any]) -> PartiesTable:
     """Return the voters of published files, or made-up ones.
 
     Args:
@@ -55,7 +51,7 @@ def load_electorate(parties: str | Mapping[str, Any]) -> Loaded:
     return as_electorate(make_profile(read_society(options, generator)))
 
 
-def as_electorate(profile: Profile, *, is_public_record: bool = False) -> Loaded:
+def as_electorate(profile: Profile, *, is_public_record: bool = False) -> PartiesTable:
     """Return a profile as the parties of a session: each voter with its group and its ranking.
 
     Args:
@@ -68,7 +64,7 @@ def as_electorate(profile: Profile, *, is_public_record: bool = False) -> Loaded
         "groups": list(profile.groups),
         "group_sizes": sizes,
     }
-    return Loaded(
+    return PartiesTable(
         names=profile.voters,
         table={"group": profile.members, "ranking": profile.rankings},
         lines=profile.lines,
@@ -78,4 +74,28 @@ def as_electorate(profile: Profile, *, is_public_record: bool = False) -> Loaded
         is_public_record=is_public_record,
         fixed=frozenset(parameters),
         note=profile.note,
+        has_header=not is_of_ballots(profile.source),
     )
+
+
+def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:
+    """Return the voters, unless a file has a line for each of them."""
+    del parameters
+    return None if isinstance(parties, str) and not is_of_ballots(parties) else load_electorate(parties)
+
+
+def _table_of(path: str) -> str | dict[str, Any]:
+    """Return a file of ballots as a table, beside which the groups of its voters can be said."""
+    return {_FILES[0]: path} if is_of_ballots(path) else path
+
+
+SOURCES: Final = PartySources(
+    read=_read,
+    paths=("file", "groups_file"),
+    path_tables=("group_files",),
+    made_up=frozenset({_GENERATOR}),
+    published=frozenset(_FILES),
+    table_of=_table_of,
+    parameters_of_table=frozenset({"alternatives", "groups", "group_sizes"}),
+    parameters_of_public_columns=frozenset({"groups", "group_sizes"}),
+)

@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 
 from ....protocol.errors import ConfigurationError
-from ....protocol.fair_voting import FairVoting
-from ...datasets.loading import DataSet, Loaded
+from ...datasets.loading import DataSet
 from ...running.settings import did_you_mean
+from ...running.sources import PartiesTable
 from .ballots import Ballots, tabulate
 from .files import (
     ColumnOptions,
@@ -34,11 +33,7 @@ from .parties import as_electorate
 from .preflib import read_preflib
 
 __all__ = [
-    "PABULIB",
-    "PREFLIB_BREAKFAST",
-    "PREFLIB_DOTS",
-    "PREFLIB_UK_LABOR",
-    "ZURICH_PB",
+    "DATA_SETS",
     "Breakfast",
     "BudgetVotes",
     "Dots",
@@ -180,7 +175,7 @@ def _breakfast_file(situation: int) -> str:
     return f"00035-{situation + 1:08d}"
 
 
-def _load_breakfast(options: Breakfast, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+def _load_breakfast(options: Breakfast, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     """Return the respondents of a situation: the first of each two is a man, the second his wife."""
     del parameters
     number = options.number
@@ -236,7 +231,7 @@ def _read_in_order(path: Path, ballots: Ballots, *, column: int) -> Ballots:
     )
 
 
-def _load_dots(options: Dots, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+def _load_dots(options: Dots, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     """Return the people of several tasks; pictures are the same in two tasks where their places in the truth are."""
     del parameters
     parts = [
@@ -247,7 +242,7 @@ def _load_dots(options: Dots, folder: Path, parameters: Mapping[str, Any]) -> Lo
     return _published(merge(parts), grouping, options)
 
 
-def _load_labor(options: LaborLeadership, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+def _load_labor(options: LaborLeadership, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     """Return the members of parliament."""
     del parameters
     if not options.groups_file:
@@ -260,7 +255,7 @@ def _load_labor(options: LaborLeadership, folder: Path, parameters: Mapping[str,
     return _published(ballots, grouping, options)
 
 
-def _load_zurich(options: ZurichVotes, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+def _load_zurich(options: ZurichVotes, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     """Return the participants."""
     del parameters
     path = folder / f"qualtrics_zurich_2023_{options.ballot}{_SUFFIX}"
@@ -270,7 +265,7 @@ def _load_zurich(options: ZurichVotes, folder: Path, parameters: Mapping[str, An
     return _published(ballots, grouping_of_column(ballots, of_column), options)
 
 
-def _load_pabulib(options: BudgetVotes, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+def _load_pabulib(options: BudgetVotes, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     """Return the citizens of a district."""
     del parameters
     name = f"{options.election.removesuffix(_SUFFIX)}{_SUFFIX}"
@@ -284,22 +279,16 @@ def _load_pabulib(options: BudgetVotes, folder: Path, parameters: Mapping[str, A
 
 def _published(
     ballots: Ballots, grouping: Grouping, options: RankingOptions, *, names: list[str] | None = None, note: str = ""
-) -> Loaded:
+) -> PartiesTable:
     """Return voters whose ballots everybody may know, since they were published."""
     return as_electorate(profile_of(ballots, grouping, options, names=names or [], note=note), is_public_record=True)
 
 
-def _data_set(options: type[msgspec.Struct], load: Any) -> DataSet:
-    return DataSet(protocol=FairVoting, options=options, load=load)
-
-
-PREFLIB_BREAKFAST: Final = _data_set(Breakfast, _load_breakfast)
-"""What 21 men and their wives like at breakfast, in six situations (Green and Rao 1972)."""
-PREFLIB_DOTS: Final = _data_set(Dots, _load_dots)
-"""Four pictures in the order of their dots, in four tasks (Mao, Procaccia and Chen 2013)."""
-PREFLIB_UK_LABOR: Final = _data_set(LaborLeadership, _load_labor)
-"""Leadership election of the British Labour Party, the members of parliament (2010)."""
-ZURICH_PB: Final = _data_set(ZurichVotes, _load_zurich)
-"""Projects for Zurich, in six formats of ballots (Yang et al. 2024)."""
-PABULIB: Final = _data_set(BudgetVotes, _load_pabulib)
-"""Participatory budgets of districts in Poland (Pabulib)."""
+DATA_SETS: Final[Mapping[str, DataSet]] = {
+    "pabulib": DataSet(BudgetVotes, _load_pabulib),  # participatory budgets of districts in Poland
+    "preflib_00024_dots": DataSet(Dots, _load_dots),  # pictures in the order of their dots (Mao et al. 2013)
+    "preflib_00030_uklabor": DataSet(LaborLeadership, _load_labor),  # members of parliament (2010)
+    "preflib_00035_breakfast": DataSet(Breakfast, _load_breakfast),  # in six situations (Green and Rao 1972)
+    "zurich_pb": DataSet(ZurichVotes, _load_zurich),  # in six formats of ballots (Yang et al. 2024)
+}
+"""By the name of the folder that holds it."""

@@ -14,7 +14,7 @@ from ....protocol.fair_voting import DisclosedRankings, FairVoting, Parameters
 from ....protocol.fair_voting.choices import SampledChoice
 from ....protocol.fair_voting.sampling_bounds import num_samples
 from ....protocol.privacy import NeighboringRelation
-from ...audit.papers.finding import Certainty, PaperFinding
+from ...experiments.paper_finding import Certainty, PaperFinding
 from ..audit.neighbors import sums_of_profile
 from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, view_of_algorithm_1
 from .neighbors import Ties, loss_between

@@ -22,7 +22,7 @@ from ....protocol.moral_preferences.records import Records
 from ....protocol.moral_preferences.summaries import Summary, make_summary
 from ....protocol.phases import CentralPhase, Inputs
 from ....protocol.randomness import SimulatedNoise
-from ...attacks.poisoning.poisoning import Choices, Poisoning
+from ...attacks.poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedPreferences"]
 

@@ -17,7 +17,7 @@ from ....protocol.moral_preferences.parameters import MechanismName
 from ....protocol.phases import CentralPhase
 from ....protocol.privacy import LedgerEntry, TrustModel
 from ...audit.case import Case
-from ...audit.protocols.views import Released, View, case_of, view_of_party
+from ...audit.views import Released, View, case_of, view_of_party
 from ..paper.audit_list import audit_list
 
 __all__ = ["moral_preferences_cases", "view_of_preferences"]

@@ -10,9 +10,9 @@ import msgspec
 from ....protocol.errors import ConfigurationError
 from ....protocol.phases import Entries
 from ...running.conversion import convert
-from ...running.loaded import Loaded
-from ...running.reading import open_text
+from ...running.reading import header_of, open_text
 from ...running.settings import did_you_mean
+from ...running.sources import PartiesTable, PartySources
 from .fairness import FairnessJudgements, make_fairness
 from .files import read_survey
 from .machine_like import MoralMachineLike, make_machine_like
@@ -21,11 +21,9 @@ from .privacy_groups import PrivacyGroups, draw_epsilons, read_epsilons
 from .survey import Survey
 from .synthetic import SyntheticPreferences, make_preferences
 
-__all__ = ["GENERATORS", "PATHS", "ChoicesFile", "OwnEpsilons", "ResponsesFile", "as_voters", "load_voters"]
+__all__ = ["GENERATORS", "SOURCES", "ChoicesFile", "OwnEpsilons", "ResponsesFile", "as_voters", "load_voters"]
 
 _FIELD: Final = "voters"
-PATHS: Final = ("choices", "responses", "epsilons")
-"""The keys of a table of voters that hold paths."""
 
 
 class ChoicesFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,7 +87,7 @@ GENERATORS: Final[Mapping[str, Callable[[dict[str, Any]], Survey]]] = {
 """What makes up voters, by the name that a scenario gives (`generator`)."""
 
 
-def load_voters(parties: str | Mapping[str, Any]) -> Loaded:
+def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
     """Return the voters of a file, or made-up ones.
 
     Args:
@@ -128,7 +126,7 @@ def load_voters(parties: str | Mapping[str, Any]) -> Loaded:
     return as_voters(GENERATORS[name](options), own)
 
 
-def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_record: bool = False) -> Loaded:
+def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_record: bool = False) -> PartiesTable:
     """Return a survey as the parties of a session: each voter with its records, and with its ε where it has its own.
 
     Args:
@@ -149,7 +147,7 @@ def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_recor
         parameters["epsilons"] = list(own.groups.levels)
     elif own is not None and own.epsilons:
         table["epsilon"] = read_epsilons(Path(own.epsilons), voters=survey.voters, field=f"{_FIELD}.epsilons")
-    return Loaded(
+    return PartiesTable(
         names=survey.voters,
         table=table,
         lines=survey.lines,
@@ -169,3 +167,25 @@ def _kind_of(path: Path) -> str:
             return "responses" if "ResponseID" in file.readline(1 << 16) else "choices"
     except (OSError, EOFError, UnicodeDecodeError, zlib.error):
         return "choices"
+
+
+def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:
+    """Return the voters, unless a file has a line for each of them rather than two for each record."""
+    del parameters
+    if isinstance(parties, str) and "voter" in (header := header_of(parties)) and "record" not in header:
+        return None
+    return load_voters(parties)
+
+
+_PRICES: Final = frozenset({"epsilon", "epsilons"})
+
+SOURCES: Final = PartySources(
+    read=_read,
+    paths=("choices", "responses", "epsilons"),
+    made_up=frozenset({"generator"}),
+    published=frozenset({"choices", "responses"}),
+    own_parameters=dict.fromkeys(OwnEpsilons.__struct_fields__, _PRICES),
+    parameters_of_table=frozenset({"features", "epsilons"}),
+    parameters_of_public_columns=frozenset({"epsilons"}),
+    alternatives=(_PRICES,),
+)

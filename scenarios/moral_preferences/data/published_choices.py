@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ....protocol.moral_preferences import MoralPreferences
 from ...datasets.loading import DataSet
-from ...running.loaded import Loaded
+from ...running.sources import PartiesTable
 from . import OwnEpsilons, as_voters
 from .moral_machine import read_moral_machine
 from .trolley import read_trolley
 
-__all__ = ["MORAL_MACHINE_SAMPLE", "MORAL_TROLLEY", "MoralChoices"]
+__all__ = ["DATA_SETS", "MoralChoices"]
 
 
 class MoralChoices(OwnEpsilons, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -26,19 +25,22 @@ class MoralChoices(OwnEpsilons, frozen=True, kw_only=True, forbid_unknown_fields
     min_records: int = 1
 
 
-def _load_machine(options: MoralChoices, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+def _load_machine(options: MoralChoices, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     del parameters
     survey = read_moral_machine(folder / "moral_machine_sample.csv", min_records=options.min_records, field="data")
     # Whoever publishes choices lets everybody know them.
     return as_voters(survey, options, is_public_record=True)
 
 
-def _load_trolley(options: MoralChoices, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+def _load_trolley(options: MoralChoices, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     del parameters
     path = folder / "Shared_data_responses_demographics.csv"
     survey = read_trolley(path, min_records=options.min_records, field="data")
     return as_voters(survey, options, is_public_record=True)
 
 
-MORAL_MACHINE_SAMPLE: Final = DataSet(protocol=MoralPreferences, options=MoralChoices, load=_load_machine)
-MORAL_TROLLEY: Final = DataSet(protocol=MoralPreferences, options=MoralChoices, load=_load_trolley)
+DATA_SETS: Final[Mapping[str, DataSet]] = {
+    "moral_machine_sample": DataSet(options=MoralChoices, load=_load_machine),
+    "moral_trolley": DataSet(options=MoralChoices, load=_load_trolley),
+}
+"""By the name of the folder that holds it."""

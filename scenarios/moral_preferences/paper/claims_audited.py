@@ -18,7 +18,7 @@ from ....protocol.moral_preferences.sensitivity import printed_sensitivity, tigh
 from ....protocol.privacy import PrivacyLoss
 from ....protocol.randomness import SimulatedNoise
 from ...audit.bounds import lower_limits
-from ...audit.papers.finding import Certainty, PaperFinding
+from ...experiments.paper_finding import Certainty, PaperFinding
 from ..audit.sessions import view_of_preferences
 from .published import BASELINES, HIGH_RATIO
 from .societies import SYNTHETIC, Setting, draw_society

@@ -19,7 +19,7 @@ from ....protocol.phases import Inputs
 from ....protocol.truth_discovery import TruthDiscovery
 from ....protocol.truth_discovery.parameters import PRICES
 from ....protocol.truth_discovery.tables import NO_TASK
-from ...attacks.poisoning.poisoning import Choices, Poisoning
+from ...attacks.poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedTruths"]
 

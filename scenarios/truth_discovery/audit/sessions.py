@@ -10,7 +10,7 @@ from ....protocol.privacy import LedgerEntry
 from ....protocol.truth_discovery import Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.case import Case
-from ...audit.protocols.views import case_of, view_of_party
+from ...audit.views import case_of, view_of_party
 
 __all__ = ["case_of_worker", "truth_discovery_cases"]
 

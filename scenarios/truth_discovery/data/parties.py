@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Generator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 import numpy as np
@@ -11,13 +11,15 @@ import numpy as np
 from ....protocol.errors import ConfigurationError
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.truth_discovery import NO_TASK
+from ....protocol.truth_discovery.parameters import PRICES
 from ...running.conversion import convert
-from ...running.loaded import Loaded
+from ...running.reading import header_of
+from ...running.sources import PartiesTable, PartySources
 from .crowd import Crowd
 from .files import read_crowd
 from .synthetic import PEER_GRADING_STAND_IN, PeerGrading, SyntheticCrowd, make_crowd, make_peer_grading
 
-__all__ = ["CrowdFile", "as_parties", "load_workers"]
+__all__ = ["SOURCES", "CrowdFile", "as_parties", "load_workers"]
 
 _FIELD = "workers"
 _PEER_GRADING = "peer_grading"
@@ -40,7 +42,7 @@ class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 _OPTIONS = frozenset((*CrowdFile.__struct_fields__, *SyntheticCrowd.__struct_fields__, *PeerGrading.__struct_fields__))
 
 
-def load_workers(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> Loaded:
+def load_workers(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
     """Return the workers of a CSV file of answers, or of a synthetic crowd.
 
     Args:
@@ -75,7 +77,7 @@ def _naming(whole: str) -> Generator[None]:
         raise
 
 
-def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> Loaded:
+def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
     if "stand_in" in options:
         name: str = convert(options.pop("stand_in"), str, f"{_FIELD}.stand_in")
         if name != _PEER_GRADING:
@@ -98,7 +100,9 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> Loaded:
     return as_parties(crowd, source=Path(file.answers).name)
 
 
-def as_parties(crowd: Crowd, *, source: str = "", is_generated: bool = False, is_public_record: bool = False) -> Loaded:
+def as_parties(
+    crowd: Crowd, *, source: str = "", is_generated: bool = False, is_public_record: bool = False
+) -> PartiesTable:
     """Return a crowd as the parties of a session: each worker with its tasks and its answers.
 
     Args:
@@ -127,7 +131,7 @@ def as_parties(crowd: Crowd, *, source: str = "", is_generated: bool = False, is
         crowd.tasks[task]: crowd.answer_sets[int(crowd.answer_set_of_task[task])][int(crowd.truth[task])]
         for task in np.flatnonzero(crowd.truth >= 0).tolist()
     }
-    return Loaded(
+    return PartiesTable(
         names=list(crowd.workers),
         table={"tasks": tasks, "answers": codes},
         lines=(),
@@ -138,3 +142,21 @@ def as_parties(crowd: Crowd, *, source: str = "", is_generated: bool = False, is
         fixed=frozenset(parameters),
         gold=gold,
     )
+
+
+def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:
+    """Return the workers, unless a file has a line for each of them rather than for each answer."""
+    if isinstance(parties, str) and {"worker", "tasks"} <= set(header_of(parties)):
+        return None
+    return load_workers(parties, parameters=parameters)
+
+
+SOURCES: Final = PartySources(
+    read=_read,
+    paths=("answers", "truth"),
+    made_up=frozenset({"stand_in"}),
+    published=frozenset({"answers"}),
+    parameters_of_table=frozenset({"tasks", "answer_sets", "answer_set_of_task", "max_answers"}),
+    parameters_of_public_columns=frozenset({"tasks", "answer_set_of_task", "max_answers"}),
+    alternatives=(PRICES,),
+)

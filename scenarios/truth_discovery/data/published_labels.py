@@ -4,22 +4,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ....protocol.truth_discovery import TruthDiscovery
 from ...datasets.loading import DataSet
-from ...running.loaded import Loaded
+from ...running.sources import PartiesTable
 from .parties import as_parties
 from .published import CROWDS, PublishedCrowd
 
-__all__ = ["CROWD_LABELS"]
+__all__ = ["DATA_SETS"]
 
 
 def _data_set(name: str, crowd: PublishedCrowd) -> DataSet:
-    def load(options: Any, folder: Path, parameters: Mapping[str, Any]) -> Loaded:
+    def load(options: Any, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
         del parameters
         # Whoever publishes answers lets everybody know them.
         return as_parties(crowd.load(options, folder), source=name, is_public_record=True)
 
-    return DataSet(protocol=TruthDiscovery, options=crowd.options, load=load)
+    return DataSet(options=crowd.options, load=load)
 
 
-CROWD_LABELS: Final[Mapping[str, DataSet]] = {name: _data_set(name, crowd) for name, crowd in CROWDS.items()}
+DATA_SETS: Final[Mapping[str, DataSet]] = {name: _data_set(name, crowd) for name, crowd in CROWDS.items()}

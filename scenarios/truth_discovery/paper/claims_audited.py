@@ -15,7 +15,7 @@ from ....protocol.mechanisms.hyper import Uniform
 from ....protocol.truth_discovery import Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.bounds import exact_epsilon
-from ...audit.papers.finding import PaperFinding
+from ...experiments.paper_finding import PaperFinding
 from ..audit.sessions import case_of_worker
 from .error_bounds import exact_error, log_odds, printed_bound, printed_factors
 from .error_change import ProductOfUniforms

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, TwoLayer, Uniform, VectorLaplace
 from psephos.scenarios.audit import Verdict, audit
-from psephos.scenarios.audit.mechanisms import mechanism_cases
+from psephos.scenarios.audit.cases import mechanism_cases
 from psephos.scenarios.audit.mechanisms.sampling import all_rows, finite_pairs, pair_of, secure_draw, simulated_draw
 
 CONFIDENCE = 1 - 1e-7

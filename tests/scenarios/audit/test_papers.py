@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from psephos.scenarios.audit.papers import Certainty, PaperFinding, Verdict, findings, show_findings
 from psephos.scenarios.cli.group import cli
+from psephos.scenarios.experiments.paper_finding import Certainty, PaperFinding, Verdict, findings
+from psephos.scenarios.experiments.paper_show import show_findings
 from rich.console import Console
 
 # Of which the command audits each by itself, beside the claims.

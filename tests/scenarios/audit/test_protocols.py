@@ -17,13 +17,13 @@ from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.audit import Case
 from psephos.scenarios.audit.bounds import departs, epsilon_bounds, exact_epsilon
 from psephos.scenarios.audit.case import NO_PLACE
+from psephos.scenarios.audit.cases import session_cases
 from psephos.scenarios.audit.engine import Verdict, audit
-from psephos.scenarios.audit.protocols import protocol_cases
-from psephos.scenarios.audit.protocols.views import charge, view_of_party
+from psephos.scenarios.audit.views import charge, view_of_party
 from psephos.scenarios.fair_voting.audit.neighbors import Profile, law_of_winner
 from psephos.scenarios.fair_voting.audit.sessions import LARGE_SIZES, disliked_alternative
 
-CASES = protocol_cases()
+CASES = session_cases()
 NAMES = [f"{case.group}: {case.name}" for case in CASES]
 # A test finds a law or a loss wrong though it is right with this probability at most, and all tests with the other.
 RISK = 1e-6

@@ -1,15 +1,15 @@
 """Data sets in scenarios: where their folder is said, which there are, and the same result on every path."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.protocol.fair_voting import FairVoting
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
-from psephos.scenarios.datasets import DATA_SETS
+from psephos.scenarios.datasets import DataSet
+from psephos.scenarios.system import load_each
 from psephos.scenarios.truth_discovery.data.published import CROWDS
 
 Psephos = Callable[..., Any]
@@ -52,9 +52,10 @@ def refusal(source: str, *settings: str) -> ConfigurationError:
 def test_every_data_set_is_tried_here() -> None:
     """Crowds, choices and elections are tried by themselves."""
     of_choices = {"moral_machine_sample", "moral_trolley"}
-    elections = {name for name, data_set in DATA_SETS.items() if data_set.protocol is FairVoting}
+    known: dict[str, Mapping[str, DataSet]] = dict(load_each("data_sets", Mapping))
+    elections = set(known["fair-voting"])
     assert len(elections) == 5
-    assert set(TABLES) | set(CROWDS) | of_choices | elections == set(DATA_SETS)
+    assert set(TABLES) | set(CROWDS) | of_choices | elections == {name for sets in known.values() for name in sets}
 
 
 @pytest.mark.parametrize("data", list(TABLES))

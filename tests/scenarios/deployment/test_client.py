@@ -26,7 +26,8 @@ from psephos.scenarios.deployment import (
     join_in_folder,
     resolve_server,
 )
-from psephos.scenarios.deployment.client import Heard, check_beforehand, read_own_entries
+from psephos.scenarios.deployment.client import Heard, check_beforehand
+from psephos.scenarios.deployment.own_entries import read_own_entries
 from psephos.scenarios.running.folder import RunFolder
 from psephos.transports.framing import FrameDecoder, encode_frames
 from psephos.transports.tcp import format_address

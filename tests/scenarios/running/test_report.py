@@ -14,13 +14,13 @@ from psephos.protocol.privacy import LedgerEntry, RandomizedResponse, SelfCompos
 from psephos.protocol.truth_discovery import NO_TASK, TruthDiscovery
 from psephos.protocol.truth_discovery import Parameters as CrowdParameters
 from psephos.protocol.truth_discovery.parameters import MechanismName
+from psephos.scenarios.dpwevote.variants import show_variants
 from psephos.scenarios.running.report import (
     show_heading,
     show_ledger,
     show_phase,
     show_privacy,
     show_scenarios,
-    show_variants,
 )
 from rich.console import Console
 

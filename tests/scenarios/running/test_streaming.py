@@ -11,9 +11,9 @@ import pytest
 from machine_files import write_moral_machine_like
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import RunFolder, load_scenario, read_ledger, resolve, run_in_folder
-from psephos.scenarios.running import streaming
 from psephos.scenarios.moral_preferences.data import streams
 from psephos.scenarios.moral_preferences.data.survey import Reading, Survey
+from psephos.scenarios.running import streaming
 from psephos.scenarios.running.streaming import (
     FinishedStream,
     is_streamed,

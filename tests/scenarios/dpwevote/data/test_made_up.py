@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.protocol.dpwevote import DPWeVote
-from psephos.scenarios.dpwevote.data.made_up import WeightedVotes, generate
+from psephos.scenarios.dpwevote.data.made_up import WeightedVotes, make_partners
 
 CHOICES: dict[str, Any] = {"candidates": ["first", "second"], "weights": [1, 2.5, 4]}
 
 
 def partners(**options: Any) -> dict[str, list[float]]:
     """Return the table of a generator with these options."""
-    count, table = generate(DPWeVote, {"count": 4000, **options}, parameters=CHOICES)
+    partners = make_partners({"count": 4000, **options}, parameters=CHOICES)
+    assert partners is not None
+    count, table = len(partners.names), partners.table
     assert all(len(column) == count for column in table.values())
     return {name: np.asarray(column).tolist() for name, column in table.items()}
 
@@ -70,7 +71,7 @@ def test_more_people_begin_with_the_same_ones() -> None:
 )
 def test_a_wrong_option_is_refused(options: dict[str, Any], field: str, allowed: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        generate(DPWeVote, options, parameters=CHOICES)
+        make_partners(options, parameters=CHOICES)
     assert caught.value.field == field
     assert allowed in caught.value.allowed
 
@@ -78,14 +79,14 @@ def test_a_wrong_option_is_refused(options: dict[str, Any], field: str, allowed:
 @pytest.mark.parametrize("empty", ["candidates", "weights"])
 def test_nothing_to_choose_from_is_refused(empty: str) -> None:
     with pytest.raises(ConfigurationError, match=r"1 to \d+") as caught:
-        generate(DPWeVote, {"count": 3}, parameters={**CHOICES, empty: []})
+        make_partners({"count": 3}, parameters={**CHOICES, empty: []})
     assert caught.value.field == empty
 
 
 @pytest.mark.parametrize("parameters", [{"candidates": 5}, {"weights": 3}, {"weights": ["a", "b"]}])
 def test_parameters_of_another_type_are_refused(parameters: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        generate(DPWeVote, {"count": 3}, parameters=parameters)
+        make_partners({"count": 3}, parameters=parameters)
     (name,) = parameters
     assert caught.value.field.startswith(f"parameters.{name}")
 

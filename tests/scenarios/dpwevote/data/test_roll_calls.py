@@ -8,7 +8,7 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.scenarios.datasets import load_data_set
-from psephos.scenarios.running.loaded import Loaded
+from psephos.scenarios.running.sources import PartiesTable
 
 Put = Callable[[str, str | bytes], Path]
 
@@ -16,7 +16,7 @@ VOTES = "un_general_assembly/un_votes.csv.gz"
 ROLL_CALLS = "un_general_assembly/un_roll_calls.csv"
 
 
-def load(folder: Path, parameters: dict[str, Any] | None = None, **options: Any) -> Loaded:
+def load(folder: Path, parameters: dict[str, Any] | None = None, **options: Any) -> PartiesTable:
     """Return the states that voted."""
     return load_data_set(
         {"data": "un_general_assembly", **options},
@@ -26,7 +26,7 @@ def load(folder: Path, parameters: dict[str, Any] | None = None, **options: Any)
     )
 
 
-def votes(loaded: Loaded) -> dict[str, int]:
+def votes(loaded: PartiesTable) -> dict[str, int]:
     """Return each state's opinion on the one candidate."""
     (column,) = set(loaded.table) - {"weight"}
     return dict(zip(loaded.names, loaded.table[column], strict=True))

@@ -10,9 +10,9 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.scenarios.datasets import load_data_set
-from psephos.scenarios.dpwevote.data.made_up import generate
+from psephos.scenarios.dpwevote.data.made_up import make_partners
 from psephos.scenarios.dpwevote.data.weighted_votes import TREATIES
-from psephos.scenarios.running.loaded import Loaded
+from psephos.scenarios.running.sources import PartiesTable
 
 Put = Callable[[str, str | bytes], Path]
 
@@ -20,17 +20,17 @@ COUNCIL = "eu_council_weights/eucouncil_weights.csv"
 FUND = "imf_votes/votes.csv"
 
 
-def load(folder: Path, data: str, parameters: dict[str, Any] | None = None, **options: Any) -> Loaded:
+def load(folder: Path, data: str, parameters: dict[str, Any] | None = None, **options: Any) -> PartiesTable:
     """Return a data set's parties."""
     return load_data_set({"data": data, **options}, folder=str(folder), parameters=parameters or {}, protocol=DPWeVote)
 
 
-def council(folder: Path, treaty: str, parameters: dict[str, Any] | None = None, **options: Any) -> Loaded:
+def council(folder: Path, treaty: str, parameters: dict[str, Any] | None = None, **options: Any) -> PartiesTable:
     """Return the Council's members."""
     return load(folder, "eu_council_weights", parameters, treaty=treaty, **options)
 
 
-def weights(loaded: Loaded) -> list[float]:
+def weights(loaded: PartiesTable) -> list[float]:
     """Return the column of weights."""
     return list(loaded.table["weight"])
 
@@ -73,7 +73,9 @@ def test_opinions_are_those_of_the_generator(sets: Path) -> None:
     options: dict[str, Any] = {"yes_shares": [0.3, 0.8], "seed": 5}
     parameters = {"candidates": ["a", "b"]}
     loaded = council(sets, "EU-10", parameters, **options)
-    _, table = generate(DPWeVote, {"count": 10, **options}, parameters=parameters)
+    partners = make_partners({"count": 10, **options}, parameters=parameters)
+    assert partners is not None
+    table = partners.table
     assert {name: np.asarray(loaded.table[name]).tolist() for name in "ab"} == {
         name: np.asarray(table[name]).tolist() for name in "ab"
     }

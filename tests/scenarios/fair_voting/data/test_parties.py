@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.fair_voting.rankings import Rankings
-from psephos.scenarios.fair_voting.data import PATH_TABLES, PATHS, as_electorate, load_electorate
+from psephos.scenarios.fair_voting.data import as_electorate, load_electorate
 from psephos.scenarios.fair_voting.data.files import RankingFile
+from psephos.scenarios.fair_voting.data.parties import SOURCES
 from psephos.scenarios.fair_voting.data.profile import Profile
 from psephos.scenarios.fair_voting.data.societies import make_profile, read_society
-from psephos.scenarios.running.loaded import Loaded
+from psephos.scenarios.running.sources import PartiesTable
 
 SOCIETY: dict[str, Any] = {
     "alternatives": ["a", "b", "c"],
@@ -31,14 +32,14 @@ SOC = """# FILE NAME: council.soc
 """
 
 
-def positions_of(loaded: Loaded) -> list[list[int]]:
+def positions_of(loaded: PartiesTable) -> list[list[int]]:
     """Return what the voters hold."""
     rankings = loaded.table["ranking"]
     assert isinstance(rankings, Rankings)
     return rankings.positions.tolist()
 
 
-def groups_of(loaded: Loaded) -> list[int]:
+def groups_of(loaded: PartiesTable) -> list[int]:
     """Return whose group is which."""
     codes = loaded.table["group"]
     assert isinstance(codes, np.ndarray)
@@ -111,7 +112,7 @@ def test_a_bare_path_is_a_file_whose_groups_are_not_said(tmp_path: Path, suffix:
 
 
 def test_keys_that_hold_paths_are_options_of_a_file() -> None:
-    assert {*PATHS, *PATH_TABLES} <= set(RankingFile.__struct_fields__)
+    assert {*SOURCES.paths, *SOURCES.path_tables} <= set(RankingFile.__struct_fields__)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.fair_voting import FairVoting, Rankings
-from psephos.scenarios.datasets import DATA_SETS, load_data_set
-from psephos.scenarios.running.loaded import Loaded
+from psephos.scenarios.datasets import load_data_set
+from psephos.scenarios.fair_voting.data.published_elections import DATA_SETS
+from psephos.scenarios.running.sources import PartiesTable
 
 Put = Callable[[str, str | bytes], Path]
 
@@ -21,7 +22,7 @@ LABOR = "preflib_00030_uklabor"
 ZURICH = "zurich_pb"
 
 
-def load(folder: Path, name: str, **options: Any) -> Loaded:
+def load(folder: Path, name: str, **options: Any) -> PartiesTable:
     """Return the voters of a data set."""
     return load_data_set({"data": name, **options}, folder=str(folder), parameters={}, protocol=FairVoting)
 
@@ -33,12 +34,12 @@ def refusal(folder: Path, name: str, **options: Any) -> ConfigurationError:
     return caught.value
 
 
-def groups_of(loaded: Loaded) -> dict[str, int]:
+def groups_of(loaded: PartiesTable) -> dict[str, int]:
     """Return how many voters each group has."""
     return dict(zip(loaded.parameters["groups"], loaded.parameters["group_sizes"], strict=True))
 
 
-def orders_of(loaded: Loaded) -> list[list[int]]:
+def orders_of(loaded: PartiesTable) -> list[list[int]]:
     """Return each voter's order of the alternatives, numbered from 1."""
     rankings = loaded.table["ranking"]
     assert isinstance(rankings, Rankings)
@@ -54,7 +55,7 @@ def breakfast_rows(folder: Path) -> list[list[list[int]]]:
 
 
 def test_elections_are_for_fair_voting_and_published() -> None:
-    assert {name for name, of in DATA_SETS.items() if of.protocol is FairVoting} == set(ELECTIONS)
+    assert set(DATA_SETS) == set(ELECTIONS)
     with pytest.raises(ConfigurationError) as caught:
         load_data_set({"data": ZURICH}, folder=".", parameters={}, protocol=DPWeVote)
     assert caught.value.allowed == "another data set: this one is for protocol 'fair-voting'"

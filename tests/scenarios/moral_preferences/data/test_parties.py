@@ -14,10 +14,10 @@ from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.moral_preferences.data.fairness import FAIRNESS_FEATURES
 from psephos.scenarios.moral_preferences.data.files import read_survey
 from psephos.scenarios.moral_preferences.data.machine_like import MoralMachineLike, make_machine_like
-from psephos.scenarios.moral_preferences.data.parties import GENERATORS, PATHS, OwnEpsilons, as_voters, load_voters
+from psephos.scenarios.moral_preferences.data.parties import GENERATORS, SOURCES, OwnEpsilons, as_voters, load_voters
 from psephos.scenarios.moral_preferences.data.privacy_groups import PrivacyGroups, draw_epsilons
 from psephos.scenarios.moral_preferences.data.synthetic import SyntheticPreferences, make_preferences
-from psephos.scenarios.running.loaded import Loaded
+from psephos.scenarios.running.sources import PartiesTable
 
 Put = Callable[[str], Path]
 
@@ -26,14 +26,14 @@ CHOICES = (
 )
 
 
-def records_of(loaded: Loaded) -> Records:
+def records_of(loaded: PartiesTable) -> Records:
     """Return what the voters hold."""
     records = loaded.table["records"]
     assert isinstance(records, Records)
     return records
 
 
-def pairs_of(loaded: Loaded) -> list[Any]:
+def pairs_of(loaded: PartiesTable) -> list[Any]:
     """Return every voter's records as lists."""
     return [pairs.tolist() for pairs in records_of(loaded)]
 
@@ -224,4 +224,4 @@ def test_a_file_of_neither_kind_is_refused_as_one_of_choices(tmp_path: Path, nam
 
 
 def test_keys_that_hold_paths_are_those_of_the_tables() -> None:
-    assert PATHS == ("choices", "responses", "epsilons")
+    assert SOURCES.paths == ("choices", "responses", "epsilons")

@@ -10,7 +10,7 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.mechanisms import NO_ANSWER
 from psephos.protocol.truth_discovery import NO_TASK, Parameters, TruthDiscovery
-from psephos.scenarios.running.loaded import Loaded
+from psephos.scenarios.running.sources import PartiesTable
 from psephos.scenarios.truth_discovery.data import Crowd
 from psephos.scenarios.truth_discovery.data.files import read_crowd
 from psephos.scenarios.truth_discovery.data.parties import as_parties, load_workers
@@ -27,12 +27,12 @@ ANSWERS = "task,worker,label\nq1,cid,yes\nq1,ann,yes\nq3,ann,no\nq2,bob,no\nq1,b
 SETS = "task,worker,label,answer_set\nsmile,ann,no,yes|no\nhue,ann,blue,red|green|blue\nhue,bob,red,red|green|blue\n"
 
 
-def protocol_of(loaded: Loaded) -> TruthDiscovery:
+def protocol_of(loaded: PartiesTable) -> TruthDiscovery:
     """Return the session that workers describe."""
     return TruthDiscovery(msgspec.convert(loaded.parameters, Parameters))
 
 
-def answers_in(loaded: Loaded) -> dict[str, dict[str, str]]:
+def answers_in(loaded: PartiesTable) -> dict[str, dict[str, str]]:
     """Return for each worker the label of each of its tasks, by names, as a session reads the table."""
     protocol = protocol_of(loaded)
     inputs = protocol.encode(loaded.table)

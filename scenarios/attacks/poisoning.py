@@ -23,14 +23,15 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
 import msgspec
 import numpy as np
 
-from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
-from ....protocol.phases import CentralPhase, Inputs, PhasedProtocol
-from ....protocol.population import draw_for_release, draw_reports, tally_batch
-from ....protocol.randomness import SimulatedNoise
-from ....protocol.tally import Tally
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.errors import ConfigurationError
+from ...protocol.phases import CentralPhase, Inputs, PhasedProtocol
+from ...protocol.population import draw_for_release, draw_reports, tally_batch
+from ...protocol.randomness import SimulatedNoise
+from ...protocol.tally import Tally
+from ..system import names_with, part_of
 
-__all__ = ["STRATEGIES", "Choices", "Poisoning", "StrategyName", "outcome_of", "reports_of"]
+__all__ = ["STRATEGIES", "Choices", "Poisoning", "StrategyName", "find_poisoning", "outcome_of", "reports_of"]
 
 StrategyName: TypeAlias = Literal["greatest", "input", "random"]
 STRATEGIES: Final[tuple[StrategyName, ...]] = get_args(StrategyName)
@@ -234,3 +235,16 @@ def outcome_of(
         tallies.append(tally)
     outcome: msgspec.Struct = protocol.outcome(tallies)
     return outcome
+
+
+def find_poisoning(protocol: PhasedProtocol[Any, Any], aim: str = "", *, sign: int = 1) -> Poisoning:
+    """Return what can be pushed in sessions of a protocol. See `Poisoning`.
+
+    Raises:
+        ConfigurationError: its system does not say how, or as `Poisoning`.
+    """
+    kind: type[Poisoning] | None = part_of(type(protocol), "poisoning", Poisoning, is_class=True)
+    if kind is None:
+        allowed = f"one whose poisoning is known: {', '.join(names_with('poisoning'))}"
+        raise ConfigurationError(field="protocol", value=protocol.name, allowed=allowed)
+    return kind(protocol, aim, sign=sign)

@@ -18,14 +18,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.mechanisms import PostProcessed, Prepared, RowMechanism
-from ....protocol.moral_preferences.functional import NoisyObjective
-from ....protocol.phases import CentralPhase, Inputs, Phase, PhasedProtocol
-from ....protocol.population import draw_reports
-from ....protocol.privacy import Ledger, LedgerEntry
-from ....protocol.randomness import SimulatedNoise
-from ..case import NO_PLACE, Case, Draw, Pair, Score
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.mechanisms import PostProcessed, Prepared, RowMechanism
+from ...protocol.moral_preferences.functional import NoisyObjective
+from ...protocol.phases import CentralPhase, Inputs, Phase, PhasedProtocol
+from ...protocol.population import draw_reports
+from ...protocol.privacy import Ledger, LedgerEntry
+from ...protocol.randomness import SimulatedNoise
+from .case import NO_PLACE, Case, Draw, Pair, Score
 
 __all__ = [
     "MAX_OUTPUTS",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ...presentation.terminal import show_table
-from .finding import PaperFinding, Verdict
+from ..presentation.terminal import show_table
+from .paper_finding import PaperFinding, Verdict
 
 __all__ = ["show_findings"]
 

@@ -6,9 +6,12 @@ A claim bounds a number, or names it; the verdict follows from the two numbers, 
 import dataclasses
 import enum
 import math
+from collections.abc import Callable
 from typing import Final, Literal
 
-__all__ = ["AUDIT", "Certainty", "PaperFinding", "Verdict"]
+from ..system import load_each
+
+__all__ = ["AUDIT", "Certainty", "PaperFinding", "Verdict", "findings"]
 
 AUDIT: Final = "psephos audit papers"
 """What shows those findings that nothing else shows."""
@@ -142,3 +145,8 @@ class PaperFinding:
 
 def _number(value: float) -> str:
     return "∞" if math.isinf(value) else f"{value:.3g}"
+
+
+def findings() -> list[PaperFinding]:
+    """Compute all findings, paper by paper; some seconds."""
+    return [finding for _, find in load_each("claims", Callable) for finding in find()]

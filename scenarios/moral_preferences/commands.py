@@ -4,12 +4,10 @@ from pathlib import Path
 
 import click
 
-from .group import cli
-
 __all__ = ["decide"]
 
 
-@cli.command(short_help="Say which of two alternatives the society of RUN prefers.")
+@click.command(short_help="Say which of two alternatives the society of RUN prefers.")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--first", metavar="FEATURE=VALUE,...", help="An alternative; features that are not named are 0.")
 @click.option("--second", metavar="FEATURE=VALUE,...", help="The other alternative.")
@@ -44,7 +42,8 @@ def decide(run: Path, first: str | None, second: str | None, pairs_file: Path | 
     import msgspec
 
     from ...protocol.errors import ConfigurationError
-    from ..moral_preferences.decisions import (
+    from ..presentation import make_console
+    from .decisions import (
         Pair,
         decide_pairs,
         parse_alternative,
@@ -53,7 +52,6 @@ def decide(run: Path, first: str | None, second: str | None, pairs_file: Path | 
         show_decision,
         show_decisions,
     )
-    from ..presentation import make_console
 
     for option, given in (("--first", first), ("--second", second)):
         if pairs_file is not None and given is not None:

@@ -1,0 +1,64 @@
+"""What commands have in common: a scenario with what may be set of it, and a folder for what comes of it."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from ..running.config import Scenario
+    from ..running.folder import RunFolder
+
+__all__ = ["load", "make_folder", "out_option", "scenario_options"]
+
+_CommandT = TypeVar("_CommandT", bound=Callable[..., Any])
+_Decorator: TypeAlias = Callable[[_CommandT], _CommandT]
+
+
+def scenario_options(command: _CommandT) -> _CommandT:
+    """Give a command a scenario and what may be set of it: `scenario`, `settings` and `data`."""
+    options: tuple[_Decorator[_CommandT], ...] = (
+        click.argument("scenario"),
+        click.option(
+            "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any scenario value; may be repeated."
+        ),
+        click.option("--data", metavar="FOLDER", help="The folder of data sets (default: the variable PSEPHOS_DATA)."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+out_option = click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="The run's folder (default: below runs/)."
+)
+
+
+def load(source: str, settings: tuple[str, ...], data: str | None) -> "Scenario":
+    """Return the scenario that the options of `scenario_options` name."""
+    import msgspec
+
+    from ..running.config import load_scenario
+
+    scenario = load_scenario(source, settings)
+    if data is None:
+        return scenario
+    # As it stands: a folder may be called 2024, or anything else that TOML reads otherwise.
+    return msgspec.structs.replace(scenario, data=data)
+
+
+def make_folder(out: Path | None, name: str) -> "RunFolder":
+    """Return a run's folder: the one named, or one below runs/ that does not exist yet."""
+    from ..running.folder import RunFolder
+
+    if out is not None:
+        return RunFolder(out)
+    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    number = 1
+    path = Path("runs") / stem
+    while path.exists():
+        number += 1
+        path = Path("runs") / f"{stem}-{number}"
+    return RunFolder(path)

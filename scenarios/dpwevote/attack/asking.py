@@ -1,0 +1,55 @@
+"""Weights that are collected once in a session, or for each candidate anew (reading W5)."""
+
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from ....protocol.dpwevote import DPWeVote
+from ....protocol.phases import PhasedProtocol
+from ...adversaries.asker import AskedAnew
+
+__all__ = ["WEIGHTS"]
+
+_WEIGHT: Final = "weight"
+
+
+def _collections(protocol: PhasedProtocol[Any, Any]) -> list[DPWeVote]:
+    """Return a vote whose weights are collected once, and for each candidate; nothing where that is no choice."""
+    assert isinstance(protocol, DPWeVote)  # noqa: S101  whose system this is
+    parameters = protocol.parameters
+    is_choice = not parameters.public_weights and not parameters.reports_signed_weights
+    if not is_choice or len(parameters.candidates) == 1 or parameters.variant == "laplace":
+        return []
+    return [
+        DPWeVote(msgspec.structs.replace(parameters, weight_collection=collected))
+        for collected in ("once", "per_candidate")
+    ]
+
+
+def _ways(protocol: PhasedProtocol[Any, Any]) -> list[tuple[str, PhasedProtocol[Any, Any]]]:
+    ways: list[tuple[str, PhasedProtocol[Any, Any]]] = []
+    for collection in _collections(protocol):
+        number = sum(loss.unit == _WEIGHT for loss in collection.losses)
+        times = "once" if number == 1 else f"{number} times, for each candidate"
+        ways.append((f"weights collected {times}", collection))
+    return ways
+
+
+def _say(protocol: PhasedProtocol[Any, Any]) -> Iterator[str]:
+    collections = _collections(protocol)
+    if not collections:
+        return
+    once, each = (math.fsum(loss.proven for loss in collection.losses) for collection in collections)
+    parameters = collections[0].parameters
+    number = len(parameters.candidates)
+    yield (
+        f"The paper runs the weights again for each of {number:,} candidates, which is the same thing inside one "
+        f"session: it costs {number} · ({parameters.loss_of_weight:g} + {parameters.loss_of_opinion:g}) = {each:g}, "
+        f"where weights that are collected once cost "
+        f"{parameters.loss_of_weight:g} + {number} · {parameters.loss_of_opinion:g} = {once:g}."
+    )
+
+
+WEIGHTS: Final = AskedAnew(unit=_WEIGHT, ways=_ways, say=_say)

@@ -1,0 +1,23 @@
+"""DPWeVote: weighted yes/no voting."""
+
+from typing import Final
+
+from ..system import System
+
+__all__ = ["SYSTEM"]
+
+_HERE: Final = __name__.rpartition(".")[0]
+
+SYSTEM: Final = System(
+    protocol="psephos.protocol.dpwevote:DPWeVote",
+    place=1,
+    sources=f"{_HERE}.data.made_up:SOURCES",
+    data_sets=f"{_HERE}.data:DATA_SETS",
+    presenters=f"{_HERE}.presentation:PRESENTERS",
+    attack=f"{_HERE}.attack.inference:DPWeVoteAttack",
+    poisoning=f"{_HERE}.attack.poisoning:PoisonedVote",
+    asking=f"{_HERE}.attack.asking:WEIGHTS",
+    session_cases=f"{_HERE}.audit.sessions:dpwevote_cases",
+    claims=f"{_HERE}.paper.claims_audited:findings_on_dpwevote",
+    commands={"variants": f"{_HERE}.commands:variants"},
+)

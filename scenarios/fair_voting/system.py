@@ -1,0 +1,22 @@
+"""Fair and private voting rules."""
+
+from typing import Final
+
+from ..system import System
+
+__all__ = ["SYSTEM"]
+
+_HERE: Final = __name__.rpartition(".")[0]
+
+SYSTEM: Final = System(
+    protocol="psephos.protocol.fair_voting:FairVoting",
+    place=4,
+    sources=f"{_HERE}.data.parties:SOURCES",
+    data_sets=f"{_HERE}.data.published_elections:DATA_SETS",
+    presenters=f"{_HERE}.presentation:PRESENTERS",
+    attack=f"{_HERE}.attack.inference:FairVotingAttack",
+    poisoning=f"{_HERE}.attack.poisoning:PoisonedRankings",
+    mechanism_cases=f"{_HERE}.audit:mechanism_cases",
+    session_cases=f"{_HERE}.audit.sessions:fair_voting_cases",
+    claims=f"{_HERE}.paper.claims_audited:findings_on_fair_voting",
+)

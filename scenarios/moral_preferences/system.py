@@ -1,0 +1,24 @@
+"""Moral preferences for decisions that a machine takes."""
+
+from typing import Final
+
+from ..system import System
+
+__all__ = ["SYSTEM"]
+
+_HERE: Final = __name__.rpartition(".")[0]
+
+SYSTEM: Final = System(
+    protocol="psephos.protocol.moral_preferences:MoralPreferences",
+    place=3,
+    sources=f"{_HERE}.data.parties:SOURCES",
+    own_entries=f"{_HERE}.data.own_records:OWN_RECORDS",
+    data_sets=f"{_HERE}.data.published_choices:DATA_SETS",
+    presenters=f"{_HERE}.presentation:PRESENTERS",
+    attack=f"{_HERE}.attack.inference:MoralAttack",
+    poisoning=f"{_HERE}.attack.poisoning:PoisonedPreferences",
+    mechanism_cases=f"{_HERE}.audit.objective:moral_cases",
+    session_cases=f"{_HERE}.audit.sessions:moral_preferences_cases",
+    claims=f"{_HERE}.paper.claims_audited:findings_on_moral_preferences",
+    commands={"decide": f"{_HERE}.commands:decide"},
+)

@@ -1,0 +1,137 @@
+"""Where parties are from: what a system says of its own files and generators, and what it hands over.
+
+Without a word from a system, parties are a file with a line for each of them, or a list in the scenario.
+"""
+
+import contextlib
+import dataclasses
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, Protocol
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.phases import Entries
+
+__all__ = ["PartiesTable", "PartySources", "ReadParties"]
+
+
+@dataclasses.dataclass(frozen=True)
+class PartiesTable:
+    """Parties in roster order: what a file, a data set or a generator hands over.
+
+    Args:
+        names: theirs.
+        table: the protocol's columns.
+        lines: where each party stands in its file; empty where there is none.
+        source: what to call that in errors.
+        parameters: what their source says of the protocol's parameters, where the scenario does not.
+        is_generated: whether a generator made up what is private of them.
+        is_of_data_set: whether a data set holds them.
+        is_public_record: whether everybody may know their values already.
+        fixed: which of the parameters cannot be set otherwise, since the codes in the table mean nothing else.
+        gold: what is true, where somebody knows: a name's true value.
+        note: what became of the rows of their file, as a line for people.
+        has_header: whether the first line of their file says what is in the others.
+    """
+
+    names: Sequence[str]
+    table: Mapping[str, Entries]
+    lines: Sequence[int] = ()
+    source: str = ""
+    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    is_generated: bool = False
+    is_of_data_set: bool = False
+    is_public_record: bool = False
+    fixed: frozenset[str] = frozenset()
+    gold: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    note: str = ""
+    has_header: bool = True
+
+    def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a scenario's parameters with what the source of the parties says of the others.
+
+        Raises:
+            ConfigurationError: one is given otherwise that follows from the parties.
+        """
+        for name in self.fixed & given.keys():
+            if given[name] != self.parameters[name]:
+                allowed = f"left out: it follows from {self.source or 'the parties'}"
+                raise ConfigurationError(field=name, value=given[name], allowed=allowed)
+        return {**self.parameters, **given}
+
+    @contextlib.contextmanager
+    def naming_lines(self) -> Generator[None]:
+        """Let errors about the table's rows name line and party rather than the row, and other ones the file's header.
+
+        Raises:
+            ConfigurationError: what the code inside raises.
+        """
+        try:
+            yield
+        except ConfigurationError as error:
+            row = re.search(r"(.*) in row (\d+)(: .*)?$", error.field)
+            if row is None and not (self.lines and self.has_header):
+                raise
+            if row is None:
+                field = f"{error.field} ({self.source} line 1)"
+                raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
+            number = int(row[2])
+            where = self.names[number - 1]
+            if self.lines:
+                where = f"{self.source} line {self.lines[number - 1]}, {where}"
+            field = f"{row[1]}{row[3] or ''} ({where})"
+            raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
+
+
+class ReadParties(Protocol):
+    """Reads parties as a scenario names them: a path, or a table without a data set."""
+
+    def __call__(self, parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:
+        """Return the parties; None for a file with a line for each of them.
+
+        Args:
+            parties: the file's path, or the table.
+            parameters: the scenario's, before they are checked.
+
+        Raises:
+            ConfigurationError: a file cannot be read or is not what it should be, or an option is not allowed.
+        """
+        ...
+
+
+def _as_it_is(path: str) -> str:
+    return path
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PartySources:
+    """Where a system's parties may be from, and what of its parameters goes with them.
+
+    Args:
+        read: reads them.
+        paths: the keys of a table of parties that hold paths.
+        path_tables: those that hold a table of paths.
+        made_up: those that say how parties are made up; nobody real stands behind these.
+        published: those behind which somebody real may stand, beside `data`.
+        table_of: what a bare path stands for: itself, or a table beside whose path more can be said.
+        own_parameters: for a key that gives each party a value of its own, the parameters in place of which it does.
+        parameters_of_table: parameters that describe a table's columns: another table brings its own.
+        parameters_of_public_columns: those of them that follow from the public columns alone.
+        alternatives: sets of parameters of which one is given: who sets another one means that in place of it.
+    """
+
+    read: ReadParties | None = None
+    paths: Sequence[str] = ()
+    path_tables: Sequence[str] = ()
+    made_up: frozenset[str] = frozenset()
+    published: frozenset[str] = frozenset()
+    table_of: Callable[[str], str | dict[str, Any]] = _as_it_is
+    own_parameters: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict[str, frozenset[str]])
+    parameters_of_table: frozenset[str] = frozenset()
+    parameters_of_public_columns: frozenset[str] = frozenset()
+    alternatives: tuple[frozenset[str], ...] = ()
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys that say where parties are from; a table without one describes made-up ones."""
+        return self.made_up | self.published | {"data"}

@@ -1,0 +1,182 @@
+"""What a house has: a system's parts by name, each found when somebody asks for it, and how a system is found.
+
+A distribution that declares, say,
+
+    [project.entry-points."psephos.systems"]
+    mean = "survey.system:SYSTEM"
+
+with `SYSTEM = System(protocol="survey.mean:BoundedMean", presenters="survey.pictures:PRESENTERS")` has a system: a
+protocol with what belongs to it in scenarios. Ours are declared the same way, in `pyproject.toml`. Every part but the
+protocol may be missing, and is then what any protocol has. A distribution with a protocol alone declares it under
+`psephos.protocols`.
+
+The rule that holds here: a part is named by text and imported late, so that looking up a system imports none of it.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from .plugins import PROTOCOLS, find, load, names_in
+
+if TYPE_CHECKING:
+    from ..protocol.phases import PhasedProtocol
+
+__all__ = [
+    "SYSTEMS",
+    "System",
+    "commands",
+    "find_protocol",
+    "load_each",
+    "load_part",
+    "names_with",
+    "part_of",
+    "protocol_names",
+    "systems",
+]
+
+SYSTEMS: Final = "psephos.systems"
+"""Entry points: the protocol's name → `System`."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class System:
+    """A protocol and its parts, each as "module:name"; an empty part is missing.
+
+    Args:
+        protocol: a subclass of `PhasedProtocol`, whose name is the entry point's.
+        place: where lists of all systems have this one; those of the same place are in the order of their names.
+        sources: a `running.sources.PartySources`: where parties may be from.
+        own_entries: a `deployment.own_entries.OwnEntries`: how a file of one party's own entries is read.
+        data_sets: `datasets.DataSet`s by the names of their folders.
+        stream: a `running.streaming.Streaming`: parties in batches that are never kept together.
+        presenters: `presentation.Presenter`s by the types of what they show.
+        attack: a subclass of `attacks.Attack`.
+        poisoning: a subclass of `attacks.poisoning.Poisoning`.
+        asking: what asking again is said to cost: a scene → sentences.
+        mechanism_cases: makes `audit.Case`s of single mechanisms.
+        session_cases: makes `audit.Case`s of whole sessions.
+        claims: makes an `experiments.PaperFinding` of each of the paper's claims.
+        reproduction: an `experiments.Reproduction`: the paper's tables and figures.
+        commands: of the command line, by name: click commands, whose modules import nothing heavy.
+    """
+
+    protocol: str
+    place: int = 100
+    sources: str = ""
+    own_entries: str = ""
+    data_sets: str = ""
+    stream: str = ""
+    presenters: str = ""
+    attack: str = ""
+    poisoning: str = ""
+    asking: str = ""
+    mechanism_cases: str = ""
+    session_cases: str = ""
+    claims: str = ""
+    reproduction: str = ""
+    commands: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+
+
+def systems() -> dict[str, System]:
+    """Return all systems by their protocols' names, in the order of their places.
+
+    Raises:
+        ConfigurationError: one cannot be imported, or is none.
+    """
+    found = {name: find(SYSTEMS, name, System, field="system") for name in names_in(SYSTEMS)}
+    return dict(sorted(found.items(), key=lambda each: each[1].place))
+
+
+def protocol_names() -> tuple[str, ...]:
+    """Return the names of all protocols, with a system or alone, sorted."""
+    return tuple(sorted({*names_in(SYSTEMS), *names_in(PROTOCOLS)}))
+
+
+def names_with(part: str) -> tuple[str, ...]:
+    """Return the names of the systems that have a part, sorted."""
+    return tuple(sorted(name for name, system in systems().items() if getattr(system, part)))
+
+
+def find_protocol(name: str) -> type["PhasedProtocol[Any, Any]"]:
+    """Return the protocol registered as `name`, with a system or alone.
+
+    Raises:
+        ConfigurationError: there is none, it cannot be imported, or it is no protocol.
+    """
+    from ..protocol.phases import PhasedProtocol
+
+    if name in names_in(SYSTEMS):
+        system: System = find(SYSTEMS, name, System, field="system")
+        return load(system.protocol, PhasedProtocol, field="protocol", name=name, is_class=True)
+    return find(PROTOCOLS, name, PhasedProtocol, field="protocol", is_class=True, also=names_in(SYSTEMS))
+
+
+def part_of(protocol: type["PhasedProtocol[Any, Any]"], part: str, kind: type[Any], *, is_class: bool = False) -> Any:
+    """Return a part of the system of a protocol, or of the nearest class that it inherits from and has it.
+
+    Args:
+        protocol: its class.
+        part: one of `System`'s.
+        kind: what the part is, or with `is_class` a subclass of.
+        is_class: whether the part is a class.
+
+    Returns:
+        The part; None where it is missing.
+
+    Raises:
+        ConfigurationError: it cannot be imported, or is something else.
+    """
+    registered = names_in(SYSTEMS)
+    for each in protocol.__mro__:
+        name = vars(each).get("name")
+        if isinstance(name, str) and name in registered and find_protocol(name) is each:
+            system: System = find(SYSTEMS, name, System, field="system")
+            if (found := load_part(system, part, kind, name=name, is_class=is_class)) is not None:
+                return found
+    return None
+
+
+def load_part(system: System, part: str, kind: type[Any], *, name: str, is_class: bool = False) -> Any:
+    """Return a part of a system; None where it is missing.
+
+    Args:
+        system: the system.
+        part: one of `System`'s that is not a table.
+        kind: what the part is, or with `is_class` a subclass of.
+        name: the system's, for errors.
+        is_class: whether the part is a class.
+
+    Raises:
+        ConfigurationError: it cannot be imported, or is something else.
+    """
+    target: str = getattr(system, part)
+    field = part.replace("_", " ").removesuffix("s")
+    return load(target, kind, field=field, name=name, is_class=is_class) if target else None
+
+
+def commands(kind: type[Any]) -> dict[str, Any]:
+    """Return the commands that systems bring, by name.
+
+    Args:
+        kind: what a command is.
+
+    Raises:
+        ConfigurationError: one cannot be imported, or is none.
+    """
+    return {
+        command: load(target, kind, field="command", name=command)
+        for system in systems().values()
+        for command, target in system.commands.items()
+    }
+
+
+def load_each(part: str, kind: type[Any], *, is_class: bool = False) -> Iterator[tuple[str, Any]]:
+    """Yield a part of every system that has it, with the system's name.
+
+    Raises:
+        ConfigurationError: as `load_part`.
+    """
+    for name, system in systems().items():
+        if (found := load_part(system, part, kind, name=name, is_class=is_class)) is not None:
+            yield name, found

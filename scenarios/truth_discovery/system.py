@@ -1,0 +1,23 @@
+"""Truth discovery from crowd answers."""
+
+from typing import Final
+
+from ..system import System
+
+__all__ = ["SYSTEM"]
+
+_HERE: Final = __name__.rpartition(".")[0]
+
+SYSTEM: Final = System(
+    protocol="psephos.protocol.truth_discovery:TruthDiscovery",
+    place=2,
+    sources=f"{_HERE}.data.parties:SOURCES",
+    own_entries=f"{_HERE}.data.own_answers:OWN_ANSWERS",
+    data_sets=f"{_HERE}.data.published_labels:DATA_SETS",
+    presenters=f"{_HERE}.presentation:PRESENTERS",
+    attack=f"{_HERE}.attack.inference:TruthDiscoveryAttack",
+    poisoning=f"{_HERE}.attack.poisoning:PoisonedTruths",
+    mechanism_cases=f"{_HERE}.audit.answers:answer_cases",
+    session_cases=f"{_HERE}.audit.sessions:truth_discovery_cases",
+    claims=f"{_HERE}.paper.claims_audited:findings_on_truth_discovery",
+)
