@@ -49,7 +49,7 @@ class System:
         sources: a `running.sources.PartySources`: where parties may be from.
         own_entries: a `deployment.own_entries.OwnEntries`: how a file of one party's own entries is read.
         data_sets: `datasets.DataSet`s by the names of their folders.
-        stream: a `running.streaming.Streaming`: parties in batches that are never kept together.
+        stream: opens a `running.streams.PartyStream` of a table of parties that asks for one (`stream = true`).
         presenters: `presentation.Presenter`s by the types of what they show.
         attack: a subclass of `attacks.Attack`.
         poisoning: a subclass of `attacks.poisoning.Poisoning`.
