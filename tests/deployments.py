@@ -308,7 +308,7 @@ def invitations_to(scenario: str, *settings: str) -> dict[str, Invitation]:
     return {invitation.party: invitation for invitation in drawn[1]}
 
 
-def entries_of(party: str, folder: Path, *, role: str) -> dict[str, Any]:
+def entries_of(party: str, folder: Path, *, role: str) -> Mapping[str, Any]:
     """Return what a party's own file, `PARTY.csv`, holds.
 
     Args:

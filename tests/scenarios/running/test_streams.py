@@ -168,7 +168,11 @@ def test_without_a_seed_every_run_draws_another(tmp_path: Path) -> None:
 
 def test_progress_is_told_batch_by_batch(tmp_path: Path) -> None:
     told: list[tuple[str, int, int]] = []
-    finished = streamed(tmp_path / "out", *SMALL, on_progress=lambda *progress: told.append(progress))
+
+    def tell(phase: str, received: int, outstanding: int) -> None:
+        told.append((phase, received, outstanding))
+
+    finished = streamed(tmp_path / "out", *SMALL, on_progress=tell)
     assert told == [("preferences", number, 23 - number) for number in (7, 14, 21, 23)]
     assert (finished.num_parties, finished.note) == (23, "92 records of 23 voters, from 184 rows")
 
