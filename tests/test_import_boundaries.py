@@ -236,6 +236,14 @@ def test_a_file_imports_only_what_its_room_may(file: str) -> None:
     assert violations_of(source, PurePosixPath(file), MODULES) == []
 
 
+def test_tests_are_filed_as_what_they_test() -> None:
+    """Each folder of a room's tests is one of that room's folders."""
+    folders = {
+        path.parent.relative_to(ROOT / "tests") for room in RULES for path in (ROOT / "tests" / room).rglob("*.py")
+    }
+    assert [str(folder) for folder in sorted(folders) if not (ROOT / folder).is_dir()] == []
+
+
 def test_every_room_has_files() -> None:
     assert {file.parts[0] for file in FILES} == set(RULES)
 
