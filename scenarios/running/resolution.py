@@ -129,7 +129,8 @@ def resolve(
     parties = _parties_of(scenario, kind, stream, roster)
     if parties.is_of_data_set:
         scenario = msgspec.structs.replace(scenario, data=_data_folder(scenario))
-    table = {name: entries for name, entries in parties.table.items() if name != TOKEN_COLUMN}
+    table = {name: entries for name, entries in parties.table.items() if not (is_served and name == TOKEN_COLUMN)}
+    public_table: Mapping[str, Entries] = {}
     with blaming(kind):
         described = parties if roster is None else _described(scenario, kind, parties)
         with parties.naming_lines():
@@ -137,20 +138,18 @@ def resolve(
             if stream is None:
                 given = kind.complete(given, {**described.table, **table})
         protocol = kind(convert(given, kind.parameters_type, "parameters"))
-        public_table = {
-            column.name: table[column.name]
-            for column in protocol.columns()
-            if is_served and not column.private and column.name in table
-        }
         if stream is not None:
             stream.check(protocol)
-            inputs = Inputs(*(np.empty((0, 0), dtype=np.int64) for _ in range(2)))
+            nobody: IntArray = np.empty((0, 0), dtype=np.int64)
+            inputs = Inputs(nobody, nobody)
         elif is_served:
             _check_columns(parties, protocol, are_private_known=roster is None)
+            public = [column.name for column in protocol.columns() if not column.private]
+            public_table = {name: table[name] for name in public if name in table}
             with parties.naming_lines():
-                public = protocol.encode_public(public_table, num_parties=len(parties.names))
-            inputs = Inputs(np.empty((len(public), 0), dtype=np.int64), public)
-            protocol.check_roster(public)
+                public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
+            protocol.check_roster(public_rows)
+            inputs = Inputs(np.empty((len(public_rows), 0), dtype=np.int64), public_rows)
         else:
             with parties.naming_lines():
                 inputs = protocol.encode(table)
@@ -162,11 +161,9 @@ def resolve(
         _check_budget(scenario, paid)
     if is_served or scenario.transport != ARRAY:
         _refuse_large(protocol, inputs.public)
-    rules, default_rules = _make_rules(
-        scenario,
-        protocol,
-        num_parties=len(parties.names) if stream is None else stream.num_parties or stream.most_parties,
-    )
+    num_parties = len(parties.names) if stream is None else stream.num_parties or stream.most_parties
+    rules, default_rules = _make_rules(scenario, protocol, num_parties=num_parties)
+    is_nobody_real = scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record
     return Resolved(
         scenario=scenario,
         protocol=protocol,
@@ -174,10 +171,7 @@ def resolve(
         inputs=inputs,
         rules=rules,
         default_rules=default_rules,
-        may_show_truth=scenario.noise == "simulated"
-        and stream is None
-        and not is_served
-        and (scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record),
+        may_show_truth=is_nobody_real and scenario.noise == "simulated" and stream is None and not is_served,
         record=record,
         parameters_of_parties=frozenset() if is_served else _said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
