@@ -20,7 +20,6 @@ import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms import PostProcessed, Prepared, RowMechanism
-from ...protocol.moral_preferences.functional import NoisyObjective
 from ...protocol.phases import CentralPhase, Inputs, Phase, PhasedProtocol
 from ...protocol.population import draw_reports
 from ...protocol.privacy import Ledger, LedgerEntry
@@ -119,20 +118,15 @@ class Part(abc.ABC):
     def score(self, outputs: IntArray, first: int, second: int) -> FloatArray:
         """Return by how much each output speaks for the first candidate and against the second.
 
-        The log-likelihood ratio; where reports are computed from noise, the projection on the line between the two
-        places without noise.
+        The log-likelihood ratio; where reports are computed from noise, whose own law is not written down, the
+        projection on the line between the two reports without noise.
         """
-        if isinstance(self.mechanism, NoisyObjective):
-            line = self._clean_places[first] - self._clean_places[second]
+        if isinstance(self.mechanism, PostProcessed):
+            clear = self.mechanism.finish_rows(self.values[[first, second]]).astype(np.float64)
+            line = clear[0] - clear[1]
             return outputs @ line / max(float(line @ line), 1.0)
         log_likelihoods = self.mechanism.log_likelihoods(outputs, self.values[[first, second]])
         return log_likelihoods[:, 0] - log_likelihoods[:, 1]
-
-    @functools.cached_property
-    def _clean_places(self) -> FloatArray:
-        """Where each candidate's objective is greatest without noise."""
-        assert isinstance(self.mechanism, NoisyObjective)  # noqa: S101  asked for where it is
-        return self.mechanism.places_of(self.values, noise_scale=0.0).astype(np.float64)
 
 
 class Reported(Part):

@@ -3,7 +3,6 @@
 Source: Mohsin, Fair and Private Voting Rules, project report; readings F1 to F5.
 """
 
-import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -235,7 +234,5 @@ def _objective() -> PaperFinding:
         claimed=None,
         found=float(welfare[fairest] / welfare.max()),
         command=_REPRODUCE,
-        note=f"Parity elects what both groups like least: W = {welfare[fairest]:.2f}, the table's 0.68."
-        if math.isfinite(welfare[fairest])
-        else "",
+        note=f"Parity elects what both groups like least: W = {welfare[fairest]:.2f}, the table's 0.68.",
     )
