@@ -24,7 +24,7 @@ from ...protocol.phases import CentralPhase, Inputs, Phase, PhasedProtocol
 from ...protocol.population import draw_reports
 from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.randomness import SimulatedNoise
-from .case import NO_PLACE, Case, Draw, Pair, Score
+from .case import NO_PLACE, Case, OutputSampler, Pair, Score
 
 __all__ = [
     "MAX_OUTPUTS",
@@ -211,7 +211,7 @@ class View:
             laws = (laws[:, :, None] + own[:, None, :]).reshape(_SIDES, -1)
         return np.exp(laws)
 
-    def _numbered(self, draw: Draw) -> Draw:
+    def _numbered(self, draw: OutputSampler) -> OutputSampler:
         """Return a draw of the columns in which outputs are in the laws."""
 
         def draw_numbers(number: int, stream: int) -> IntArray:
@@ -229,7 +229,7 @@ class View:
 
         return draw_numbers
 
-    def _draw_of(self, candidate: int, *, side: int) -> Draw:
+    def _draw_of(self, candidate: int, *, side: int) -> OutputSampler:
         def draw(number: int, stream: int) -> IntArray:
             outputs: list[IntArray] = []
             for round_number in range(self.num_sessions):

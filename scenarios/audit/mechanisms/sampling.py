@@ -15,7 +15,7 @@ from ....agents.noise import SecureNoise
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.randomness import SimulatedNoise
-from ..case import NO_PLACE, Draw, Pair, Score
+from ..case import NO_PLACE, OutputSampler, Pair, Score
 
 __all__ = ["EPSILONS", "Row", "all_rows", "finite_pairs", "pair_of", "secure_draw", "simulated_draw"]
 
@@ -29,7 +29,7 @@ _NAME: Final = "audit"
 """Of the session, the protocol and the phase, where outputs are drawn without any."""
 
 
-def simulated_draw(mechanism: RowMechanism, row: Row) -> Draw:
+def simulated_draw(mechanism: RowMechanism, row: Row) -> OutputSampler:
     """Return draws of a row's reports with the noise of simulations."""
     values = np.array([row], dtype=np.int64)
     slots = mechanism.slots_of(len(row))
@@ -42,7 +42,7 @@ def simulated_draw(mechanism: RowMechanism, row: Row) -> Draw:
     return draw
 
 
-def secure_draw(mechanism: RowMechanism, row: Row) -> Draw:
+def secure_draw(mechanism: RowMechanism, row: Row) -> OutputSampler:
     """Return draws of a row's reports with the noise of deployments, which know no streams."""
     values = list(row)
 
@@ -72,7 +72,7 @@ def pair_of(mechanism: RowMechanism, first: Row, second: Row, *, name: str, is_s
     return Pair(name, draws=draws, score=_score(mechanism, first, second, draws[0]), secure=secure)
 
 
-def _score(mechanism: RowMechanism, first: Row, second: Row, draw: Draw) -> Score | None:
+def _score(mechanism: RowMechanism, first: Row, second: Row, draw: OutputSampler) -> Score | None:
     rows = np.array([first, second], dtype=np.int64)
 
     def score(outputs: IntArray) -> FloatArray:
@@ -165,5 +165,5 @@ def _encoder(outputs: IntArray) -> Callable[[IntArray], IntArray]:
     return encode
 
 
-def _encoded(draw: Draw, encode: Callable[[IntArray], IntArray]) -> Draw:
+def _encoded(draw: OutputSampler, encode: Callable[[IntArray], IntArray]) -> OutputSampler:
     return lambda number, stream: encode(draw(number, stream))

@@ -17,11 +17,11 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.fair_voting import DisclosedRankings, FairVoting
 from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from ....protocol.mechanisms import RowMechanism
-from ....protocol.phases import Draw as SessionDraw
+from ....protocol.phases import Draw
 from ....protocol.privacy import NeighboringRelation
 from ....protocol.randomness import SimulatedNoise
 from ....protocol.tally import Tally
-from ...audit.case import Case, Draw, Pair
+from ...audit.case import Case, OutputSampler, Pair
 from ...audit.views import charge
 from ..paper.neighbors import winner_law
 
@@ -211,7 +211,7 @@ def _tally_of(vote: FairVoting, profile: Profile) -> Tally:
     return phase.tally(positions, earlier=(), public=groups[:, None])
 
 
-def _draw_of(vote: FairVoting, profile: Profile, *, side: int) -> Draw:
+def _draw_of(vote: FairVoting, profile: Profile, *, side: int) -> OutputSampler:
     phase, _ = _phase_of(vote)
     tally = _tally_of(vote, profile)
 
@@ -224,7 +224,7 @@ def _draw_of(vote: FairVoting, profile: Profile, *, side: int) -> Draw:
     return draw
 
 
-def _draw_at(noise: SimulatedNoise, vote: FairVoting, place: int) -> SessionDraw:
+def _draw_at(noise: SimulatedNoise, vote: FairVoting, place: int) -> Draw:
     """Return what a server draws by; where a session takes the first place of a stream, an election takes its own."""
     (phase,) = vote.phases
     numbers = itertools.count(1)
