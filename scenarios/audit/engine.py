@@ -31,7 +31,7 @@ from .bounds import (
     upper_limits,
 )
 from .case import NO_PLACE, Case, OutputSampler, Pair, Source
-from .events import ChosenEvent, choose_by_laws, choose_by_outputs
+from .choosing import ChosenEvent, choose_by_laws, choose_by_outputs
 from .verdict import Audited, Bounds, Evidence, judge
 
 __all__ = ["audit", "check_confidence", "check_samples"]

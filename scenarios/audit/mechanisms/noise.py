@@ -14,7 +14,7 @@ import numpy as np
 from ....protocol.mechanisms import DiscreteLaplace, RowMechanism, SphericalLaplace, VectorLaplace
 from ....protocol.privacy import NeighboringRelation, TrustModel
 from ..case import Case, Pair
-from .sampling import EPSILONS, Row, finite_pairs, pair_of
+from .sampling import EPSILONS, PrivateRow, finite_pairs, pair_of
 
 __all__ = ["noise_cases"]
 
@@ -52,7 +52,7 @@ def _of_number(scale: float, steps: int, *, is_secure: bool) -> Callable[[], Seq
     return lambda: finite_pairs(mechanism, ends, is_secure=is_secure)
 
 
-def _of_rows(mechanism: RowMechanism, rows: Sequence[Row], *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
+def _of_rows(mechanism: RowMechanism, rows: Sequence[PrivateRow], *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
     zero = [0] * _WIDTH
     return lambda: [pair_of(mechanism, zero, row, name=f"{zero} and {row}", is_secure=is_secure) for row in rows]
 

@@ -17,9 +17,9 @@ from ....protocol.mechanisms import RowMechanism
 from ....protocol.randomness import SimulatedNoise
 from ..case import NO_PLACE, OutputSampler, Pair, Score
 
-__all__ = ["EPSILONS", "Row", "all_rows", "finite_pairs", "pair_of", "secure_draw", "simulated_draw"]
+__all__ = ["EPSILONS", "PrivateRow", "all_rows", "finite_pairs", "pair_of", "secure_draw", "simulated_draw"]
 
-Row: TypeAlias = Sequence[int]
+PrivateRow: TypeAlias = Sequence[int]
 """Private values."""
 
 EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -29,7 +29,7 @@ _NAME: Final = "audit"
 """Of the session, the protocol and the phase, where outputs are drawn without any."""
 
 
-def simulated_draw(mechanism: RowMechanism, row: Row) -> OutputSampler:
+def simulated_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
     """Return draws of a row's reports with the noise of simulations."""
     values = np.array([row], dtype=np.int64)
     slots = mechanism.slots_of(len(row))
@@ -42,7 +42,7 @@ def simulated_draw(mechanism: RowMechanism, row: Row) -> OutputSampler:
     return draw
 
 
-def secure_draw(mechanism: RowMechanism, row: Row) -> OutputSampler:
+def secure_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
     """Return draws of a row's reports with the noise of deployments, which know no streams."""
     values = list(row)
 
@@ -57,7 +57,7 @@ def secure_draw(mechanism: RowMechanism, row: Row) -> OutputSampler:
     return draw
 
 
-def pair_of(mechanism: RowMechanism, first: Row, second: Row, *, name: str, is_secure: bool) -> Pair:
+def pair_of(mechanism: RowMechanism, first: PrivateRow, second: PrivateRow, *, name: str, is_secure: bool) -> Pair:
     """Return two rows as neighbors, told apart by the mechanism's likelihoods where it has them.
 
     Args:
@@ -72,7 +72,7 @@ def pair_of(mechanism: RowMechanism, first: Row, second: Row, *, name: str, is_s
     return Pair(name, draws=draws, score=_score(mechanism, first, second, draws[0]), secure=secure)
 
 
-def _score(mechanism: RowMechanism, first: Row, second: Row, draw: OutputSampler) -> Score | None:
+def _score(mechanism: RowMechanism, first: PrivateRow, second: PrivateRow, draw: OutputSampler) -> Score | None:
     rows = np.array([first, second], dtype=np.int64)
 
     def score(outputs: IntArray) -> FloatArray:

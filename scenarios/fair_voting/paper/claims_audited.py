@@ -15,7 +15,7 @@ from ....protocol.fair_voting.sampling_bounds import num_samples
 from ....protocol.privacy import NeighboringRelation
 from ...experiments.paper_finding import Certainty, PaperFinding
 from ..audit.neighbors import sums_of_profile
-from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, view_of_algorithm_1
+from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, exposure_by_algorithm_1
 from .neighbors import Ties, loss_between
 from .profiles import READ
 from .published import EPSILONS, SIZES, TABLE_1
@@ -59,7 +59,7 @@ def _vote(**given: Any) -> FairVoting:
 def _algorithm_1(relation: NeighboringRelation) -> PaperFinding:
     vote = _vote(mechanism="laplace", calibration="printed", relation=relation, epsilon=1.0)
     is_replaced = relation is NeighboringRelation.REPLACE_ONE
-    losses = view_of_algorithm_1(vote, num_sessions=1).losses
+    losses = exposure_by_algorithm_1(vote, num_sessions=1).losses
     # Where a voter is removed, the first candidate is the profile without, and the others are its neighbors.
     found = losses if is_replaced else np.concatenate([losses[0], losses[:, 0]])
     return PaperFinding(

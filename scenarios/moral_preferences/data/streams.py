@@ -13,6 +13,7 @@ import msgspec
 from ....protocol.errors import ConfigurationError
 from ...running.conversion import convert
 from ...running.settings import did_you_mean
+from .csv_numbers import header_of
 from .dilemmas import FEATURES
 from .machine_like import MoralMachineLike, stream_machine_like
 from .moral_machine_stream import check_outofcore, stream_moral_machine
@@ -20,7 +21,6 @@ from .privacy_groups import PrivacyGroups
 from .responses import Limits, check_header
 from .survey import Survey
 from .synthetic import SyntheticPreferences, stream_preferences
-from .tables import header_of
 
 __all__ = ["StreamedResponses", "SurveyStream", "is_stream", "open_stream"]
 

@@ -18,8 +18,8 @@ from psephos.scenarios.audit import AuditVerdict, Case, audit
 from psephos.scenarios.audit.bounds import departs, epsilon_bounds, exact_epsilon
 from psephos.scenarios.audit.case import NO_PLACE
 from psephos.scenarios.audit.cases import session_cases
-from psephos.scenarios.audit.views import charge, view_of_party
-from psephos.scenarios.fair_voting.audit.neighbors import Profile, law_of_winner
+from psephos.scenarios.audit.exposures import charge, exposure_of_party
+from psephos.scenarios.fair_voting.audit.neighbors import RankingCounts, law_of_winner
 from psephos.scenarios.fair_voting.audit.sessions import LARGE_SIZES, disliked_alternative
 
 CASES = session_cases()
@@ -160,11 +160,11 @@ def test_repeated_votes_share_no_noise() -> None:
     assert np.array_equal(outputs, pair.draws[0](100, 3))
 
 
-def test_independent_views_are_what_agents_draw_at_their_places() -> None:
+def test_independent_outputs_are_what_agents_draw_at_their_places() -> None:
     vote = DPWeVote(Parameters(candidates=("a", "b"), variant="laplace"))
     rows = vote.encode({"weight": [1, 3], "a": [0, 1], "b": [1, 1]}).private
-    view = view_of_party(vote, rows, (), num_sessions=1)
-    for part, phase in zip(view.parts, vote.phases, strict=True):
+    exposure = exposure_of_party(vote, rows, (), num_sessions=1)
+    for part, phase in zip(exposure.parts, vote.phases, strict=True):
         drawn = part.draw(1, 5, SimulatedNoise(7, session="views"))
         agent = SimulatedNoise(7, session="views")
         values = rows[1, phase.columns].tolist()
@@ -196,8 +196,8 @@ def test_law_of_a_winner_adds_up_over_sub_samples() -> None:
     def counts(*places: int) -> tuple[int, ...]:
         return tuple(places.count(place) for place in range(6))
 
-    law = law_of_winner(vote, Profile(counts(0, 3), counts(5, 5)))
-    each = [law_of_winner(single, Profile(counts(place), counts(5))) for place in (0, 3)]
+    law = law_of_winner(vote, RankingCounts(counts(0, 3), counts(5, 5)))
+    each = [law_of_winner(single, RankingCounts(counts(place), counts(5))) for place in (0, 3)]
     assert law == pytest.approx(np.mean(each, axis=0))
     assert math.fsum(law.tolist()) == pytest.approx(1)
 

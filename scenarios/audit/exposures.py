@@ -1,7 +1,7 @@
-"""Views as audits need them: what leaves one party in whole sessions, for each of the rows that it may hold.
+"""Exposures: what leaves one party in whole sessions, for each of the rows that it may hold.
 
-A view is a list of parts, each what one randomizer makes of each candidate row; parts share no randomness, so that
-log-likelihoods add. Independent views of one row are one array call: n parties with the same row, each with its own
+An exposure is a list of parts, each what one randomizer makes of each candidate row; parts share no randomness, so that
+log-likelihoods add. Independent outputs of one row are one array call: n parties with the same row, each with its own
 uniforms. The second session of a repeated vote is the same session in another round.
 
 The rule that holds here: outputs are drawn by the code that runs in a session, scores are differences of the
@@ -28,13 +28,13 @@ from .case import NO_PLACE, Case, OutputSampler, Pair, Score
 
 __all__ = [
     "MAX_OUTPUTS",
+    "Exposure",
     "Part",
     "Released",
     "Reported",
-    "View",
     "case_of",
     "charge",
-    "view_of_party",
+    "exposure_of_party",
 ]
 
 MAX_OUTPUTS: Final = 1 << 14
@@ -178,7 +178,7 @@ class Released(Part):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class View:
+class Exposure:
     """What leaves one party, or what a server releases, in some sessions on the same data.
 
     Args:
@@ -253,9 +253,9 @@ class View:
         return score
 
 
-def view_of_party(
+def exposure_of_party(
     protocol: PhasedProtocol[Any, Any], rows: IntArray, public: Sequence[int], *, num_sessions: int
-) -> View:
+) -> Exposure:
     """Return all that leaves a party with one of these rows.
 
     Args:
@@ -265,7 +265,7 @@ def view_of_party(
         num_sessions: how often.
     """
     parts = tuple(Reported(protocol, phase, rows, public) for phase in protocol.phases)
-    return View(parts, num_sessions)
+    return Exposure(parts, num_sessions)
 
 
 def charge(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, num_sessions: int) -> Sequence[LedgerEntry]:
@@ -280,7 +280,7 @@ def charge(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, num_ses
 
 def case_of(
     protocol: PhasedProtocol[Any, Any],
-    view: Callable[[], View],
+    exposure: Callable[[], Exposure],
     public: Sequence[int],
     *,
     name: str,
@@ -299,11 +299,11 @@ def case_of(
 
     Args:
         protocol: what is run.
-        view: makes the view; called when neighbors are asked for.
+        exposure: makes what leaves the party; called when neighbors are asked for.
         public: the party's public row.
         name: of the variant, distinct with the number of sessions.
         unit: in words, without the sessions.
-        num_sessions: as the view's.
+        num_sessions: as the exposure's.
         names: of the candidates.
         are_neighbors: which candidates differ in the unit alone.
         charged: what a line of the ledger claims and proves of the unit.
@@ -317,7 +317,7 @@ def case_of(
     charges = [charged(entry) for entry in entries]
 
     def pairs() -> list[Pair]:
-        made = view()
+        made = exposure()
         first, second = _worst(made.losses, are_neighbors)
         return [made.pair(first, second, name=f"{names[first]}, against {names[second]}")]
 
