@@ -193,7 +193,9 @@ class AskerRole(Role, frozen=True, kw_only=True):
         """Return a line for each way in which the protocol can ask for a value that several questions need."""
         rows: list[Row] = []
         asked = _asked_anew(scene)
-        for way, protocol in () if asked is None else asked.ways(scene.protocol):
+        if asked is None:
+            return rows
+        for way, protocol in asked.ways(scene.protocol):
             other = dataclasses.replace(scene, protocol=protocol)
             found = _try(other, self._targets(scene), secret=asked.unit, votes=1)
             epsilon = math.fsum(loss.proven for loss in protocol.losses if loss.unit == asked.unit)

@@ -14,10 +14,20 @@ import numpy as np
 from ....agents.noise import SecureNoise
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.mechanisms import RowMechanism
+from ....protocol.privacy import NeighboringRelation, TrustModel
 from ....protocol.randomness import SimulatedNoise
-from ..case import NO_PLACE, OutputSampler, Pair, Score
+from ..case import NO_PLACE, Case, OutputSampler, Pair, Score
 
-__all__ = ["EPSILONS", "PrivateRow", "all_rows", "finite_pairs", "pair_of", "secure_draw", "simulated_draw"]
+__all__ = [
+    "EPSILONS",
+    "PrivateRow",
+    "all_rows",
+    "finite_pairs",
+    "local_case",
+    "pair_of",
+    "secure_draw",
+    "simulated_draw",
+]
 
 PrivateRow: TypeAlias = Sequence[int]
 """Private values."""
@@ -27,6 +37,44 @@ EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 _NAME: Final = "audit"
 """Of the session, the protocol and the phase, where outputs are drawn without any."""
+
+
+def local_case(
+    name: str,
+    group: str,
+    unit: str,
+    pairs: Callable[[], Sequence[Pair]],
+    *,
+    proven: float,
+    claimed: float | None = None,
+    note: str = "",
+    secure_share: float = 1.0,
+) -> Case:
+    """Return the case of a local randomizer whose proof is tight: a party's own values are replaced by others.
+
+    Args:
+        name: see `Case`.
+        group: see `Case`.
+        unit: see `Case`.
+        pairs: see `Case`.
+        proven: ε that is proven, in nats.
+        claimed: ε that the paper states; by default the proven one.
+        note: see `Case`.
+        secure_share: see `Case`.
+    """
+    return Case(
+        name=name,
+        group=group,
+        unit=unit,
+        relation=NeighboringRelation.REPLACE_ONE,
+        model=TrustModel.LOCAL,
+        claimed=proven if claimed is None else claimed,
+        proven=proven,
+        pairs=pairs,
+        is_tight=True,
+        note=note,
+        secure_share=secure_share,
+    )
 
 
 def simulated_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:

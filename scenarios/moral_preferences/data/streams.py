@@ -15,12 +15,13 @@ from ...running.conversion import convert
 from ...running.settings import did_you_mean
 from .csv_numbers import header_of
 from .dilemmas import FEATURES
-from .machine_like import MoralMachineLike, stream_machine_like
+from .machine_like import MoralMachineLike, make_machine_like
+from .made_up import in_batches
 from .moral_machine_stream import check_outofcore, stream_moral_machine
 from .privacy_groups import PrivacyGroups
 from .responses import Limits, check_header
 from .survey import Survey
-from .synthetic import SyntheticPreferences, stream_preferences
+from .synthetic import SyntheticPreferences, make_preferences
 
 __all__ = ["StreamedResponses", "SurveyStream", "is_stream", "open_stream"]
 
@@ -126,7 +127,7 @@ def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> Surv
 def _of_normal(spec: SyntheticPreferences, groups: PrivacyGroups | None) -> SurveyStream:
     def make(folder: Path) -> Generator[Survey]:
         del folder
-        yield from stream_preferences(spec, batch_voters=_BATCH_VOTERS)
+        yield from in_batches(make_preferences, spec, batch_voters=_BATCH_VOTERS)
 
     features = tuple(f"x{place}" for place in range(1, spec.features + 1))
     return SurveyStream(features, spec.records, groups, spec.voters, is_generated=True, open=make)
@@ -135,6 +136,6 @@ def _of_normal(spec: SyntheticPreferences, groups: PrivacyGroups | None) -> Surv
 def _of_machine(spec: MoralMachineLike, groups: PrivacyGroups | None) -> SurveyStream:
     def make(folder: Path) -> Generator[Survey]:
         del folder
-        yield from stream_machine_like(spec, batch_voters=_BATCH_VOTERS)
+        yield from in_batches(make_machine_like, spec, batch_voters=_BATCH_VOTERS)
 
     return SurveyStream(tuple(FEATURES), spec.records, groups, spec.voters, is_generated=True, open=make)
