@@ -3,7 +3,6 @@
 Source: Mohsin, Fair and Private Voting Rules, project report; readings F1 to F5.
 """
 
-import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -16,7 +15,7 @@ from ....protocol.fair_voting.sampling_bounds import num_samples
 from ....protocol.privacy import NeighboringRelation
 from ...experiments.paper_finding import Certainty, PaperFinding
 from ..audit.neighbors import sums_of_profile
-from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, view_of_algorithm_1
+from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, exposure_by_algorithm_1
 from .neighbors import Ties, loss_between
 from .profiles import READ
 from .published import EPSILONS, SIZES, TABLE_1
@@ -60,7 +59,7 @@ def _vote(**given: Any) -> FairVoting:
 def _algorithm_1(relation: NeighboringRelation) -> PaperFinding:
     vote = _vote(mechanism="laplace", calibration="printed", relation=relation, epsilon=1.0)
     is_replaced = relation is NeighboringRelation.REPLACE_ONE
-    losses = view_of_algorithm_1(vote, num_sessions=1).losses
+    losses = exposure_by_algorithm_1(vote, num_sessions=1).losses
     # Where a voter is removed, the first candidate is the profile without, and the others are its neighbors.
     found = losses if is_replaced else np.concatenate([losses[0], losses[:, 0]])
     return PaperFinding(
@@ -235,7 +234,5 @@ def _objective() -> PaperFinding:
         claimed=None,
         found=float(welfare[fairest] / welfare.max()),
         command=_REPRODUCE,
-        note=f"Parity elects what both groups like least: W = {welfare[fairest]:.2f}, the table's 0.68."
-        if math.isfinite(welfare[fairest])
-        else "",
+        note=f"Parity elects what both groups like least: W = {welfare[fairest]:.2f}, the table's 0.68.",
     )

@@ -21,7 +21,7 @@ from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences import Level, MoralPreferences, Records
-from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, success_figure
 from ...attacks import Evaluation, success_bound
 from .record_inference import RecordGame, pair_of, play_record_game, record_line_up
 
@@ -232,7 +232,5 @@ def _figures(games: Mapping[tuple[int, str], RecordGame], *, bounds: Mapping[int
         if records > 1:
             bars["a record's bound"] = (bounds[1], 0.0)
         bars["bound"] = (bounds[records], 0.0)
-        heights, errors = zip(*bars.values(), strict=True)
         which = "Which of two records the last one is" if records == 1 else f"Of which of two kinds all {records:,} are"
-        series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
-        yield Figure(title=f"{which}: named rightly", x_label="", y_label="probability", series=(series,))
+        yield success_figure(f"{which}: named rightly", bars)

@@ -16,15 +16,16 @@ from ....protocol.phases import PhasedProtocol
 from ...running.conversion import convert
 from ...running.settings import did_you_mean
 from ...running.streams import Batch, PartyStream
+from .csv_numbers import header_of
 from .dilemmas import FEATURES
-from .machine_like import MoralMachineLike, stream_machine_like
+from .machine_like import MoralMachineLike, make_machine_like
+from .made_up import in_batches
 from .moral_machine_stream import check_outofcore, stream_moral_machine
 from .options import MAX_VOTERS
 from .privacy_groups import PrivacyGroups, draw_epsilons
 from .responses import Limits, check_header
 from .survey import Reading, Survey
-from .synthetic import SyntheticPreferences, stream_preferences
-from .tables import header_of
+from .synthetic import SyntheticPreferences, make_preferences
 
 __all__ = ["StreamedResponses", "SurveyStream", "open_stream", "stream_voters"]
 
@@ -125,7 +126,7 @@ def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> Surv
 def _of_normal(spec: SyntheticPreferences, groups: PrivacyGroups | None) -> SurveyStream:
     def make(folder: Path) -> Generator[Survey]:
         del folder
-        yield from stream_preferences(spec, batch_voters=_BATCH_VOTERS)
+        yield from in_batches(make_preferences, spec, batch_voters=_BATCH_VOTERS)
 
     features = tuple(f"x{place}" for place in range(1, spec.features + 1))
     return SurveyStream(features, spec.records, groups, spec.voters, is_generated=True, open=make)
@@ -134,7 +135,7 @@ def _of_normal(spec: SyntheticPreferences, groups: PrivacyGroups | None) -> Surv
 def _of_machine(spec: MoralMachineLike, groups: PrivacyGroups | None) -> SurveyStream:
     def make(folder: Path) -> Generator[Survey]:
         del folder
-        yield from stream_machine_like(spec, batch_voters=_BATCH_VOTERS)
+        yield from in_batches(make_machine_like, spec, batch_voters=_BATCH_VOTERS)
 
     return SurveyStream(tuple(FEATURES), spec.records, groups, spec.voters, is_generated=True, open=make)
 

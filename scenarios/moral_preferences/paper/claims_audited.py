@@ -19,7 +19,7 @@ from ....protocol.privacy import PrivacyLoss
 from ....protocol.randomness import SimulatedNoise
 from ...audit.bounds import lower_limits
 from ...experiments.paper_finding import Certainty, PaperFinding
-from ..audit.sessions import view_of_preferences
+from ..audit.sessions import exposure_of_preferences
 from .published import BASELINES, HIGH_RATIO
 from .societies import SYNTHETIC, Setting, draw_society
 from .theory import probability_within, search_sensitivity, utility_bound
@@ -88,7 +88,7 @@ def _loss(protocol: MoralPreferences) -> PrivacyLoss:
 def _laplace(paradigm: Paradigm, key: str, claim: str) -> PaperFinding:
     """Return the proven loss, and that of voters whose one record points one way or the other."""
     protocol = _protocol(paradigm, "laplace")
-    view = view_of_preferences(protocol, (), num_sessions=1)
+    exposure = exposure_of_preferences(protocol, (), num_sessions=1)
     return PaperFinding(
         key=key,
         paper=_PAPER,
@@ -98,7 +98,7 @@ def _laplace(paradigm: Paradigm, key: str, claim: str) -> PaperFinding:
         found=_loss(protocol).proven,
         certainty=Certainty.PROVEN,
         command=_AUDIT,
-        note=f"One record can move β from end to end of the ball, and loses {view.losses.max():.6f}.",
+        note=f"One record can move β from end to end of the ball, and loses {exposure.losses.max():.6f}.",
     )
 
 
@@ -214,14 +214,14 @@ def _maximum() -> PaperFinding:
 def _units() -> PaperFinding:
     """Return the loss of a voter whose records are all replaced, in the coefficients that Algorithm 3 perturbs."""
     protocol = _protocol(Paradigm.RLDP, "functional", records=_RECORDS, printed=True)
-    view = view_of_preferences(protocol, (), num_sessions=1)
+    exposure = exposure_of_preferences(protocol, (), num_sessions=1)
     return PaperFinding(
         key="M7",
         paper=_PAPER,
         claim="Figure 4 compares Algorithms 1 to 3 at equal ε, 1 and 2 of a voter and 3 of a record",
         quantity=f"ε of a voter in Algorithm 3's coefficients, n = {_RECORDS}",
         claimed=_EPSILON,
-        found=float(view.losses.max()),
+        found=float(exposure.losses.max()),
         certainty=Certainty.FOUND,
         command=_AUDIT,
         only="for a voter with one record",
