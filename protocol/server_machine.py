@@ -145,10 +145,11 @@ class ServerMachine:
         self._protocol = protocol
         self._roster = roster
         self._session = session
-        self._noise = noise
-        for phase in protocol.phases:
-            if isinstance(phase, CentralPhase):
-                _check_noise(noise, kind, phase)
+        self._draws = {
+            phase.name: draw_for_release(_check_noise(noise, kind, phase), protocol=protocol.name, phase=phase)
+            for phase in protocol.phases
+            if isinstance(phase, CentralPhase)
+        }
         if view is not None and view.kind is not kind:
             raise ConfigurationError(field="view", value=view.kind.value, allowed=f"of a {kind.value}")
         self._kind = kind
@@ -426,10 +427,7 @@ class ServerMachine:
                 row.state = _TABLE[row.state][Move.CLOSE]
         tally = self._tally(sorted(present))
         if isinstance(phase, CentralPhase):
-            assert self._noise is not None  # noqa: S101  `_check_noise` saw to it
-            tally = phase.randomize_tally(
-                tally, draw_for_release(self._noise, protocol=self._protocol.name, phase=phase)
-            )
+            tally = phase.randomize_tally(tally, self._draws[phase.name])
         self._tallies.append(tally)
         outcome = phase.outcome(self._tallies)
         closed = Closed(name, len(present), num_missing, outcome)
@@ -553,10 +551,11 @@ class ServerMachine:
         )
 
 
-def _check_noise(noise: NoiseSource | None, kind: SessionKind, phase: CentralPhase) -> None:
-    """Raise ConfigurationError unless the server can draw what this phase leaves to it."""
+def _check_noise(noise: NoiseSource | None, kind: SessionKind, phase: CentralPhase) -> NoiseSource:
+    """Return the noise, or raise ConfigurationError unless the server can draw what this phase leaves to it."""
     if noise is None or noise.kind is not kind:
         given = "none" if noise is None else noise.kind.value
         allowed = f"of a {kind.value}: in phase {phase.name!r} the server draws the noise"
         raise ConfigurationError(field="noise", value=given, allowed=allowed)
     noise.check(phase.tally_mechanism)
+    return noise

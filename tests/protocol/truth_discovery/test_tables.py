@@ -399,7 +399,7 @@ def test_a_refusal_says_nothing_of_the_answers() -> None:
 def test_every_honest_report_passes_and_every_code_outside_its_block_does_not(data: st.DataObject) -> None:
     protocol = data.draw(truth_discoveries())
     inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 5))))
-    (phase,) = protocol.phases
+    phase = protocol.phase
     noise = SimulatedNoise(data.draw(seeds()), session="s")
     reports = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
     offsets = block_offsets(protocol.codes.sizes)
