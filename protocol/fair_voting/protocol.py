@@ -25,6 +25,7 @@ from ..mechanisms import VectorLaplace
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol
 from ..privacy import TrustModel
 from ..tally import Tally
+from .entries import MOST_NAMED, alternatives_of, check_columns, check_order, groups_of, missing, names_of
 from .lots import draw_lot, lot_of
 from .objective import Utilities, disparity_of, welfare_of
 from .outcome import AlternativeOutcome, Outcome
@@ -33,7 +34,6 @@ from .phases import DisclosedRankings, RandomizedRankings
 from .rankings import Rankings, are_rankings, check_ranking
 from .rules import RULES
 from .scoring import Scoring
-from .tables import MOST_NAMED, alternatives_of, check_columns, check_order, groups_of, missing, names_of
 
 __all__ = ["FairVoting"]
 

@@ -23,11 +23,11 @@ from ..mechanisms import NO_ANSWER
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, Phase
 from ..privacy import PrivacyEvent, PrivacyLoss
 from ..tally import Tally
+from .codes import NO_TASK, Codes, answers_of, tasks_in, tasks_of
 from .inference import find_truths
 from .noise import Noise, make_noise
 from .outcome import Outcome, OwnOutcome
 from .parameters import EstimatorName, Parameters
-from .tables import NO_TASK, Codes, answers_of, tasks_in, tasks_of
 
 __all__ = ["AnswersPhase", "TruthDiscovery"]
 

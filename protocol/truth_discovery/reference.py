@@ -10,9 +10,9 @@ from ..phases import Inputs
 from ..population import PopulationResult
 from ..randomness import SimulatedNoise
 from ..tally import Tally
+from .codes import NO_TASK
 from .outcome import Outcome
 from .protocol import TruthDiscovery
-from .tables import NO_TASK
 
 __all__ = ["reference_run"]
 

@@ -32,7 +32,7 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import Inputs
 from ....protocol.truth_discovery import Outcome, TruthDiscovery
-from ....protocol.truth_discovery.tables import NO_TASK
+from ....protocol.truth_discovery.codes import NO_TASK
 from ...attacks.attack import Attack, Candidates, check_targets
 from ...attacks.posteriors import Evaluation, Posteriors, check_prior, evaluate, infer
 from ...attacks.seen import Coalition, Seen

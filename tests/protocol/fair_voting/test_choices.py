@@ -15,7 +15,7 @@ from helpers import make_fair_vote
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.fair_voting import DisclosedRankings, FairVoting, Objective, Scoring, make_scores
 from psephos.protocol.fair_voting.choices import Choice, ExponentialChoice, SampledChoice, SampleScale
-from psephos.protocol.fair_voting.sampling_bounds import Reading
+from psephos.protocol.fair_voting.sampling_bounds import SampleReading
 from psephos.protocol.mechanisms import Below, ExactMechanism, RowMechanism
 from psephos.protocol.privacy import NeighboringRelation, NonPrivate, PureMechanism
 from scipy.special import chdtrc
@@ -55,7 +55,7 @@ def profiles_of(sizes: Sequence[int], num_alternatives: int) -> Iterator[Profile
 
 
 def printed_algorithm_2(
-    vote: FairVoting, profile: Sequence[Sequence[Ranking]], below: Below, *, scale: SampleScale, reading: Reading
+    vote: FairVoting, profile: Sequence[Sequence[Ranking]], below: Below, *, scale: SampleScale, reading: SampleReading
 ) -> int:
     """Play Algorithm 2 line by line, as printed but for the two readings and for ties, which fall at random."""
     parameters = vote.parameters
@@ -310,7 +310,7 @@ def test_losses_of_groups_and_the_greatest_of_them() -> None:
 
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(("reading", "gamma"), [("group", 0.05), ("group", 0.5), ("subsample", 0.05)])
-def test_algorithm_2_is_as_private_as_it_is_proven_to_be(reading: Reading, gamma: float) -> None:
+def test_algorithm_2_is_as_private_as_it_is_proven_to_be(reading: SampleReading, gamma: float) -> None:
     """By brute force over all profiles of groups of 2 and 1 on three alternatives, and all changes of one ranking."""
     vote = make_fair_vote(2, 1, mechanism="sampling", num_samples=1, gamma=gamma, reading=reading)
     proven = [vote.losses_of([group])[0].proven for group in (0, 1)]

@@ -12,7 +12,7 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import NO_ANSWER, block_offsets
 from psephos.protocol.population import draw_reports
 from psephos.protocol.truth_discovery import NO_TASK, Codes, Parameters, TruthDiscovery
-from psephos.protocol.truth_discovery.tables import answers_of, tasks_in, tasks_of
+from psephos.protocol.truth_discovery.codes import answers_of, tasks_in, tasks_of
 from strategies import CHECKED, crowds, seeds, truth_discoveries
 
 # Codes: no 0, yes 1; red 2, green 3, blue 4.
