@@ -72,6 +72,7 @@ ORDER = (
     "population",
     "roster",
     "rules",
+    "admission",
     "client_machine",
     "server_machine",
 )

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...protocol.admission import check_sizes
 from ...protocol.arrays import IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, PhaseRules
-from ...protocol.server_machine import check_sizes
 from ..adversaries.reading import read_adversaries
 from ..adversaries.role import Role, Scene
 from ..datasets import DATA_VARIABLE

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.fair_voting import DisclosedRankings, FairVoting, Parameters
+from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import SampledChoice
 from ....protocol.fair_voting.sampling_bounds import num_samples
 from ....protocol.privacy import NeighboringRelation
@@ -135,10 +135,7 @@ def _sampling(**given: Any) -> FairVoting:
 
 
 def _choice_of(vote: FairVoting) -> SampledChoice:
-    (phase,) = vote.phases
-    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the phase of the central model
-    assert isinstance(phase.choice, SampledChoice)  # noqa: S101  what Algorithm 2 elects by
-    return phase.choice
+    return vote.disclosed.elects_by(SampledChoice)
 
 
 def _disliked_loss(vote: FairVoting, *, ties: Ties = "random") -> float:

@@ -104,7 +104,6 @@ def _laplace(paradigm: Paradigm, key: str, claim: str) -> PaperFinding:
 
 def _central_functional() -> PaperFinding:
     loss = _loss(_protocol(Paradigm.RLCP, "pooled"))
-    assert loss.part is not None  # noqa: S101  of a record
     return PaperFinding(
         key="M17",
         paper=_PAPER,
@@ -112,7 +111,7 @@ def _central_functional() -> PaperFinding:
         quantity="ε of a record, coefficients of all voters pooled under one noise; claimed: none",
         claimed=math.inf,
         bound="=",
-        found=loss.part.proven,
+        found=loss.finest.proven,
         certainty=Certainty.PROVEN,
         command=_REPRODUCE,
         note="Coefficients add up over voters, and one noise is enough.",
@@ -170,14 +169,13 @@ def _sensitivity() -> PaperFinding:
 
 def _functional() -> PaperFinding:
     loss = _loss(_protocol(Paradigm.RLDP, "functional", printed=True))
-    assert loss.part is not None  # noqa: S101  of a record
     return PaperFinding(
         key="M19",
         paper=_PAPER,
         claim="Algorithm 3 is ε-DP for RLDP (Theorem 5), each item clipped by itself",
         quantity=f"ε of a record, d = {_FEATURES}",
         claimed=_EPSILON,
-        found=loss.part.proven,
+        found=loss.finest.proven,
         certainty=Certainty.PROVEN,
         command=_AUDIT,
     )
@@ -190,7 +188,7 @@ def _maximum() -> PaperFinding:
         Setting(records=_RECORDS, features=_FEATURES), num_voters=_VOTERS, seed=_SEED, start=0, stop=_SOCIETIES
     )
     rows = protocol.summary.rows_of(society.records)
-    (phase,) = protocol.phases
+    phase = protocol.phase
     assert isinstance(phase.mechanism, PostProcessed)  # noqa: S101  the maximum comes after the noise
     noise = SimulatedNoise(_SEED, session="paper")
     uniforms = noise.uniforms(
