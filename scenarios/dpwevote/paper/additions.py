@@ -28,12 +28,8 @@ _WORDS = {
 _Cases = Mapping[tuple[float, int], Mapping[str, Cost]]
 
 
-def own_findings(reproduction: Reproduction) -> tuple[Finding, ...]:
-    """Return what the paper does not say, and whether it holds."""
-    return tuple(_findings(reproduction))
-
-
-def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper does not say, and whether it holds."""
     yield _normal_law(reproduction)
     yield _unspoken_prior(reproduction)
     yield _lead_on_skewed(reproduction)

@@ -32,12 +32,8 @@ _SAME_TREND = 0.99
 _NAMES = {"printed": "DPWeVote", "laplace": "the baseline"}
 
 
-def findings_on_paper(reproduction: Reproduction) -> tuple[Finding, ...]:
-    """Return what the paper says, in its order, and whether it holds."""
-    return tuple(_findings(reproduction))
-
-
-def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper says, in its order, and whether it holds."""
     for variant, name in _NAMES.items():
         cells = [cell for cell in reproduction.table_3 if cell.variant == variant]
         yield _reproduces(cells, 3, f"{name}'s accuracies", "chance gives 1")

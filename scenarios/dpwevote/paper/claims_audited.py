@@ -13,7 +13,7 @@ from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VariantName
 from ....protocol.mechanisms import FiniteMechanism
 from ...audit.bounds import exact_epsilon
-from ...experiments.paper_finding import Certainty, PaperFinding
+from ...experiments.findings import BoundedFinding, Certainty
 from ..audit.sessions import case_of_partner
 from .published import EPSILONS, TABLE_4
 from .theory import chance_of_passing, expected_quota_error, law_of
@@ -31,7 +31,7 @@ _YES, _NO = 300, 200
 _PARTNERS: Final = 10
 
 
-def findings_on_dpwevote() -> Iterator[PaperFinding]:
+def findings_on_dpwevote() -> Iterator[BoundedFinding]:
     """Yield the paper's claims in its order, with what was found."""
     yield _collusion()
     yield _true_groups()
@@ -63,12 +63,12 @@ def _exact_loss(vote: DPWeVote) -> float:
     return exact_epsilon(pair.laws)
 
 
-def _collusion() -> PaperFinding:
+def _collusion() -> BoundedFinding:
     weights, opinions = _channels(_vote("printed", _EPSILON))
     guesses = weights.shape[0] * opinions.shape[0]
     # With a uniform prior the likeliest input of a report is the report itself.
     right = float(weights.diagonal().mean() * opinions.diagonal().mean())
-    return PaperFinding(
+    return BoundedFinding(
         key="W10",
         paper=_PAPER,
         claim="Randomized response prevents the maximum collusion, of the server and N - 1 partners (2.1.3)",
@@ -79,13 +79,13 @@ def _collusion() -> PaperFinding:
     )
 
 
-def _true_groups() -> PaperFinding:
+def _true_groups() -> BoundedFinding:
     vote = _vote("printed", _EPSILON)
     _, opinions = _channels(vote)
     groups: FloatArray = np.eye(len(vote.parameters.group_means))
     # The group that an opinion is counted in, and the opinion: outputs of a weight's rows have nothing in common.
     laws = np.array([np.multiply.outer(group, opinions[0]).reshape(-1) for group in (groups[0], groups[-1])])
-    return PaperFinding(
+    return BoundedFinding(
         key="W1",
         paper=_PAPER,
         claim="Opinions are counted by weight group and weights stay private (4.3), if the group is the true one",
@@ -97,12 +97,12 @@ def _true_groups() -> PaperFinding:
     )
 
 
-def _bias() -> PaperFinding:
+def _bias() -> BoundedFinding:
     vote = _vote("printed", _SKEWED_EPSILON)
     law = law_of(vote)
     greatest = vote.parameters.weights[-1]
     # The last pair is the greatest weight with "yes"; its margin is w·φ − w/2, of which w/2 is estimated without bias.
-    return PaperFinding(
+    return BoundedFinding(
         key="W2",
         paper=_PAPER,
         claim="The sum of weighted opinions is estimated by (8b), with unbiased numbers (4.1)",
@@ -115,8 +115,8 @@ def _bias() -> PaperFinding:
     )
 
 
-def _one_candidate() -> PaperFinding:
-    return PaperFinding(
+def _one_candidate() -> BoundedFinding:
+    return BoundedFinding(
         key="W11",
         paper=_PAPER,
         claim="DPWeVote is ε-LDP with ε = ε₁ + ε₂ (Theorem 4.3), for one candidate",
@@ -127,8 +127,8 @@ def _one_candidate() -> PaperFinding:
     )
 
 
-def _several_candidates() -> PaperFinding:
-    return PaperFinding(
+def _several_candidates() -> BoundedFinding:
+    return BoundedFinding(
         key="W5",
         paper=_PAPER,
         claim="DPWeVote is ε-LDP (Theorem 4.3), with all phases run for each of k candidates (4.1)",
@@ -141,7 +141,7 @@ def _several_candidates() -> PaperFinding:
     )
 
 
-def _ties() -> PaperFinding:
+def _ties() -> BoundedFinding:
     """Return how often support equals the quota, of independent uniform votes."""
     vote = _vote("printed", _EPSILON)
     signed = [round(2 * margin) for margin in law_of(vote).true.tolist()]
@@ -150,7 +150,7 @@ def _ties() -> PaperFinding:
     law = np.ones(1)
     for _ in range(_PARTNERS):
         law = np.convolve(law, step)
-    return PaperFinding(
+    return BoundedFinding(
         key="W4",
         paper=_PAPER,
         claim="A candidate passes with at least the quota (2.1.2), or with more (4.3, 4.4)",
@@ -161,9 +161,9 @@ def _ties() -> PaperFinding:
     )
 
 
-def _laplace_loss() -> PaperFinding:
+def _laplace_loss() -> BoundedFinding:
     vote = _vote("laplace", _EPSILON)
-    return PaperFinding(
+    return BoundedFinding(
         key="W13",
         paper=_PAPER,
         claim="The Laplace baseline has sensitivities of 2 and 1, and ε = ε₁ + ε₂ (5.1.3)",
@@ -175,8 +175,8 @@ def _laplace_loss() -> PaperFinding:
     )
 
 
-def _laplace_error() -> PaperFinding:
-    return PaperFinding(
+def _laplace_error() -> BoundedFinding:
+    return BoundedFinding(
         key="W3",
         paper=_PAPER,
         claim="The Laplace baseline's MSE_q of Table 4, n = 10 and ε = 1",
@@ -191,7 +191,7 @@ def _laplace_error() -> PaperFinding:
     )
 
 
-def _skewed() -> Iterator[PaperFinding]:
+def _skewed() -> Iterator[BoundedFinding]:
     """Yield what the printed rule decides where weights are not spread evenly."""
     numbers = [0, 0, 0, 0, _NO, _YES]
     variants: tuple[VariantName, ...] = ("printed", "laplace", "joint")
@@ -199,7 +199,7 @@ def _skewed() -> Iterator[PaperFinding]:
         chance_of_passing(law_of(_vote(variant, _SKEWED_EPSILON)), numbers) for variant in variants
     )
     case = "all of 500 weights 3, 60 % yes, ε = 2"
-    yield PaperFinding(
+    yield BoundedFinding(
         key="W2b",
         paper=_PAPER,
         claim="Above ε = 1 the data utility is high (1; 5.1.2)",
@@ -212,7 +212,7 @@ def _skewed() -> Iterator[PaperFinding]:
         only="on evenly spread weights",
         note=f"A coin does better, and an estimate without bias is right in {100 * joint:.0f} %.",
     )
-    yield PaperFinding(
+    yield BoundedFinding(
         key="W12",
         paper=_PAPER,
         claim="DPWeVote always outperforms the Laplace mechanism (5.3)",

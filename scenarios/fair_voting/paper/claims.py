@@ -21,12 +21,8 @@ _ALIKE = 0.005
 _NUM_ALTERNATIVES = 4
 
 
-def findings_on_paper(reproduction: Reproduction) -> tuple[Finding, ...]:
-    """Return what the paper says, in its order, and whether it holds."""
-    return tuple(_findings(reproduction))
-
-
-def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper says, in its order, and whether it holds."""
     yield from _algorithm_1(reproduction)
     yield _unbiased()
     yield _algorithm_2(reproduction)

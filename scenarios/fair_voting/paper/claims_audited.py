@@ -14,7 +14,7 @@ from ....protocol.fair_voting import DisclosedRankings, FairVoting, Parameters
 from ....protocol.fair_voting.choices import SampledChoice
 from ....protocol.fair_voting.sampling_bounds import num_samples
 from ....protocol.privacy import NeighboringRelation
-from ...experiments.paper_finding import Certainty, PaperFinding
+from ...experiments.findings import BoundedFinding, Certainty
 from ..audit.neighbors import sums_of_profile
 from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, view_of_algorithm_1
 from .neighbors import Ties, loss_between
@@ -34,7 +34,7 @@ _TABLE_SIZES: Final = (500, 1_000)
 _DELTA: Final = 1e-3
 
 
-def findings_on_fair_voting() -> Iterator[PaperFinding]:
+def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     """Yield the report's claims in its order, with what was found."""
     yield _algorithm_1(NeighboringRelation.ADD_OR_REMOVE_ONE)
     yield _algorithm_1(NeighboringRelation.REPLACE_ONE)
@@ -57,13 +57,13 @@ def _vote(**given: Any) -> FairVoting:
     return FairVoting(Parameters(**defaults | given))
 
 
-def _algorithm_1(relation: NeighboringRelation) -> PaperFinding:
+def _algorithm_1(relation: NeighboringRelation) -> BoundedFinding:
     vote = _vote(mechanism="laplace", calibration="printed", relation=relation, epsilon=1.0)
     is_replaced = relation is NeighboringRelation.REPLACE_ONE
     losses = view_of_algorithm_1(vote, num_sessions=1).losses
     # Where a voter is removed, the first candidate is the profile without, and the others are its neighbors.
     found = losses if is_replaced else np.concatenate([losses[0], losses[:, 0]])
-    return PaperFinding(
+    return BoundedFinding(
         key="F1" if is_replaced else "F7",
         paper=_PAPER,
         claim="Algorithm 1 is ε-DP (claim 1)",
@@ -76,10 +76,10 @@ def _algorithm_1(relation: NeighboringRelation) -> PaperFinding:
     )
 
 
-def _unbiased() -> PaperFinding:
+def _unbiased() -> BoundedFinding:
     size = len(_ALTERNATIVES)
     first, second = (size * (size - 1) / (2 * number * EPSILONS[0]) for number in _TABLE_SIZES)
-    return PaperFinding(
+    return BoundedFinding(
         key="F3",
         paper=_PAPER,
         claim="ΔŴ is an unbiased estimator of ΔW (claim 1)",
@@ -93,9 +93,9 @@ def _unbiased() -> PaperFinding:
     )
 
 
-def _algorithm_2() -> Iterator[PaperFinding]:
+def _algorithm_2() -> Iterator[BoundedFinding]:
     claim = f"Algorithm 2 is ε-DP (claim 2), at label {LABEL:g}"
-    yield PaperFinding(
+    yield BoundedFinding(
         key="F4",
         paper=_PAPER,
         claim=claim,
@@ -107,7 +107,7 @@ def _algorithm_2() -> Iterator[PaperFinding]:
         note="What nobody likes wins, until one voter likes it.",
     )
     for letter, gamma in (("b", _GAMMA), ("c", 0.01)):
-        yield PaperFinding(
+        yield BoundedFinding(
             key=f"F4{letter}",
             paper=_PAPER,
             claim=claim,
@@ -118,7 +118,7 @@ def _algorithm_2() -> Iterator[PaperFinding]:
             command=_REPRODUCE,
         )
     fair = _sampling(scale="unbiased")
-    yield PaperFinding(
+    yield BoundedFinding(
         key="F4d",
         paper=_PAPER,
         claim=claim,
@@ -150,11 +150,11 @@ def _disliked_loss(vote: FairVoting, *, ties: Ties = "random") -> float:
     return loss
 
 
-def _condition() -> PaperFinding:
+def _condition() -> BoundedFinding:
     """Return what n_s = K/ε² ≤ min n/ε, which is K ≤ ε·min n, says of K by the cells with and without an election."""
     cells = [(sizes, epsilon) for sizes in SIZES for epsilon in EPSILONS]
     is_missing = {cell: TABLE_1[cell[0], "sampling", cell[1]].disparity is None for cell in cells}
-    return PaperFinding(
+    return BoundedFinding(
         key="F2",
         paper=_PAPER,
         claim="n_s = O((m/ε²)·log(m/δ)) must be at most min n/ε (claim 2), which makes Table 1's N/A cells",
@@ -168,9 +168,9 @@ def _condition() -> PaperFinding:
     )
 
 
-def _sampled_twice() -> PaperFinding:
+def _sampled_twice() -> BoundedFinding:
     by_reading = {reading: _sampling(reading=reading).losses[0].proven for reading in ("group", "subsample")}
-    return PaperFinding(
+    return BoundedFinding(
         key="F4e",
         paper=_PAPER,
         claim="Voters are sampled (line 4), and then drawn from all (line 9)",
@@ -182,9 +182,9 @@ def _sampled_twice() -> PaperFinding:
     )
 
 
-def _without_random_winners() -> PaperFinding:
+def _without_random_winners() -> BoundedFinding:
     vote = _sampling(gamma=0.0)
-    return PaperFinding(
+    return BoundedFinding(
         key="F8",
         paper=_PAPER,
         claim="Algorithm 2 is ε-DP for every γ, which has no value (Algorithm 2, line 2)",
@@ -196,7 +196,7 @@ def _without_random_winners() -> PaperFinding:
     )
 
 
-def _smaller_labels() -> PaperFinding:
+def _smaller_labels() -> BoundedFinding:
     """Return the loss of one pair of profiles at two labels of Table 1."""
     least, greatest = LABEL, EPSILONS[-1]
     losses = [
@@ -210,7 +210,7 @@ def _smaller_labels() -> PaperFinding:
         )
         for label in (least, greatest)
     ]
-    return PaperFinding(
+    return BoundedFinding(
         key="F9",
         paper=_PAPER,
         claim='A smaller label is the "high privacy version" (Experimental Results)',
@@ -222,12 +222,12 @@ def _smaller_labels() -> PaperFinding:
     )
 
 
-def _objective() -> PaperFinding:
+def _objective() -> BoundedFinding:
     utilities = expected_utilities(READ)
     sizes = np.array([2, 1]) / 3
     welfare = sizes @ utilities
     fairest = int(np.argmin(np.abs(utilities[0] - utilities[1])))
-    return PaperFinding(
+    return BoundedFinding(
         key="F5",
         paper=_PAPER,
         claim="An outcome is fairer where the groups' utilities differ less (Algorithms for Fair ..., line 5)",

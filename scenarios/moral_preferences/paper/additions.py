@@ -46,12 +46,8 @@ _CHALLENGERS = (
 _KINDS = {SYNTHETIC: "Section 5.1's voters", MACHINE_LIKE: "voters like the Moral Machine's"}
 
 
-def own_findings(reproduction: Reproduction) -> tuple[Finding, ...]:
-    """Return what the paper does not say, and whether it holds."""
-    return tuple(_findings(reproduction))
-
-
-def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper does not say, and whether it holds."""
     yield _meets_the_claim(reproduction)
     for method, setting, source in _CHALLENGERS:
         rows = [row for row in reproduction.variants if (row.setting, row.method) == (setting, method)]

@@ -18,12 +18,8 @@ _NAMED_BOUNDS = (2.0, 3.0)
 _MACHINE_FIGURE = 9
 
 
-def findings_on_paper(reproduction: Reproduction) -> tuple[Finding, ...]:
-    """Return what the paper says, in its order, and whether it holds."""
-    return tuple(_findings(reproduction))
-
-
-def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper says, in its order, and whether it holds."""
     yield from _more_is_better(reproduction)
     yield from _order(reproduction)
     yield from _dimension(reproduction)

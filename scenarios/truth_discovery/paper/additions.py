@@ -13,12 +13,8 @@ __all__ = ["own_findings"]
 _MOST = 0.5
 
 
-def own_findings(reproduction: Reproduction) -> tuple[Finding, ...]:
-    """Return what the paper does not say, and whether it holds."""
-    return tuple(_findings(reproduction))
-
-
-def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper does not say, and whether it holds."""
     yield _large_losses(reproduction)
     yield _one_answer(reproduction)
     for mechanism in MECHANISM_NAMES:

@@ -25,12 +25,8 @@ _CLOSE = 0.05
 _EVERYDAY_EPSILON = 1.0
 
 
-def findings_on_paper(reproduction: Reproduction) -> tuple[Finding, ...]:
-    """Return what the paper says, in its order, and whether it holds."""
-    return tuple(_findings(reproduction))
-
-
-def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper says, in its order, and whether it holds."""
     yield from _theorems(reproduction)
     yield _uniform_is_strongest(reproduction)
     yield _bound(reproduction)

@@ -1,4 +1,4 @@
-"""`reproduce_dpwevote`: its files agree with each other, and every sentence follows from the numbers."""
+"""The reproduction of DPWeVote's paper: its files agree with each other, and every sentence follows from the numbers."""
 
 import csv
 import dataclasses
@@ -23,7 +23,6 @@ from psephos.scenarios.dpwevote.paper.claims import findings_on_paper
 from psephos.scenarios.dpwevote.paper.evidence import count_in_words
 from psephos.scenarios.dpwevote.paper.pictures import draw_pictures
 from psephos.scenarios.dpwevote.paper.rows import Cell, Cost, PublishedCell
-from psephos.scenarios.dpwevote.paper.summary import summary_in_markdown
 from psephos.scenarios.dpwevote.paper.tables import sheets_of
 from psephos.scenarios.experiments import Finding, Measurement, figures
 from psephos.scenarios.running.folder import RunFolder
@@ -38,7 +37,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Reproduction, 
     """A small reproduction, its folder, and what it said as it went on."""
     lines: list[str] = []
     path = tmp_path_factory.mktemp("reproduction") / "run"
-    found = reproduce_dpwevote(RunFolder(path), trials=100, seed=3, pictures=False, on_progress=lines.append)
+    found = reproduce(PAPER, RunFolder(path), trials=100, seed=3, pictures=False, on_progress=lines.append)
     return found, path, lines
 
 
@@ -53,7 +52,7 @@ def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(
 ) -> None:
     found, path, lines = reproduced
     assert {file.name for file in path.iterdir()} == {*(f"{t}.csv" for t in TABLES), "reproduction.json", "summary.md"}
-    assert (path / "summary.md").read_text(encoding="utf-8") == summary_in_markdown(found)
+    assert (path / "summary.md").read_text(encoding="utf-8") == page_of(PAPER, found)
     assert lines[0].startswith("Tables 3 and 4")
 
 
@@ -127,7 +126,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
     tmp_path: Path, trials: int, seed: int, field: str
 ) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        reproduce_dpwevote(RunFolder(tmp_path), trials=trials, seed=seed)
+        reproduce(PAPER, RunFolder(tmp_path), trials=trials, seed=seed)
     assert caught.value.field == field
     assert list(tmp_path.iterdir()) == []
 
@@ -150,10 +149,10 @@ def test_all_pictures_are_drawn_and_none_without_matplotlib(
 
 
 def test_the_summary_shows_pictures_and_tables(reproduction: Reproduction) -> None:
-    page = summary_in_markdown(reproduction, prefix="dpwevote-")
+    page = page_of(PAPER, reproduction, prefix="dpwevote-")
     assert page.startswith("# ")
     assert all(f"](dpwevote-{name}.png)" in page for name in PICTURES)
-    assert "](" not in summary_in_markdown(reproduction, pictures=False)
+    assert "](" not in page_of(PAPER, reproduction, pictures=False)
     paper, own = page.split("## What we add")
     assert "## What the paper says" in paper
     for text, findings in ((paper, reproduction.paper_findings), (own, reproduction.own_findings)):
@@ -199,7 +198,7 @@ def test_no_cell_is_cut_however_many_trials_there_are(reproduction: Reproduction
 
 def test_the_words_of_the_tables_are_explained_where_they_are_read(reproduction: Reproduction) -> None:
     """Readings and their prototype are known by number and by nobody else."""
-    page = summary_in_markdown(reproduction)
+    page = page_of(PAPER, reproduction)
     assert page.index("W1 to W9 are readings") < page.index("reading W2")
     assert "W8's prototype" not in page
     sheets = {sheet.title: sheet for sheet in sheets_of(reproduction)}

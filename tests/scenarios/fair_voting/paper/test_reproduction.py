@@ -1,4 +1,4 @@
-"""`reproduce_fair_voting`: its files agree with each other, and every sentence follows from the numbers."""
+"""The reproduction of the paper on fair and private voting: its files agree with each other, and every sentence follows from the numbers."""
 
 import csv
 import io
@@ -32,7 +32,6 @@ from psephos.scenarios.fair_voting.paper.published import SIZES, TABLE_1
 from psephos.scenarios.fair_voting.paper.real_sets import REAL_SETS, LoadedSet, RealSet, load_real_sets
 from psephos.scenarios.fair_voting.paper.reproduction import table_1
 from psephos.scenarios.fair_voting.paper.societies_fit import expected_utilities, sampling_law, society_row
-from psephos.scenarios.fair_voting.paper.summary import missing_in_words, summary_in_markdown
 from psephos.scenarios.fair_voting.paper.tables import sheets_of
 from psephos.scenarios.running.folder import RunFolder
 from rich.console import Console
@@ -85,7 +84,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Reproduction, 
             return [made_up_set()], {"zurich": "not in the folder of data sets"}
 
         patch.setattr(module, "load_real_sets", load)
-        found = reproduce_fair_voting(RunFolder(path), trials=TRIALS, seed=3, pictures=False, on_progress=lines.append)
+        found = reproduce(PAPER, RunFolder(path), trials=TRIALS, seed=3, pictures=False, on_progress=lines.append)
     return found, path, lines
 
 
@@ -100,7 +99,7 @@ def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(
 ) -> None:
     found, path, lines = reproduced
     assert {file.name for file in path.iterdir()} == {*(f"{t}.csv" for t in TABLES), "reproduction.json", "summary.md"}
-    assert (path / "summary.md").read_text(encoding="utf-8") == summary_in_markdown(found)
+    assert (path / "summary.md").read_text(encoding="utf-8") == page_of(PAPER, found)
     assert lines[0] == "Table 1 and all mechanisms: fitted, 1,000 and 500 voters"
 
 
@@ -252,9 +251,9 @@ def test_every_sheet_has_a_cell_for_each_header_and_tells_what_is_missing(reprod
 
 
 def test_the_page_shows_the_pictures_that_there_are(reproduction: Reproduction) -> None:
-    page = summary_in_markdown(reproduction, prefix="fair-voting-")
+    page = page_of(PAPER, reproduction, prefix="fair-voting-")
     assert all(f"(fair-voting-{name}.png)" in page for name in pictures_of(reproduction))
-    assert ".png" not in summary_in_markdown(reproduction, pictures=False)
+    assert ".png" not in page_of(PAPER, reproduction, pictures=False)
     without = msgspec.structs.replace(reproduction, real=(), real_sets=())
     assert set(pictures_of(without)) == {"table-1", "equal-loss", "local"}
     assert not any("published profiles" in finding.source for finding in own_findings(without))
@@ -288,6 +287,6 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
 ) -> None:
     folder = RunFolder(tmp_path / "run")
     with pytest.raises(ConfigurationError) as raised:
-        reproduce_fair_voting(folder, **options)
+        reproduce(PAPER, folder, **options)
     assert str(raised.value) == error
     assert not list((tmp_path / "run").glob("*"))

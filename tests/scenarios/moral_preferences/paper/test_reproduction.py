@@ -1,4 +1,4 @@
-"""`reproduce_moral_preferences`: its files agree with each other, and every verdict follows from the numbers."""
+"""The reproduction of the moral preferences paper: its files agree with each other, and every verdict follows from the numbers."""
 
 import csv
 import io
@@ -22,7 +22,6 @@ from psephos.scenarios.moral_preferences.paper.plan import REFERENCES, Sizes
 from psephos.scenarios.moral_preferences.paper.published import AXIS, EPSILONS
 from psephos.scenarios.moral_preferences.paper.rows import CurvePoint, EffectRow, VariantRow
 from psephos.scenarios.moral_preferences.paper.societies import MACHINE_LIKE, Setting
-from psephos.scenarios.moral_preferences.paper.summary import summary_in_markdown
 from psephos.scenarios.running.folder import RunFolder
 from rich.console import Console
 
@@ -57,7 +56,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
     """A small reproduction, its folder, and what it said as it went on."""
     lines: list[str] = []
     path = tmp_path_factory.mktemp("reproduction") / "run"
-    found = reproduce_moral_preferences(
+    found = reproduce(PAPER, 
         RunFolder(path), trials=10, seed=3, workers=1, pictures=False, sizes=SMALL, on_progress=lines.append
     )
     return found, path, lines
@@ -79,7 +78,7 @@ def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(reprodu
     found, path, lines = reproduced
     names = {file.name for file in path.iterdir()}
     assert names == {*(f"{name}.csv" for name in TABLE_NAMES), "reproduction.json", "summary.md"}
-    assert (path / "summary.md").read_text(encoding="utf-8") == summary_in_markdown(found)
+    assert (path / "summary.md").read_text(encoding="utf-8") == page_of(PAPER, found)
     assert lines[0].startswith("synthetic societies, 2 records of 3 features: ")
 
 
@@ -225,7 +224,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
     tmp_path: Path, options: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        reproduce_moral_preferences(RunFolder(tmp_path), **options)
+        reproduce(PAPER, RunFolder(tmp_path), **options)
     assert caught.value.field == field
     assert list(tmp_path.iterdir()) == []
 
@@ -248,10 +247,10 @@ def test_all_pictures_are_drawn_and_none_without_matplotlib(
 
 
 def test_the_summary_shows_pictures_and_tables(reproduction: Reproduction) -> None:
-    page = summary_in_markdown(reproduction, prefix="moral-preferences-")
+    page = page_of(PAPER, reproduction, prefix="moral-preferences-")
     assert page.startswith("# ")
     assert all(f"](moral-preferences-{name}.png)" in page for name in PICTURES)
-    assert "](" not in summary_in_markdown(reproduction, pictures=False)
+    assert "](" not in page_of(PAPER, reproduction, pictures=False)
     assert "stand-in (reading M13)" in page
     for findings in reproduction.findings.values():
         assert all(finding.claim in page and finding.numbers in page for finding in findings)

@@ -1,4 +1,4 @@
-"""`reproduce_truth_discovery`: its files agree with each other, and every verdict follows from the numbers."""
+"""The reproduction of the truth discovery paper: its files agree with each other, and every verdict follows from the numbers."""
 
 import csv
 import functools
@@ -31,7 +31,6 @@ from psephos.scenarios.truth_discovery.paper.evidence import listed
 from psephos.scenarios.truth_discovery.paper.pictures import draw_pictures
 from psephos.scenarios.truth_discovery.paper.published import EPSILONS, METHODS, TABLES
 from psephos.scenarios.truth_discovery.paper.rows import ChoiceRow, ComparisonRow, PublishedCell
-from psephos.scenarios.truth_discovery.paper.summary import summary_in_markdown
 from psephos.scenarios.truth_discovery.paper.tables import sheets_of
 from rich.console import Console
 
@@ -100,7 +99,7 @@ def reproduced(small: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[R
     root = tmp_path_factory.mktemp("reproduction")
     write_sets(root / "sets")
     path = root / "run"
-    found = reproduce_truth_discovery(
+    found = reproduce(PAPER, 
         RunFolder(path), data=str(root / "sets"), trials=10, seed=3, pictures=False, on_progress=lines.append
     )
     return found, path, lines
@@ -118,7 +117,7 @@ def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(
     found, path, lines = reproduced
     names = {file.name for file in path.iterdir()}
     assert names == {*(f"{name}.csv" for name in TABLE_NAMES), "reproduction.json", "summary.md"}
-    assert (path / "summary.md").read_text(encoding="utf-8") == summary_in_markdown(found)
+    assert (path / "summary.md").read_text(encoding="utf-8") == page_of(PAPER, found)
     assert lines[:2] == ["Table 2: 52 cells", "Table 3: 52 cells"]
 
 
@@ -136,7 +135,7 @@ def test_the_csv_files_say_what_the_json_says(reproduced: tuple[Reproduction, Pa
 @pytest.mark.unmeasured
 def test_the_same_seed_gives_the_same_files(reproduced: tuple[Reproduction, Path, list[str]], tmp_path: Path) -> None:
     _, path, _ = reproduced
-    again = reproduce_truth_discovery(
+    again = reproduce(PAPER, 
         RunFolder(tmp_path / "run"), data=str(path.parent / "sets"), trials=10, seed=3, pictures=False
     )
     assert again == reproduced[0]
@@ -248,14 +247,14 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
     tmp_path: Path, trials: int, seed: int, field: str
 ) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        reproduce_truth_discovery(RunFolder(tmp_path), trials=trials, seed=seed)
+        reproduce(PAPER, RunFolder(tmp_path), trials=trials, seed=seed)
     assert caught.value.field == field
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="data must be a folder of data sets"):
-        reproduce_truth_discovery(RunFolder(tmp_path), data=str(tmp_path / "nowhere"))
+        reproduce(PAPER, RunFolder(tmp_path), data=str(tmp_path / "nowhere"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -265,7 +264,7 @@ def test_without_a_folder_there_is_what_can_be_made_without_one(
 ) -> None:
     path = tmp_path / "run"
     monkeypatch.setattr(made, "_PRICES", dict.fromkeys(FEW_PRICES, (1.0, 2.0)))
-    found = reproduce_truth_discovery(RunFolder(path), trials=10, pictures=False)
+    found = reproduce(PAPER, RunFolder(path), trials=10, pictures=False)
     assert found.table_3 == ()
     assert not (path / "table-3.csv").exists()
     assert (path / "table-2.csv").exists()
@@ -294,10 +293,10 @@ def test_all_pictures_are_drawn_and_none_without_matplotlib(
 
 
 def test_the_summary_shows_pictures_and_tables(reproduction: Reproduction) -> None:
-    page = summary_in_markdown(reproduction, prefix="truth-discovery-")
+    page = page_of(PAPER, reproduction, prefix="truth-discovery-")
     assert page.startswith("# ")
     assert all(f"](truth-discovery-{name}.png)" in page for name in PICTURES)
-    assert "](" not in summary_in_markdown(reproduction, pictures=False)
+    assert "](" not in page_of(PAPER, reproduction, pictures=False)
     paper, own = page.split("## What we add")
     for text, findings in ((paper, reproduction.paper_findings), (own, reproduction.own_findings)):
         assert all(finding.claim in text and finding.numbers in text for finding in findings)
