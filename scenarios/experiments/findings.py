@@ -6,14 +6,14 @@ one number, held against that number as it is computed here and now; `psephos au
 
 import enum
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Literal
 
 import msgspec
 
 from ..system import load_each
 
-__all__ = ["AUDIT", "BoundedFinding", "Certainty", "Finding", "Judged", "Judgement", "findings_on_papers"]
+__all__ = ["AUDIT", "BoundedFinding", "Certainty", "Finding", "Judged", "Judgement", "findings_on_papers", "listed"]
 
 AUDIT: Final = "psephos audit papers"
 """What shows those findings that nothing else shows."""
@@ -181,3 +181,9 @@ def _number(value: float) -> str:
 def findings_on_papers() -> list[BoundedFinding]:
     """Compute what is found of all papers' claims, paper by paper; some seconds."""
     return [finding for _, find in load_each("claims", Callable) for finding in find()]
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return words as people list them."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last

@@ -3,6 +3,7 @@
 Source: Yan, Liu and Liu (2018), Sections 2.1.3, 4 and 5; readings W1 to W5.
 """
 
+import functools
 from collections.abc import Iterator
 from typing import Final
 
@@ -20,7 +21,6 @@ from .theory import chance_of_passing, expected_quota_error, law_of
 
 __all__ = ["findings_on_dpwevote"]
 
-_PAPER: Final = "Yan, Liu, Liu 2018"
 _AUDIT: Final = "psephos audit dpwevote"
 _REPRODUCE: Final = "psephos reproduce dpwevote"
 _EPSILON: Final = 1.0
@@ -29,6 +29,7 @@ _CANDIDATES: Final = 3
 _SKEWED_EPSILON: Final = 2.0
 _YES, _NO = 300, 200
 _PARTNERS: Final = 10
+_found: Final = functools.partial(BoundedFinding, paper="Yan, Liu, Liu 2018")
 
 
 def findings_on_dpwevote() -> Iterator[BoundedFinding]:
@@ -68,9 +69,8 @@ def _collusion() -> BoundedFinding:
     guesses = weights.shape[0] * opinions.shape[0]
     # With a uniform prior the likeliest input of a report is the report itself.
     right = float(weights.diagonal().mean() * opinions.diagonal().mean())
-    return BoundedFinding(
+    return _found(
         key="W10",
-        paper=_PAPER,
         claim="Randomized response prevents the maximum collusion, of the server and N - 1 partners (2.1.3)",
         quantity="chance to guess the last partner's weight and opinion, ε = 1",
         claimed=1 / guesses,
@@ -85,9 +85,8 @@ def _true_groups() -> BoundedFinding:
     groups: FloatArray = np.eye(len(vote.parameters.group_means))
     # The group that an opinion is counted in, and the opinion: outputs of a weight's rows have nothing in common.
     laws = np.array([np.multiply.outer(group, opinions[0]).reshape(-1) for group in (groups[0], groups[-1])])
-    return BoundedFinding(
+    return _found(
         key="W1",
-        paper=_PAPER,
         claim="Opinions are counted by weight group and weights stay private (4.3), if the group is the true one",
         quantity="ε of the weight, ε = 1",
         claimed=vote.parameters.loss_of_weight,
@@ -102,9 +101,8 @@ def _bias() -> BoundedFinding:
     law = law_of(vote)
     greatest = vote.parameters.weights[-1]
     # The last pair is the greatest weight with "yes"; its margin is w·φ − w/2, of which w/2 is estimated without bias.
-    return BoundedFinding(
+    return _found(
         key="W2",
-        paper=_PAPER,
         claim="The sum of weighted opinions is estimated by (8b), with unbiased numbers (4.1)",
         quantity="mean contribution of a yes of weight 3, ε = 2",
         claimed=greatest,
@@ -116,9 +114,8 @@ def _bias() -> BoundedFinding:
 
 
 def _one_candidate() -> BoundedFinding:
-    return BoundedFinding(
+    return _found(
         key="W11",
-        paper=_PAPER,
         claim="DPWeVote is ε-LDP with ε = ε₁ + ε₂ (Theorem 4.3), for one candidate",
         quantity="ε of weight and opinion",
         claimed=_EPSILON,
@@ -128,9 +125,8 @@ def _one_candidate() -> BoundedFinding:
 
 
 def _several_candidates() -> BoundedFinding:
-    return BoundedFinding(
+    return _found(
         key="W5",
-        paper=_PAPER,
         claim="DPWeVote is ε-LDP (Theorem 4.3), with all phases run for each of k candidates (4.1)",
         quantity=f"ε of weight and opinions, k = {_CANDIDATES}",
         claimed=_EPSILON,
@@ -150,9 +146,8 @@ def _ties() -> BoundedFinding:
     law = np.ones(1)
     for _ in range(_PARTNERS):
         law = np.convolve(law, step)
-    return BoundedFinding(
+    return _found(
         key="W4",
-        paper=_PAPER,
         claim="A candidate passes with at least the quota (2.1.2), or with more (4.3, 4.4)",
         quantity=f"share of votes that are ties, n = {_PARTNERS}",
         claimed=None,
@@ -163,9 +158,8 @@ def _ties() -> BoundedFinding:
 
 def _laplace_loss() -> BoundedFinding:
     vote = _vote("laplace", _EPSILON)
-    return BoundedFinding(
+    return _found(
         key="W13",
-        paper=_PAPER,
         claim="The Laplace baseline has sensitivities of 2 and 1, and ε = ε₁ + ε₂ (5.1.3)",
         quantity="ε of weight and opinion",
         claimed=_EPSILON,
@@ -176,9 +170,8 @@ def _laplace_loss() -> BoundedFinding:
 
 
 def _laplace_error() -> BoundedFinding:
-    return BoundedFinding(
+    return _found(
         key="W3",
-        paper=_PAPER,
         claim="The Laplace baseline's MSE_q of Table 4, n = 10 and ε = 1",
         quantity="MSE_q",
         claimed=TABLE_4["laplace", _PARTNERS][EPSILONS.index(_EPSILON)],
@@ -199,9 +192,8 @@ def _skewed() -> Iterator[BoundedFinding]:
         chance_of_passing(law_of(_vote(variant, _SKEWED_EPSILON)), numbers) for variant in variants
     )
     case = "all of 500 weights 3, 60 % yes, ε = 2"
-    yield BoundedFinding(
+    yield _found(
         key="W2b",
-        paper=_PAPER,
         claim="Above ε = 1 the data utility is high (1; 5.1.2)",
         quantity=f"share of right decisions, {case}",
         claimed=0.5,
@@ -212,9 +204,8 @@ def _skewed() -> Iterator[BoundedFinding]:
         only="on evenly spread weights",
         note=f"A coin does better, and an estimate without bias is right in {100 * joint:.0f} %.",
     )
-    yield BoundedFinding(
+    yield _found(
         key="W12",
-        paper=_PAPER,
         claim="DPWeVote always outperforms the Laplace mechanism (5.3)",
         quantity=f"share of right decisions, {case}; claimed: the baseline's",
         claimed=laplace,

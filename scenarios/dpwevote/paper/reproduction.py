@@ -31,6 +31,7 @@ from .published import (
     TABLE_3,
     TABLE_4,
     runs_behind,
+    shares_of,
 )
 from .rows import Cell, Cost, MechanismRow, PowerPoint, PublishedCell
 from .theory import Law, chance_of_passing, expected_quota_error, law_of
@@ -89,7 +90,7 @@ def published_tables(cells: Cells, trials: int) -> tuple[tuple[PublishedCell, ..
         for variant, algorithm in _ALGORITHMS.items():
             shares = TABLE_3[variant, num_partners]
             # Decisions, rather than runs: the decimals say how many there were (see `runs_behind`).
-            decisions = runs_behind(_all_shares(variant))
+            decisions = runs_behind(shares_of(variant))
             for place, epsilon in enumerate(EPSILONS):
                 cell = cells.measure(variant, UNIFORM, num_partners=num_partners, epsilon=epsilon)
                 assert cell.mse_q is not None  # noqa: S101  both variants tell the quota
@@ -120,10 +121,6 @@ def published_tables(cells: Cells, trials: int) -> tuple[tuple[PublishedCell, ..
                         )
                     )
     return tuple(accuracies), tuple(errors)
-
-
-def _all_shares(variant: str) -> list[float]:
-    return [share for (of, _), shares in TABLE_3.items() if of == variant for share in shares]
 
 
 def _curves(

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from ...experiments.findings import Finding
-from .evidence import TOLERANCE, points, share, variant
+from ...experiments.measurements import TOLERANCE
+from .evidence import points, share, variant
 from .methods import METHODS
 from .plan import REFERENCES
 from .published import HIGH_RATIO, RATIO

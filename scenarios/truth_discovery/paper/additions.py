@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from ...experiments.findings import Finding
-from ...experiments.measurements import percent
-from .evidence import TOLERANCE, behind, compared
+from ...experiments.measurements import TOLERANCE, percent
+from .evidence import behind, compared
 from .rows import ChoiceRow, ComparisonRow, Reproduction
 from .tables import ESTIMATOR_NAMES, MECHANISM_NAMES
 

@@ -11,7 +11,7 @@ import click
 import numpy as np
 import pytest
 from psephos.scenarios.cli.group import cli
-from psephos.scenarios.experiments.findings import BoundedFinding, Certainty, Judgement, findings_on_papers
+from psephos.scenarios.experiments.findings import BoundedFinding, Certainty, Judgement, findings_on_papers, listed
 from psephos.scenarios.experiments.findings_shown import show_bounded_findings
 from rich.console import Console
 
@@ -215,3 +215,8 @@ def test_numbers_are_shown_as_the_bounds_they_are() -> None:
 def test_finding_without_a_number_is_refused() -> None:
     with pytest.raises(ValueError, match="finding X has no number"):
         finding(found=math.nan)
+
+
+def test_names_are_listed_as_people_do() -> None:
+    assert listed(["one"]) == "one"
+    assert listed(["one", "two", "three"]) == "one, two and three"

@@ -19,7 +19,6 @@ from psephos.scenarios.truth_discovery.paper import (
 )
 from psephos.scenarios.truth_discovery.paper.additions import own_findings
 from psephos.scenarios.truth_discovery.paper.claims import findings_on_paper
-from psephos.scenarios.truth_discovery.paper.evidence import listed
 from psephos.scenarios.truth_discovery.paper.pictures import draw_pictures
 from psephos.scenarios.truth_discovery.paper.published import EPSILONS, METHODS, TABLES
 from psephos.scenarios.truth_discovery.paper.rows import ChoiceRow, ComparisonRow, PublishedCell, Reproduction
@@ -294,11 +293,6 @@ def test_every_sheet_has_a_cell_for_each_header(reproduction: Reproduction) -> N
     for sheet in sheets_of(reproduction):
         assert sheet.rows
         assert {len(row) for row in sheet.rows} == {len(sheet.headers)}, sheet.title
-
-
-def test_names_are_listed_as_people_do() -> None:
-    assert listed(["one"]) == "one"
-    assert listed(["one", "two", "three"]) == "one, two and three"
 
 
 def replace_rows(reproduction: Reproduction, table: str, change: Callable[[Any], dict[str, Any]]) -> Reproduction:
