@@ -37,20 +37,12 @@ __all__ = [
     "show_sheet",
 ]
 
-_HOMES = {
-    "findings": ("BoundedFinding", "Certainty", "Finding", "Judgement"),
-    "measurements": ("Measurement", "deviation", "mean_of", "share_of"),
-    "paper": ("Paper",),
-    "reproductions": (
-        *("Asked", "Experiments", "PaperReproduction", "Part"),
-        *("page_of", "reproduce", "show_reproduction"),
-    ),
-    "sheets": ("Sheet", "flatten", "markdown_of", "show_sheet"),
-}
+_HOMES = ("paper", "findings", "measurements", "sheets", "reproductions")
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(importlib.import_module(f".{home}", __name__), name)
+    for home in _HOMES if name in __all__ else ():
+        module = importlib.import_module(f".{home}", __name__)
+        if name in module.__all__:
+            return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
