@@ -1,6 +1,7 @@
 """Findings as people read them: sentences on a page and in a terminal, or a table of numbers for each paper."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -8,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..presentation.terminal import show_table
-from .findings import BoundedFinding, Finding, Judgement
+from .findings import BoundedFinding, Finding, Judged, Judgement
 
 __all__ = ["count_in_words", "findings_in_markdown", "show_bounded_findings", "show_findings"]
 
@@ -19,24 +20,26 @@ _STYLES: Final = {
     Judgement.OPEN: "cyan",
     Judgement.SILENT: "cyan",
 }
+_WORDS: Final = {Judgement.HOLDS: "holds", Judgement.REFUTED: "does not hold"}
+"""As sentences have it."""
 
 
-def _words_of(finding: Finding) -> str:
-    return "holds" if finding.holds else "does not hold"
+def _count(findings: Iterable[Judged]) -> Counter[Judgement]:
+    return Counter(finding.judgement for finding in findings)
 
 
 def findings_in_markdown(findings: Iterable[Finding]) -> str:
     """Return findings as a list in Markdown."""
     return "\n".join(
-        f"- **{_words_of(finding).capitalize()}.** {finding.claim} ({finding.source}) {finding.numbers}"
+        f"- **{_WORDS[finding.judgement].capitalize()}.** {finding.claim} ({finding.source}) {finding.numbers}"
         for finding in findings
     )
 
 
 def count_in_words(findings: Sequence[Finding]) -> str:
     """Return a sentence that counts findings by their verdict."""
-    holding = sum(finding.holds for finding in findings)
-    failing = len(findings) - holding
+    counted = _count(findings)
+    holding, failing = counted[Judgement.HOLDS], counted[Judgement.REFUTED]
     return (
         f"Of {len(findings)} claims {holding} hold{'s' * (holding == 1)} and {failing} do{'es' * (failing == 1)} not."
     )
@@ -48,8 +51,8 @@ def show_findings(console: Console, heading: str, findings: Sequence[Finding]) -
     console.print(Text(heading, style="bold"))
     console.print(Text(count_in_words(findings)))
     for finding in findings:
-        style = "bold green" if finding.holds else "bold red"
-        words = Text.assemble((f"{_words_of(finding)}: ", style), finding.claim, (f" ({finding.source})", "cyan"))
+        verdict = f"{_WORDS[finding.judgement]}: ", f"bold {_STYLES[finding.judgement]}"
+        words = Text.assemble(verdict, finding.claim, (f" ({finding.source})", "cyan"))
         console.print()
         console.print(words)
         console.print(Text(finding.numbers, style="dim"))
@@ -62,9 +65,9 @@ def show_bounded_findings(console: Console, findings: Sequence[BoundedFinding]) 
         console: where to.
         findings: those of a paper following each other.
     """
-    numbers = {each: sum(finding.judgement is each for finding in findings) for each in Judgement}
-    counted = ", ".join(f"{judgement} {number}" for judgement, number in numbers.items() if number)
-    console.print(Text(f"{len(findings)} claims: {counted}."))
+    counted = _count(findings)
+    told = ", ".join(f"{judgement} {counted[judgement]}" for judgement in Judgement if counted[judgement])
+    console.print(Text(f"{len(findings)} claims: {told}."))
     for paper, of_paper in itertools.groupby(findings, key=lambda finding: finding.paper):
         console.print()
         console.print(Text(paper, style="bold"))
