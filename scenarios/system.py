@@ -56,8 +56,8 @@ class System:
         asking: what asking again is said to cost: a scene → sentences.
         mechanism_cases: makes `audit.Case`s of single mechanisms.
         session_cases: makes `audit.Case`s of whole sessions.
-        claims: makes an `experiments.PaperFinding` of each of the paper's claims.
-        reproduction: an `experiments.Reproduction`: the paper's tables and figures.
+        claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
+        reproduction: an `experiments.Paper`: the paper's experiments, run again; a module that imports nothing heavy.
         commands: of the command line, by name: click commands, whose modules import nothing heavy.
     """
 

@@ -4,7 +4,7 @@ import io
 
 import msgspec
 from psephos.scenarios.experiments import Finding, Measurement, Sheet, flatten, markdown_of, show_sheet
-from psephos.scenarios.experiments.findings import findings_in_markdown
+from psephos.scenarios.experiments.findings_shown import findings_in_markdown
 from rich.console import Console
 
 SHEET = Sheet(title="Votes", headers=("n", "share"), rows=(("10", "0.5 ± 0.1"), ("500", "a|b")), note="of all")
