@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import io
 import math
+import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +26,7 @@ from psephos.scenarios.dpwevote.paper.pictures import draw_pictures
 from psephos.scenarios.dpwevote.paper.rows import Cell, Cost, PublishedCell
 from psephos.scenarios.dpwevote.paper.summary import summary_in_markdown
 from psephos.scenarios.dpwevote.paper.tables import sheets_of
-from psephos.scenarios.experiments import Finding, Measurement, figures
+from psephos.scenarios.experiments import Finding, Measurement
 from psephos.scenarios.running.folder import RunFolder
 from rich.console import Console
 
@@ -142,10 +143,7 @@ def test_all_pictures_are_drawn_and_none_without_matplotlib(
     for shown in ("(a) Accuracy", "MSE_w", "MSE_q", "MSE_φ", "n = 500", "published", "100 trials a point"):
         assert shown in text
 
-    def nowhere(_name: str) -> None:
-        return None
-
-    monkeypatch.setattr(figures, "find_spec", nowhere)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert draw_pictures(reproduction, tmp_path / "none") == []
 
 

@@ -13,7 +13,6 @@ from psephos.protocol import ConfigurationError
 from psephos.protocol.fair_voting import FairVoting, Objective, Scoring, make_scores
 from psephos.protocol.fair_voting.choices import SampledChoice, SampleScale
 from psephos.protocol.fair_voting.reports import possible_reports
-from psephos.scenarios.experiments import figures
 from psephos.scenarios.fair_voting.paper import (
     Reproduction,
     reproduce_fair_voting,
@@ -260,7 +259,6 @@ def test_the_page_shows_the_pictures_that_there_are(reproduction: Reproduction) 
     assert not any("published profiles" in finding.source for finding in own_findings(without))
 
 
-@pytest.mark.skipif(not figures.can_draw(), reason="matplotlib is not installed")
 @pytest.mark.usefixtures("unmeasured_drawing")
 def test_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> None:
     paths = draw_pictures(reproduction, tmp_path)

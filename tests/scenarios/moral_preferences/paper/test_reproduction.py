@@ -2,13 +2,14 @@
 
 import csv
 import io
+import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.experiments import Finding, Measurement, figures
+from psephos.scenarios.experiments import Finding, Measurement
 from psephos.scenarios.moral_preferences.paper import (
     Reproduction,
     reproduce_moral_preferences,
@@ -240,10 +241,7 @@ def test_all_pictures_are_drawn_and_none_without_matplotlib(
     for shown in ("Algorithm 3", "Section 5.3", "10 repetitions a point", "stand-in"):
         assert shown in text
 
-    def nowhere(_name: str) -> None:
-        return None
-
-    monkeypatch.setattr(figures, "find_spec", nowhere)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert draw_pictures(reproduction, tmp_path / "none") == []
 
 

@@ -4,6 +4,7 @@ import csv
 import functools
 import io
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.experiments import Finding, Measurement, figures
+from psephos.scenarios.experiments import Finding, Measurement
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.truth_discovery.data.synthetic import PeerGrading
 from psephos.scenarios.truth_discovery.paper import (
@@ -286,10 +287,7 @@ def test_all_pictures_are_drawn_and_none_without_matplotlib(
     for shown in ("TD with two-layer", "published", "10 trials a point", "error rate change"):
         assert shown in text
 
-    def nowhere(_name: str) -> None:
-        return None
-
-    monkeypatch.setattr(figures, "find_spec", nowhere)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert draw_pictures(reproduction, tmp_path / "none") == []
 
 
