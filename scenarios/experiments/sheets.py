@@ -12,7 +12,7 @@ from rich.text import Text
 
 from .measurements import Measurement
 
-__all__ = ["Pivot", "Sheet", "flatten", "in_percent", "markdown_of", "pivot", "show_sheet"]
+__all__ = ["Pivot", "Sheet", "flatten", "in_percent", "listed", "markdown_of", "pivot", "show_sheet"]
 
 RowT = TypeVar("RowT")
 IndexT = TypeVar("IndexT", bound=Hashable)
@@ -35,6 +35,28 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     rows: Sequence[Sequence[str]]
     note: str = ""
     num_labels: int = 0
+
+
+def listed(
+    rows: Iterable[RowT],
+    columns: Sequence[tuple[str, Callable[[RowT], str]]],
+    *,
+    title: str,
+    note: str = "",
+    num_labels: int = 0,
+) -> Sheet:
+    """Return a table with a line for each row.
+
+    Args:
+        rows: flat ones.
+        columns: the header of each, and the cell of a row.
+        title: see `Sheet`.
+        note: see `Sheet`.
+        num_labels: see `Sheet`.
+    """
+    lines = [[cell(row) for _, cell in columns] for row in rows]
+    headers = [header for header, _ in columns]
+    return Sheet(title=title, headers=headers, rows=lines, note=note, num_labels=num_labels)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from ...experiments.measurements import Measurement
-from ...experiments.sheets import Sheet, pivot
+from ...experiments.sheets import Sheet, listed, pivot
 from .cells import DELTA, FAIRNESS_WEIGHTS, GAMMA, OBJECTIVES
 from .local_table import PRICES
 from .profiles import SETTINGS
@@ -73,45 +73,29 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
 
 def _table_1(reproduction: Reproduction, society: str) -> Sheet:
     rows = [row for row in reproduction.table_1 if row.society == society]
-    cells = [
-        [
-            f"{row.size_1:,} and {row.size_2:,}",
-            row.mechanism,
-            f"{row.epsilon:g}",
-            _samples(row),
-            _published(row.published_disparity),
-            _in_brackets(row, _measured(row.disparity)),
-            _deviation(row.disparity_off),
-            _published(row.published_welfare),
-            _in_brackets(row, _measured(row.welfare)),
-            _deviation(row.welfare_off),
-            "" if row.epsilon_add_or_remove is None else f"{row.epsilon_add_or_remove:.2f}",
-            f"{row.epsilon_replace:.2f}",
-        ]
-        for row in rows
-    ]
-    return Sheet(
-        title=f"Table 1, {TITLES[society]} ({society})",
-        headers=[
-            "n₁ and n₂",
-            "algorithm",
-            "ε",
-            "n_s of",
-            "ΔW, paper",
-            "ΔW, ours",
-            "diff",
-            "W, paper",
-            "W, ours",
-            "diff",
-            "proven, add/remove",
-            "proven, replace",
-        ],
-        rows=cells,
-        note=(
-            f"ours {_CELL}; diff: ours less the paper's, in joint standard errors, the paper's elections scattering as "
-            f"ours; n_s of ε·min n_k, with δ = {DELTA:g} and γ = {GAMMA:g}; in brackets what comes where there is no "
-            "cell, if the elections are run all the same"
+    return listed(
+        rows,
+        (
+            ("n₁ and n₂", lambda row: f"{row.size_1:,} and {row.size_2:,}"),
+            ("algorithm", lambda row: row.mechanism),
+            ("ε", lambda row: f"{row.epsilon:g}"),
+            ("n_s of", _samples),
+            ("ΔW, paper", lambda row: _published(row.published_disparity)),
+            ("ΔW, ours", lambda row: _in_brackets(row, _measured(row.disparity))),
+            ("diff", lambda row: _deviation(row.disparity_off)),
+            ("W, paper", lambda row: _published(row.published_welfare)),
+            ("W, ours", lambda row: _in_brackets(row, _measured(row.welfare))),
+            ("diff", lambda row: _deviation(row.welfare_off)),
+            (
+                "proven, add/remove",
+                lambda row: "" if row.epsilon_add_or_remove is None else f"{row.epsilon_add_or_remove:.2f}",
+            ),
+            ("proven, replace", lambda row: f"{row.epsilon_replace:.2f}"),
         ),
+        title=f"Table 1, {TITLES[society]} ({society})",
+        note=f"ours {_CELL}; diff: ours less the paper's, in joint standard errors, the paper's elections scattering "
+        f"as ours; n_s of ε·min n_k, with δ = {DELTA:g} and γ = {GAMMA:g}; in brackets what comes where there is no "
+        "cell, if the elections are run all the same",
         num_labels=2,
     )
 
@@ -263,48 +247,38 @@ def _rules(reproduction: Reproduction) -> Sheet:
 
 
 def _losses(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [
-            f"{row.size_1:,} and {row.size_2:,}",
-            f"{row.epsilon:g}",
-            f"{row.samples:,}",
-            f"{row.gamma:g}",
-            f"{row.epsilon_simple:.2f}",
-            f"{row.epsilon_proven:.2f}",
-            f"{row.epsilon_printed_scale:.2f}",
-            f"{row.delta:.3f}",
-        ]
-        for row in reproduction.losses
-    ]
-    return Sheet(
+    return listed(
+        reproduction.losses,
+        (
+            ("n₁ and n₂", lambda row: f"{row.size_1:,} and {row.size_2:,}"),
+            ("label ε", lambda row: f"{row.epsilon:g}"),
+            ("n_s", lambda row: f"{row.samples:,}"),
+            ("γ", lambda row: f"{row.gamma:g}"),
+            ("simple", lambda row: f"{row.epsilon_simple:.2f}"),
+            ("unbiased scale", lambda row: f"{row.epsilon_proven:.2f}"),
+            ("printed scale", lambda row: f"{row.epsilon_printed_scale:.2f}"),
+            ("or (0, δ)", lambda row: f"{row.delta:.3f}"),
+        ),
         title="What Algorithm 2 proves of the voter who pays most (reading F4)",
-        headers=["n₁ and n₂", "label ε", "n_s", "γ", "simple", "unbiased scale", "printed scale", "or (0, δ)"],
-        rows=rows,
         note="simple: by how seldom the voter is looked at; the others: the least of all bounds; ties fall at random",
         num_labels=1,
     )
 
 
 def _searches(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [
-            row.scale,
-            "by lot" if row.ties == "random" else "to the first",
-            f"{row.label:g}",
-            f"{row.gamma:g}",
-            f"{row.epsilon_found:.3f}",
-            f"{row.epsilon_proven:.3f}" if row.ties == "random" else "",
-        ]
-        for row in reproduction.searches
-    ]
     first = reproduction.searches[0]
-    return Sheet(
-        title=(
-            "Algorithm 2 against its label: the loss between two neighboring electorates that a search found, "
-            f"{first.size_1:,} and {first.size_2:,} voters"
+    return listed(
+        reproduction.searches,
+        (
+            ("scale", lambda row: row.scale),
+            ("ties fall", lambda row: "by lot" if row.ties == "random" else "to the first"),
+            ("label ε", lambda row: f"{row.label:g}"),
+            ("γ", lambda row: f"{row.gamma:g}"),
+            ("found", lambda row: f"{row.epsilon_found:.3f}"),
+            ("proven", lambda row: f"{row.epsilon_proven:.3f}" if row.ties == "random" else ""),
         ),
-        headers=["scale", "ties fall", "label ε", "γ", "found", "proven"],
-        rows=rows,
+        title="Algorithm 2 against its label: the loss between two neighboring electorates that a search found, "
+        f"{first.size_1:,} and {first.size_2:,} voters",
         note="found: computed exactly, and so a lower bound on any ε; a search that finds less proves nothing",
         num_labels=2,
     )
@@ -392,27 +366,30 @@ def _variances(reproduction: Reproduction) -> Sheet:
 
 
 def _crossings(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [f"{row.alternatives}", f"{row.epsilon:.2f}", MECHANISM_NAMES[row.below], MECHANISM_NAMES[row.above]]
-        for row in reproduction.crossings
-    ]
-    return Sheet(
+    return listed(
+        reproduction.crossings,
+        (
+            ("m", lambda row: f"{row.alternatives}"),
+            ("at ε", lambda row: f"{row.epsilon:.2f}"),
+            ("best below", lambda row: MECHANISM_NAMES[row.below]),
+            ("best above", lambda row: MECHANISM_NAMES[row.above]),
+        ),
         title="Where another local mechanism becomes the best one",
-        headers=["m", "at ε", "best below", "best above"],
-        rows=rows,
         note="for ε from 0.05 to 20",
     )
 
 
 def _real_set(reproduction: Reproduction, name: str) -> Sheet:
     found = [row for row in reproduction.real_sets if row.name == name]
-    rows = [
-        [RULE_NAMES.get(row.rule, row.rule), row.winner, f"{row.disparity:.2f}", f"{row.welfare:.2f}"] for row in found
-    ]
-    return Sheet(
+    return listed(
+        found,
+        (
+            ("rule", lambda row: RULE_NAMES.get(row.rule, row.rule)),
+            ("winner", lambda row: row.winner),
+            ("ΔW", lambda row: f"{row.disparity:.2f}"),
+            ("W", lambda row: f"{row.welfare:.2f}"),
+        ),
         title=f"{found[0].title}, without privacy ({name})",
-        headers=["rule", "winner", "ΔW", "W"],
-        rows=rows,
         note=f"groups: {found[0].groups}; utilities from 0 to {found[0].alternatives - 1}",
         num_labels=2,
     )

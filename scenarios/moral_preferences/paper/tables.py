@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ...experiments.sheets import Sheet, in_percent, pivot
+from ...experiments.sheets import Sheet, in_percent, listed, pivot
 from .evidence import points
 from .methods import METHODS
 from .rows import CurvePoint, Reproduction
@@ -93,23 +93,19 @@ def _column(point: CurvePoint, among: Sequence[CurvePoint]) -> str:
 
 
 def _baselines(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [
-            KIND_NAMES[row.setting],
-            f"{row.voters}",
-            f"{row.records}",
-            f"{row.features}",
-            f"{row.bound:g}",
-            in_percent(row.society),
-            in_percent(row.voter),
-            "" if row.published is None else f"{100 * row.published:.1f}",
-        ]
-        for row in reproduction.baselines
-    ]
-    return Sheet(
+    return listed(
+        reproduction.baselines,
+        (
+            ("voters", lambda row: KIND_NAMES[row.setting]),
+            ("N", lambda row: f"{row.voters}"),
+            ("n", lambda row: f"{row.records}"),
+            ("d", lambda row: f"{row.features}"),
+            ("B", lambda row: f"{row.bound:g}"),
+            ("society", lambda row: in_percent(row.society)),
+            ("voter", lambda row: in_percent(row.voter)),
+            ("paper", lambda row: "" if row.published is None else f"{100 * row.published:.1f}"),
+        ),
         title="Without privacy (Section 5.3, reading M2)",
-        headers=["voters", "N", "n", "d", "B", "society", "voter", "paper"],
-        rows=rows,
         note=f"{_NOTE}; society: the mean of all fits; voter: the mean over voters of the accuracy of each one's fit",
         num_labels=1,
     )
@@ -139,56 +135,49 @@ def _errors(lead: float | None) -> str:
 
 
 def _weights(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [
-            METHODS[row.method].title,
-            KIND_NAMES[row.setting],
-            f"{row.voters:,}" + (" fixed" if row.is_fixed else ""),
-            in_percent(row.plain),
-            in_percent(row.weighted),
-            in_percent(row.gain, signed=True),
-        ]
-        for row in reproduction.weights
-    ]
-    return Sheet(
+    return listed(
+        reproduction.weights,
+        (
+            ("method", lambda row: METHODS[row.method].title),
+            ("voters", lambda row: KIND_NAMES[row.setting]),
+            ("N", lambda row: f"{row.voters:,}" + (" fixed" if row.is_fixed else "")),
+            ("plain", lambda row: in_percent(row.plain)),
+            ("weighted", lambda row: in_percent(row.weighted)),
+            ("gain", lambda row: in_percent(row.gain, signed=True)),
+        ),
         title="Plain and weighted means, voters with an ε of their own (reading M9)",
-        headers=["method", "voters", "N", "plain", "weighted", "gain"],
-        rows=rows,
         note=f"{_NOTE}; fixed: the same voters in all repetitions, with noise and ε drawn afresh",
         num_labels=2,
     )
 
 
 def _projections(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [
-            METHODS[row.method].title,
-            KIND_NAMES[row.setting],
-            f"{row.epsilon:g}",
-            f"{row.error.value:,.3g}",
-            f"{row.error_projected.value:,.3g}",
-            in_percent(row.accuracy),
-            in_percent(row.gain, signed=True),
-        ]
-        for row in reproduction.projections
-    ]
-    return Sheet(
+    return listed(
+        reproduction.projections,
+        (
+            ("method", lambda row: METHODS[row.method].title),
+            ("voters", lambda row: KIND_NAMES[row.setting]),
+            ("ε", lambda row: f"{row.epsilon:g}"),
+            ("error", lambda row: f"{row.error.value:,.3g}"),
+            ("projected", lambda row: f"{row.error_projected.value:,.3g}"),
+            ("accuracy", lambda row: in_percent(row.accuracy)),
+            ("gain", lambda row: in_percent(row.gain, signed=True)),
+        ),
         title="Released means projected to the ball",
-        headers=["method", "voters", "ε", "error", "projected", "accuracy", "gain"],
-        rows=rows,
         note="error: mean squared ℓ₂ distance from the mean without noise; accuracy in percent; gain: by projecting",
         num_labels=2,
     )
 
 
 def _sensitivities(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [f"{row.features}", f"{row.printed:.2f}", f"{row.tight:.2f}", f"{row.found:.2f}"]
-        for row in reproduction.sensitivities
-    ]
-    return Sheet(
+    return listed(
+        reproduction.sensitivities,
+        (
+            ("d", lambda row: f"{row.features}"),
+            ("printed", lambda row: f"{row.printed:.2f}"),
+            ("proven", lambda row: f"{row.tight:.2f}"),
+            ("found", lambda row: f"{row.found:.2f}"),
+        ),
         title="The functional mechanism's sensitivity (reading M6)",
-        headers=["d", "printed", "proven", "found"],
-        rows=rows,
         note="found: the greatest change by one record that a search found; no bound can be below",
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ...experiments.sheets import Sheet, in_percent, pivot
+from ...experiments.sheets import Sheet, in_percent, listed, pivot
 from .rows import ChoiceRow, ComparisonRow, PublishedCell, Reproduction
 
 __all__ = ["ESTIMATOR_NAMES", "MECHANISM_NAMES", "UNIT_NAMES", "sheets_of"]
@@ -61,33 +61,26 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
 
 
 def _crowds(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [
-            row.crowd,
-            f"{row.tasks:,}",
-            f"{row.workers}",
-            f"{row.answers:,}",
-            f"{row.gold:,}",
-            f"{row.labels}",
-            f"{row.most_answers:,}",
-            f"{100 * row.largest_class:.1f}",
-            f"{100 * row.majority:.1f}",
-            f"{100 * row.truth_discovery:.1f}",
-            f"{100 * row.auto:.1f}",
-        ]
-        for row in reproduction.crowds
-    ]
-    headers = ["crowd", "tasks", "workers", "answers", "gold", "labels", "most", "const", "MV", "TD", "auto"]
-    return Sheet(
-        title="The crowds, and the accuracy of what is found in their clean answers, in percent",
-        headers=headers,
-        rows=rows,
-        note=(
-            "gold: tasks with a known truth and an answer; most: answers of one worker; const: always the "
-            "most frequent truth; MV: majority voting; TD: the paper's truth discovery; auto: our choice. "
-            "peer-grading is a made-up stand-in of the size that Table 1 gives: the paper's own data are not "
-            "published."
+    return listed(
+        reproduction.crowds,
+        (
+            ("crowd", lambda row: row.crowd),
+            ("tasks", lambda row: f"{row.tasks:,}"),
+            ("workers", lambda row: f"{row.workers}"),
+            ("answers", lambda row: f"{row.answers:,}"),
+            ("gold", lambda row: f"{row.gold:,}"),
+            ("labels", lambda row: f"{row.labels}"),
+            ("most", lambda row: f"{row.most_answers:,}"),
+            ("const", lambda row: f"{100 * row.largest_class:.1f}"),
+            ("MV", lambda row: f"{100 * row.majority:.1f}"),
+            ("TD", lambda row: f"{100 * row.truth_discovery:.1f}"),
+            ("auto", lambda row: f"{100 * row.auto:.1f}"),
         ),
+        title="The crowds, and the accuracy of what is found in their clean answers, in percent",
+        note="gold: tasks with a known truth and an answer; most: answers of one worker; const: always the "
+        "most frequent truth; MV: majority voting; TD: the paper's truth discovery; auto: our choice. "
+        "peer-grading is a made-up stand-in of the size that Table 1 gives: the paper's own data are not "
+        "published.",
         num_labels=1,
     )
 
@@ -187,26 +180,27 @@ def _accuracy_or_lead(row: ComparisonRow) -> str:
 
 
 def _choices(choices: Sequence[ChoiceRow], title: str) -> Sheet:
-    rows = [
-        [
-            choice.crowd,
-            f"{choice.price:g}",
-            f"{_HEADERS[choice.best_estimator]} on {_LAYERS[choice.best_mechanism]}",
-            in_percent(choice.best),
-            _LAYERS[choice.paper_mechanism],
-            f"{100 * choice.paper.value:.1f}",
-            _LAYERS[choice.auto_mechanism],
-            f"{100 * choice.auto.value:.1f}",
-            in_percent(choice.auto_lead, signed=True),
-        ]
-        for choice in choices
-    ]
     note = (
         "accuracy in percent; at equal claimed ε the mechanism is the paper's, two layers; at equal proven loss TD has "
         "the mechanism that is better for it, which a user would have to know; lead: auto less TD, trial by trial"
     )
-    headers = ["crowd", "price", "best", "", "TD on", "TD", "auto on", "auto", "lead"]
-    return Sheet(title=title, headers=headers, rows=rows, note=note, num_labels=1)
+    return listed(
+        choices,
+        (
+            ("crowd", lambda choice: choice.crowd),
+            ("price", lambda choice: f"{choice.price:g}"),
+            ("best", lambda choice: f"{_HEADERS[choice.best_estimator]} on {_LAYERS[choice.best_mechanism]}"),
+            ("", lambda choice: in_percent(choice.best)),
+            ("TD on", lambda choice: _LAYERS[choice.paper_mechanism]),
+            ("TD", lambda choice: f"{100 * choice.paper.value:.1f}"),
+            ("auto on", lambda choice: _LAYERS[choice.auto_mechanism]),
+            ("auto", lambda choice: f"{100 * choice.auto.value:.1f}"),
+            ("lead", lambda choice: in_percent(choice.auto_lead, signed=True)),
+        ),
+        title=title,
+        note=note,
+        num_labels=1,
+    )
 
 
 def _hypers(reproduction: Reproduction) -> Iterator[Sheet]:
@@ -227,14 +221,16 @@ def _hypers(reproduction: Reproduction) -> Iterator[Sheet]:
 
 
 def _bounds(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [f"{row.num_workers}", f"{row.quality:g}", *(f"{each:.3g}" for each in (row.exact, row.printed, row.chernoff))]
-        for row in reproduction.bounds
-    ]
-    return Sheet(
+    return listed(
+        reproduction.bounds,
+        (
+            ("workers", lambda row: f"{row.num_workers}"),
+            ("p", lambda row: f"{row.quality:g}"),
+            ("exact error", lambda row: f"{row.exact:.3g}"),
+            ("bound (7)", lambda row: f"{row.printed:.3g}"),
+            ("Chernoff's", lambda row: f"{row.chernoff:.3g}"),
+        ),
         title="The error bound (7), workers all alike (reading T8)",
-        headers=["workers", "p", "exact error", "bound (7)", "Chernoff's"],
-        rows=rows,
         note="p in the paper's folding: ½ is the worst worker; a bound below the error is none",
     )
 

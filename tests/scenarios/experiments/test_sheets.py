@@ -5,7 +5,7 @@ import io
 import msgspec
 from psephos.scenarios.experiments import Finding, Measurement, Sheet, flatten, markdown_of, show_sheet
 from psephos.scenarios.experiments.findings import findings_in_markdown
-from psephos.scenarios.experiments.sheets import in_percent, pivot
+from psephos.scenarios.experiments.sheets import in_percent, listed, pivot
 from rich.console import Console
 
 SHEET = Sheet(title="Votes", headers=("n", "share"), rows=(("10", "0.5 ± 0.1"), ("500", "a|b")), note="of all")
@@ -47,6 +47,11 @@ def test_a_finding_says_its_verdict_first() -> None:
         "- **Holds.** 1. (W1) So.",
         "- **Does not hold.** 2. (W1) So.",
     ]
+
+
+def test_a_table_has_a_line_for_each_row_and_a_header_for_each_cell() -> None:
+    sheet = listed([("b", 2), ("a", 1)], (("who", lambda row: row[0]), ("n", lambda row: f"{row[1]}")), title="Votes")
+    assert sheet == Sheet(title="Votes", headers=["who", "n"], rows=[["b", "2"], ["a", "1"]])
 
 
 def test_flat_rows_are_set_out_in_lines_and_columns() -> None:
