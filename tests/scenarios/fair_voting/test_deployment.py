@@ -319,6 +319,7 @@ STRANGE: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.bad_input("a ranking that repeats, omits or invents an alternative")
 @pytest.mark.parametrize("case", list(STRANGE))
 def test_what_is_no_ranking_ends_its_sender_alone(tmp_path: Path, case: str) -> None:
     check_others_go_on(tmp_path, "mechanism = 'laplace'", STRANGE[case])
@@ -550,6 +551,7 @@ def test_a_roster_of_fewer_voters_is_what_counts(psephos: Psephos, write: Write)
     assert (side.protocol.parameters.groups, side.protocol.parameters.group_sizes) == (("north", "south"), (1, 1))
 
 
+@pytest.mark.bad_input("a voter in no group, or in two")
 @pytest.mark.parametrize(
     ("content", "field", "allowed"),
     [

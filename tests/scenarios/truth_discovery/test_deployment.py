@@ -285,6 +285,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.bad_input(
+    "a label outside the task's answer set",
+    "a worker who answers a task twice with different labels",
+)
 @pytest.mark.parametrize("case", list(WRONG))
 def test_a_wrong_answer_is_refused_and_nothing_leaves(quiz: str, tmp_path: Path, case: str) -> None:
     entries, sentence = WRONG[case]
