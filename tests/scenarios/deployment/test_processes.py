@@ -35,6 +35,7 @@ def check_failed(ending: Ending, *words: str, status: int = 1) -> None:
         assert word in error
 
 
+@pytest.mark.full("processes, where another test of this file has them already")
 def test_eight_processes_decide_what_one_process_decides(psephos: Psephos, tmp_path: Path) -> None:
     council = load_scenario("eu-council").parties
     assert isinstance(council, list)

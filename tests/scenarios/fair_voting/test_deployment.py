@@ -399,7 +399,7 @@ def test_too_few_voters_end_the_vote_on_every_side(central: str, tmp_path: Path)
 # Processes of their own, with secure noise.
 
 
-@pytest.fixture(scope="module", params=["sampling", "local"])
+@pytest.fixture(scope="module", params=[pytest.param("sampling", marks=pytest.mark.full("one is enough")), "local"])
 def deployment(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Path, dict[str, Ending]]:
@@ -476,6 +476,7 @@ def test_a_deployment_leaves_nobodys_ranking_with_anybody_else(deployment: Deplo
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.full("processes, where another test of this file has them already")
 def test_processes_whose_voters_trust_the_server_rehearse_what_a_run_finds(psephos: Psephos, tmp_path: Path) -> None:
     scenario = write_plans(tmp_path, lines="mechanism = 'exponential'", names=FEW)
     with contextlib.ExitStack() as stack:

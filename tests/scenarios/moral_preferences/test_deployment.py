@@ -408,6 +408,7 @@ def test_a_deployment_leaves_nobodys_records_with_anybody_else(deployment: Deplo
     assert [line.rsplit(",", 1)[0] for line in roster] == ["voter,epsilon", "ann,0.5", "bob,2.0", "cid,1.0"]
 
 
+@pytest.mark.full("processes, where another test of this file has them already")
 def test_processes_whose_voters_trust_the_server_rehearse_what_a_run_finds(psephos: Psephos, tmp_path: Path) -> None:
     scenario = write_survey(tmp_path, lines=CENTRAL)
     with contextlib.ExitStack() as stack:
