@@ -23,7 +23,7 @@ test: .venv/installed
 quick: .venv/installed
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-# Everything at its full length, under coverage, which is held to its floors: an hour, or half of one.
+# Everything at its full length, under coverage, which is held to its floors: some twenty minutes on two cores.
 verify: export PYTHONDONTWRITEBYTECODE =
 verify: export PSEPHOS_TESTS = full
 verify: check
