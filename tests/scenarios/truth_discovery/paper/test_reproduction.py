@@ -133,8 +133,8 @@ def test_the_csv_files_say_what_the_json_says(reproduced: tuple[Reproduction, Pa
         assert read == [{key: "" if value is None else str(value) for key, value in row.items()} for row in rows]
 
 
-@pytest.mark.full("a second reproduction")
 @pytest.mark.unmeasured
+@pytest.mark.full("a second reproduction")
 def test_the_same_seed_gives_the_same_files(reproduced: tuple[Reproduction, Path, list[str]], tmp_path: Path) -> None:
     _, path, _ = reproduced
     again = reproduce_truth_discovery(
