@@ -13,11 +13,11 @@ from ...protocol.estimators import Estimate
 from ..presentation.drawing import (
     ERRORS_SHOWN,
     GOOD,
-    INK,
     MOST_ROWS,
     MUTED,
     POOR,
     RULE,
+    TRUTH,
     Marks,
     Picture,
     annotate_row,
@@ -30,8 +30,6 @@ from ..presentation.presenter import Known, Presenter, Rows
 from ..presentation.terminal import Cell, estimate_text, percent, show_note, show_table
 
 __all__ = ["PRESENTERS"]
-
-_TRUTH: dict[str, Any] = {"marker": "D", "markersize": 6, "mfc": "white", "mec": INK, "zorder": 3, "linestyle": "none"}
 
 
 def _show(console: Console, outcome: Outcome, known: Known) -> None:
@@ -111,7 +109,7 @@ def _marks(*, with_truth: bool) -> dict[str, dict[str, Any]]:
         "estimate ± 2 standard errors": estimate,
         "quota ± 2 standard errors": {"color": RULE, "linewidth": 2},
     }
-    return {**marks, "truth": _TRUTH} if with_truth else marks
+    return {**marks, "truth": TRUTH} if with_truth else marks
 
 
 def _draw_rows(
@@ -137,7 +135,7 @@ def _draw_rows(
         axes.fill_betweenx(reach, quota - error, quota + error, color=RULE, alpha=0.2, linewidth=0)
         if truth is not None:
             subtracted = truth["quota"] if candidate.support is None else 0.0
-            axes.plot(truth[candidate.name] - subtracted, row, **_TRUTH)
+            axes.plot(truth[candidate.name] - subtracted, row, **TRUTH)
         verdict = "passes" if candidate.passed else "fails"
         annotate_row(axes, row, f"{verdict}, P(wrong) {percent(candidate.error_probability)}", color=color)
     is_margin = any(candidate.support is None for candidate in candidates)
