@@ -1,6 +1,5 @@
 """DPWeVote's outcome: each candidate's estimated support with its error, beside the quota, or its margin beside 0."""
 
-import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -159,7 +158,7 @@ def _say_weights(weights: WeightsOutcome) -> Text:
     return Text(", approximate quota ").append_text(estimate_text(weights.quota))
 
 
-WEIGHTS: Presenter[WeightsOutcome] = dataclasses.replace(PLAIN, say=_say_weights)
+WEIGHTS: Presenter[WeightsOutcome] = Presenter(show=PLAIN.show, rows=PLAIN.rows, draw=PLAIN.draw, say=_say_weights)
 """What the first phase publishes."""
 
 PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: VOTES, WeightsOutcome: WEIGHTS}
