@@ -1,6 +1,5 @@
 """DPWeVote's outcome: each candidate's estimated support with its error, beside the quota, or its margin beside 0."""
 
-import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -13,11 +12,11 @@ from ...protocol.estimators import Estimate
 from ..presentation.drawing import (
     ERRORS_SHOWN,
     GOOD,
-    INK,
     MOST_ROWS,
     MUTED,
     POOR,
     RULE,
+    TRUTH,
     Marks,
     Picture,
     annotate_row,
@@ -30,8 +29,6 @@ from ..presentation.presenter import Known, Presenter, Rows
 from ..presentation.terminal import Cell, estimate_text, percent, show_note, show_table
 
 __all__ = ["PRESENTERS"]
-
-_TRUTH: dict[str, Any] = {"marker": "D", "markersize": 6, "mfc": "white", "mec": INK, "zorder": 3, "linestyle": "none"}
 
 
 def _show(console: Console, outcome: Outcome, known: Known) -> None:
@@ -111,7 +108,7 @@ def _marks(*, with_truth: bool) -> dict[str, dict[str, Any]]:
         "estimate ± 2 standard errors": estimate,
         "quota ± 2 standard errors": {"color": RULE, "linewidth": 2},
     }
-    return {**marks, "truth": _TRUTH} if with_truth else marks
+    return {**marks, "truth": TRUTH} if with_truth else marks
 
 
 def _draw_rows(
@@ -137,7 +134,7 @@ def _draw_rows(
         axes.fill_betweenx(reach, quota - error, quota + error, color=RULE, alpha=0.2, linewidth=0)
         if truth is not None:
             subtracted = truth["quota"] if candidate.support is None else 0.0
-            axes.plot(truth[candidate.name] - subtracted, row, **_TRUTH)
+            axes.plot(truth[candidate.name] - subtracted, row, **TRUTH)
         verdict = "passes" if candidate.passed else "fails"
         annotate_row(axes, row, f"{verdict}, P(wrong) {percent(candidate.error_probability)}", color=color)
     is_margin = any(candidate.support is None for candidate in candidates)
@@ -161,7 +158,7 @@ def _say_weights(weights: WeightsOutcome) -> Text:
     return Text(", approximate quota ").append_text(estimate_text(weights.quota))
 
 
-WEIGHTS: Presenter[Any] = dataclasses.replace(PLAIN, say=_say_weights)
+WEIGHTS: Presenter[WeightsOutcome] = Presenter(show=PLAIN.show, rows=PLAIN.rows, draw=PLAIN.draw, say=_say_weights)
 """What the first phase publishes."""
 
 PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: VOTES, WeightsOutcome: WEIGHTS}

@@ -24,6 +24,7 @@ from ..presentation.drawing import (
     MUTED,
     POOR,
     RULE,
+    TRUTH,
     Marks,
     Picture,
     annotate_row,
@@ -58,14 +59,6 @@ _DISCLOSED: Final = {
 _PROTECTED: Final = {
     Level.VOTER: "a voter: everything that it says",
     Level.RECORD: "a record: one of a voter's choices",
-}
-_TRUTH: Final[dict[str, Any]] = {
-    "marker": "D",
-    "markersize": 6,
-    "mfc": "white",
-    "mec": INK,
-    "zorder": 4,
-    "linestyle": "none",
 }
 _WHISKER: Final[dict[str, Any]] = {"color": INK, "linewidth": 1.4}
 _PALE: Final = 0.35
@@ -268,7 +261,7 @@ def _marks(features: Sequence[_Feature]) -> dict[str, dict[str, Any]]:
     if any(feature.error is not None for feature in features):
         marks[f"± {ERRORS_SHOWN} standard errors"] = _WHISKER
     if any(feature.clean is not None for feature in features):
-        marks["without noise"] = _TRUTH
+        marks["without noise"] = TRUTH
     return marks
 
 
@@ -282,7 +275,7 @@ def _draw_rows(panels: Any, *, features: Sequence[_Feature], names: Sequence[str
         if feature.error is not None:
             axes.errorbar(feature.value, row, xerr=ERRORS_SHOWN * feature.error, capsize=3, zorder=3, **_WHISKER)
         if feature.clean is not None:
-            axes.plot(feature.clean, row, **_TRUTH)
+            axes.plot(feature.clean, row, **TRUTH)
         said = feature.written(decimals).replace("-", "−")  # as wide as a plus, and as on the axis
         annotate_row(axes, row, said, color=INK if feature.is_sure else MUTED)
     meaning = "how much the feature speaks for an alternative"

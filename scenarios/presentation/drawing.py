@@ -21,6 +21,7 @@ __all__ = [
     "MUTED",
     "POOR",
     "RULE",
+    "TRUTH",
     "WIDTH",
     "Marks",
     "Measured",
@@ -64,6 +65,16 @@ MOST_ROWS: Final = 40
 
 Marks: TypeAlias = Mapping[str, Mapping[str, Any]]
 """What a legend explains, by its label: options of a plotted line."""
+
+TRUTH: Final[dict[str, Any]] = {
+    "marker": "D",
+    "markersize": 6,
+    "mfc": "white",
+    "mec": INK,
+    "zorder": 4,
+    "linestyle": "none",
+}
+"""How what is true is marked, beside estimates."""
 
 WIDTH: Final = 8.0
 """Of a run's picture, in inches."""

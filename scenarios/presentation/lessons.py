@@ -101,10 +101,8 @@ def _draw(axes: Any, figure: Figure) -> None:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")  # no powers of ten in a formula's type
         axes.set_xticks([], minor=True)
-        if (
-            len(places := sorted({x for series in figure.series for x in series.x if isinstance(x, float)}))
-            <= _MOST_TICKS
-        ):
+        places = sorted({x for series in figure.series for x in series.x if not isinstance(x, str)})
+        if len(places) <= _MOST_TICKS:
             name_ticks(axes, places)  # what was measured, rather than powers of ten of which few are in sight
     clean(axes, title=figure.title, x=figure.x_label, y=figure.y_label, grid="y")
     if len(figure.series) > 1:

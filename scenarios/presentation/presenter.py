@@ -18,7 +18,7 @@ Rows = list[dict[str, object]]
 
 
 def _nothing(outcome: object) -> Text:
-    """Return an empty text."""
+    """Return what a line adds of most outcomes."""
     del outcome
     return Text()
 

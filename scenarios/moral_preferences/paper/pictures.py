@@ -1,7 +1,7 @@
 """The reproduction's pictures: one color for each algorithm throughout."""
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -51,19 +51,33 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name."""
     trials = f"{reproduction.trials:,} repetitions a point, ± 2 standard errors"
     two, three = (10.0, 4.2), (13.0, 4.2)
-    by_records = [functools.partial(_by_records, figure_number=number) for number in range(1, 4)]
-    titles = [f"Figure {n} again: {METHODS[method].title} ({trials})" for n, method in enumerate(ALGORITHMS, start=1)]
+    by_records = [(number, functools.partial(_by_records, number=number)) for number in (1, 2, 3)]
     high = (9.0, 1.8 + 0.3 * len(reproduction.weights))
     return {
         name: Picture(draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title)
         for name, title, size, panels, draw in (
-            *((f"figure-{n}", title, two, (1, 2), by_records[n - 1]) for n, title in enumerate(titles, start=1)),
+            *(
+                (f"figure-{n}", f"Figure {n} again: {METHODS[method].title} ({trials})", two, (1, 2), draw)
+                for (n, draw), method in zip(by_records, ALGORITHMS, strict=True)
+            ),
             ("figure-4", f"Figure 4 again: the algorithms at equal ε ({trials})", two, (1, 2), _figure_4),
             ("figure-5", f"Figure 5 again: the number of features d ({trials})", two, (1, 2), _figure_5),
-            ("figure-6", f"Figure 6 again: Algorithm 3, personalized ε ({trials})", three, (1, 3), _figure_6),
+            (
+                "figure-6",
+                f"Figure 6 again: Algorithm 3, personalized ε ({trials})",
+                three,
+                (1, 3),
+                functools.partial(_groups, number=6),
+            ),
             ("figure-7", f"Figure 7 again: the bound B ({trials})", two, (1, 2), _figure_7),
             ("figure-8", f"Figure 8 again, on a stand-in ({trials})", (10.0, 7.6), (2, 2), _figure_8),
-            ("figure-9", f"Figure 9 again, on a stand-in ({trials})", two, (1, 2), _figure_9),
+            (
+                "figure-9",
+                f"Figure 9 again, on a stand-in ({trials})",
+                two,
+                (1, 2),
+                functools.partial(_groups, number=9),
+            ),
             ("figure-10", f"Figure 10 again: what privacy leaves ({trials})", two, (1, 2), _figure_10),
             ("variants", f"All methods at equal ε ({trials})", (14.0, 7.6), (2, 4), _variants),
             ("weights", f"Weighted against plain means ({trials})", high, (1, 1), _weights),
@@ -104,23 +118,29 @@ def _curves(
     label_lines(axes, ends, gap=_GAP)
 
 
-def _by_records(reproduction: Reproduction, panels: Any, *, figure_number: int) -> None:
-    for axes, panel in zip(panels.flat, "ab", strict=True):
-        found = points(reproduction, figure_number, panel)
-        _epsilon_axis(axes, title=f"({panel}) N = {found[0].voters}", y="accuracy", low=0.45)
-        _curves(
-            axes,
-            [
-                (f"n = {records}", _COLORS[found[0].method], [p for p in found if p.records == records], {"ls": style})
-                for records, style in zip(sorted({p.records for p in found}, reverse=True), _SHADES, strict=False)
-            ],
-        )
+def _shaded(
+    found: Sequence[CurvePoint], letter: str, value_of: Callable[[CurvePoint], int], *, is_rising: bool = False
+) -> list[_Named]:
+    """Return a curve for each of some numbers, all in their algorithm's color."""
+    values = sorted({value_of(point) for point in found}, reverse=not is_rising)
+    color = _COLORS[found[0].method]
+    return [
+        (f"{letter} = {value}", color, [point for point in found if value_of(point) == value], {"ls": style})
+        for value, style in zip(values, _SHADES, strict=False)
+    ]
 
 
 def _algorithms(found: Sequence[CurvePoint]) -> list[_Named]:
     return [
         (METHODS[method].title, _COLORS[method], [p for p in found if p.method == method], {}) for method in ALGORITHMS
     ]
+
+
+def _by_records(reproduction: Reproduction, panels: Any, *, number: int) -> None:
+    for axes, panel in zip(panels.flat, "ab", strict=True):
+        found = points(reproduction, number, panel)
+        _epsilon_axis(axes, title=f"({panel}) N = {found[0].voters}", y="accuracy", low=0.45)
+        _curves(axes, _shaded(found, "n", lambda point: point.records))
 
 
 def _figure_4(reproduction: Reproduction, panels: Any) -> None:
@@ -133,37 +153,24 @@ def _figure_4(reproduction: Reproduction, panels: Any) -> None:
 def _figure_5(reproduction: Reproduction, panels: Any) -> None:
     for axes, panel in zip(panels.flat, "ab", strict=True):
         found = points(reproduction, 5, panel)
-        method = found[0].method
-        _epsilon_axis(axes, title=f"({panel}) {METHODS[method].title}", y="accuracy", low=0.45)
-        dimensions = sorted({point.features for point in found})
-        _curves(
-            axes,
-            [
-                (f"d = {features}", _COLORS[method], [p for p in found if p.features == features], {"ls": style})
-                for features, style in zip(dimensions, _SHADES, strict=False)
-            ],
-        )
-
-
-def _figure_6(reproduction: Reproduction, panels: Any) -> None:
-    titles = {"a": ("(a) share of conservative voters", "f_C"), **_GROUP_TITLES[6]}
-    _group_panels(reproduction, 6, titles, panels)
-
-
-def _figure_9(reproduction: Reproduction, panels: Any) -> None:
-    _group_panels(reproduction, 9, _GROUP_TITLES[9], panels)
+        _epsilon_axis(axes, title=f"({panel}) {METHODS[found[0].method].title}", y="accuracy", low=0.45)
+        _curves(axes, _shaded(found, "d", lambda point: point.features, is_rising=True))
 
 
 _GROUP_TITLES: Final = {
-    6: {"b": ("(b) conservative ε, ε_M = 0.5", "ε_C"), "c": ("(c) moderate ε, ε_C = 0.01", "ε_M")},
+    6: {
+        "a": ("(a) share of conservative voters", "f_C"),
+        "b": ("(b) conservative ε, ε_M = 0.5", "ε_C"),
+        "c": ("(c) moderate ε, ε_C = 0.01", "ε_M"),
+    },
     9: {"a": ("(a) conservative ε, ε_M = 0.5", "ε_C"), "b": ("(b) moderate ε, ε_C = 0.01", "ε_M")},
 }
 
 
-def _group_panels(reproduction: Reproduction, number: int, titles: dict[str, tuple[str, str]], panels: Any) -> None:
+def _groups(reproduction: Reproduction, panels: Any, *, number: int) -> None:
     values = [point.accuracy.value for point in points(reproduction, number)]
     low, high = min(values) - 0.03, max(values) + 0.03
-    for axes, (panel, (title, x)) in zip(panels.flat, titles.items(), strict=True):
+    for axes, (panel, (title, x)) in zip(panels.flat, _GROUP_TITLES[number].items(), strict=True):
         found = points(reproduction, number, panel)
         clean(axes, title=title, x=x, y="accuracy")
         axes.set_ylim(low, high)
@@ -201,20 +208,10 @@ def _figure_7(reproduction: Reproduction, panels: Any) -> None:
 def _figure_8(reproduction: Reproduction, panels: Any) -> None:
     for axes, panel in zip(panels.flat, "abcd", strict=True):
         found = points(reproduction, 8, panel)
-        method = found[0].method
-        if panel == "d":
-            _epsilon_axis(axes, title="(d) N = 100, n = 13", y="accuracy", low=0.45, high=0.9)
-            _curves(axes, _algorithms(found))
-            continue
-        _epsilon_axis(axes, title=f"({panel}) {METHODS[method].title}", y="accuracy", low=0.45, high=0.9)
-        sizes = sorted({point.voters for point in found}, reverse=True)
-        _curves(
-            axes,
-            [
-                (f"N = {voters}", _COLORS[method], [p for p in found if p.voters == voters], {"ls": style})
-                for voters, style in zip(sizes, _SHADES, strict=False)
-            ],
-        )
+        is_last = panel == "d"
+        title = "N = 100, n = 13" if is_last else METHODS[found[0].method].title
+        _epsilon_axis(axes, title=f"({panel}) {title}", y="accuracy", low=0.45, high=0.9)
+        _curves(axes, _algorithms(found) if is_last else _shaded(found, "N", lambda point: point.voters))
 
 
 def _figure_10(reproduction: Reproduction, panels: Any) -> None:

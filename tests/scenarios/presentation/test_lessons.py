@@ -35,7 +35,7 @@ LINES = Figure(
         Series(name="proven", x=(1.0, 2.0), y=(0.3, 0.3), style="bound", color=1),
         Series(name="proven of no case", x=(1.0, 2.0), y=(0.4, 0.4), style="bound"),
         Series(name="with the server", x=(1.0, 2.0), y=(0.2, 0.2), style="reference"),
-        Series(name="seen", x=(1.5,), y=(0.2,), style="points"),
+        Series(name="seen", x=(1.5, 64), y=(0.2, 0.2), style="points"),
     ),
     is_log=True,
 )
@@ -109,6 +109,8 @@ def test_every_style_is_drawn(tmp_path: Path) -> None:
     for words in ("coalition: the server", "How often", "Larger coalitions", "measured", "proven", "seen", "0.600"):
         assert words in text
     assert "label 5" in text
+    assert ">64<" in text  # a place that was measured has its tick, rather than a power of ten
+    assert ">10<" not in text
     assert paths[1].read_bytes().startswith(b"\x89PNG")
 
 
