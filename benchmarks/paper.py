@@ -9,8 +9,9 @@ from typing import Final
 
 from psephos.protocol.mechanisms import optimal
 from psephos.scenarios.datasets import DATA_VARIABLE
+from psephos.scenarios.dpwevote.paper import PAPER
 from psephos.scenarios.dpwevote.paper.cells import Cells
-from psephos.scenarios.dpwevote.paper.reproduction import LEAST_TRIALS, published_tables
+from psephos.scenarios.dpwevote.paper.reproduction import published_tables
 from psephos.scenarios.truth_discovery.data.published import load_crowd
 from psephos.scenarios.truth_discovery.paper import cells as crowd_cells
 from psephos.scenarios.truth_discovery.paper.reproduction import published_table
@@ -31,7 +32,7 @@ _EPSILON: Final = 1.0
 
 def measure(*, quick: bool) -> Iterator[Row]:
     """Yield the time of all cells of the tables, and that of the optimal mechanism by the number of weights."""
-    trials = LEAST_TRIALS if quick else _TRIALS
+    trials = PAPER.least_trials if quick else _TRIALS
     seconds = timed(lambda: published_tables(Cells(trials=trials, seed=1), trials))
     most = None if quick else _MOST_SECONDS
     yield Row(

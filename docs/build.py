@@ -16,12 +16,9 @@ from pathlib import Path
 from psephos.protocol import Side
 from psephos.protocol.states import mermaid
 from psephos.scenarios.datasets import DATA_VARIABLE
-from psephos.scenarios.dpwevote.paper.summary import summary_in_markdown as page_on_dpwevote
-from psephos.scenarios.experiments import dpwevote, fair_voting, moral_preferences, truth_discovery
-from psephos.scenarios.fair_voting.paper.summary import summary_in_markdown as page_on_fair_voting
-from psephos.scenarios.moral_preferences.paper.summary import summary_in_markdown as page_on_moral_preferences
+from psephos.scenarios.experiments import Paper, page_of, reproduce
 from psephos.scenarios.running.folder import RunFolder
-from psephos.scenarios.truth_discovery.paper.summary import summary_in_markdown as page_on_truth_discovery
+from psephos.scenarios.system import load_each
 
 DOCS = Path(__file__).parent
 
@@ -46,51 +43,18 @@ def draw_picture(scenario: str, name: str, *, picture: str = "estimates.png") ->
         shutil.copy(out / picture, DOCS / name)
 
 
-def reproduce_dpwevote() -> None:
-    """Run DPWeVote's paper again, and keep the summary as a page with its pictures."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = RunFolder(Path(folder) / "run")
-        reproduction = dpwevote.reproduce_dpwevote(out, on_progress=print)
-        keep(out, page_on_dpwevote(reproduction, prefix="dpwevote-"), prefix="dpwevote-")
-
-
-def reproduce_truth_discovery() -> None:
-    """Run the truth discovery paper again, and keep the summary as a page with its pictures, where there are data."""
-    data = os.environ.get(DATA_VARIABLE, "")
-    if not data:
-        print(f"truth-discovery-reproduced.md stays as it is: {DATA_VARIABLE} names no folder of data sets")
+def keep_reproduction(paper: Paper, prefix: str) -> None:
+    """Run a paper's experiments again, and keep the summary as a page with its pictures, where there are data."""
+    data = os.environ.get(DATA_VARIABLE, "") if paper.takes_data else ""
+    if paper.takes_data and not data:
+        print(f"{prefix}reproduced.md stays as it is: {DATA_VARIABLE} names no folder of data sets")
         return
     with tempfile.TemporaryDirectory() as folder:
         out = RunFolder(Path(folder) / "run")
-        reproduction = truth_discovery.reproduce_truth_discovery(out, data=data, on_progress=print)
-        keep(out, page_on_truth_discovery(reproduction, prefix="truth-discovery-"), prefix="truth-discovery-")
-
-
-def reproduce_moral_preferences() -> None:
-    """Run the moral preferences paper again, and keep the summary as a page with its pictures."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = RunFolder(Path(folder) / "run")
-        reproduction = moral_preferences.reproduce_moral_preferences(out, on_progress=print)
-        keep(out, page_on_moral_preferences(reproduction, prefix="moral-preferences-"), prefix="moral-preferences-")
-
-
-def reproduce_fair_voting() -> None:
-    """Run the paper on fair and private voting again, and keep the summary as a page, where there are data."""
-    data = os.environ.get(DATA_VARIABLE, "")
-    if not data:
-        print(f"fair-voting-reproduced.md stays as it is: {DATA_VARIABLE} names no folder of data sets")
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        out = RunFolder(Path(folder) / "run")
-        reproduction = fair_voting.reproduce_fair_voting(out, data=data, on_progress=print)
-        keep(out, page_on_fair_voting(reproduction, prefix="fair-voting-"), prefix="fair-voting-")
-
-
-def keep(out: RunFolder, page: str, *, prefix: str) -> None:
-    """Keep a reproduction's page and pictures."""
-    for picture in out.path.glob("*.png"):
-        shutil.copy(picture, DOCS / f"{prefix}{picture.name}")
-    (DOCS / f"{prefix}reproduced.md").write_text(page, encoding="utf-8")
+        found = reproduce(paper, out, data=data, on_progress=print)
+        for picture in out.path.glob("*.png"):
+            shutil.copy(picture, DOCS / f"{prefix}{picture.name}")
+        (DOCS / f"{prefix}reproduced.md").write_text(page_of(paper, found, prefix=prefix), encoding="utf-8")
 
 
 def build_pages() -> int:
@@ -104,10 +68,8 @@ if __name__ == "__main__":
     draw_picture("eu-council", "eu-council.png")
     draw_picture("two-societies", "fair-voting.png")
     draw_picture("collusion-sweep", "collusion-sweep.png", picture="adversary-1.png")
-    reproduce_dpwevote()
-    reproduce_truth_discovery()
-    reproduce_moral_preferences()
-    reproduce_fair_voting()
+    for name, paper in load_each("reproduction", Paper):
+        keep_reproduction(paper, f"{name}-")
     status = build_pages()
     print(f"the manual is in {(DOCS / '_build' / 'html' / 'index.html').relative_to(Path.cwd())}")
     sys.exit(status)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psephos.scenarios.system import SYSTEMS, System, find_protocol
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("protocol", "transports", "agents", "scenarios")
@@ -65,11 +66,13 @@ def test_every_room_says_that_it_is_typed() -> None:
         assert "py.typed" in SETUPTOOLS["package-data"][f"psephos.{room}"]
 
 
-@pytest.mark.parametrize("file", [str(file.relative_to(ROOT)) for file in data_files()])
-def test_every_file_that_is_no_source_is_package_data(file: str) -> None:
-    path = ROOT / file
-    patterns = SETUPTOOLS["package-data"].get(package_of(path.parent), [])
-    assert any(path.match(pattern) for pattern in patterns)
+def test_every_file_that_is_no_source_is_package_data() -> None:
+    listed: dict[str, list[str]] = SETUPTOOLS["package-data"]
+    assert [
+        str(file.relative_to(ROOT))
+        for file in data_files()
+        if not any(map(file.match, listed.get(package_of(file.parent), [])))
+    ] == []
 
 
 def test_every_line_of_package_data_matches_a_file() -> None:
@@ -89,6 +92,9 @@ def test_every_dependency_says_why_it_is_there() -> None:
 @pytest.mark.parametrize(("group", "name", "value"), DECLARED)
 def test_every_entry_point_loads(group: str, name: str, value: str) -> None:
     loaded = importlib.metadata.EntryPoint(name, value, group).load()
+    if group == SYSTEMS:
+        assert isinstance(loaded, System)
+        loaded = find_protocol(name)
     assert callable(loaded)
     if group != "console_scripts":  # protocols and transports are called what they are registered as, and so are roles
         assert getattr(loaded, "role", getattr(loaded, "name", None)) == name

@@ -192,8 +192,7 @@ class AskerRole(Role, frozen=True, kw_only=True):
     def _rows_of_ways(self, scene: Scene) -> list[Row]:
         """Return a line for each way in which the protocol can ask for a value that several questions need."""
         rows: list[Row] = []
-        asked = _asked_anew(scene)
-        if asked is None:
+        if (asked := _asked_anew(scene)) is None:
             return rows
         for way, protocol in asked.ways(scene.protocol):
             other = dataclasses.replace(scene, protocol=protocol)

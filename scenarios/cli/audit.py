@@ -134,14 +134,14 @@ def _show_papers(*, as_json: bool) -> None:
     """Print what is found of the papers' claims; none of it refutes a proof of ours."""
     import msgspec
 
-    from ..experiments.paper_finding import findings
-    from ..experiments.paper_show import show_findings
+    from ..experiments.findings import findings_on_papers
+    from ..experiments.findings_shown import show_bounded_findings
     from ..presentation import make_console
 
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(findings()), indent=2))
+        click.echo(msgspec.json.format(msgspec.json.encode(findings_on_papers()), indent=2))
     else:
-        show_findings(make_console(), findings())
+        show_bounded_findings(make_console(), findings_on_papers())
 
 
 def _audit_faults(samples: int | None, *, thorough: bool, as_json: bool, seed: int) -> None:

@@ -1,9 +1,8 @@
-"""`reproduce`: a paper's tables and figures, ours beside the published."""
+"""`reproduce`: a paper's tables and figures, ours beside the published; a command for each system that has them."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,143 +10,71 @@ from .group import cli
 from .options import make_folder, out_option
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from ..experiments.paper import Paper
 
-    from ..running.folder import RunFolder
-
-__all__ = ["dpwevote", "fair_voting", "moral_preferences", "reproduce", "truth_discovery"]
+__all__ = ["reproduce"]
 
 
-@cli.group(short_help="Run a paper's experiments again, beside the published.")
+class _Papers(click.Group):
+    """A group with a command for each system that brings its paper's experiments."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from ..system import names_with
+
+        del ctx
+        return list(names_with("reproduction"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        from ..experiments.paper import Paper
+        from ..system import load_part, systems
+
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        return _command(cmd_name, load_part(systems()[cmd_name], "reproduction", Paper, name=cmd_name))
+
+
+@cli.group(cls=_Papers, short_help="Run a paper's experiments again, beside the published.")
 def reproduce() -> None:
     """Run a paper's experiments again: ours beside the published, and what holds."""
 
 
-@reproduce.command()
-@click.option("--trials", type=int, default=2_000, show_default=True, help="Votes of each cell; the paper has 2,000.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of everything drawn.")
-@out_option
-@click.option("--pictures/--no-pictures", default=True, help="Draw the figures (default: yes).")
-def dpwevote(trials: int, seed: int, out: Path | None, *, pictures: bool) -> None:
-    """Tables 3 and 4 and Figure 4 of DPWeVote's paper; skewed votes, power, better mechanisms, prices.
+def _command(name: str, paper: "Paper") -> click.Command:
+    """Return the command that runs one paper's experiments again."""
 
-    The folder gets a CSV for each table, a PNG and an SVG for each figure, summary.md with what holds and what does
-    not, and reproduction.json with every number. Less than a minute.
-    """
-    from ..dpwevote.paper import check_options, reproduce_dpwevote, show_reproduction
+    def run(*, out: Path | None, **options: Any) -> None:
+        _reproduce(name, paper, out, options)
 
-    check_options(trials=trials, seed=seed)
-    folder = make_folder(out, "reproduce-dpwevote")
-    reproduction = reproduce_dpwevote(
-        folder,
-        trials=trials,
-        seed=seed,
-        pictures=pictures,
-        on_progress=_tell,
-    )
-    _show(folder, lambda console: show_reproduction(console, reproduction))
+    for option in reversed(list(_options(paper))):
+        run = option(run)
+    return click.command(name, help=paper.help)(run)
 
 
-@reproduce.command("truth-discovery")
-@click.option("--trials", type=int, default=100, show_default=True, help="Of each cell; the paper has 100.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of everything drawn.")
-@click.option("--data", metavar="FOLDER", help="The folder of data sets (default: the variable PSEPHOS_DATA).")
-@out_option
-@click.option("--pictures/--no-pictures", default=True, help="Draw the figures (default: yes).")
-def truth_discovery(trials: int, seed: int, data: str | None, out: Path | None, *, pictures: bool) -> None:
-    """Tables 2 and 3 and Figures 1 to 4 of the truth discovery paper; equal proven loss, better estimators.
+def _options(paper: "Paper") -> Any:
+    yield click.option("--trials", type=int, default=paper.trials, show_default=True, help=paper.about_trials)
+    yield click.option("--seed", type=int, default=1, show_default=True, help="Of everything drawn.")
+    if paper.takes_data:
+        words = "The folder of data sets (default: the variable PSEPHOS_DATA)."
+        yield click.option("--data", metavar="FOLDER", help=words)
+    if paper.takes_workers:
+        yield click.option("--workers", type=int, default=0, help="Processes (default: one each core).")
+    yield out_option
+    yield click.option("--pictures/--no-pictures", default=True, help="Draw the figures (default: yes).")
 
-    The folder gets a CSV for each table, a PNG and an SVG for each figure, summary.md with what holds and what does
-    not, and reproduction.json with every number. Some minutes; without data sets (Table 3 is of one) some seconds.
-    """
+
+def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, Any]) -> None:
+    """Run the experiments into a folder, print what was found, and where it is."""
     from ..datasets import DATA_VARIABLE
-    from ..truth_discovery.paper import check_options, reproduce_truth_discovery, show_reproduction
-
-    data = os.environ.get(DATA_VARIABLE, "") if data is None else data
-    check_options(trials=trials, seed=seed, data=data)
-    folder = make_folder(out, "reproduce-truth-discovery")
-    reproduction = reproduce_truth_discovery(
-        folder,
-        data=data,
-        trials=trials,
-        seed=seed,
-        pictures=pictures,
-        on_progress=_tell,
-    )
-    _show(folder, lambda console: show_reproduction(console, reproduction))
-
-
-@reproduce.command("moral-preferences")
-@click.option("--trials", type=int, default=100, show_default=True, help="Repetitions of each point.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of everything drawn.")
-@click.option("--workers", type=int, default=0, help="Processes (default: one each core).")
-@out_option
-@click.option("--pictures/--no-pictures", default=True, help="Draw the figures (default: yes).")
-def moral_preferences(trials: int, seed: int, workers: int, out: Path | None, *, pictures: bool) -> None:
-    """Figures 1 to 10 of the moral preferences paper; better mechanisms at the same epsilon, weights, projections.
-
-    The folder gets a CSV for each figure and table, a PNG and an SVG for each picture, summary.md with what holds and
-    what does not, and reproduction.json with every number. Some minutes. All voters are made up; those of Figures 8, 9
-    and 10(b) are a stand-in for the Moral Machine's.
-    """
-    from ..moral_preferences.paper import check_options, reproduce_moral_preferences, show_reproduction
-
-    check_options(trials=trials, seed=seed, workers=workers)
-    folder = make_folder(out, "reproduce-moral-preferences")
-    reproduction = reproduce_moral_preferences(
-        folder,
-        trials=trials,
-        seed=seed,
-        workers=workers,
-        pictures=pictures,
-        on_progress=_tell,
-    )
-    _show(folder, lambda console: show_reproduction(console, reproduction))
-
-
-@reproduce.command("fair-voting")
-@click.option(
-    "--trials", type=int, default=1_000, show_default=True, help="Elections of each cell; the paper has 1,000."
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Of everything drawn.")
-@click.option("--data", metavar="FOLDER", help="The folder of data sets (default: the variable PSEPHOS_DATA).")
-@out_option
-@click.option("--pictures/--no-pictures", default=True, help="Draw the figures (default: yes).")
-def fair_voting(trials: int, seed: int, data: str | None, out: Path | None, *, pictures: bool) -> None:
-    """Table 1 of the paper on fair and private voting; other objectives, better mechanisms, real profiles.
-
-    The folder gets a CSV for each table, a PNG and an SVG for each figure, summary.md with what holds and what does
-    not, and reproduction.json with every number. Some minutes. All voters of Table 1 are made up; the trade-off of
-    fairness, welfare and privacy on published profiles is left out without data sets.
-    """
-    from ..datasets import DATA_VARIABLE
-    from ..fair_voting.paper import check_options, reproduce_fair_voting, show_reproduction
-
-    data = os.environ.get(DATA_VARIABLE, "") if data is None else data
-    check_options(trials=trials, seed=seed, data=data)
-    folder = make_folder(out, "reproduce-fair-voting")
-    reproduction = reproduce_fair_voting(
-        folder,
-        data=data,
-        trials=trials,
-        seed=seed,
-        pictures=pictures,
-        on_progress=_tell,
-    )
-    _show(folder, lambda console: show_reproduction(console, reproduction))
-
-
-def _tell(line: str) -> None:
-    """Print a line as a part begins, where it is in nobody's way."""
+    from ..experiments import reproductions
     from ..presentation import make_console
 
-    make_console(stderr=True).print(f"  {line}", style="dim")
-
-
-def _show(folder: "RunFolder", show: Callable[["Console"], None]) -> None:
-    """Print a reproduction, and where it is."""
-    from ..presentation import make_console
-
+    if paper.takes_data and options["data"] is None:
+        options["data"] = os.environ.get(DATA_VARIABLE, "")
+    reproductions.check_options(paper, **{key: value for key, value in options.items() if key != "pictures"})
+    folder = make_folder(out, f"reproduce-{name}")
+    errors = make_console(stderr=True)
+    found = reproductions.reproduce(
+        paper, folder, **options, on_progress=lambda line: errors.print(f"  {line}", style="dim")
+    )
     console = make_console()
-    show(console)
+    reproductions.show_reproduction(console, paper, found)
     console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)

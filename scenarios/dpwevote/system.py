@@ -19,5 +19,6 @@ SYSTEM: Final = System(
     asking=f"{_HERE}.attack.asking:WEIGHTS",
     session_cases=f"{_HERE}.audit.sessions:dpwevote_cases",
     claims=f"{_HERE}.paper.claims_audited:findings_on_dpwevote",
+    reproduction=f"{_HERE}.paper:PAPER",
     commands={"variants": f"{_HERE}.commands:variants"},
 )

@@ -1,20 +1,48 @@
 """What papers published, run again: their tables and figures beside ours, and what of it holds.
 
-General parts are here, each paper in a package of its own.
+General parts are here; each system has its paper's own. Names are looked up when they are first used, so that the
+command line's help need not import numpy.
 """
 
-from .findings import Finding
-from .measurements import Measurement, deviation, mean_of, share_of
-from .sheets import Sheet, flatten, markdown_of, show_sheet
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .findings import BoundedFinding, Certainty, Finding, Judgement
+    from .measurements import Measurement, deviation, mean_of, share_of
+    from .paper import Paper
+    from .reproductions import Asked, Experiments, PaperReproduction, Part, page_of, reproduce, show_reproduction
+    from .sheets import Sheet, flatten, markdown_of, show_sheet
 
 __all__ = [
+    "Asked",
+    "BoundedFinding",
+    "Certainty",
+    "Experiments",
     "Finding",
+    "Judgement",
     "Measurement",
+    "Paper",
+    "PaperReproduction",
+    "Part",
     "Sheet",
     "deviation",
     "flatten",
     "markdown_of",
     "mean_of",
+    "page_of",
+    "reproduce",
     "share_of",
+    "show_reproduction",
     "show_sheet",
 ]
+
+_HOMES = ("paper", "findings", "measurements", "sheets", "reproductions")
+
+
+def __getattr__(name: str) -> Any:
+    for home in _HOMES if name in __all__ else ():
+        module = importlib.import_module(f".{home}", __name__)
+        if name in module.__all__:
+            return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

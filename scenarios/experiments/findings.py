@@ -1,16 +1,53 @@
-"""What holds and what does not: sentences whose verdicts follow from numbers."""
+"""What holds of a paper and what does not: every verdict follows from numbers, and is typed in nowhere.
 
-from collections.abc import Iterable, Sequence
+A `Finding` is drawn from the rows of a reproduction, in sentences. A `BoundedFinding` is a claim that bounds or names
+one number, held against that number as it is computed here and now; `psephos audit papers` shows those.
+"""
+
+import enum
+import math
+from collections.abc import Callable, Iterable
+from typing import Final, Literal
 
 import msgspec
-from rich.console import Console
-from rich.text import Text
 
-__all__ = ["Finding", "count_in_words", "findings_in_markdown", "show_findings"]
+from ..system import load_each
+
+__all__ = ["AUDIT", "BoundedFinding", "Certainty", "Finding", "Judged", "Judgement", "findings_on_papers", "listed"]
+
+AUDIT: Final = "psephos audit papers"
+"""What shows those findings that nothing else shows."""
+
+# Laws are written in floats.
+_ROUNDING: Final = 1e-6
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim, held against numbers.
+class Judgement(enum.StrEnum):
+    """What becomes of a claim."""
+
+    HOLDS = "holds"
+    """It is as claimed."""
+    IN_PART = "in part"
+    """It is not, and there are cases in which it is."""
+    REFUTED = "refuted"
+    """It is not."""
+    OPEN = "open"
+    """What is known of the number decides nothing."""
+    SILENT = "silent"
+    """The paper names no number."""
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim that was held against numbers: what all findings are."""
+
+    @property
+    def judgement(self) -> Judgement:
+        """What becomes of it."""
+        raise NotImplementedError
+
+
+class Finding(Judged, frozen=True, kw_only=True):
+    """A claim, held against the rows of a reproduction.
 
     Args:
         claim: one sentence.
@@ -25,36 +62,128 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     numbers: str
 
     @property
-    def verdict(self) -> str:
-        """The verdict in words."""
-        return "holds" if self.holds else "does not hold"
+    def judgement(self) -> Judgement:
+        """The verdict as one of all."""
+        return Judgement.HOLDS if self.holds else Judgement.REFUTED
 
 
-def findings_in_markdown(findings: Iterable[Finding]) -> str:
-    """Return findings as a list in Markdown."""
-    return "\n".join(
-        f"- **{finding.verdict[0].upper()}{finding.verdict[1:]}.** {finding.claim} ({finding.source}) {finding.numbers}"
-        for finding in findings
-    )
+class Certainty(enum.Enum):
+    """What a number that was found is."""
+
+    EXACT = "exact"
+    """The number itself, by an exact law or formula."""
+    PROVEN = "proven"
+    """An upper bound that is proven; the number may be less."""
+    FOUND = "at least"
+    """A lower bound: what one pair of neighbors, or one case, has exactly."""
+    NORMAL = "normal law"
+    """By the central limit theorem with the term of the skewness."""
+    SAMPLED = "99.9 %"
+    """The end of a confidence interval that is nearer to the claim."""
 
 
-def count_in_words(findings: Sequence[Finding]) -> str:
-    """Return a sentence that counts findings by their verdict."""
-    holding = sum(finding.holds for finding in findings)
-    failing = len(findings) - holding
-    return (
-        f"Of {len(findings)} claims {holding} hold{'s' * (holding == 1)} and {failing} do{'es' * (failing == 1)} not."
-    )
+class BoundedFinding(Judged, frozen=True, kw_only=True):
+    """A claim and what was found.
+
+    Args:
+        key: the reading's, as the documentation has it, with a letter where it has several.
+        paper: a short citation.
+        claim: what the paper says, and where.
+        quantity: what both numbers are.
+        claimed: the paper's number; None where it has none.
+        bound: how the paper bounds it.
+        found: ours.
+        certainty: what ours is.
+        command: a command line that shows it.
+        only: where a contradicted claim holds nevertheless, as a phrase that goes on from "it holds only".
+        note: a sentence on the number.
+        tolerance: what is no difference, in units or as a part of the claimed number, whichever is more: larger where
+            that one was sampled, or has few digits.
+    """
+
+    key: str
+    paper: str
+    claim: str
+    quantity: str
+    claimed: float | None
+    bound: Literal["<", "≤", "=", "≥", ">"] = "≤"
+    found: float
+    certainty: Certainty = Certainty.EXACT
+    command: str = AUDIT
+    only: str = ""
+    note: str = ""
+    tolerance: float = _ROUNDING
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.found) or (self.claimed is not None and math.isnan(self.claimed)):
+            raise ValueError(f"finding {self.key} has no number")
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the true number is known to be."""
+        match self.certainty:
+            case Certainty.EXACT | Certainty.NORMAL:
+                return self.found, self.found
+            case Certainty.PROVEN:
+                return -math.inf, self.found
+            case Certainty.FOUND:
+                return self.found, math.inf
+            case Certainty.SAMPLED:
+                return (-math.inf, self.found) if self._bounds_below else (self.found, math.inf)
+
+    @property
+    def judgement(self) -> Judgement:
+        """The verdict, of the two numbers."""
+        if self.claimed is None:
+            return Judgement.SILENT
+        low, high = self.interval
+        slack = 0.0 if math.isinf(self.claimed) else self.tolerance * max(abs(self.claimed), 1.0)
+        match self.bound:
+            case "<":
+                refuted, confirmed = low >= self.claimed - slack, high < self.claimed - slack
+            case "≤":
+                refuted, confirmed = low > self.claimed + slack, high <= self.claimed + slack
+            case "=":
+                refuted = low > self.claimed + slack or high < self.claimed - slack
+                confirmed = low >= self.claimed - slack and high <= self.claimed + slack
+            case "≥":
+                refuted, confirmed = high < self.claimed - slack, low >= self.claimed - slack
+            case ">":
+                refuted, confirmed = high <= self.claimed + slack, low > self.claimed + slack
+        if refuted:
+            return Judgement.IN_PART if self.only else Judgement.REFUTED
+        return Judgement.HOLDS if confirmed else Judgement.OPEN
+
+    @property
+    def _bounds_below(self) -> bool:
+        return self.bound in {"≥", ">"}
+
+    @property
+    def claimed_text(self) -> str:
+        """The paper's number with its bound."""
+        if self.claimed is None:
+            return "-"
+        return f"{'' if self.bound == '=' else f'{self.bound} '}{_number(self.claimed)}"
+
+    @property
+    def found_text(self) -> str:
+        """The number that was found, as a bound where it is one."""
+        sign = {Certainty.PROVEN: "≤ ", Certainty.FOUND: "≥ ", Certainty.NORMAL: "≈ "}.get(self.certainty, "")
+        if self.certainty is Certainty.SAMPLED:
+            sign = "≤ " if self._bounds_below else "≥ "
+        return f"{sign}{_number(self.found)}"
 
 
-def show_findings(console: Console, heading: str, findings: Sequence[Finding]) -> None:
-    """Print findings to a terminal, counted first."""
-    console.print()
-    console.print(Text(heading, style="bold"))
-    console.print(Text(count_in_words(findings)))
-    for finding in findings:
-        style = "bold green" if finding.holds else "bold red"
-        words = Text.assemble((f"{finding.verdict}: ", style), finding.claim, (f" ({finding.source})", "cyan"))
-        console.print()
-        console.print(words)
-        console.print(Text(finding.numbers, style="dim"))
+def _number(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.3g}"
+
+
+def findings_on_papers() -> list[BoundedFinding]:
+    """Compute what is found of all papers' claims, paper by paper; some seconds."""
+    return [finding for _, find in load_each("claims", Callable) for finding in find()]
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return words as people list them."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last

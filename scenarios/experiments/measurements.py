@@ -13,6 +13,7 @@ from ...protocol.elementary import erfc, square
 
 __all__ = [
     "FAR",
+    "TOLERANCE",
     "Measurement",
     "deviation",
     "mean_of",
@@ -25,6 +26,8 @@ __all__ = [
 
 FAR: Final = 4.0
 """Of some 100 cells one is so many standard errors off by chance in 160 reproductions."""
+TOLERANCE: Final = 2.0
+"""In standard errors: less of a difference is not called one."""
 # A mean square so many of its standard deviations above 1 is no chance.
 _EXCESS = 4.0
 

@@ -1,45 +1,62 @@
-"""What every paper's reproduction is: rows and findings, a folder, a page, and what a terminal shows."""
+"""The one runner of reproductions: options are checked, rows made part by part, findings drawn from them, all written.
 
+What is a paper's own, it declares: `Paper` says what may be asked, `Experiments` what is run and how it is told.
+"""
+
+import dataclasses
 import importlib.metadata
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from ...protocol.errors import ConfigurationError
+from ..plugins import load
 from ..running.folder import RunFolder
-from .findings import Finding, count_in_words, findings_in_markdown, show_findings
+from .findings import Finding
+from .findings_shown import count_in_words, findings_in_markdown, show_findings
+from .paper import Paper
 from .sheets import Sheet, flatten, markdown_of, show_sheet
 
 __all__ = [
+    "Asked",
+    "Experiments",
     "PaperReproduction",
-    "check_data",
-    "check_trials",
+    "Part",
+    "check_options",
     "page_of",
-    "say_nothing",
-    "show_sheets_and_findings",
-    "versions_here",
-    "write_reproduction",
+    "reproduce",
+    "show_reproduction",
 ]
+
+_FOLDER: Final = "A folder is named by --data FOLDER or PSEPHOS_DATA, and has a folder for each data set."
 
 
 class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
-    """What all papers' reproductions have.
+    """All numbers of one reproduction, and what follows from them; a subclass has a field of rows for each table.
 
     Args:
         trials: of each cell.
         seed: of everything drawn.
         versions: of what computed it.
+        missing: what could not be made without its data set, and why; empty where all is there.
         paper_findings: what the paper says, and whether it holds.
         own_findings: what we add to it.
     """
 
+    kept: ClassVar[Sequence[str]] = ("trials", "seed", "versions", "paper_findings", "own_findings")
+    """What `reproduction.json` has beside the tables, in order."""
+    file_names: ClassVar[Mapping[str, str]] = {}
+    """Of tables whose file is not named as the field."""
+
     trials: int
     seed: int
     versions: Mapping[str, str]
+    missing: Mapping[str, str] = {}
     paper_findings: tuple[Finding, ...] = ()
     own_findings: tuple[Finding, ...] = ()
 
@@ -51,103 +68,219 @@ class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def tables(self) -> dict[str, tuple[msgspec.Struct, ...]]:
         """The rows of each file, by its name."""
-        return {}
+        return {
+            self.file_names.get(name, name.replace("_", "-")): getattr(self, name) for name in _tables_of(type(self))
+        }
 
 
-def check_trials(*, trials: int, seed: int, least: int, most: int) -> None:
-    """Raise ConfigurationError unless a reproduction can have so many trials, from `least` to `most`, and this seed."""
-    if not least <= trials <= most:
-        raise ConfigurationError(field="--trials", value=trials, allowed=f"from {least} to {most:,}")
+_FoundT = TypeVar("_FoundT", bound=PaperReproduction)
+
+
+def _tables_of(kind: type[PaperReproduction]) -> list[str]:
+    return [name for name in kind.__struct_fields__ if name not in PaperReproduction.__struct_fields__]
+
+
+class Asked(NamedTuple):
+    """What experiments are asked for."""
+
+    trials: int
+    seed: int
+    data: str
+    """The folder of data sets; empty where there is none."""
+    workers: int
+    """Processes; 0 for one each core. The result does not depend on it."""
+    tell: Callable[[str], None]
+    """Is told what begins, where a part has parts itself."""
+
+
+class Part(NamedTuple):
+    """A part of a paper's experiments.
+
+    Its rows are made where they are iterated over, after it was told.
+    """
+
+    told: str = ""
+    """What begins, on one line; may be empty."""
+    rows: Mapping[str, Iterable[msgspec.Struct]] = {}
+    """Rows of tables by their fields; several parts may have rows of one table."""
+    missing: Mapping[str, str] = {}
+    """Why a data set is not there, by its name."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Experiments(Generic[_FoundT]):
+    """What of a paper is run again, and how it is told.
+
+    Args:
+        found: the numbers' type.
+        parts: makes the rows, in the order in which they are told.
+        on_paper: what the paper says, in its order, and whether it holds.
+        additions: what we add to it.
+        sheets: the tables, as people read them.
+        draw: draws all pictures into a folder.
+        captions: of the pictures, by name.
+        pictures: names of the pictures that there are; by default all that have captions.
+        title: of the page.
+        introduction: the page's first paragraph, in which {run} is what was found.
+        cells: how many trials cells have, as the terminal says it, with {run} as well.
+        remarks: paragraphs on what is not the paper's own, and on what the numbers of readings mean.
+        lacking: a clause that says what is not there without these data sets.
+    """
+
+    found: type[_FoundT]
+    parts: Callable[[Asked], Iterable[Part]]
+    on_paper: Callable[[_FoundT], Iterable[Finding]]
+    additions: Callable[[_FoundT], Iterable[Finding]]
+    sheets: Callable[[_FoundT], Iterable[Sheet]]
+    draw: Callable[[_FoundT, Path], object]
+    captions: Mapping[str, str]
+    pictures: Callable[[_FoundT], Iterable[str]] | None = None
+    title: str
+    introduction: str
+    cells: str
+    remarks: Sequence[str]
+    lacking: Callable[[Sequence[str]], str] = ", ".join
+
+
+def check_options(paper: Paper, *, trials: int, seed: int, data: str = "", workers: int = 0) -> None:
+    """Raise ConfigurationError unless a paper can be run again with these options of `reproduce`."""
+    if not paper.least_trials <= trials <= paper.most_trials:
+        allowed = f"from {paper.least_trials} to {paper.most_trials:,}"
+        raise ConfigurationError(field="--trials", value=trials, allowed=allowed)
     if seed < 0:
         raise ConfigurationError(field="--seed", value=seed, allowed="an integer >= 0")
+    if data and not Path(data).is_dir():
+        raise ConfigurationError(field="data", value=data, allowed="a folder of data sets")
+    if workers < 0:
+        raise ConfigurationError(field="--workers", value=workers, allowed="at least 1, or 0 for one each core")
 
 
-def check_data(folder: str) -> None:
-    """Raise ConfigurationError unless a folder of data sets is one, or none is named."""
-    if folder and not Path(folder).is_dir():
-        raise ConfigurationError(field="data", value=folder, allowed="a folder of data sets")
+def reproduce(
+    paper: Paper,
+    folder: RunFolder,
+    *,
+    trials: int | None = None,
+    seed: int = 1,
+    data: str = "",
+    workers: int = 0,
+    pictures: bool = True,
+    on_progress: Callable[[str], None] | None = None,
+) -> Any:
+    """Run everything that a paper measured again, and more, and write it into a folder.
+
+    The folder gets a CSV for each table with rows, `reproduction.json` with all of it and what computed it,
+    `summary.md` with what holds and what does not, and a PNG and an SVG for each picture.
+
+    Args:
+        paper: which.
+        folder: new or empty.
+        trials: of each cell; by default the paper's.
+        seed: of everything drawn; the same seed gives the same files.
+        data: the folder of data sets; empty where there is none.
+        workers: processes; 0 for one each core. The result does not depend on it.
+        pictures: draw them, where matplotlib is installed.
+        on_progress: called with a line as each part begins.
+
+    Returns:
+        The `PaperReproduction` of the paper's `Experiments`.
+
+    Raises:
+        ConfigurationError: an option is not what it should be, or a data set is not; nothing has been written.
+    """
+    trials = paper.trials if trials is None else trials
+    check_options(paper, trials=trials, seed=seed, data=data, workers=workers)
+    experiments = _experiments_of(paper)
+    tell = on_progress or _say_nothing
+    tables: dict[str, list[msgspec.Struct]] = {name: [] for name in _tables_of(experiments.found)}
+    missing: dict[str, str] = {}
+    for part in experiments.parts(Asked(trials, seed, data, workers, tell)):
+        if part.told:
+            tell(part.told)
+        missing |= part.missing
+        for name, rows in part.rows.items():
+            tables[name] += rows
+    made: dict[str, Any] = {name: tuple(rows) for name, rows in tables.items()}
+    found = experiments.found(trials=trials, seed=seed, versions=_versions(), missing=missing, **made)
+    found = msgspec.structs.replace(
+        found, paper_findings=tuple(experiments.on_paper(found)), own_findings=tuple(experiments.additions(found))
+    )
+    _write(folder, found, page=page_of(paper, found))
+    if pictures:
+        tell("pictures")
+        experiments.draw(found, folder.path)
+    return found
 
 
-def versions_here() -> dict[str, str]:
-    """Return the versions of what computes a reproduction."""
-    return {
-        "psephos": importlib.metadata.version("psephos"),
-        "numpy": importlib.metadata.version("numpy"),
-        "python": platform.python_version(),
-    }
+def _experiments_of(paper: Paper) -> Experiments[Any]:
+    return load(paper.experiments, Experiments, field="experiments", name=paper.experiments)
 
 
-def say_nothing(line: str) -> None:
-    """Be told of progress, and keep it for oneself."""
+def _say_nothing(line: str) -> None:
     del line
 
 
-def write_reproduction(folder: RunFolder, reproduction: PaperReproduction, *, kept: Sequence[str], page: str) -> None:
-    """Write a reproduction: a CSV for each table with rows, `reproduction.json`, `summary.md`.
+def _versions() -> dict[str, str]:
+    versions = {name: importlib.metadata.version(name) for name in ("psephos", "numpy")}
+    return {**versions, "python": platform.python_version()}
 
-    Args:
-        folder: the run's.
-        reproduction: what was measured.
-        kept: its fields that `reproduction.json` has beside the tables, in order.
-        page: the content of `summary.md`.
-    """
-    tables = {name: [flatten(row) for row in rows] for name, rows in reproduction.tables.items() if rows}
+
+def _write(folder: RunFolder, found: PaperReproduction, *, page: str) -> None:
+    tables = {name: [flatten(row) for row in rows] for name, rows in found.tables.items() if rows}
     for name, rows in tables.items():
         folder.write_table(f"{name}.csv", rows)
-    folder.write_json("reproduction.json", {**{name: getattr(reproduction, name) for name in kept}, "tables": tables})
+    folder.write_json("reproduction.json", {**{name: getattr(found, name) for name in found.kept}, "tables": tables})
     (folder.path / "summary.md").write_text(page, encoding="utf-8")
 
 
-def page_of(
-    reproduction: PaperReproduction,
-    opening: Iterable[str],
-    *,
-    captions: Mapping[str, str],
-    sheets: Iterable[Sheet],
-    prefix: str,
-) -> str:
+def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, prefix: str = "") -> str:
     """Return the page of a reproduction: what holds and what does not, the pictures, all tables.
 
     Args:
-        reproduction: what was measured.
-        opening: the title and the first paragraphs.
-        captions: of the pictures, by name; none for a page without pictures.
-        sheets: the tables.
+        paper: which.
+        found: what was measured.
+        pictures: show them.
         prefix: of the pictures' names.
     """
-    parts = [*opening]
-    for heading, findings in reproduction.findings.items():
+    experiments = _experiments_of(paper)
+    parts = [f"# {experiments.title}", experiments.introduction.format(run=found), *experiments.remarks]
+    parts += _lacks(experiments, found)
+    for heading, findings in found.findings.items():
         parts += [f"## {heading}", count_in_words(findings), findings_in_markdown(findings)]
-    if captions:
+    if pictures:
+        captions = experiments.captions
+        names = captions if experiments.pictures is None else experiments.pictures(found)
         parts.append("## Pictures")
-        parts += [f"![{words}]({prefix}{name}.png)\n\n{words}" for name, words in captions.items()]
+        parts += [f"![{captions[name]}]({prefix}{name}.png)\n\n{captions[name]}" for name in names]
     parts.append("## Tables")
-    parts += [markdown_of(sheet) for sheet in sheets]
+    parts += [markdown_of(sheet) for sheet in experiments.sheets(found)]
     return "\n\n".join(parts) + "\n"
 
 
-def show_sheets_and_findings(
-    console: Console,
-    reproduction: PaperReproduction,
-    *,
-    sheets: Iterable[Sheet],
-    warnings: Iterable[str] = (),
-    notes: Iterable[str],
-) -> None:
-    """Print all tables, and what holds and what does not.
+def show_reproduction(console: Console, paper: Paper, found: PaperReproduction) -> None:
+    """Print all tables, what holds and what does not, and what is missing.
 
     Args:
         console: where to.
-        reproduction: what was measured.
-        sheets: its tables.
-        warnings: what is not there, and why.
-        notes: the last lines.
+        paper: which.
+        found: what was measured.
     """
-    for sheet in sheets:
+    experiments = _experiments_of(paper)
+    for sheet in experiments.sheets(found):
         show_sheet(console, sheet)
-    for heading, findings in reproduction.findings.items():
+    for heading, findings in found.findings.items():
         show_findings(console, heading, findings)
     console.print()
-    for style, lines in (("yellow", warnings), ("dim", notes)):
+    cells = experiments.cells.format(run=found)
+    notes = (f"{cells}, seed {found.seed}; ± is one standard error", *experiments.remarks)
+    for style, lines in (("yellow", _lacks(experiments, found)), ("dim", notes)):
         for line in lines:
             console.print(Text(line, style=style))
+
+
+def _lacks(experiments: Experiments[Any], found: PaperReproduction) -> Iterator[str]:
+    """Yield a sentence for each reason why something is not there."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in found.missing.items():
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        yield f"{experiments.lacking(names)}: {reason}. {_FOLDER}"

@@ -19,4 +19,5 @@ SYSTEM: Final = System(
     mechanism_cases=f"{_HERE}.audit:mechanism_cases",
     session_cases=f"{_HERE}.audit.sessions:fair_voting_cases",
     claims=f"{_HERE}.paper.claims_audited:findings_on_fair_voting",
+    reproduction=f"{_HERE}.paper:PAPER",
 )

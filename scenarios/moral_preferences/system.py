@@ -14,11 +14,13 @@ SYSTEM: Final = System(
     sources=f"{_HERE}.data.parties:SOURCES",
     own_entries=f"{_HERE}.data.own_records:OWN_RECORDS",
     data_sets=f"{_HERE}.data.published_choices:DATA_SETS",
+    stream=f"{_HERE}.data.streams:stream_voters",
     presenters=f"{_HERE}.presentation:PRESENTERS",
     attack=f"{_HERE}.attack.inference:MoralAttack",
     poisoning=f"{_HERE}.attack.poisoning:PoisonedPreferences",
     mechanism_cases=f"{_HERE}.audit.objective:moral_cases",
     session_cases=f"{_HERE}.audit.sessions:moral_preferences_cases",
     claims=f"{_HERE}.paper.claims_audited:findings_on_moral_preferences",
+    reproduction=f"{_HERE}.paper:PAPER",
     commands={"decide": f"{_HERE}.commands:decide"},
 )

@@ -20,4 +20,5 @@ SYSTEM: Final = System(
     mechanism_cases=f"{_HERE}.audit.answers:answer_cases",
     session_cases=f"{_HERE}.audit.sessions:truth_discovery_cases",
     claims=f"{_HERE}.paper.claims_audited:findings_on_truth_discovery",
+    reproduction=f"{_HERE}.paper:PAPER",
 )

@@ -3,7 +3,21 @@
 Source: Yan, Liu and Liu (2018), Section 5; readings W1 to W9.
 """
 
-from .reproduction import Reproduction, check_options, reproduce_dpwevote
-from .show import show_reproduction
+from typing import Final
 
-__all__ = ["Reproduction", "check_options", "reproduce_dpwevote", "show_reproduction"]
+from ...experiments.paper import Paper
+
+__all__ = ["PAPER"]
+
+PAPER: Final = Paper(
+    help="""Tables 3 and 4 and Figure 4 of DPWeVote's paper; skewed votes, power, better mechanisms, prices.
+
+    The folder gets a CSV for each table, a PNG and an SVG for each figure, summary.md with what holds and what does
+    not, and reproduction.json with every number. Less than a minute.
+    """,
+    experiments=f"{__name__}.declaration:EXPERIMENTS",
+    trials=2_000,
+    about_trials="Votes of each cell; the paper has 2,000.",
+    least_trials=100,
+    most_trials=1_000_000,
+)

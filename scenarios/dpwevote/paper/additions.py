@@ -5,14 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from ...experiments.findings import Finding
-from ...experiments.measurements import deviation
+from ...experiments.measurements import TOLERANCE, deviation
 from .evidence import FAR, at, lead, mean_square, most_by_chance, pairs_of, percent, select
 from .rows import Cost, PowerPoint, Reproduction
 
 __all__ = ["own_findings"]
 
 _THREE_DIGITS = 5e-4
-_TWO_ERRORS = 2.0
 _TIGHT = 1e-6
 _EPSILON = 2.0
 _MANY = 500
@@ -28,12 +27,8 @@ _WORDS = {
 _Cases = Mapping[tuple[float, int], Mapping[str, Cost]]
 
 
-def own_findings(reproduction: Reproduction) -> tuple[Finding, ...]:
-    """Return what the paper does not say, and whether it holds."""
-    return tuple(_findings(reproduction))
-
-
-def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper does not say, and whether it holds."""
     yield _normal_law(reproduction)
     yield _unspoken_prior(reproduction)
     yield _lead_on_skewed(reproduction)
@@ -161,7 +156,7 @@ def _prototypes(reproduction: Reproduction) -> Iterator[Finding]:
     yield Finding(
         claim="Its accuracies, and the printed rule's, are the prototype's within two standard errors.",
         source="prototype of reading W8",
-        holds=max(map(abs, differences)) <= _TWO_ERRORS,
+        holds=max(map(abs, differences)) <= TOLERANCE,
         numbers=(
             f"Optimal, at n = 100 and ε = 1, 2, 3 and 5, the prototype's in brackets: {listed}; the greatest "
             f"difference is {max(differences, key=abs):+.1f} joint standard errors."

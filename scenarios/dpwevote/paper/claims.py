@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import correlation, linear_regression
 
-from ...experiments.findings import Finding
+from ...experiments.findings import Finding, listed
 from ...experiments.measurements import deviation
 from .evidence import (
     FAR,
@@ -22,7 +22,7 @@ from .evidence import (
     pairs_of,
     select,
 )
-from .published import RUNS, TABLE_3, runs_behind
+from .published import RUNS, runs_behind, shares_of
 from .rows import PublishedCell, Reproduction
 
 __all__ = ["findings_on_paper"]
@@ -32,12 +32,8 @@ _SAME_TREND = 0.99
 _NAMES = {"printed": "DPWeVote", "laplace": "the baseline"}
 
 
-def findings_on_paper(reproduction: Reproduction) -> tuple[Finding, ...]:
-    """Return what the paper says, in its order, and whether it holds."""
-    return tuple(_findings(reproduction))
-
-
-def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper says, in its order, and whether it holds."""
     for variant, name in _NAMES.items():
         cells = [cell for cell in reproduction.table_3 if cell.variant == variant]
         yield _reproduces(cells, 3, f"{name}'s accuracies", "chance gives 1")
@@ -72,7 +68,7 @@ def _reproduces(cells: Sequence[PublishedCell], table: int, what: str, by_chance
 
 def _chance_of_table_4(variant: str, trials: int) -> str:
     """Return what chance gives: the published errors are taken as of the stated runs, and may be of more."""
-    decisions = runs_behind(_shares(variant))
+    decisions = runs_behind(shares_of(variant))
     of_all = (1 / trials + 1 / decisions) / (1 / trials + 1 / RUNS)
     return (
         f"chance gives 1 if {RUNS:,} runs are behind each published number, as is assumed, and {of_all:.2f} if "
@@ -81,7 +77,7 @@ def _chance_of_table_4(variant: str, trials: int) -> str:
 
 
 def _runs(reproduction: Reproduction) -> Finding:
-    decisions = {variant: runs_behind(_shares(variant)) for variant in _NAMES}
+    decisions = {variant: runs_behind(shares_of(variant)) for variant in _NAMES}
     of_runs = 0.5 / math.sqrt(RUNS)
     scatter: dict[str, float] = {}
     is_small: list[bool] = []
@@ -198,8 +194,7 @@ def _errors_by_partners(reproduction: Reproduction) -> Iterator[Finding]:
 
 
 def _listed(numbers: Sequence[float], form: str) -> str:
-    *first, last = (f"{number:{form}}" for number in numbers)
-    return f"{', '.join(first)} and {last}"
+    return listed(f"{number:{form}}" for number in numbers)
 
 
 def _same_trend(reproduction: Reproduction) -> Finding:
@@ -236,7 +231,3 @@ def _opinions_of_groups(reproduction: Reproduction) -> Finding:
             f"inverted (`joint`), by {factors['joint']:.0f}."
         ),
     )
-
-
-def _shares(variant: str) -> list[float]:
-    return [share for (of, _), shares in TABLE_3.items() if of == variant for share in shares]

@@ -3,6 +3,7 @@
 Source: Yan, Liu and Liu (2018), Sections 2.1.3, 4 and 5; readings W1 to W5.
 """
 
+import functools
 from collections.abc import Iterator
 from typing import Final
 
@@ -13,7 +14,7 @@ from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VariantName
 from ....protocol.mechanisms import FiniteMechanism
 from ...audit.bounds import exact_epsilon
-from ...experiments.paper_finding import Certainty, PaperFinding
+from ...experiments.findings import BoundedFinding, Certainty
 from ..attack.true_groups import evaluate_true_groups
 from ..audit.sessions import case_of_partner
 from .published import EPSILONS, TABLE_4
@@ -21,7 +22,6 @@ from .theory import chance_of_passing, expected_quota_error, law_of
 
 __all__ = ["findings_on_dpwevote"]
 
-_PAPER: Final = "Yan, Liu, Liu 2018"
 _AUDIT: Final = "psephos audit dpwevote"
 _REPRODUCE: Final = "psephos reproduce dpwevote"
 _EPSILON: Final = 1.0
@@ -30,9 +30,10 @@ _CANDIDATES: Final = 3
 _SKEWED_EPSILON: Final = 2.0
 _YES, _NO = 300, 200
 _PARTNERS: Final = 10
+_found: Final = functools.partial(BoundedFinding, paper="Yan, Liu, Liu 2018")
 
 
-def findings_on_dpwevote() -> Iterator[PaperFinding]:
+def findings_on_dpwevote() -> Iterator[BoundedFinding]:
     """Yield the paper's claims in its order, with what was found."""
     yield _collusion()
     yield _true_groups()
@@ -64,14 +65,13 @@ def _exact_loss(vote: DPWeVote) -> float:
     return exact_epsilon(pair.laws)
 
 
-def _collusion() -> PaperFinding:
+def _collusion() -> BoundedFinding:
     weights, opinions = _channels(_vote("printed", _EPSILON))
     guesses = weights.shape[0] * opinions.shape[0]
     # With a uniform prior the likeliest input of a report is the report itself.
     right = float(weights.diagonal().mean() * opinions.diagonal().mean())
-    return PaperFinding(
+    return _found(
         key="W10",
-        paper=_PAPER,
         claim="Randomized response prevents the maximum collusion, of the server and N - 1 partners (2.1.3)",
         quantity="chance to guess the last partner's weight and opinion, ε = 1",
         claimed=1 / guesses,
@@ -80,11 +80,10 @@ def _collusion() -> PaperFinding:
     )
 
 
-def _true_groups() -> PaperFinding:
+def _true_groups() -> BoundedFinding:
     parameters = _vote("printed", _EPSILON).parameters
-    return PaperFinding(
+    return _found(
         key="W1",
-        paper=_PAPER,
         claim="Opinions are counted by weight group and weights stay private (4.3), if the group is the true one",
         quantity="ε of the weight, ε = 1",
         claimed=parameters.loss_of_weight,
@@ -94,14 +93,13 @@ def _true_groups() -> PaperFinding:
     )
 
 
-def _bias() -> PaperFinding:
+def _bias() -> BoundedFinding:
     vote = _vote("printed", _SKEWED_EPSILON)
     law = law_of(vote)
     greatest = vote.parameters.weights[-1]
     # The last pair is the greatest weight with "yes"; its margin is w·φ − w/2, of which w/2 is estimated without bias.
-    return PaperFinding(
+    return _found(
         key="W2",
-        paper=_PAPER,
         claim="The sum of weighted opinions is estimated by (8b), with unbiased numbers (4.1)",
         quantity="mean contribution of a yes of weight 3, ε = 2",
         claimed=greatest,
@@ -112,10 +110,9 @@ def _bias() -> PaperFinding:
     )
 
 
-def _one_candidate() -> PaperFinding:
-    return PaperFinding(
+def _one_candidate() -> BoundedFinding:
+    return _found(
         key="W11",
-        paper=_PAPER,
         claim="DPWeVote is ε-LDP with ε = ε₁ + ε₂ (Theorem 4.3), for one candidate",
         quantity="ε of weight and opinion",
         claimed=_EPSILON,
@@ -124,10 +121,9 @@ def _one_candidate() -> PaperFinding:
     )
 
 
-def _several_candidates() -> PaperFinding:
-    return PaperFinding(
+def _several_candidates() -> BoundedFinding:
+    return _found(
         key="W5",
-        paper=_PAPER,
         claim="DPWeVote is ε-LDP (Theorem 4.3), with all phases run for each of k candidates (4.1)",
         quantity=f"ε of weight and opinions, k = {_CANDIDATES}",
         claimed=_EPSILON,
@@ -138,7 +134,7 @@ def _several_candidates() -> PaperFinding:
     )
 
 
-def _ties() -> PaperFinding:
+def _ties() -> BoundedFinding:
     """Return how often support equals the quota, of independent uniform votes."""
     vote = _vote("printed", _EPSILON)
     signed = [round(2 * margin) for margin in law_of(vote).true.tolist()]
@@ -147,9 +143,8 @@ def _ties() -> PaperFinding:
     law = np.ones(1)
     for _ in range(_PARTNERS):
         law = np.convolve(law, step)
-    return PaperFinding(
+    return _found(
         key="W4",
-        paper=_PAPER,
         claim="A candidate passes with at least the quota (2.1.2), or with more (4.3, 4.4)",
         quantity=f"share of votes that are ties, n = {_PARTNERS}",
         claimed=None,
@@ -158,11 +153,10 @@ def _ties() -> PaperFinding:
     )
 
 
-def _laplace_loss() -> PaperFinding:
+def _laplace_loss() -> BoundedFinding:
     vote = _vote("laplace", _EPSILON)
-    return PaperFinding(
+    return _found(
         key="W13",
-        paper=_PAPER,
         claim="The Laplace baseline has sensitivities of 2 and 1, and ε = ε₁ + ε₂ (5.1.3)",
         quantity="ε of weight and opinion",
         claimed=_EPSILON,
@@ -172,10 +166,9 @@ def _laplace_loss() -> PaperFinding:
     )
 
 
-def _laplace_error() -> PaperFinding:
-    return PaperFinding(
+def _laplace_error() -> BoundedFinding:
+    return _found(
         key="W3",
-        paper=_PAPER,
         claim="The Laplace baseline's MSE_q of Table 4, n = 10 and ε = 1",
         quantity="MSE_q",
         claimed=TABLE_4["laplace", _PARTNERS][EPSILONS.index(_EPSILON)],
@@ -188,7 +181,7 @@ def _laplace_error() -> PaperFinding:
     )
 
 
-def _skewed() -> Iterator[PaperFinding]:
+def _skewed() -> Iterator[BoundedFinding]:
     """Yield what the printed rule decides where weights are not spread evenly."""
     numbers = [0, 0, 0, 0, _NO, _YES]
     variants: tuple[VariantName, ...] = ("printed", "laplace", "joint")
@@ -196,9 +189,8 @@ def _skewed() -> Iterator[PaperFinding]:
         chance_of_passing(law_of(_vote(variant, _SKEWED_EPSILON)), numbers) for variant in variants
     )
     case = "all of 500 weights 3, 60 % yes, ε = 2"
-    yield PaperFinding(
+    yield _found(
         key="W2b",
-        paper=_PAPER,
         claim="Above ε = 1 the data utility is high (1; 5.1.2)",
         quantity=f"share of right decisions, {case}",
         claimed=0.5,
@@ -209,9 +201,8 @@ def _skewed() -> Iterator[PaperFinding]:
         only="on evenly spread weights",
         note=f"A coin does better, and an estimate without bias is right in {100 * joint:.0f} %.",
     )
-    yield PaperFinding(
+    yield _found(
         key="W12",
-        paper=_PAPER,
         claim="DPWeVote always outperforms the Laplace mechanism (5.3)",
         quantity=f"share of right decisions, {case}; claimed: the baseline's",
         claimed=laplace,

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from ...experiments.findings import count_in_words
 from ...experiments.measurements import FAR, Measurement, deviation, mean_square, most_by_chance, percent
 from .rows import Cell
 
@@ -14,7 +13,6 @@ __all__ = [
     "MEASURES",
     "at",
     "by_partners",
-    "count_in_words",
     "greatest_epsilon",
     "lead",
     "least_epsilon",

@@ -18,6 +18,7 @@ __all__ = [
     "TABLE_4",
     "Prototype",
     "runs_behind",
+    "shares_of",
 ]
 
 RUNS: Final = 2000
@@ -72,6 +73,11 @@ PROTOTYPES: Final[Mapping[float, Prototype]] = {
     3.0: Prototype(7.20, 0.802, 0.699),
     5.0: Prototype(5.054, 0.915, 0.803),
 }
+
+
+def shares_of(variant: str) -> list[float]:
+    """Return all accuracies of a variant."""
+    return [share for (of, _), shares in TABLE_3.items() if of == variant for share in shares]
 
 
 def runs_behind(shares: Iterable[float]) -> int:

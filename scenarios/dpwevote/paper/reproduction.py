@@ -14,20 +14,14 @@
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-
-import msgspec
+from collections.abc import Iterator, Sequence
 
 from ....protocol.dpwevote import DPWeVote, Parameters, make_offers
 from ....protocol.dpwevote.signed import make_report
 from ....protocol.elementary import square
 from ...experiments.measurements import Measurement, deviation, share_of
-from ...experiments.reproductions import check_trials, say_nothing, versions_here, write_reproduction
-from ...running.folder import RunFolder
-from .additions import own_findings
+from ...experiments.reproductions import Asked, Part
 from .cells import Cells, make_vote, normal_accuracy
-from .claims import findings_on_paper
-from .pictures import draw_pictures
 from .published import (
     EPSILONS,
     PARTNERS_OF_FIGURE,
@@ -37,18 +31,13 @@ from .published import (
     TABLE_3,
     TABLE_4,
     runs_behind,
+    shares_of,
 )
-from .rows import Cell, Cost, MechanismRow, PowerPoint, PublishedCell, Reproduction
-from .summary import summary_in_markdown
+from .rows import Cell, Cost, MechanismRow, PowerPoint, PublishedCell
 from .theory import Law, chance_of_passing, expected_quota_error, law_of
 from .workloads import SKEWED, UNIFORM, WEIGHTS, Workload, even_weights, one_weight
 
-__all__ = ["LEAST_TRIALS", "Reproduction", "check_options", "published_tables", "reproduce_dpwevote"]
-
-LEAST_TRIALS = 100
-"""Fewer have standard errors that say nothing themselves."""
-_MOST_TRIALS = 1_000_000
-_KEPT = ("trials", "seed", "versions", "paper_findings", "own_findings")
+__all__ = ["parts", "published_tables"]
 
 _ALGORITHMS = {"laplace": "Baseline", "printed": "DPWeVote"}
 _FIGURE_EPSILONS = (*EPSILONS, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
@@ -76,65 +65,21 @@ _SQUARED_UNIT = 4
 _ALIKE = 1 + 1e-6
 
 
-def check_options(*, trials: int, seed: int) -> None:
-    """Raise ConfigurationError unless a reproduction can have so many trials, and this seed."""
-    check_trials(trials=trials, seed=seed, least=LEAST_TRIALS, most=_MOST_TRIALS)
-
-
-def reproduce_dpwevote(
-    folder: RunFolder,
-    *,
-    trials: int = RUNS,
-    seed: int = 1,
-    pictures: bool = True,
-    on_progress: Callable[[str], None] | None = None,
-) -> Reproduction:
-    """Run everything that the paper measured again, and more, and write it into a folder.
-
-    Args:
-        folder: new or empty.
-        trials: of each cell; the paper has 2,000.
-        seed: of everything drawn; the same seed gives the same files.
-        pictures: draw them, where matplotlib is installed.
-        on_progress: called with a line as each part begins.
-
-    Raises:
-        ConfigurationError: there are too few or too many trials, or the seed is negative; nothing has been written.
-    """
-    check_options(trials=trials, seed=seed)
-    tell = on_progress or say_nothing
-    cells = Cells(trials=trials, seed=seed)
-    tell(f"Tables 3 and 4: {len(TABLE_3) * len(EPSILONS)} cells")
-    table_3, table_4 = published_tables(cells, trials)
-    tell(f"Figure 4: {len(_FIGURE_VARIANTS) * len(PARTNERS_OF_FIGURE) * len(_FIGURE_EPSILONS)} cells")
-    figure_4 = tuple(_curves(cells, (UNIFORM,), _FIGURE_VARIANTS, _FIGURE_EPSILONS))
-    tell(f"skewed votes: {len(SKEWED) * len(_SKEWED_VARIANTS) * len(PARTNERS_OF_FIGURE) * len(_SKEWED_EPSILONS)} cells")
-    skewed = tuple(_curves(cells, SKEWED, _SKEWED_VARIANTS, _SKEWED_EPSILONS))
-    tell("power against the true margin")
-    power = tuple(_power(cells))
-    tell("better mechanisms")
-    mechanisms = tuple(_mechanisms(cells))
-    tell("prices")
-    reproduction = Reproduction(
-        trials=trials,
-        seed=seed,
-        versions=versions_here(),
-        table_3=table_3,
-        table_4=table_4,
-        figure_4=figure_4,
-        skewed=skewed,
-        power=power,
-        mechanisms=mechanisms,
-        costs=tuple(_costs()),
-    )
-    reproduction = msgspec.structs.replace(
-        reproduction, paper_findings=findings_on_paper(reproduction), own_findings=own_findings(reproduction)
-    )
-    write_reproduction(folder, reproduction, kept=_KEPT, page=summary_in_markdown(reproduction))
-    if pictures:
-        tell("pictures")
-        draw_pictures(reproduction, folder.path)
-    return reproduction
+def parts(asked: Asked) -> Iterator[Part]:
+    """Run everything that the paper measured again, and more."""
+    cells = Cells(trials=asked.trials, seed=asked.seed)
+    yield Part(f"Tables 3 and 4: {len(TABLE_3) * len(EPSILONS)} cells")
+    table_3, table_4 = published_tables(cells, asked.trials)
+    yield Part(rows={"table_3": table_3, "table_4": table_4})
+    number = len(_FIGURE_VARIANTS) * len(PARTNERS_OF_FIGURE) * len(_FIGURE_EPSILONS)
+    figure_4 = _curves(cells, (UNIFORM,), _FIGURE_VARIANTS, _FIGURE_EPSILONS)
+    yield Part(f"Figure 4: {number} cells", {"figure_4": figure_4})
+    number = len(SKEWED) * len(_SKEWED_VARIANTS) * len(PARTNERS_OF_FIGURE) * len(_SKEWED_EPSILONS)
+    skewed = _curves(cells, SKEWED, _SKEWED_VARIANTS, _SKEWED_EPSILONS)
+    yield Part(f"skewed votes: {number} cells", {"skewed": skewed})
+    yield Part("power against the true margin", {"power": _power(cells)})
+    yield Part("better mechanisms", {"mechanisms": _mechanisms(cells)})
+    yield Part("prices", {"costs": _costs()})
 
 
 def published_tables(cells: Cells, trials: int) -> tuple[tuple[PublishedCell, ...], tuple[PublishedCell, ...]]:
@@ -145,7 +90,7 @@ def published_tables(cells: Cells, trials: int) -> tuple[tuple[PublishedCell, ..
         for variant, algorithm in _ALGORITHMS.items():
             shares = TABLE_3[variant, num_partners]
             # Decisions, rather than runs: the decimals say how many there were (see `runs_behind`).
-            decisions = runs_behind(_all_shares(variant))
+            decisions = runs_behind(shares_of(variant))
             for place, epsilon in enumerate(EPSILONS):
                 cell = cells.measure(variant, UNIFORM, num_partners=num_partners, epsilon=epsilon)
                 assert cell.mse_q is not None  # noqa: S101  both variants tell the quota
@@ -176,10 +121,6 @@ def published_tables(cells: Cells, trials: int) -> tuple[tuple[PublishedCell, ..
                         )
                     )
     return tuple(accuracies), tuple(errors)
-
-
-def _all_shares(variant: str) -> list[float]:
-    return [share for (of, _), shares in TABLE_3.items() if of == variant for share in shares]
 
 
 def _curves(

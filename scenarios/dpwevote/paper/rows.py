@@ -163,16 +163,3 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     power: tuple[PowerPoint, ...]
     mechanisms: tuple[MechanismRow, ...]
     costs: tuple[Cost, ...]
-
-    @property
-    def tables(self) -> dict[str, tuple[msgspec.Struct, ...]]:
-        """The rows of each file, by its name."""
-        return {
-            "table-3": self.table_3,
-            "table-4": self.table_4,
-            "figure-4": self.figure_4,
-            "skewed": self.skewed,
-            "power": self.power,
-            "mechanisms": self.mechanisms,
-            "costs": self.costs,
-        }

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.fair_voting import DisclosedRankings, FairVoting
+from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.phases import Draw
@@ -91,10 +91,10 @@ def law_of_winner(vote: FairVoting, profile: RankingCounts) -> FloatArray:
         vote: of a mechanism that elects by chance.
         profile: its voters; one of a group may be missing.
     """
-    _, choice = _phase_of(vote)
-    if isinstance(choice, ExponentialChoice):
-        return np.array(choice.probabilities(sums_of_profile(vote, profile).reshape(-1).tolist()))
-    assert isinstance(choice, SampledChoice)  # noqa: S101  the other kind
+    phase = vote.disclosed
+    if isinstance(phase.choice, ExponentialChoice):
+        return np.array(phase.choice.probabilities(sums_of_profile(vote, profile).reshape(-1).tolist()))
+    choice = phase.elects_by(SampledChoice)
     if choice.sum_sizes == choice.group_sizes:
         return _sampled_law(choice, sums_of_profile(vote, profile))
     law = np.zeros(choice.num_alternatives)
@@ -111,8 +111,7 @@ def sums_of_profile(vote: FairVoting, profile: RankingCounts) -> IntArray:
         vote: what is elected by.
         profile: its voters.
     """
-    phase, _ = _phase_of(vote)
-    utilities = np.array(phase.scoring.steps, dtype=np.int64)[_rankings(vote)]
+    utilities = np.array(vote.disclosed.scoring.steps, dtype=np.int64)[_rankings(vote)]
     return np.stack([np.array(own, dtype=np.int64) @ utilities for own in profile])
 
 
@@ -159,13 +158,6 @@ def _law_of_sums(choice: SampledChoice, sums: tuple[int, ...]) -> FloatArray:
     return winner_law(choice, sums)
 
 
-def _phase_of(vote: FairVoting) -> tuple[DisclosedRankings, ExponentialChoice | SampledChoice]:
-    (phase,) = vote.phases
-    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the phase of the central model
-    assert isinstance(phase.choice, (ExponentialChoice, SampledChoice))  # noqa: S101  all that elect by chance
-    return phase, phase.choice
-
-
 def _rankings(vote: FairVoting) -> IntArray:
     size = len(vote.parameters.alternatives)
     return np.array(list(itertools.permutations(range(size))), dtype=np.int64)
@@ -204,15 +196,14 @@ def _describe(vote: FairVoting, profile: RankingCounts, other: RankingCounts) ->
 
 
 def _tally_of(vote: FairVoting, profile: RankingCounts) -> Tally:
-    phase, _ = _phase_of(vote)
     rankings = _rankings(vote)
     positions = np.concatenate([np.repeat(rankings, own, axis=0) for own in profile])
     groups = np.repeat(np.arange(len(profile), dtype=np.int64), [sum(own) for own in profile])
-    return phase.tally(positions, earlier=(), public=groups[:, None])
+    return vote.disclosed.tally(positions, earlier=(), public=groups[:, None])
 
 
 def _draw_of(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSampler:
-    phase, _ = _phase_of(vote)
+    phase = vote.disclosed
     tally = _tally_of(vote, profile)
 
     def draw(number: int, stream: int) -> IntArray:
@@ -226,11 +217,10 @@ def _draw_of(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSa
 
 def _draw_at(noise: SimulatedNoise, vote: FairVoting, place: int) -> Draw:
     """Return what a server draws by; where a session takes the first place of a stream, an election takes its own."""
-    (phase,) = vote.phases
     numbers = itertools.count(1)
 
     def draw(mechanism: RowMechanism, values: Sequence[int]) -> Sequence[int]:
-        stream = f"release of {phase.name}, draw {next(numbers)}"
+        stream = f"release of {vote.phase.name}, draw {next(numbers)}"
         return noise.randomize(mechanism, values, protocol=vote.name, phase=stream, place=place)
 
     return draw

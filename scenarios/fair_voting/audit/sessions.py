@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.fair_voting import DisclosedRankings, FairVoting, Parameters, positions_of_orders
+from ....protocol.fair_voting import FairVoting, Parameters, positions_of_orders
 from ....protocol.fair_voting.parameters import LOCAL
 from ....protocol.mechanisms import code_of_rankings
 from ....protocol.privacy import NeighboringRelation
@@ -70,8 +70,7 @@ def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int) -> Exposure:
         vote: of mechanism "laplace".
         num_sessions: how often.
     """
-    (phase,) = vote.phases
-    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the phase of the central model
+    phase = vote.disclosed
     rows, _ = _rankings(vote)
     # The other voters: of each group one, whose sums cancel out of every comparison.
     others, groups = np.stack([rows[0], rows[-1]]), np.array([0, 1], dtype=np.int64)

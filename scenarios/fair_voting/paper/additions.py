@@ -23,12 +23,8 @@ _RANDOM_WELFARE = 1.5
 _SMALL_PRICE = 1.0
 
 
-def own_findings(reproduction: Reproduction) -> tuple[Finding, ...]:
-    """Return what the paper does not say, and whether it holds."""
-    return tuple(_findings(reproduction))
-
-
-def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper does not say, and whether it holds."""
     yield _societies(reproduction)
     yield _disliked(reproduction)
     yield from _objectives(reproduction)

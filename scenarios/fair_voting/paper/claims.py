@@ -6,7 +6,15 @@ from ....protocol.fair_voting.sampling_bounds import is_feasible, num_samples
 from ...experiments.findings import Finding
 from ...experiments.measurements import FAR
 from .cells import DELTA, GAMMA
-from .evidence import CLEAR, distance, equal_losses, published_distance, table
+from .evidence import (
+    CLEAR,
+    distance,
+    equal_losses,
+    limits_of_samples,
+    mean_without_disparity,
+    published_distance,
+    table,
+)
 from .profiles import FITTED, READ
 from .published import EPSILONS, RUNS, SIZES, TABLE_1
 from .rows import Reproduction
@@ -21,12 +29,8 @@ _ALIKE = 0.005
 _NUM_ALTERNATIVES = 4
 
 
-def findings_on_paper(reproduction: Reproduction) -> tuple[Finding, ...]:
-    """Return what the paper says, in its order, and whether it holds."""
-    return tuple(_findings(reproduction))
-
-
-def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper says, in its order, and whether it holds."""
     yield from _algorithm_1(reproduction)
     yield _unbiased()
     yield _algorithm_2(reproduction)
@@ -69,9 +73,7 @@ def _algorithm_1(reproduction: Reproduction) -> Iterator[Finding]:
 def _unbiased() -> Finding:
     parts: list[str] = []
     for epsilon in (EPSILONS[0], EPSILONS[0] / 10):
-        first, second = (_NUM_ALTERNATIVES * (_NUM_ALTERNATIVES - 1) / (2 * size * epsilon) for size in SIZES[0])
-        # E|X| of the difference of two Laplace numbers of these scales.
-        mean = (first * first + first * second + second * second) / (first + second)
+        mean = mean_without_disparity(SIZES[0], epsilon=epsilon, num_alternatives=_NUM_ALTERNATIVES)
         parts.append(f"{mean:.3f} at ε = {epsilon:g}")
     return Finding(
         claim="ΔŴ is an unbiased estimator of ΔW.",
@@ -131,13 +133,7 @@ def _label_order(reproduction: Reproduction) -> Finding:
 
 
 def _condition() -> Finding:
-    few = max(EPSILONS[0] * min(sizes) for sizes in SIZES if TABLE_1[sizes, "sampling", EPSILONS[0]].disparity is None)
-    enough = min(
-        epsilon * min(sizes)
-        for sizes in SIZES
-        for epsilon in EPSILONS
-        if TABLE_1[sizes, "sampling", epsilon].disparity is not None
-    )
+    few, enough = limits_of_samples()
     fitting = [
         delta
         for delta in DELTAS

@@ -3,37 +3,38 @@
 Source: Mohsin, Fair and Private Voting Rules, project report; readings F1 to F5.
 """
 
+import functools
 from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.fair_voting import DisclosedRankings, FairVoting, Parameters
+from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import SampledChoice
 from ....protocol.fair_voting.sampling_bounds import num_samples
 from ....protocol.privacy import NeighboringRelation
-from ...experiments.paper_finding import Certainty, PaperFinding
+from ...experiments.findings import BoundedFinding, Certainty
 from ..audit.neighbors import sums_of_profile
 from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, exposure_by_algorithm_1
+from .cells import GAMMA
+from .evidence import limits_of_samples, mean_without_disparity
 from .neighbors import Ties, loss_between
 from .profiles import READ
-from .published import EPSILONS, SIZES, TABLE_1
+from .published import EPSILONS
 from .societies_fit import expected_utilities
 
 __all__ = ["findings_on_fair_voting"]
 
-_PAPER: Final = "Mohsin"
 _AUDIT: Final = "psephos audit fair-voting"
 _REPRODUCE: Final = "psephos reproduce fair-voting"
 _ALTERNATIVES: Final = ("a", "b", "c", "d")
-_GAMMA: Final = 0.05
-"""The paper has no value; Psephos's default."""
-_TABLE_SIZES: Final = (500, 1_000)
 _DELTA: Final = 1e-3
+_TABLE_SIZES: Final = (500, 1_000)
+_found: Final = functools.partial(BoundedFinding, paper="Mohsin")
 
 
-def findings_on_fair_voting() -> Iterator[PaperFinding]:
+def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     """Yield the report's claims in its order, with what was found."""
     yield _algorithm_1(NeighboringRelation.ADD_OR_REMOVE_ONE)
     yield _algorithm_1(NeighboringRelation.REPLACE_ONE)
@@ -51,20 +52,19 @@ def _vote(**given: Any) -> FairVoting:
         "alternatives": _ALTERNATIVES,
         "groups": ("left", "right"),
         "group_sizes": _TABLE_SIZES,
-        "gamma": _GAMMA,
+        "gamma": GAMMA,
     }
     return FairVoting(Parameters(**defaults | given))
 
 
-def _algorithm_1(relation: NeighboringRelation) -> PaperFinding:
+def _algorithm_1(relation: NeighboringRelation) -> BoundedFinding:
     vote = _vote(mechanism="laplace", calibration="printed", relation=relation, epsilon=1.0)
     is_replaced = relation is NeighboringRelation.REPLACE_ONE
     losses = exposure_by_algorithm_1(vote, num_sessions=1).losses
     # Where a voter is removed, the first candidate is the profile without, and the others are its neighbors.
     found = losses if is_replaced else np.concatenate([losses[0], losses[:, 0]])
-    return PaperFinding(
+    return _found(
         key="F1" if is_replaced else "F7",
-        paper=_PAPER,
         claim="Algorithm 1 is ε-DP (claim 1)",
         quantity=f"ε of a voter whose ranking is {'replaced' if is_replaced else 'added or removed'}, m = 4",
         claimed=1.0,
@@ -75,40 +75,34 @@ def _algorithm_1(relation: NeighboringRelation) -> PaperFinding:
     )
 
 
-def _unbiased() -> PaperFinding:
-    size = len(_ALTERNATIVES)
-    first, second = (size * (size - 1) / (2 * number * EPSILONS[0]) for number in _TABLE_SIZES)
-    return PaperFinding(
+def _unbiased() -> BoundedFinding:
+    return _found(
         key="F3",
-        paper=_PAPER,
         claim="ΔŴ is an unbiased estimator of ΔW (claim 1)",
         quantity=f"mean of ΔŴ where ΔW = 0, ε = {EPSILONS[0]:g}, groups of {_TABLE_SIZES[0]} and {_TABLE_SIZES[1]:,}",
         claimed=0.0,
         bound="=",
-        # E|X − Y| of two Laplace numbers of these scales.
-        found=(first * first + first * second + second * second) / (first + second),
+        found=mean_without_disparity(_TABLE_SIZES, epsilon=EPSILONS[0], num_alternatives=len(_ALTERNATIVES)),
         command=_REPRODUCE,
         note="It is an absolute value, and never negative.",
     )
 
 
-def _algorithm_2() -> Iterator[PaperFinding]:
+def _algorithm_2() -> Iterator[BoundedFinding]:
     claim = f"Algorithm 2 is ε-DP (claim 2), at label {LABEL:g}"
-    yield PaperFinding(
+    yield _found(
         key="F4",
-        paper=_PAPER,
         claim=claim,
-        quantity=f"ε of a voter, S/n as printed, groups of {LARGE_SIZES[0]} and {LARGE_SIZES[1]:,}, γ = {_GAMMA:g}",
+        quantity=f"ε of a voter, S/n as printed, groups of {LARGE_SIZES[0]} and {LARGE_SIZES[1]:,}, γ = {GAMMA:g}",
         claimed=LABEL,
         found=_disliked_loss(_sampling(scale="printed", group_sizes=LARGE_SIZES)),
         certainty=Certainty.FOUND,
         command=_AUDIT,
         note="What nobody likes wins, until one voter likes it.",
     )
-    for letter, gamma in (("b", _GAMMA), ("c", 0.01)):
-        yield PaperFinding(
+    for letter, gamma in (("b", GAMMA), ("c", 0.01)):
+        yield _found(
             key=f"F4{letter}",
-            paper=_PAPER,
             claim=claim,
             quantity=f"ε of a voter, S/n as printed, 500 and 1,000, ties to the first alternative, γ = {gamma:g}",
             claimed=LABEL,
@@ -117,11 +111,10 @@ def _algorithm_2() -> Iterator[PaperFinding]:
             command=_REPRODUCE,
         )
     fair = _sampling(scale="unbiased")
-    yield PaperFinding(
+    yield _found(
         key="F4d",
-        paper=_PAPER,
         claim=claim,
-        quantity=f"ε of a voter, estimates without bias, ties by lot, 500 and 1,000, γ = {_GAMMA:g}",
+        quantity=f"ε of a voter, estimates without bias, ties by lot, 500 and 1,000, γ = {GAMMA:g}",
         claimed=LABEL,
         found=_disliked_loss(fair),
         certainty=Certainty.FOUND,
@@ -135,10 +128,7 @@ def _sampling(**given: Any) -> FairVoting:
 
 
 def _choice_of(vote: FairVoting) -> SampledChoice:
-    (phase,) = vote.phases
-    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the phase of the central model
-    assert isinstance(phase.choice, SampledChoice)  # noqa: S101  what Algorithm 2 elects by
-    return phase.choice
+    return vote.disclosed.elects_by(SampledChoice)
 
 
 def _disliked_loss(vote: FairVoting, *, ties: Ties = "random") -> float:
@@ -149,29 +139,25 @@ def _disliked_loss(vote: FairVoting, *, ties: Ties = "random") -> float:
     return loss
 
 
-def _condition() -> PaperFinding:
-    """Return what n_s = K/ε² ≤ min n/ε, which is K ≤ ε·min n, says of K by the cells with and without an election."""
-    cells = [(sizes, epsilon) for sizes in SIZES for epsilon in EPSILONS]
-    is_missing = {cell: TABLE_1[cell[0], "sampling", cell[1]].disparity is None for cell in cells}
-    return PaperFinding(
+def _condition() -> BoundedFinding:
+    few, enough = limits_of_samples()
+    return _found(
         key="F2",
-        paper=_PAPER,
         claim="n_s = O((m/ε²)·log(m/δ)) must be at most min n/ε (claim 2), which makes Table 1's N/A cells",
         quantity="most that n_s·ε² is by the cells with an election; claimed: by the others",
-        claimed=max(epsilon * min(sizes) for sizes, epsilon in cells if is_missing[sizes, epsilon]),
+        claimed=few,
         bound=">",
-        found=min(epsilon * min(sizes) for sizes, epsilon in cells if not is_missing[sizes, epsilon]),
+        found=enough,
         certainty=Certainty.PROVEN,
         command=_REPRODUCE,
         note="No constant fits; ε·min n fits for some.",
     )
 
 
-def _sampled_twice() -> PaperFinding:
+def _sampled_twice() -> BoundedFinding:
     by_reading = {reading: _sampling(reading=reading).losses[0].proven for reading in ("group", "subsample")}
-    return PaperFinding(
+    return _found(
         key="F4e",
-        paper=_PAPER,
         claim="Voters are sampled (line 4), and then drawn from all (line 9)",
         quantity=f"proven ε if drawn from all, label {LABEL:g}, 500 and 1,000",
         claimed=None,
@@ -181,11 +167,10 @@ def _sampled_twice() -> PaperFinding:
     )
 
 
-def _without_random_winners() -> PaperFinding:
+def _without_random_winners() -> BoundedFinding:
     vote = _sampling(gamma=0.0)
-    return PaperFinding(
+    return _found(
         key="F8",
-        paper=_PAPER,
         claim="Algorithm 2 is ε-DP for every γ, which has no value (Algorithm 2, line 2)",
         quantity="ε of a voter, γ = 0, ties to the first alternative",
         claimed=LABEL,
@@ -195,7 +180,7 @@ def _without_random_winners() -> PaperFinding:
     )
 
 
-def _smaller_labels() -> PaperFinding:
+def _smaller_labels() -> BoundedFinding:
     """Return the loss of one pair of profiles at two labels of Table 1."""
     least, greatest = LABEL, EPSILONS[-1]
     losses = [
@@ -209,9 +194,8 @@ def _smaller_labels() -> PaperFinding:
         )
         for label in (least, greatest)
     ]
-    return PaperFinding(
+    return _found(
         key="F9",
-        paper=_PAPER,
         claim='A smaller label is the "high privacy version" (Experimental Results)',
         quantity=f"ε of one pair of profiles at label {least:g}; claimed: at label {greatest:g}",
         claimed=losses[1],
@@ -221,14 +205,13 @@ def _smaller_labels() -> PaperFinding:
     )
 
 
-def _objective() -> PaperFinding:
+def _objective() -> BoundedFinding:
     utilities = expected_utilities(READ)
     sizes = np.array([2, 1]) / 3
     welfare = sizes @ utilities
     fairest = int(np.argmin(np.abs(utilities[0] - utilities[1])))
-    return PaperFinding(
+    return _found(
         key="F5",
-        paper=_PAPER,
         claim="An outcome is fairer where the groups' utilities differ less (Algorithms for Fair ..., line 5)",
         quantity="welfare of the winner over the best alternative's, in a society like Table 1's",
         claimed=None,

@@ -1,11 +1,11 @@
-"""How verdicts read the rows: selections, and numbers in sentences."""
+"""How verdicts read the rows: selections, numbers in sentences, and formulas that both kinds of findings have."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ...experiments.measurements import Measurement
-from .published import TABLE_1
+from .published import EPSILONS, SIZES, TABLE_1
 from .rows import EqualLossRow, ObjectiveRow, RealRow, Reproduction, SamplingRow, TableRow
 
 __all__ = [
@@ -13,6 +13,8 @@ __all__ = [
     "agreement",
     "distance",
     "equal_losses",
+    "limits_of_samples",
+    "mean_without_disparity",
     "objective_at",
     "percent",
     "published_distance",
@@ -100,3 +102,18 @@ def percent(measurement: Measurement) -> str:
 def agreement(rows: Sequence[EqualLossRow]) -> str:
     """Return how often winners are those without privacy, by ε."""
     return ", ".join(f"{percent(row.agreement)} at {row.epsilon_proven:g}" for row in rows)
+
+
+def mean_without_disparity(sizes: tuple[int, int], *, epsilon: float, num_alternatives: int) -> float:
+    """Return the mean of Algorithm 1's ΔŴ where ΔW = 0: E|X − Y| of two Laplace numbers of the groups' scales."""
+    first, second = (num_alternatives * (num_alternatives - 1) / (2 * size * epsilon) for size in sizes)
+    return (first * first + first * second + second * second) / (first + second)
+
+
+def limits_of_samples() -> tuple[float, float]:
+    """Return the bounds of n_s·ε² by n_s·ε² ≤ ε·min n_k: of the cells without an election, and of those with one."""
+    limits: dict[bool, list[float]] = {True: [], False: []}
+    for sizes in SIZES:
+        for epsilon in EPSILONS:
+            limits[TABLE_1[sizes, "sampling", epsilon].disparity is None].append(epsilon * min(sizes))
+    return max(limits[True]), min(limits[False])

@@ -20,12 +20,12 @@ Without a folder of data sets there is all but the published profiles.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, cast
 
 import msgspec
 
-from ....protocol.fair_voting import DisclosedRankings, FairVoting, Parameters
+from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import SampledChoice, SampleScale
 from ....protocol.fair_voting.parameters import LOCAL, MechanismName
 from ....protocol.fair_voting.sampling_bounds import (
@@ -39,14 +39,11 @@ from ....protocol.fair_voting.sampling_bounds import (
 from ....protocol.mechanisms import VectorLaplace
 from ....protocol.privacy import NeighboringRelation
 from ...experiments.measurements import Measurement, deviation
-from ...experiments.reproductions import check_data, check_trials, say_nothing, versions_here, write_reproduction
-from ...running.folder import RunFolder
-from .additions import own_findings
+from ...experiments.reproductions import Asked, Part
+from . import PAPER
 from .cells import DELTA, OBJECTIVES, Cells, Measured, proven_of, rule_winners, samples_for, with_objective
-from .claims import findings_on_paper
 from .local_table import find_crossings, variances
 from .neighbors import Ties, search_neighbors
-from .pictures import draw_pictures
 from .profiles import FITTED, SETTINGS, Setting
 from .published import EPSILONS, MECHANISMS, RUNS, SIZES, TABLE_1
 from .real_sets import LoadedSet, load_real_sets
@@ -57,21 +54,15 @@ from .rows import (
     ObjectiveRow,
     RealRow,
     RealSetRow,
-    Reproduction,
     RuleRow,
     SamplingRow,
     SearchRow,
     TableRow,
 )
 from .societies_fit import find_societies
-from .summary import summary_in_markdown
 
-__all__ = ["LEAST_TRIALS", "Reproduction", "check_options", "reproduce_fair_voting", "table_1"]
+__all__ = ["parts", "table_1"]
 
-LEAST_TRIALS: Final = 10
-"""Fewer have standard errors that say nothing themselves."""
-_MOST_TRIALS: Final = 20_000
-_KEPT: Final = ("trials", "seed", "versions", "missing", "paper_findings", "own_findings")
 _READINGS: Final = ("group", "subsample")
 _SCALES: Final = ("unbiased", "printed")
 _SMALL_SIZES: Final = (1000, 500)
@@ -102,84 +93,36 @@ _SEARCH_STARTS: Final = 2
 _SEARCH_STEPS: Final = 100
 
 
-def check_options(*, trials: int, seed: int, data: str = "") -> None:
-    """Raise ConfigurationError unless a reproduction can have so many trials, this seed and this folder of data."""
-    check_trials(trials=trials, seed=seed, least=LEAST_TRIALS, most=_MOST_TRIALS)
-    check_data(data)
-
-
-def reproduce_fair_voting(
-    folder: RunFolder,
-    *,
-    data: str = "",
-    trials: int = RUNS,
-    seed: int = 1,
-    pictures: bool = True,
-    on_progress: Callable[[str], None] | None = None,
-) -> Reproduction:
-    """Run everything that the paper measured again, and more, and write it into a folder.
-
-    Args:
-        folder: new or empty.
-        data: the folder of data sets; empty where there is none.
-        trials: elections of each cell; the paper has 1,000.
-        seed: of everything drawn; the same seed gives the same files.
-        pictures: draw them, where matplotlib is installed.
-        on_progress: called with a line as each part begins.
-
-    Raises:
-        ConfigurationError: there are too few or too many trials, the seed is negative, or a data set is not what it
-            should be; nothing has been written.
-    """
-    check_options(trials=trials, seed=seed, data=data)
-    tell = on_progress or say_nothing
-    real_sets, missing = load_real_sets(data)
-    table: list[TableRow] = []
-    samplings: list[SamplingRow] = []
-    objectives: list[ObjectiveRow] = []
-    rules: list[RuleRow] = []
-    noises: list[NoiseRow] = []
-    equal_losses: list[EqualLossRow] = []
+def parts(asked: Asked) -> Iterator[Part]:
+    """Run everything that the paper measured again, and more."""
+    trials, seed = asked.trials, asked.seed
+    real_sets, missing = load_real_sets(asked.data)
     for setting in SETTINGS:
         for sizes in SIZES:
-            tell(f"Table 1 and all mechanisms: {setting.name}, {sizes[0]:,} and {sizes[1]:,} voters")
             cells = Cells.of_setting(setting, sizes, trials=trials, seed=seed)
-            table += _table(cells, setting, sizes)
-            samplings += _samplings(cells, setting, sizes)
-            objectives += _objectives(cells, setting, sizes)
-            rules += _rules(cells, setting, sizes)
+            rows = {
+                "table_1": _table(cells, setting, sizes),
+                "samplings": _samplings(cells, setting, sizes),
+                "objectives": _objectives(cells, setting, sizes),
+                "rules": _rules(cells, setting, sizes),
+            }
+            told = f"Table 1 and all mechanisms: {setting.name}, {sizes[0]:,} and {sizes[1]:,} voters"
+            yield Part(told, rows, missing)
             if sizes == _SMALL_SIZES:
-                noises += _noises(cells, setting, sizes)
-                tell(f"all mechanisms at equal proven loss: {setting.name}")
-                equal_losses += _equal_losses(cells, setting, sizes)
-    tell("what Algorithm 2 proves, and which societies give Table 1")
-    reproduction = Reproduction(
-        trials=trials,
-        seed=seed,
-        versions=versions_here(),
-        missing=missing,
-        table_1=tuple(table),
-        samplings=tuple(samplings),
-        societies=tuple(find_societies()),
-        objectives=tuple(objectives),
-        rules=tuple(rules),
-        noises=tuple(noises),
-        equal_losses=tuple(equal_losses),
-        losses=tuple(_losses()),
-        searches=tuple(_searches(seed=seed)),
-        variances=tuple(variances()),
-        crossings=tuple(find_crossings()),
-        real_sets=tuple(row for loaded in real_sets for row in _real_set(loaded)),
-        real=tuple(_real(real_sets, trials=trials, seed=seed, tell=tell)),
-    )
-    reproduction = msgspec.structs.replace(
-        reproduction, paper_findings=findings_on_paper(reproduction), own_findings=own_findings(reproduction)
-    )
-    write_reproduction(folder, reproduction, kept=_KEPT, page=summary_in_markdown(reproduction))
-    if pictures:
-        tell("pictures")
-        draw_pictures(reproduction, folder.path)
-    return reproduction
+                rows = {"noises": _noises(cells, setting, sizes), "equal_losses": _equal_losses(cells, setting, sizes)}
+                yield Part(f"all mechanisms at equal proven loss: {setting.name}", rows)
+    rows = {
+        "societies": find_societies(),
+        "losses": _losses(),
+        "searches": _searches(seed=seed),
+        "variances": variances(),
+        "crossings": find_crossings(),
+        "real_sets": (row for loaded in real_sets for row in _real_set(loaded)),
+    }
+    yield Part("what Algorithm 2 proves, and which societies give Table 1", rows)
+    for loaded in real_sets:
+        name = loaded.real_set.name
+        yield Part(f"fairness, welfare and proven loss: {name}", {"real": _real(loaded, trials=trials, seed=seed)})
 
 
 def table_1(setting: Setting, *, trials: int = RUNS, seed: int = 1) -> tuple[TableRow, ...]:
@@ -325,8 +268,7 @@ def _noises(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[
                 once = cells.parameters("laplace", 1.0, calibration=calibration, relation=relation)
                 parameters = msgspec.structs.replace(once, epsilon=price / proven_of(once))
                 found = cells.measure(parameters, ("parity",))["parity"]
-                (phase,) = FairVoting(parameters).phases
-                assert isinstance(phase, DisclosedRankings)  # noqa: S101  Algorithm 1 has no other
+                phase = FairVoting(parameters).disclosed
                 noise = cast("VectorLaplace", phase.tally_mechanism)
                 yield NoiseRow(
                     society=setting.name,
@@ -368,7 +310,7 @@ def _at_price(cells: Cells, mechanism: MechanismName, price: float) -> dict[str,
     if mechanism != "sampling":
         parameters = cells.parameters(mechanism, price)
         return {objective: (parameters, found) for objective, found in cells.measure(parameters).items()}
-    pilot = cells.first(max(cells.trials // _PILOT, LEAST_TRIALS))
+    pilot = cells.first(max(cells.trials // _PILOT, PAPER.least_trials))
     told: dict[str, tuple[Parameters, Measured]] = {}
     for objective in OBJECTIVES:
         best: tuple[float, Parameters] | None = None
@@ -414,10 +356,7 @@ def _searches(*, seed: int) -> Iterator[SearchRow]:
             parameters = msgspec.structs.replace(
                 Cells.parameters_only(4, sizes), mechanism="sampling", epsilon=label, gamma=gamma, scale=scale
             )
-            (phase,) = FairVoting(parameters).phases
-            assert isinstance(phase, DisclosedRankings)  # noqa: S101  Algorithm 2 has no other
-            choice = phase.choice
-            assert isinstance(choice, SampledChoice)  # noqa: S101  the same
+            choice = FairVoting(parameters).disclosed.elects_by(SampledChoice)
             found = search_neighbors(choice, seed=seed, num_starts=_SEARCH_STARTS, num_steps=_SEARCH_STEPS, ties=ties)
             yield SearchRow(
                 size_1=sizes[1],
@@ -460,25 +399,23 @@ def _real_set(loaded: LoadedSet) -> Iterator[RealSetRow]:
         )
 
 
-def _real(real_sets: Iterable[LoadedSet], *, trials: int, seed: int, tell: Callable[[str], None]) -> Iterator[RealRow]:
-    for loaded in real_sets:
-        tell(f"fairness, welfare and proven loss: {loaded.real_set.name}")
-        cells = _cells_of(loaded, trials=trials, seed=seed)
-        for price in _REAL_PRICES:
-            for mechanism in _EQUAL_MECHANISMS:
-                for objective, (parameters, found) in _at_price(cells, mechanism, price).items():
-                    is_sampling = mechanism == "sampling"
-                    yield RealRow(
-                        name=loaded.real_set.name,
-                        objective=objective,
-                        mechanism=mechanism,
-                        epsilon_proven=price,
-                        gamma=parameters.gamma if is_sampling else None,
-                        samples=parameters.samples if is_sampling else None,
-                        reported_by=_reported_by(parameters),
-                        disparity=found.disparity,
-                        welfare=found.welfare,
-                    )
+def _real(loaded: LoadedSet, *, trials: int, seed: int) -> Iterator[RealRow]:
+    cells = _cells_of(loaded, trials=trials, seed=seed)
+    for price in _REAL_PRICES:
+        for mechanism in _EQUAL_MECHANISMS:
+            for objective, (parameters, found) in _at_price(cells, mechanism, price).items():
+                is_sampling = mechanism == "sampling"
+                yield RealRow(
+                    name=loaded.real_set.name,
+                    objective=objective,
+                    mechanism=mechanism,
+                    epsilon_proven=price,
+                    gamma=parameters.gamma if is_sampling else None,
+                    samples=parameters.samples if is_sampling else None,
+                    reported_by=_reported_by(parameters),
+                    disparity=found.disparity,
+                    welfare=found.welfare,
+                )
 
 
 def _reported_by(parameters: Parameters) -> str | None:

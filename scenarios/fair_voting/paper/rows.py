@@ -1,6 +1,6 @@
 """What a reproduction consists of: typed rows, from which files, pictures and sentences are made."""
 
-from collections.abc import Mapping
+from typing import ClassVar
 
 import msgspec
 
@@ -392,7 +392,6 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     """All numbers of one reproduction, and what follows from them; `trials` are elections of each cell.
 
     Args:
-        missing: why a data set is not there, by name.
         table_1: the published cells beside ours.
         samplings: the readings of Algorithm 2.
         societies: what the paper's own may have been.
@@ -408,7 +407,8 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
         real: what becomes of them.
     """
 
-    missing: Mapping[str, str]
+    kept: ClassVar = ("trials", "seed", "versions", "missing", "paper_findings", "own_findings")
+
     table_1: tuple[TableRow, ...]
     samplings: tuple[SamplingRow, ...]
     societies: tuple[SocietyRow, ...]
@@ -422,22 +422,3 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     crossings: tuple[CrossingRow, ...]
     real_sets: tuple[RealSetRow, ...]
     real: tuple[RealRow, ...]
-
-    @property
-    def tables(self) -> dict[str, tuple[msgspec.Struct, ...]]:
-        """The rows of each file, by its name."""
-        return {
-            "table-1": self.table_1,
-            "samplings": self.samplings,
-            "societies": self.societies,
-            "objectives": self.objectives,
-            "rules": self.rules,
-            "noises": self.noises,
-            "equal-losses": self.equal_losses,
-            "losses": self.losses,
-            "searches": self.searches,
-            "variances": self.variances,
-            "crossings": self.crossings,
-            "real-sets": self.real_sets,
-            "real": self.real,
-        }

@@ -14,7 +14,6 @@ import numpy as np
 from ....protocol.arrays import IntArray
 from ....protocol.moral_preferences import DisclosedPhase, Level, MoralPreferences, Paradigm, Parameters, Records
 from ....protocol.moral_preferences.parameters import MechanismName
-from ....protocol.phases import CentralPhase
 from ....protocol.privacy import LedgerEntry, TrustModel
 from ...audit.case import Case
 from ...audit.exposures import Exposure, Released, case_of, exposure_of_party
@@ -62,10 +61,9 @@ def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *
         num_sessions: how often.
     """
     rows = np.concatenate([protocol.summary.rows_of(records) for records in _neighbors(protocol.parameters)])
-    (phase,) = protocol.phases
-    if not isinstance(phase, CentralPhase):
+    phase = protocol.phase
+    if not isinstance(phase, DisclosedPhase):
         return exposure_of_party(protocol, rows, public, num_sessions=num_sessions)
-    assert isinstance(phase, DisclosedPhase)  # noqa: S101  the only central phase
     nobody = np.empty((2, 0), dtype=np.int64)
     # One more voter, whose row cancels out of every comparison.
     totals: IntArray = np.stack(

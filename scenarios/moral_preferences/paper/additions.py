@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from ...experiments.findings import Finding
-from .evidence import TOLERANCE, points, share, variant
+from ...experiments.measurements import TOLERANCE
+from .evidence import points, share, variant
 from .methods import METHODS
 from .plan import REFERENCES
 from .published import HIGH_RATIO, RATIO
@@ -46,12 +47,8 @@ _CHALLENGERS = (
 _KINDS = {SYNTHETIC: "Section 5.1's voters", MACHINE_LIKE: "voters like the Moral Machine's"}
 
 
-def own_findings(reproduction: Reproduction) -> tuple[Finding, ...]:
-    """Return what the paper does not say, and whether it holds."""
-    return tuple(_findings(reproduction))
-
-
-def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper does not say, and whether it holds."""
     yield _meets_the_claim(reproduction)
     for method, setting, source in _CHALLENGERS:
         rows = [row for row in reproduction.variants if (row.setting, row.method) == (setting, method)]

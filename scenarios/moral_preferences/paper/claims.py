@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from ...experiments.findings import Finding
-from ...experiments.measurements import deviation
-from .evidence import TOLERANCE, curve, effect, effect_in_words, is_ahead, listed, points, share
+from ...experiments.findings import Finding, listed
+from ...experiments.measurements import TOLERANCE, deviation
+from .evidence import curve, effect, effect_in_words, is_ahead, points, share
 from .methods import ALGORITHMS, METHODS
 from .published import DIMENSIONS, HIGH_RATIO, RATIO
 from .rows import CurvePoint, EffectRow, Reproduction
@@ -18,12 +18,8 @@ _NAMED_BOUNDS = (2.0, 3.0)
 _MACHINE_FIGURE = 9
 
 
-def findings_on_paper(reproduction: Reproduction) -> tuple[Finding, ...]:
-    """Return what the paper says, in its order, and whether it holds."""
-    return tuple(_findings(reproduction))
-
-
-def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper says, in its order, and whether it holds."""
     yield from _more_is_better(reproduction)
     yield from _order(reproduction)
     yield from _dimension(reproduction)
@@ -84,7 +80,7 @@ def _dimension(reproduction: Reproduction) -> Iterator[Finding]:
     for panel, method in zip("ab", ("algorithm-1", "algorithm-3"), strict=True):
         yield _of_effect(
             f"{METHODS[method].title}: the accuracy falls as the number of features grows.",
-            f"Figure 5({panel}), fewer against more of {listed([str(number) for number in DIMENSIONS])}",
+            f"Figure 5({panel}), fewer against more of {listed(map(str, DIMENSIONS))}",
             effect(reproduction, 5, "fewer features", panel),
         )
 

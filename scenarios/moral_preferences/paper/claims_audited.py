@@ -3,6 +3,7 @@
 Source: Wang et al. (2019), Sections 4 and 5; readings M2 to M7.
 """
 
+import functools
 import math
 from collections.abc import Iterator
 from typing import Final
@@ -18,7 +19,7 @@ from ....protocol.moral_preferences.sensitivity import printed_sensitivity, tigh
 from ....protocol.privacy import PrivacyLoss
 from ....protocol.randomness import SimulatedNoise
 from ...audit.bounds import lower_limits
-from ...experiments.paper_finding import Certainty, PaperFinding
+from ...experiments.findings import BoundedFinding, Certainty
 from ..audit.sessions import exposure_of_preferences
 from .published import BASELINES, HIGH_RATIO
 from .societies import SYNTHETIC, Setting, draw_society
@@ -27,7 +28,6 @@ from .trials import Cell, measure
 
 __all__ = ["findings_on_moral_preferences"]
 
-_PAPER: Final = "Wang et al. 2019"
 _AUDIT: Final = "psephos audit moral-preferences"
 _REPRODUCE: Final = "psephos reproduce moral-preferences"
 _EPSILON: Final = 1.0
@@ -47,9 +47,10 @@ _SOCIETIES: Final = 10
 _VOTERS: Final = 50
 # Inside of "ε > 1".
 _EPSILON_OF_RATIO: Final = 2.0
+_found: Final = functools.partial(BoundedFinding, paper="Wang et al. 2019")
 
 
-def findings_on_moral_preferences() -> Iterator[PaperFinding]:
+def findings_on_moral_preferences() -> Iterator[BoundedFinding]:
     """Yield the paper's claims in its order, with what was found."""
     yield _central_functional()
     yield _laplace(Paradigm.VLCP, "M15", "Algorithm 1 is ε-DP for VLCP and RLCP (Theorem 1)")
@@ -85,13 +86,12 @@ def _loss(protocol: MoralPreferences) -> PrivacyLoss:
     return loss
 
 
-def _laplace(paradigm: Paradigm, key: str, claim: str) -> PaperFinding:
+def _laplace(paradigm: Paradigm, key: str, claim: str) -> BoundedFinding:
     """Return the proven loss, and that of voters whose one record points one way or the other."""
     protocol = _protocol(paradigm, "laplace")
     exposure = exposure_of_preferences(protocol, (), num_sessions=1)
-    return PaperFinding(
+    return _found(
         key=key,
-        paper=_PAPER,
         claim=claim,
         quantity="ε of a voter, and of a record",
         claimed=_EPSILON,
@@ -102,28 +102,25 @@ def _laplace(paradigm: Paradigm, key: str, claim: str) -> PaperFinding:
     )
 
 
-def _central_functional() -> PaperFinding:
+def _central_functional() -> BoundedFinding:
     loss = _loss(_protocol(Paradigm.RLCP, "pooled"))
-    assert loss.part is not None  # noqa: S101  of a record
-    return PaperFinding(
+    return _found(
         key="M17",
-        paper=_PAPER,
         claim="The functional mechanism cannot be adopted under centralized perturbation (4.1)",
         quantity="ε of a record, coefficients of all voters pooled under one noise; claimed: none",
         claimed=math.inf,
         bound="=",
-        found=loss.part.proven,
+        found=loss.finest.proven,
         certainty=Certainty.PROVEN,
         command=_REPRODUCE,
         note="Coefficients add up over voters, and one noise is enough.",
     )
 
 
-def _utility() -> PaperFinding:
+def _utility() -> BoundedFinding:
     deviation = utility_bound(_FAILURE, num_features=_FEATURES, radius=_BOUND, epsilon=_EPSILON)
-    return PaperFinding(
+    return _found(
         key="M18",
-        paper=_PAPER,
         claim="No coordinate is off by more than α with probability 1 - γ (Theorems 2 and 4)",
         quantity=f"that probability, γ = {_FAILURE:g}, d = {_FEATURES}",
         claimed=1 - _FAILURE,
@@ -132,7 +129,7 @@ def _utility() -> PaperFinding:
     )
 
 
-def _preprocessing() -> PaperFinding:
+def _preprocessing() -> BoundedFinding:
     """Return the loss if records are scaled by the longest of them: one very long record makes all others vanish."""
     direction = np.full(_FEATURES, 1 / math.sqrt(_FEATURES))
     # The scaled ones of a voter with alike records, and what is left of them beside one that is much longer.
@@ -140,9 +137,8 @@ def _preprocessing() -> PaperFinding:
     after = np.vstack([-direction, np.zeros((_DILEMMAS - 1, _FEATURES))])
     sums: list[FloatArray] = [coefficients_of_records(records).sum(axis=0) for records in (before, after)]
     change = float(np.abs(sums[0] - sums[1]).sum())
-    return PaperFinding(
+    return _found(
         key="M4",
-        paper=_PAPER,
         claim="Data are preprocessed to norms of at most 1/2 (4.4), if by the data's own greatest norm",
         quantity=f"ε of a record in the coefficients, n = {_DILEMMAS}, ε = 1",
         claimed=_EPSILON,
@@ -153,11 +149,10 @@ def _preprocessing() -> PaperFinding:
     )
 
 
-def _sensitivity() -> PaperFinding:
+def _sensitivity() -> BoundedFinding:
     change, _ = search_sensitivity(_FEATURES, seed=_SEED, num_starts=16)
-    return PaperFinding(
+    return _found(
         key="M6",
-        paper=_PAPER,
         claim="One record moves the coefficients by at most Δ = 2(√(2d/π) + d/π) (4.4)",
         quantity=f"greatest ℓ₁ change, d = {_FEATURES}",
         claimed=printed_sensitivity(_FEATURES),
@@ -168,29 +163,27 @@ def _sensitivity() -> PaperFinding:
     )
 
 
-def _functional() -> PaperFinding:
+def _functional() -> BoundedFinding:
     loss = _loss(_protocol(Paradigm.RLDP, "functional", printed=True))
-    assert loss.part is not None  # noqa: S101  of a record
-    return PaperFinding(
+    return _found(
         key="M19",
-        paper=_PAPER,
         claim="Algorithm 3 is ε-DP for RLDP (Theorem 5), each item clipped by itself",
         quantity=f"ε of a record, d = {_FEATURES}",
         claimed=_EPSILON,
-        found=loss.part.proven,
+        found=loss.finest.proven,
         certainty=Certainty.PROVEN,
         command=_AUDIT,
     )
 
 
-def _maximum() -> PaperFinding:
+def _maximum() -> BoundedFinding:
     """Count the noisy objectives that rise in some direction without end."""
     protocol = _protocol(Paradigm.RLDP, "functional", records=_RECORDS, printed=True)
     society = draw_society(
         Setting(records=_RECORDS, features=_FEATURES), num_voters=_VOTERS, seed=_SEED, start=0, stop=_SOCIETIES
     )
     rows = protocol.summary.rows_of(society.records)
-    (phase,) = protocol.phases
+    phase = protocol.phase
     assert isinstance(phase.mechanism, PostProcessed)  # noqa: S101  the maximum comes after the noise
     noise = SimulatedNoise(_SEED, session="paper")
     uniforms = noise.uniforms(
@@ -199,9 +192,8 @@ def _maximum() -> PaperFinding:
     noisy = phase.mechanism.noise.randomize_rows(rows, uniforms).astype(np.float64)
     _, quadratic = split(noisy, num_features=_FEATURES)
     hits = np.count_nonzero(np.linalg.eigvalsh(quadratic)[:, -1] > 0)
-    return PaperFinding(
+    return _found(
         key="M3",
-        paper=_PAPER,
         claim="Algorithm 3 returns where the noisy objective is greatest (line 10)",
         quantity=f"share of voters whose objective has no maximum, ε = 1, n = {_RECORDS}, d = {_FEATURES}",
         claimed=0.0,
@@ -211,13 +203,12 @@ def _maximum() -> PaperFinding:
     )
 
 
-def _units() -> PaperFinding:
+def _units() -> BoundedFinding:
     """Return the loss of a voter whose records are all replaced, in the coefficients that Algorithm 3 perturbs."""
     protocol = _protocol(Paradigm.RLDP, "functional", records=_RECORDS, printed=True)
     exposure = exposure_of_preferences(protocol, (), num_sessions=1)
-    return PaperFinding(
+    return _found(
         key="M7",
-        paper=_PAPER,
         claim="Figure 4 compares Algorithms 1 to 3 at equal ε, 1 and 2 of a voter and 3 of a record",
         quantity=f"ε of a voter in Algorithm 3's coefficients, n = {_RECORDS}",
         claimed=_EPSILON,
@@ -229,14 +220,13 @@ def _units() -> PaperFinding:
     )
 
 
-def _accuracies() -> Iterator[PaperFinding]:
+def _accuracies() -> Iterator[BoundedFinding]:
     setting = Setting(records=100, features=_FEATURES)
     base = Cell(setting=setting, voters=_VOTERS, method="algorithm-1", epsilon=math.inf)
     private = Cell(setting=setting, voters=_VOTERS, method="algorithm-3", epsilon=_EPSILON_OF_RATIO)
     found = measure([base, private], seed=_SEED, start=0, stop=_SOCIETIES)
-    yield PaperFinding(
+    yield _found(
         key="M2",
-        paper=_PAPER,
         claim="Without privacy the accuracy is 92.4 % (5.3; N = 50, n = 100)",
         quantity=f"accuracy of the mean of all voters' fits, {_SOCIETIES} societies",
         claimed=BASELINES[SYNTHETIC],
@@ -248,9 +238,8 @@ def _accuracies() -> Iterator[PaperFinding]:
         note=f"A voter's own fit has {100 * np.mean(found[base].own):.1f} %.",
     )
     ratio = np.array(found[private].accuracies) / np.mean(found[base].accuracies)
-    yield PaperFinding(
+    yield _found(
         key="M5",
-        paper=_PAPER,
         claim="Algorithm 3 keeps more than 90 % of that for ε > 1 (5.3)",
         quantity=f"share kept at ε = {_EPSILON_OF_RATIO:g}, {_SOCIETIES} societies",
         claimed=HIGH_RATIO[1],

@@ -3,23 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ...experiments.measurements import FAR, Measurement
+from ...experiments.measurements import FAR, TOLERANCE, Measurement
 from .rows import CurvePoint, EffectRow, Reproduction, VariantRow
 
 __all__ = [
-    "TOLERANCE",
     "curve",
     "effect",
     "effect_in_words",
     "is_ahead",
-    "listed",
     "points",
     "share",
     "variant",
 ]
-
-TOLERANCE = 2.0
-"""In standard errors: less of a difference is not called one."""
 
 
 def effect(reproduction: Reproduction, figure: int, what: str, panel: str = "") -> EffectRow:
@@ -65,9 +60,3 @@ def share(measurement: Measurement) -> str:
     """Return a share as people write it, .912 ± .003."""
     value, error = f"{measurement.value:.3f}", f"{measurement.standard_error:.3f}"
     return f"{value.removeprefix('0')} ± {error.removeprefix('0')}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """Return words as people list them."""
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last

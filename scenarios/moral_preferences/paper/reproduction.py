@@ -17,24 +17,19 @@ All voters are made up; those of Figures 8, 9 and 10(b) are a stand-in for the M
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
 import numpy as np
 
-from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.moral_preferences.sensitivity import printed_sensitivity, tight_sensitivity
 from ...experiments.measurements import Measurement, mean_of
-from ...experiments.reproductions import check_trials, say_nothing, versions_here, write_reproduction
-from ...running.folder import RunFolder
+from ...experiments.reproductions import Asked, Part
 from ...running.processes import num_cores
-from .additions import own_findings
-from .claims import findings_on_paper
 from .effects import effects_of
 from .methods import METHODS, parameters_of
-from .pictures import draw_pictures
 from .plan import (
     PAPER,
     REFERENCES,
@@ -52,87 +47,44 @@ from .rows import (
     BaselineRow,
     CurvePoint,
     ProjectionRow,
-    Reproduction,
     SensitivityRow,
     VariantRow,
     WeightRow,
 )
-from .summary import summary_in_markdown
 from .theory import search_sensitivity
 from .trials import Cell, Trials
 from .workers import measure_all
 
-__all__ = ["LEAST_TRIALS", "RUNS", "check_options", "reproduce_moral_preferences"]
+__all__ = ["parts"]
 
-LEAST_TRIALS: Final = 10
-"""Fewer have standard errors that say nothing themselves."""
-RUNS: Final = 100
-"""By default; the paper does not say how many it has."""
-_MOST_TRIALS: Final = 100_000
-_KEPT: Final = ("trials", "seed", "versions", "paper_findings", "own_findings")
 _SEED_OF_SEARCH: Final = 1
 _SEARCHED: Final = (5, 10, 23)
 
 _Found = Mapping[Cell, Trials]
 
 
-def check_options(*, trials: int, seed: int, workers: int = 1) -> None:
-    """Raise ConfigurationError unless a reproduction can have so many trials, this seed and so many processes."""
-    check_trials(trials=trials, seed=seed, least=LEAST_TRIALS, most=_MOST_TRIALS)
-    if workers < 0:
-        raise ConfigurationError(field="--workers", value=workers, allowed="at least 1, or 0 for one each core")
-
-
-def reproduce_moral_preferences(
-    folder: RunFolder,
-    *,
-    trials: int = RUNS,
-    seed: int = 1,
-    workers: int = 0,
-    pictures: bool = True,
-    sizes: Sizes = PAPER,
-    on_progress: Callable[[str], None] | None = None,
-) -> Reproduction:
-    """Run everything that the paper measured again, and more, and write it into a folder.
+def parts(asked: Asked, *, sizes: Sizes = PAPER) -> Iterator[Part]:
+    """Run everything that the paper measured again, and more: each repetition has voters and noise of its own.
 
     Args:
-        folder: new or empty.
-        trials: repetitions of each cell, each with voters and noise of its own.
-        seed: of everything drawn; the same seed gives the same files.
-        workers: processes; 0 for one each core. The result does not depend on it.
-        pictures: draw them, where matplotlib is installed.
+        asked: what for.
         sizes: of the societies.
-        on_progress: called with a line as each part begins.
-
-    Raises:
-        ConfigurationError: there are too few or too many trials, or a number is negative; nothing has been written.
     """
-    check_options(trials=trials, seed=seed, workers=workers)
-    tell = on_progress or say_nothing
     places = [list(each(sizes)) for each in _PLANS]
     cells = [cell for plan in places for place in plan for cell in (place.cell, baseline_of(place.cell))]
-    found = measure_all(cells, trials=trials, seed=seed, workers=workers or num_cores(), on_progress=tell)
+    workers = asked.workers or num_cores()
+    found = measure_all(cells, trials=asked.trials, seed=asked.seed, workers=workers, on_progress=asked.tell)
     curves, variants, weights, projections, baselines = places
-    reproduction = Reproduction(
-        trials=trials,
-        seed=seed,
-        versions=versions_here(),
-        curves=tuple(_curve_point(place, found) for place in curves),
-        effects=tuple(effects_of(curves, found)),
-        baselines=tuple(_baseline(place, found, sizes) for place in baselines),
-        variants=tuple(_variant(place, found) for place in variants),
-        weights=tuple(_weights(weights, found)),
-        projections=tuple(_projections(projections, found)),
-        sensitivities=tuple(_sensitivities()),
-    )
-    reproduction = msgspec.structs.replace(
-        reproduction, paper_findings=findings_on_paper(reproduction), own_findings=own_findings(reproduction)
-    )
-    write_reproduction(folder, reproduction, kept=_KEPT, page=summary_in_markdown(reproduction))
-    if pictures:
-        tell("pictures")
-        draw_pictures(reproduction, folder.path)
-    return reproduction
+    rows = {
+        "curves": (_curve_point(place, found) for place in curves),
+        "effects": effects_of(curves, found),
+        "baselines": (_baseline(place, found, sizes) for place in baselines),
+        "variants": (_variant(place, found) for place in variants),
+        "weights": _weights(weights, found),
+        "projections": _projections(projections, found),
+        "sensitivities": _sensitivities(),
+    }
+    yield Part(rows=rows)
 
 
 _PLANS: Final = (curve_places, variant_places, weight_places, projection_places, baseline_places)

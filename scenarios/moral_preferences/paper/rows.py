@@ -218,16 +218,9 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     @property
     def tables(self) -> dict[str, tuple[msgspec.Struct, ...]]:
         """The rows of each file, by its name."""
-        figures = {f"figure-{number}": self.of_figure(number) for number in range(1, 11)}
-        return {
-            **figures,
-            "effects": self.effects,
-            "baselines": self.baselines,
-            "variants": self.variants,
-            "weights": self.weights,
-            "projections": self.projections,
-            "sensitivities": self.sensitivities,
-        }
+        tables = super().tables
+        del tables["curves"]
+        return {**{f"figure-{number}": self.of_figure(number) for number in range(1, 11)}, **tables}
 
     def of_figure(self, number: int) -> tuple[CurvePoint, ...]:
         """Return a figure's points."""

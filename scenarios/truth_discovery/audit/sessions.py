@@ -56,8 +56,7 @@ def case_of_worker(
     def charged(entry: LedgerEntry) -> tuple[float, float]:
         if not is_one_answer:
             return entry.claimed, entry.proven
-        assert entry.part is not None  # noqa: S101  every loss of truth discovery states it
-        return entry.part.claimed, entry.part.proven
+        return entry.finest.claimed, entry.finest.proven
 
     def are_neighbors(first: int, second: int) -> bool:
         num_changed = int(np.count_nonzero(rows[first] != rows[second]))

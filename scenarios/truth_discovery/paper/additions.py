@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from ...experiments.findings import Finding
-from ...experiments.measurements import percent
-from .evidence import TOLERANCE, behind, compared
+from ...experiments.measurements import TOLERANCE, percent
+from .evidence import behind, compared
 from .rows import ChoiceRow, ComparisonRow, Reproduction
 from .tables import ESTIMATOR_NAMES, MECHANISM_NAMES
 
@@ -13,12 +13,8 @@ __all__ = ["own_findings"]
 _MOST = 0.5
 
 
-def own_findings(reproduction: Reproduction) -> tuple[Finding, ...]:
-    """Return what the paper does not say, and whether it holds."""
-    return tuple(_findings(reproduction))
-
-
-def _findings(reproduction: Reproduction) -> Iterator[Finding]:
+def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
+    """Yield what the paper does not say, and whether it holds."""
     yield _large_losses(reproduction)
     yield _one_answer(reproduction)
     for mechanism in MECHANISM_NAMES:

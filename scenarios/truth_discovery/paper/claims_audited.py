@@ -3,27 +3,27 @@
 Source: Li et al. (2018), Section 6; readings T3 to T9.
 """
 
+import functools
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final, Literal
 
 import numpy as np
 
-from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.mechanisms import OneLayer, compare_hypers, epsilon_of, flip_probability_of, hypers_of_mean
+from ....protocol.arrays import IntArray
+from ....protocol.mechanisms import compare_hypers, epsilon_of, flip_probability_of, hypers_of_mean
 from ....protocol.mechanisms.hyper import Uniform
 from ....protocol.truth_discovery import Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.bounds import exact_epsilon
-from ...experiments.paper_finding import PaperFinding
+from ...experiments.findings import BoundedFinding
 from ..audit.sessions import case_of_worker
 from .error_bounds import exact_error, log_odds, printed_bound, printed_factors
 from .error_change import ProductOfUniforms
-from .theory import likelihood, mean_accuracy_of_truth_and_complement
+from .theory import likelihood, mean_accuracy_of_truth_and_complement, one_layer_loss
 
 __all__ = ["findings_on_truth_discovery"]
 
-_PAPER: Final = "Li et al. 2018"
 _AUDIT: Final = "psephos audit truth-discovery"
 _REPRODUCE: Final = "psephos reproduce truth-discovery"
 _EPSILON: Final = 1.0
@@ -32,9 +32,10 @@ _LABELS: Final = 2
 # Reading T8's case.
 _WORKERS, _QUALITY = 11, 0.25
 _HIGH, _IMPORTANT = 0.9, 10
+_found: Final = functools.partial(BoundedFinding, paper="Li et al. 2018")
 
 
-def findings_on_truth_discovery() -> Iterator[PaperFinding]:
+def findings_on_truth_discovery() -> Iterator[BoundedFinding]:
     """Yield the paper's claims in its order, with what was found."""
     yield _one_layer()
     yield _beyond_even()
@@ -76,25 +77,22 @@ def _channel_loss(flip: float) -> float:
     return exact_epsilon(np.array([[1 - flip, flip], [flip, 1 - flip]]))
 
 
-def _one_layer() -> PaperFinding:
+def _one_layer() -> BoundedFinding:
     flip = flip_probability_of(_EPSILON, _LABELS)
-    channel: FloatArray = np.array(OneLayer.of_flip_probability((_LABELS,), flip).channel_matrix())[1:, 1:]
-    return PaperFinding(
+    return _found(
         key="T10",
-        paper=_PAPER,
         claim="One layer is ln((1 - p)(s - 1)/p)-LDP (Theorem 6.2), for one answer",
         quantity="ε of an answer",
         claimed=epsilon_of(flip, _LABELS),
-        found=exact_epsilon(channel),
+        found=one_layer_loss(flip, num_labels=_LABELS),
         command=_AUDIT,
     )
 
 
-def _beyond_even() -> PaperFinding:
+def _beyond_even() -> BoundedFinding:
     flip = 0.9
-    return PaperFinding(
+    return _found(
         key="T11",
-        paper=_PAPER,
         claim="... for every p (Theorem 6.2), as p = 0.9 and s = 2, where the formula is below 0",
         quantity="ε of an answer",
         claimed=float(np.log((1 - flip) * (_LABELS - 1) / flip)),
@@ -103,10 +101,9 @@ def _beyond_even() -> PaperFinding:
     )
 
 
-def _whole_worker() -> PaperFinding:
-    return PaperFinding(
+def _whole_worker() -> BoundedFinding:
+    return _found(
         key="T12",
-        paper=_PAPER,
         claim="The privacy of individual users is guaranteed at ε (5.1; 6.1.1)",
         quantity=f"ε of all answers, one layer, m = {_ANSWERS}",
         claimed=_EPSILON,
@@ -116,13 +113,12 @@ def _whole_worker() -> PaperFinding:
     )
 
 
-def _two_layer() -> Iterator[PaperFinding]:
+def _two_layer() -> Iterator[BoundedFinding]:
     claim = "Two layers are ln((2 - a - b)(s - 1)/(a + b))-LDP (Theorem 6.3)"
     units: tuple[Literal["all answers", "one answer"], ...] = ("all answers", "one answer")
     for letter, unit in zip(("", "b"), units, strict=True):
-        yield PaperFinding(
+        yield _found(
             key=f"T3{letter}",
-            paper=_PAPER,
             claim=claim,
             quantity=f"ε of {unit}, m = {_ANSWERS}, a = 0",
             claimed=_EPSILON,
@@ -131,9 +127,8 @@ def _two_layer() -> Iterator[PaperFinding]:
             only="for a worker with a single answer",
             note="All answers share one flip probability." if unit == "all answers" else "The others are known.",
         )
-    yield PaperFinding(
+    yield _found(
         key="T3c",
-        paper=_PAPER,
         claim="... so that at ε = 0 answers have no influence on reports (7.2)",
         quantity=f"ε of all answers, m = {_ANSWERS}, p from U(0, 1)",
         claimed=0.0,
@@ -144,12 +139,11 @@ def _two_layer() -> Iterator[PaperFinding]:
     )
 
 
-def _larger_range() -> PaperFinding:
+def _larger_range() -> BoundedFinding:
     """A range that ends beyond a + b = 1 has its mean nearer to 1 than the narrower one's to 1/2."""
     low, high = 0.5, 1.0
-    return PaperFinding(
+    return _found(
         key="T13",
-        paper=_PAPER,
         claim="With a fixed, a larger b preserves more privacy (6.1.2): a = 0.5, b = 1 against b = 0.5",
         quantity="ε of an answer",
         claimed=_channel_loss(low),
@@ -158,12 +152,11 @@ def _larger_range() -> PaperFinding:
     )
 
 
-def _posterior() -> PaperFinding:
+def _posterior() -> BoundedFinding:
     """Return what is known of the last answer once the other reports were seen to be unchanged, at "ε = 0"."""
     kept, all_kept = (likelihood(0, number, low=0, high=1) for number in (_ANSWERS - 1, _ANSWERS))
-    return PaperFinding(
+    return _found(
         key="T3d",
-        paper=_PAPER,
         claim="At ε = 0 a report says nothing of the answer (7.2)",
         quantity=f"chance that a report is the answer, {_ANSWERS - 1} others seen unchanged",
         claimed=0.5,
@@ -173,10 +166,9 @@ def _posterior() -> PaperFinding:
     )
 
 
-def _same_guarantee() -> PaperFinding:
-    return PaperFinding(
+def _same_guarantee() -> BoundedFinding:
+    return _found(
         key="T4",
-        paper=_PAPER,
         claim="Two layers have the same guarantee as one with p = (a + b)/2 (Theorem 6.4)",
         quantity=f"ε of all answers, m = {_ANSWERS}; claimed: one layer's",
         claimed=_exact_loss(_survey("one_layer", epsilon=_EPSILON), "all answers"),
@@ -188,14 +180,13 @@ def _same_guarantee() -> PaperFinding:
     )
 
 
-def _uniform_is_strongest() -> PaperFinding:
+def _uniform_is_strongest() -> BoundedFinding:
     mean = flip_probability_of(_EPSILON, _LABELS)
     rows = compare_hypers(hypers_of_mean(mean), num_answers=_ANSWERS, num_labels=_LABELS)
     least = min(rows, key=lambda row: row.one_answer)
     uniform = next(row for row in rows if row.name == "uniform")
-    return PaperFinding(
+    return _found(
         key="T9",
-        paper=_PAPER,
         claim="The uniform distribution protects better than any other (6.1.2)",
         quantity=f"ε of one answer, m = {_ANSWERS}; claimed: a {least.name}'s",
         claimed=least.one_answer,
@@ -205,12 +196,11 @@ def _uniform_is_strongest() -> PaperFinding:
     )
 
 
-def _error_bound() -> Iterator[PaperFinding]:
+def _error_bound() -> Iterator[BoundedFinding]:
     qualities = np.full(_WORKERS, _QUALITY)
     weights = log_odds(qualities)
-    yield PaperFinding(
+    yield _found(
         key="T8",
-        paper=_PAPER,
         claim="The error rate is at most (7)",
         quantity=f"error of {_WORKERS} workers of p = {_QUALITY:g}; claimed: (7)",
         claimed=printed_bound(qualities),
@@ -219,9 +209,8 @@ def _error_bound() -> Iterator[PaperFinding]:
         note="E[e^(-xw)] is not (E[e^(-x)])^w.",
     )
     of_worker, of_mirrored = printed_factors(np.array([_QUALITY, 1 - _QUALITY])).tolist()
-    yield PaperFinding(
+    yield _found(
         key="T8b",
-        paper=_PAPER,
         claim="Users of p and 1 - p are equivalent, so that p ≤ 1/2 without loss of generality (6.2.1)",
         quantity=f"factor of (7) at p = {1 - _QUALITY:g}; claimed: at p = {_QUALITY:g}",
         claimed=of_worker,
@@ -231,11 +220,10 @@ def _error_bound() -> Iterator[PaperFinding]:
     )
 
 
-def _line() -> PaperFinding:
+def _line() -> BoundedFinding:
     quality = 0.01
-    return PaperFinding(
+    return _found(
         key="T14",
-        paper=_PAPER,
         claim="G(p) and 2p are very close to each other (6.2.2)",
         quantity=f"G(p)/2p for an important user, p = {quality:g}",
         claimed=1.0,
@@ -247,11 +235,10 @@ def _line() -> PaperFinding:
     )
 
 
-def _change() -> PaperFinding:
+def _change() -> BoundedFinding:
     law = ProductOfUniforms(0.0, _HIGH, _IMPORTANT)
-    return PaperFinding(
+    return _found(
         key="T15",
-        paper=_PAPER,
         claim="Two layers change the error less, as Δ is small with high probability (6.2.3; 6.3)",
         quantity=f"mean Δ as a part of one layer's, b = {_HIGH:g}, n = {_IMPORTANT}",
         claimed=1.0,
@@ -262,7 +249,7 @@ def _change() -> PaperFinding:
     )
 
 
-def _nothing_left() -> PaperFinding:
+def _nothing_left() -> BoundedFinding:
     answers: IntArray = np.array([[0, 1], [0, 0], [1, 1]], dtype=np.int64)
     truths: IntArray = np.array([0, 1], dtype=np.int64)
 
@@ -270,9 +257,8 @@ def _nothing_left() -> PaperFinding:
         return (2 * reports.sum(axis=0) > len(reports)).astype(np.int64)
 
     found: Fraction = mean_accuracy_of_truth_and_complement(majority, answers, truths, low=0, high=1)
-    return PaperFinding(
+    return _found(
         key="T5",
-        paper=_PAPER,
         claim="At ε = 0 the accuracy is around 0.5 (7.2)",
         quantity="mean accuracy over a truth and its complement",
         claimed=0.5,

@@ -4,10 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from .rows import ChoiceRow, ComparisonRow, PublishedCell
 
-__all__ = ["TOLERANCE", "behind", "cell_pairs", "compared", "listed", "of_method"]
-
-TOLERANCE = 2.0
-"""In standard errors: less of a difference is not called one."""
+__all__ = ["behind", "cell_pairs", "compared", "of_method"]
 
 
 def of_method(cells: Iterable[PublishedCell], estimator: str, mechanism: str) -> list[PublishedCell]:
@@ -30,9 +27,3 @@ def compared(rows: Iterable[ComparisonRow], *, unit: str, mechanism: str, estima
 def behind(choices: Iterable[ChoiceRow]) -> list[ChoiceRow]:
     """Return the choices in which "auto" is behind the paper's method by more than one standard error."""
     return [choice for choice in choices if choice.auto_lead.value < -choice.auto_lead.standard_error]
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names as people list them."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last

@@ -18,10 +18,9 @@ Without a folder of data sets there is what can be made without one: the stand-i
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray
@@ -30,28 +29,26 @@ from ....protocol.mechanisms import compare_hypers, epsilon_of, flip_probability
 from ....protocol.randomness import SimulatedNoise
 from ....protocol.truth_discovery import Noise, TruthDiscovery, informativeness
 from ...experiments.measurements import Measurement, deviation, mean_of
-from ...experiments.reproductions import check_data, check_trials, say_nothing, versions_here, write_reproduction
-from ...running.folder import RunFolder
-from .additions import own_findings
+from ...experiments.reproductions import Asked, Part
 from .cells import ESTIMATORS, Cells, noise_at, session_of, with_estimator
-from .claims import findings_on_paper
 from .error_bounds import chernoff_bound, exact_error, fold, log_odds, printed_bound
 from .error_change import figure_1
-from .pictures import draw_pictures
 from .published import EPSILONS, METHODS, RUNS, TABLES
-from .rows import BoundRow, ChoiceRow, ComparisonRow, DensityPoint, HyperRow, PublishedCell, Reproduction, WeightRow
-from .summary import summary_in_markdown
+from .rows import (
+    BoundRow,
+    ChoiceRow,
+    ComparisonRow,
+    DensityPoint,
+    HyperRow,
+    PublishedCell,
+    WeightRow,
+    comparison_trials,
+)
 from .trials import Layout, clean_accuracy, draw_labels
 from .workloads import DUCHENNE, PEER_GRADING, Workloads, crowd_row, load_workloads
 
-__all__ = ["LEAST_TRIALS", "Reproduction", "check_options", "published_table", "reproduce_truth_discovery"]
+__all__ = ["parts", "published_table"]
 
-LEAST_TRIALS: Final = 10
-"""Fewer have standard errors that say nothing themselves."""
-_MOST_TRIALS: Final = 100_000
-_KEPT: Final = ("trials", "comparison_trials", "seed", "versions", "missing", "paper_findings", "own_findings")
-_PART_COMPARED: Final = 4
-"""The comparisons have so many times fewer trials: they are paired, and have many more cells."""
 _PRICES: Final = {
     "claimed": (0.5, 1.0, 2.0),
     "all answers": (0.5, 1.0, 2.0),
@@ -72,80 +69,25 @@ _BOUND_WORKERS: Final = (1, 3, 11, 51)
 _BOUND_QUALITIES: Final = (0.25, 0.4)
 
 
-def check_options(*, trials: int, seed: int, data: str = "") -> None:
-    """Raise ConfigurationError unless a reproduction can have so many trials, this seed and this folder of data."""
-    check_trials(trials=trials, seed=seed, least=LEAST_TRIALS, most=_MOST_TRIALS)
-    check_data(data)
-
-
-def reproduce_truth_discovery(
-    folder: RunFolder,
-    *,
-    data: str = "",
-    trials: int = RUNS,
-    seed: int = 1,
-    pictures: bool = True,
-    on_progress: Callable[[str], None] | None = None,
-) -> Reproduction:
-    """Run everything that the paper measured again, and more, and write it into a folder.
-
-    Args:
-        folder: new or empty.
-        data: the folder of data sets; empty where there is none.
-        trials: of each published cell; the paper has 100. Comparisons have a quarter of them, and 10 at least.
-        seed: of everything drawn; the same seed gives the same files.
-        pictures: draw them, where matplotlib is installed.
-        on_progress: called with a line as each part begins.
-
-    Raises:
-        ConfigurationError: there are too few or too many trials, the seed is negative, or a data set is not what it
-            should be; nothing has been written.
-    """
-    check_options(trials=trials, seed=seed, data=data)
-    tell = on_progress or say_nothing
-    workloads = load_workloads(data)
-    cells = Cells(workloads, seed=seed)
-    comparison_trials = max(trials // _PART_COMPARED, LEAST_TRIALS)
-    tables: dict[str, tuple[PublishedCell, ...]] = {}
+def parts(asked: Asked) -> Iterator[Part]:
+    """Run everything that the paper measured again, and more; comparisons have a part of the trials."""
+    workloads = load_workloads(asked.data)
+    cells = Cells(workloads, seed=asked.seed)
+    crowds = [crowd_row(name, layout) for name, layout in workloads.layouts.items()]
+    yield Part(rows={"crowds": crowds}, missing=workloads.missing)
     for number, crowd in ((2, PEER_GRADING), (3, DUCHENNE)):
         if crowd in workloads.layouts:
-            tell(f"Table {number}: {len(EPSILONS) * len(METHODS)} cells")
-        tables[crowd] = published_table(cells, workloads, crowd, trials=trials)
-    tell("weights")
-    weights = tuple(_weights(workloads, seed=seed))
-    comparisons: list[ComparisonRow] = []
-    choices: list[ChoiceRow] = []
+            yield Part(f"Table {number}: {len(EPSILONS) * len(METHODS)} cells")
+            yield Part(rows={f"table_{number}": published_table(cells, workloads, crowd, trials=asked.trials)})
+    yield Part("weights", {"weights": _weights(workloads, seed=asked.seed)})
     for crowd in workloads.layouts:
-        tell(f"every estimator on both mechanisms: {crowd}")
+        yield Part(f"every estimator on both mechanisms: {crowd}")
         for unit, prices in _PRICES.items():
             for price in prices:
-                found, choice = _compare(cells, workloads, crowd, unit=unit, price=price, trials=comparison_trials)
-                comparisons += found
-                choices.append(choice)
-    reproduction = Reproduction(
-        trials=trials,
-        comparison_trials=comparison_trials,
-        seed=seed,
-        versions=versions_here(),
-        missing=workloads.missing,
-        crowds=tuple(crowd_row(name, layout) for name, layout in workloads.layouts.items()),
-        table_2=tables[PEER_GRADING],
-        table_3=tables[DUCHENNE],
-        weights=weights,
-        densities=tuple(_densities()),
-        comparisons=tuple(comparisons),
-        choices=tuple(choices),
-        hypers=tuple(_hypers()),
-        bounds=tuple(_bounds()),
-    )
-    reproduction = msgspec.structs.replace(
-        reproduction, paper_findings=findings_on_paper(reproduction), own_findings=own_findings(reproduction)
-    )
-    write_reproduction(folder, reproduction, kept=_KEPT, page=summary_in_markdown(reproduction))
-    if pictures:
-        tell("pictures")
-        draw_pictures(reproduction, folder.path)
-    return reproduction
+                trials = comparison_trials(asked.trials)
+                comparisons, choice = _compare(cells, workloads, crowd, unit=unit, price=price, trials=trials)
+                yield Part(rows={"comparisons": comparisons, "choices": [choice]})
+    yield Part(rows={"densities": _densities(), "hypers": _hypers(), "bounds": _bounds()})
 
 
 def published_table(cells: Cells, workloads: Workloads, crowd: str, *, trials: int) -> tuple[PublishedCell, ...]:
@@ -195,8 +137,7 @@ def _losses(noise: Noise, layout: Layout) -> tuple[float, float]:
     """Return what is proven for one answer and for all answers of the worker with most answers."""
     of_set = np.bincount(layout.crowd.answer_set_of_task, minlength=len(noise.sizes))
     loss = noise.loss_of(tuple(np.minimum(of_set, layout.parameters.max_answers).tolist()))
-    assert loss.part is not None  # noqa: S101  `Noise.loss_of` states it
-    return loss.part.proven, loss.proven
+    return loss.finest.proven, loss.proven
 
 
 def _weights(workloads: Workloads, *, seed: int) -> Iterator[WeightRow]:

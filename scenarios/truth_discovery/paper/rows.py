@@ -1,11 +1,12 @@
 """What a reproduction consists of: typed rows, from which files, pictures and sentences are made."""
 
-from collections.abc import Mapping
+from typing import ClassVar, Final
 
 import msgspec
 
 from ...experiments.measurements import Measurement
 from ...experiments.reproductions import PaperReproduction
+from . import PAPER
 
 __all__ = [
     "BoundRow",
@@ -17,7 +18,10 @@ __all__ = [
     "PublishedCell",
     "Reproduction",
     "WeightRow",
+    "comparison_trials",
 ]
+
+_PART_COMPARED: Final = 4
 
 
 class CrowdRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -236,42 +240,36 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     """All numbers of one reproduction, and what follows from them; `trials` are of each published cell.
 
     Args:
-        comparison_trials: of each cell of the comparisons.
-        missing: what could not be made without the data sets, and why; empty where all is there.
         crowds: what was looked at.
         table_2: peer grading, on the stand-in.
         table_3: Duchenne smiles.
-        weights: Figure 2.
         densities: Figure 1.
+        weights: Figure 2.
         comparisons: every estimator on every mechanism, by price.
         choices: who wins.
         hypers: reading T9.
         bounds: reading T8.
     """
 
-    comparison_trials: int
-    missing: Mapping[str, str]
+    kept: ClassVar = ("trials", "comparison_trials", "seed", "versions", "missing", "paper_findings", "own_findings")
+    file_names: ClassVar = {"densities": "figure-1", "weights": "figure-2"}
+
     crowds: tuple[CrowdRow, ...]
     table_2: tuple[PublishedCell, ...]
     table_3: tuple[PublishedCell, ...]
-    weights: tuple[WeightRow, ...]
     densities: tuple[DensityPoint, ...]
+    weights: tuple[WeightRow, ...]
     comparisons: tuple[ComparisonRow, ...]
     choices: tuple[ChoiceRow, ...]
     hypers: tuple[HyperRow, ...]
     bounds: tuple[BoundRow, ...]
 
     @property
-    def tables(self) -> dict[str, tuple[msgspec.Struct, ...]]:
-        """The rows of each file, by its name."""
-        return {
-            "crowds": self.crowds,
-            "table-2": self.table_2,
-            "table-3": self.table_3,
-            "figure-1": self.densities,
-            "figure-2": self.weights,
-            "comparisons": self.comparisons,
-            "choices": self.choices,
-            "hypers": self.hypers,
-            "bounds": self.bounds,
-        }
+    def comparison_trials(self) -> int:
+        """Of each cell of the comparisons."""
+        return comparison_trials(self.trials)
+
+
+def comparison_trials(trials: int) -> int:
+    """Return how many the comparisons have: fewer, since they are paired, and have many more cells."""
+    return max(trials // _PART_COMPARED, PAPER.least_trials)

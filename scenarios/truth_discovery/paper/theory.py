@@ -14,40 +14,25 @@ from fractions import Fraction
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.mechanisms import loss_of_flip_probability
+from ....protocol.mechanisms import OneLayer, loss_of_flip_probability
+from ...audit.bounds import exact_epsilon
 
 __all__ = [
     "accuracy",
-    "claimed_epsilon",
     "claimed_epsilon_of_two_layers",
     "likelihood",
     "mean_accuracy_of_truth_and_complement",
+    "one_layer_loss",
     "report_law",
 ]
 
 Probability = float | Fraction
 
 
-def claimed_epsilon(flip_probability: Probability, *, num_labels: int = 2) -> float:
-    """Return |ln((1 − p^f)(s − 1)/p^f)|, what the one-layer mechanism claims for an answer; infinite at 0 and 1.
-
-    The theorem has no absolute value; above p^f = (s − 1)/s, where each lie is likelier than the answer, the ratio's
-    inverse is the greater. At p^f = 1 a report excludes a label, which no finite ε allows.
-
-    Args:
-        flip_probability: p^f, in [0, 1].
-        num_labels: s ≥ 2.
-
-    Raises:
-        ValueError: a parameter is out of range.
-
-    Privacy:
-        ε-LDP, replace-one, unit: one answer. Exact for one layer, and its m answers together have m·ε.
-
-    Source:
-        Section 6.1.1, Theorem 6.2.
-    """
-    return loss_of_flip_probability(flip_probability, num_labels)
+def one_layer_loss(flip_probability: float, *, num_labels: int) -> float:
+    """Return ε of one answer of the one-layer mechanism, by the channel that runs: by symmetry of any two labels."""
+    channel = OneLayer.of_flip_probability((num_labels,), flip_probability).channel_matrix()
+    return exact_epsilon(np.array(channel)[1:3, 1:])
 
 
 def claimed_epsilon_of_two_layers(low: Probability, high: Probability, *, num_labels: int = 2) -> float:
@@ -72,7 +57,7 @@ def claimed_epsilon_of_two_layers(low: Probability, high: Probability, *, num_la
         Section 6.1.2, Theorem 6.3; Section 6.1.3, Theorem 6.4.
     """
     _check_interval(low, high)
-    return claimed_epsilon((low + high) / 2, num_labels=num_labels)
+    return loss_of_flip_probability((low + high) / 2, num_labels)
 
 
 def likelihood(num_flipped: int, num_answers: int, *, low: Probability, high: Probability) -> Fraction:

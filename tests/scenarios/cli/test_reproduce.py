@@ -5,11 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from psephos.scenarios.truth_discovery import paper as truth_discovery
+from psephos.scenarios.experiments import reproductions
 from psephos.scenarios.truth_discovery.data.synthetic import PeerGrading
 from psephos.scenarios.truth_discovery.paper import reproduction, workloads
 
 Psephos = Callable[..., Any]
+# Trials by default, what else there is to ask for, and how many trials there may be.
+PAPERS: dict[str, tuple[int, dict[str, Any], str]] = {
+    "dpwevote": (2_000, {}, "from 100 to 1,000,000"),
+    "truth-discovery": (100, {"data": ""}, "from 10 to 100,000"),
+    "moral-preferences": (100, {"workers": 0}, "from 10 to 100,000"),
+    "fair-voting": (1_000, {"data": ""}, "from 10 to 20,000"),
+}
 
 
 @pytest.fixture
@@ -17,27 +24,29 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the experiments were asked for; they are not made."""
     options: dict[str, Any] = {}
 
-    def reproduce(folder: object, **given: Any) -> None:
-        del folder
+    def reproduce(paper: object, folder: object, **given: Any) -> None:
+        del paper, folder
         given.pop("on_progress")
         options.update(given)
 
     def show(*_: object) -> None:
         pass
 
-    monkeypatch.setattr(truth_discovery, "reproduce_truth_discovery", reproduce)
-    monkeypatch.setattr(truth_discovery, "show_reproduction", show)
+    monkeypatch.setattr(reproductions, "reproduce", reproduce)
+    monkeypatch.setattr(reproductions, "show_reproduction", show)
     return options
 
 
+@pytest.mark.parametrize("paper", PAPERS)
 def test_the_paper_s_numbers_are_the_default(
-    psephos: Psephos, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    psephos: Psephos, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch, paper: str
 ) -> None:
     monkeypatch.delenv("PSEPHOS_DATA", raising=False)
-    ended = psephos("reproduce", "truth-discovery")
+    ended = psephos("reproduce", paper)
     assert (ended.status, ended.err) == (0, "")
-    assert "Everything is in runs/reproduce-truth-discovery-" in ended.out.replace("\\", "/")
-    assert asked == {"data": "", "trials": 100, "seed": 1, "pictures": True}
+    assert f"Everything is in runs/reproduce-{paper}-" in ended.out.replace("\\", "/")
+    trials, others, _ = PAPERS[paper]
+    assert asked == {"trials": trials, "seed": 1, "pictures": True, **others}
 
 
 def test_the_folder_of_data_sets_is_named_or_the_variable_s(
@@ -51,21 +60,19 @@ def test_the_folder_of_data_sets_is_named_or_the_variable_s(
         assert asked == {"data": folder, "trials": 20, "seed": 7, "pictures": False}
 
 
-@pytest.mark.parametrize(
-    ("words", "error"),
-    [
-        (("--trials", 9), "--trials must be from 10 to 100,000, got 9"),
-        (("--seed", -1), "--seed must be an integer >= 0, got -1"),
-        (("--data", "nowhere"), "data must be a folder of data sets, got 'nowhere'"),
-    ],
-)
-def test_what_cannot_be_run_is_refused_before_anything_is_written(
-    psephos: Psephos, words: tuple[object, ...], error: str
-) -> None:
-    ended = psephos("reproduce", "truth-discovery", "--out", "out", *words)
-    assert ended.status == 2
-    assert error in ended.err
-    assert not Path("out").exists()
+@pytest.mark.parametrize("paper", PAPERS)
+def test_what_cannot_be_run_is_refused_before_anything_is_written(psephos: Psephos, paper: str) -> None:
+    _, others, allowed = PAPERS[paper]
+    refusals: dict[tuple[object, ...], str] = {("--trials", 9): f"--trials must be {allowed}, got 9"}
+    if "data" in others:
+        refusals["--data", "nowhere"] = "data must be a folder of data sets, got 'nowhere'"
+    else:
+        refusals["--data", "nowhere"] = "No such option"
+    for words, error in refusals.items():
+        ended = psephos("reproduce", paper, "--out", "out", *words)
+        assert ended.status == 2
+        assert error in ended.err
+        assert not Path("out").exists()
 
 
 def test_without_data_sets_the_rest_is_made_and_says_why(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ from psephos.protocol.errors import BudgetExceededError, PsephosError, QuorumErr
 from psephos.protocol.fair_voting.parameters import CENTRAL
 from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Release
 from psephos.scenarios import load_scenario, resolve, run_session
-from psephos.scenarios.deployment import Agreement, resolve_server
+from psephos.scenarios.deployment import Agreement
 from psephos.scenarios.deployment.client import Heard, check_beforehand
 from psephos.scenarios.running.folder import read_ledger
 
@@ -319,6 +319,7 @@ STRANGE: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.bad_input("a ranking that repeats, omits or invents an alternative")
 @pytest.mark.parametrize("case", list(STRANGE))
 def test_what_is_no_ranking_ends_its_sender_alone(tmp_path: Path, case: str) -> None:
     check_others_go_on(tmp_path, "mechanism = 'laplace'", STRANGE[case])
@@ -398,7 +399,7 @@ def test_too_few_voters_end_the_vote_on_every_side(central: str, tmp_path: Path)
 # Processes of their own, with secure noise.
 
 
-@pytest.fixture(scope="module", params=["sampling", "local"])
+@pytest.fixture(scope="module", params=[pytest.param("sampling", marks=pytest.mark.full("one is enough")), "local"])
 def deployment(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Path, dict[str, Ending]]:
@@ -475,6 +476,7 @@ def test_a_deployment_leaves_nobodys_ranking_with_anybody_else(deployment: Deplo
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.full("processes, where another test of this file has them already")
 def test_processes_whose_voters_trust_the_server_rehearse_what_a_run_finds(psephos: Psephos, tmp_path: Path) -> None:
     scenario = write_plans(tmp_path, lines="mechanism = 'exponential'", names=FEW)
     with contextlib.ExitStack() as stack:
@@ -531,7 +533,7 @@ def test_a_roster_says_again_who_takes_part_and_in_which_group(
     words = [word for setting in settings for word in ("--set", setting)]
     assert psephos("roster", "two-societies", *words, "--out", "drawn").status == 0
     scenario = load_scenario("two-societies", settings)
-    own, drawn = resolve_server(scenario), resolve_server(scenario, roster=Path("drawn/roster.csv"))
+    own, drawn = resolve(scenario, is_served=True), resolve(scenario, is_served=True, roster=Path("drawn/roster.csv"))
     assert drawn.protocol.parameters == own.protocol.parameters
     assert list(drawn.roster.names) == list(own.roster.names)
     assert drawn.roster.public.tolist() == own.roster.public.tolist()
@@ -546,10 +548,11 @@ def test_a_roster_of_fewer_voters_is_what_counts(psephos: Psephos, write: Write)
     assert psephos("roster", "two-societies", "--set", "voters=v.csv", "--out", "drawn").status == 0
     lines = Path("drawn/roster.csv").read_text(encoding="utf-8").splitlines(keepends=True)
     write("drawn/roster.csv", "".join(lines[:-1]))
-    side = resolve_server(load_scenario("two-societies", ["voters=v.csv"]), roster=Path("drawn/roster.csv"))
+    side = resolve(load_scenario("two-societies", ["voters=v.csv"]), is_served=True, roster=Path("drawn/roster.csv"))
     assert (side.protocol.parameters.groups, side.protocol.parameters.group_sizes) == (("north", "south"), (1, 1))
 
 
+@pytest.mark.bad_input("a voter in no group, or in two")
 @pytest.mark.parametrize(
     ("content", "field", "allowed"),
     [
@@ -570,6 +573,6 @@ def test_a_fault_in_a_roster_of_voters_is_named_with_its_line(
 ) -> None:
     plans = write_plans(tmp_path, lines="groups = ['north', 'south']")
     with pytest.raises(ConfigurationError) as caught:
-        resolve_server(load_scenario(plans), roster=write("roster.csv", content))
+        resolve(load_scenario(plans), is_served=True, roster=write("roster.csv", content))
     assert caught.value.field == field or not field
     assert allowed in str(caught.value)

@@ -59,6 +59,11 @@ def test_names_and_candidates_may_hold_commas_and_any_script(read: Read) -> None
     assert resolved.protocol.parameters.candidates == ("fish, and rail", "Λόγος")
 
 
+@pytest.mark.bad_input(
+    "a missing, doubled or unknown partner or column, with its line",
+    "a weight outside the public set",
+    "an opinion other than 0 or 1",
+)
 @pytest.mark.parametrize(
     ("content", "field", "value", "allowed"),
     [
@@ -147,6 +152,7 @@ def test_a_fault_in_a_list_is_named_with_its_party(write: Write, rows: str, fiel
     assert allowed in caught.value.allowed
 
 
+@pytest.mark.bad_input("no partners")
 def test_a_scenario_without_parties_is_refused(write: Write) -> None:
     with pytest.raises(ConfigurationError) as caught:
         resolve(load_scenario(str(write("b.toml", 'protocol = "dpwevote"\n'))))
@@ -171,7 +177,7 @@ def test_a_file_of_answers_has_a_line_for_each_of_them(write: Write) -> None:
     assert resolved.inputs.public.tolist() == [[0, 1, -1], [1, 0, 1]]
     assert resolved.inputs.private.tolist() == [[1, -1], [1, 0]]
     assert (resolved.gold, resolved.may_show_truth) == ({}, False)
-    assert resolved.parameters_of_data >= {"tasks", "answer_sets", "max_answers"}
+    assert resolved.parameters_of_parties >= {"tasks", "answer_sets", "max_answers"}
 
 
 @pytest.mark.parametrize(
@@ -251,7 +257,7 @@ def test_a_file_of_choices_has_two_lines_for_each_record(write: Write) -> None:
     assert list(resolved.names) == ["bob", "ann"]
     assert resolved.protocol.parameters.features == ("lives", "law")
     assert resolved.protocol.parameters.max_records == 1
-    assert resolved.parameters_of_data >= {"features", "max_records"}
+    assert resolved.parameters_of_parties >= {"features", "max_records"}
     assert resolved.note == "2 records of 2 voters, from 4 rows"
     assert not resolved.may_show_truth
 

@@ -1,9 +1,9 @@
-"""`reproduce_dpwevote`: its files agree with each other, and every sentence follows from the numbers."""
+"""DPWeVote's paper, run again: what is written, and that every verdict follows from the numbers."""
 
-import csv
 import dataclasses
 import io
 import math
+import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -11,21 +11,18 @@ from typing import Any
 
 import msgspec
 import pytest
-from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.dpwevote.signed import make_report
 from psephos.protocol.mechanisms import UnbiasedReport
-from psephos.scenarios.dpwevote.paper import Reproduction, reproduce_dpwevote, show_reproduction
+from psephos.scenarios.dpwevote.paper import PAPER
 from psephos.scenarios.dpwevote.paper import reproduction as module
 from psephos.scenarios.dpwevote.paper.additions import own_findings
 from psephos.scenarios.dpwevote.paper.cells import make_vote
 from psephos.scenarios.dpwevote.paper.claims import findings_on_paper
-from psephos.scenarios.dpwevote.paper.evidence import count_in_words
 from psephos.scenarios.dpwevote.paper.pictures import draw_pictures
-from psephos.scenarios.dpwevote.paper.rows import Cell, Cost, PublishedCell
-from psephos.scenarios.dpwevote.paper.summary import summary_in_markdown
+from psephos.scenarios.dpwevote.paper.rows import Cell, Cost, PublishedCell, Reproduction
 from psephos.scenarios.dpwevote.paper.tables import sheets_of
-from psephos.scenarios.experiments import Finding, Measurement, figures
+from psephos.scenarios.experiments import Finding, Measurement, page_of, reproduce, show_reproduction
 from psephos.scenarios.running.folder import RunFolder
 from rich.console import Console
 
@@ -38,7 +35,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Reproduction, 
     """A small reproduction, its folder, and what it said as it went on."""
     lines: list[str] = []
     path = tmp_path_factory.mktemp("reproduction") / "run"
-    found = reproduce_dpwevote(RunFolder(path), trials=100, seed=3, pictures=False, on_progress=lines.append)
+    found = reproduce(PAPER, RunFolder(path), trials=100, seed=3, pictures=False, on_progress=lines.append)
     return found, path, lines
 
 
@@ -53,19 +50,8 @@ def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(
 ) -> None:
     found, path, lines = reproduced
     assert {file.name for file in path.iterdir()} == {*(f"{t}.csv" for t in TABLES), "reproduction.json", "summary.md"}
-    assert (path / "summary.md").read_text(encoding="utf-8") == summary_in_markdown(found)
+    assert (path / "summary.md").read_text(encoding="utf-8") == page_of(PAPER, found)
     assert lines[0].startswith("Tables 3 and 4")
-
-
-def test_the_csv_files_say_what_the_json_says(reproduced: tuple[Reproduction, Path, list[str]]) -> None:
-    _, path, _ = reproduced
-    whole: dict[str, Any] = msgspec.json.decode((path / "reproduction.json").read_bytes())
-    assert set(whole) == {"trials", "seed", "versions", "paper_findings", "own_findings", "tables"}
-    assert set(whole["tables"]) == set(TABLES)
-    for name, rows in whole["tables"].items():
-        text = io.StringIO((path / f"{name}.csv").read_text(encoding="utf-8"), newline="")
-        read = list(csv.DictReader(text))
-        assert read == [{key: "" if value is None else str(value) for key, value in row.items()} for row in rows]
 
 
 def test_every_published_cell_is_there_once(reproduction: Reproduction) -> None:
@@ -122,16 +108,6 @@ def test_the_bias_outweighs_from_some_number_of_partners_on(reproduction: Reprod
     assert lower - 1e-9 <= cost.partners_until_worse <= upper
 
 
-@pytest.mark.parametrize(("trials", "seed", "field"), [(99, 1, "--trials"), (0, 1, "--trials"), (100, -1, "--seed")])
-def test_what_cannot_be_run_is_refused_before_anything_is_written(
-    tmp_path: Path, trials: int, seed: int, field: str
-) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        reproduce_dpwevote(RunFolder(tmp_path), trials=trials, seed=seed)
-    assert caught.value.field == field
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.usefixtures("unmeasured_drawing")
 def test_all_pictures_are_drawn_and_none_without_matplotlib(
     reproduction: Reproduction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -142,18 +118,15 @@ def test_all_pictures_are_drawn_and_none_without_matplotlib(
     for shown in ("(a) Accuracy", "MSE_w", "MSE_q", "MSE_φ", "n = 500", "published", "100 trials a point"):
         assert shown in text
 
-    def nowhere(_name: str) -> None:
-        return None
-
-    monkeypatch.setattr(figures, "find_spec", nowhere)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert draw_pictures(reproduction, tmp_path / "none") == []
 
 
 def test_the_summary_shows_pictures_and_tables(reproduction: Reproduction) -> None:
-    page = summary_in_markdown(reproduction, prefix="dpwevote-")
+    page = page_of(PAPER, reproduction, prefix="dpwevote-")
     assert page.startswith("# ")
     assert all(f"](dpwevote-{name}.png)" in page for name in PICTURES)
-    assert "](" not in summary_in_markdown(reproduction, pictures=False)
+    assert "](" not in page_of(PAPER, reproduction, pictures=False)
     paper, own = page.split("## What we add")
     assert "## What the paper says" in paper
     for text, findings in ((paper, reproduction.paper_findings), (own, reproduction.own_findings)):
@@ -165,7 +138,7 @@ def test_the_summary_shows_pictures_and_tables(reproduction: Reproduction) -> No
 
 def test_the_terminal_shows_everything_in_a_hundred_columns(reproduction: Reproduction) -> None:
     file = io.StringIO()
-    show_reproduction(Console(file=file, width=100, highlight=False, markup=False), reproduction)
+    show_reproduction(Console(file=file, width=100, highlight=False, markup=False), PAPER, reproduction)
     text = file.getvalue()
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text
@@ -192,14 +165,14 @@ def test_no_cell_is_cut_however_many_trials_there_are(reproduction: Reproduction
     precise = replace_rows(replace_rows(reproduction, "table_4", change), "table_3", change)
     for width in (100, 110):
         file = io.StringIO()
-        show_reproduction(Console(file=file, width=width, highlight=False, markup=False), precise)
+        show_reproduction(Console(file=file, width=width, highlight=False, markup=False), PAPER, precise)
         assert "…" not in file.getvalue()
         assert "± 0.0000003" in file.getvalue()
 
 
 def test_the_words_of_the_tables_are_explained_where_they_are_read(reproduction: Reproduction) -> None:
     """Readings and their prototype are known by number and by nobody else."""
-    page = summary_in_markdown(reproduction)
+    page = page_of(PAPER, reproduction)
     assert page.index("W1 to W9 are readings") < page.index("reading W2")
     assert "W8's prototype" not in page
     sheets = {sheet.title: sheet for sheet in sheets_of(reproduction)}
@@ -230,12 +203,6 @@ def test_the_lower_bound_is_proven_over_all_subsets(monkeypatch: pytest.MonkeyPa
     assert bound == pytest.approx(4 * float(false.proven_bound()))
     assert 0 < bound < 4 * report.worst_variance < 4 * float(false.claimed_bound)
     assert gap == pytest.approx(4 * report.worst_variance / bound - 1)
-
-
-def test_counts_are_in_words() -> None:
-    one, other = (Finding(claim="One.", source="W1", holds=holds, numbers="So.") for holds in (True, False))
-    assert count_in_words([one, other, other]) == "Of 3 claims 1 holds and 2 do not."
-    assert count_in_words([one, one, other]) == "Of 3 claims 2 hold and 1 does not."
 
 
 def replace_rows(reproduction: Reproduction, table: str, change: Callable[[Any], dict[str, Any]]) -> Reproduction:

@@ -1,9 +1,9 @@
-"""`reproduce_truth_discovery`: its files agree with each other, and every verdict follows from the numbers."""
+"""The truth discovery paper, run again: what is written, and that every verdict follows from the numbers."""
 
-import csv
 import functools
 import io
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,27 +11,18 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from psephos.protocol import ConfigurationError
-from psephos.scenarios.experiments import Finding, Measurement, figures
+from psephos.scenarios.experiments import Finding, Measurement, page_of, reproduce, show_reproduction
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.truth_discovery.data.synthetic import PeerGrading
-from psephos.scenarios.truth_discovery.paper import (
-    Reproduction,
-    claims,
-    reproduce_truth_discovery,
-    show_reproduction,
-    workloads,
-)
+from psephos.scenarios.truth_discovery.paper import PAPER, claims, workloads
 from psephos.scenarios.truth_discovery.paper import (
     reproduction as made,
 )
 from psephos.scenarios.truth_discovery.paper.additions import own_findings
 from psephos.scenarios.truth_discovery.paper.claims import findings_on_paper
-from psephos.scenarios.truth_discovery.paper.evidence import listed
 from psephos.scenarios.truth_discovery.paper.pictures import draw_pictures
 from psephos.scenarios.truth_discovery.paper.published import EPSILONS, METHODS, TABLES
-from psephos.scenarios.truth_discovery.paper.rows import ChoiceRow, ComparisonRow, PublishedCell
-from psephos.scenarios.truth_discovery.paper.summary import summary_in_markdown
+from psephos.scenarios.truth_discovery.paper.rows import ChoiceRow, ComparisonRow, PublishedCell, Reproduction
 from psephos.scenarios.truth_discovery.paper.tables import sheets_of
 from rich.console import Console
 
@@ -100,8 +91,8 @@ def reproduced(small: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[R
     root = tmp_path_factory.mktemp("reproduction")
     write_sets(root / "sets")
     path = root / "run"
-    found = reproduce_truth_discovery(
-        RunFolder(path), data=str(root / "sets"), trials=10, seed=3, pictures=False, on_progress=lines.append
+    found = reproduce(
+        PAPER, RunFolder(path), data=str(root / "sets"), trials=10, seed=3, pictures=False, on_progress=lines.append
     )
     return found, path, lines
 
@@ -118,26 +109,19 @@ def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(
     found, path, lines = reproduced
     names = {file.name for file in path.iterdir()}
     assert names == {*(f"{name}.csv" for name in TABLE_NAMES), "reproduction.json", "summary.md"}
-    assert (path / "summary.md").read_text(encoding="utf-8") == summary_in_markdown(found)
+    assert (path / "summary.md").read_text(encoding="utf-8") == page_of(PAPER, found)
+    kept = ("trials", "comparison_trials", "seed", "versions", "missing", "paper_findings", "own_findings", "tables")
+    assert tuple(msgspec.json.decode((path / "reproduction.json").read_bytes())) == kept
+    assert found.missing == {"rte": "not in the folder of data sets"}
     assert lines[:2] == ["Table 2: 52 cells", "Table 3: 52 cells"]
 
 
-def test_the_csv_files_say_what_the_json_says(reproduced: tuple[Reproduction, Path, list[str]]) -> None:
-    _, path, _ = reproduced
-    whole: dict[str, Any] = msgspec.json.decode((path / "reproduction.json").read_bytes())
-    assert set(whole["tables"]) == set(TABLE_NAMES)
-    assert whole["missing"] == {"rte": "not in the folder of data sets"}
-    for name, rows in whole["tables"].items():
-        text = io.StringIO((path / f"{name}.csv").read_text(encoding="utf-8"), newline="")
-        read = list(csv.DictReader(text))
-        assert read == [{key: "" if value is None else str(value) for key, value in row.items()} for row in rows]
-
-
 @pytest.mark.unmeasured
+@pytest.mark.full("a second reproduction")
 def test_the_same_seed_gives_the_same_files(reproduced: tuple[Reproduction, Path, list[str]], tmp_path: Path) -> None:
     _, path, _ = reproduced
-    again = reproduce_truth_discovery(
-        RunFolder(tmp_path / "run"), data=str(path.parent / "sets"), trials=10, seed=3, pictures=False
+    again = reproduce(
+        PAPER, RunFolder(tmp_path / "run"), data=str(path.parent / "sets"), trials=10, seed=3, pictures=False
     )
     assert again == reproduced[0]
 
@@ -243,29 +227,13 @@ def test_what_is_not_drawn_is_right_whatever_the_seed(reproduction: Reproduction
     assert bound.chernoff > bound.exact
 
 
-@pytest.mark.parametrize(("trials", "seed", "field"), [(9, 1, "--trials"), (0, 1, "--trials"), (10, -1, "--seed")])
-def test_what_cannot_be_run_is_refused_before_anything_is_written(
-    tmp_path: Path, trials: int, seed: int, field: str
-) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        reproduce_truth_discovery(RunFolder(tmp_path), trials=trials, seed=seed)
-    assert caught.value.field == field
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="data must be a folder of data sets"):
-        reproduce_truth_discovery(RunFolder(tmp_path), data=str(tmp_path / "nowhere"))
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.usefixtures("small")
 def test_without_a_folder_there_is_what_can_be_made_without_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "run"
     monkeypatch.setattr(made, "_PRICES", dict.fromkeys(FEW_PRICES, (1.0, 2.0)))
-    found = reproduce_truth_discovery(RunFolder(path), trials=10, pictures=False)
+    found = reproduce(PAPER, RunFolder(path), trials=10, pictures=False)
     assert found.table_3 == ()
     assert not (path / "table-3.csv").exists()
     assert (path / "table-2.csv").exists()
@@ -286,18 +254,15 @@ def test_all_pictures_are_drawn_and_none_without_matplotlib(
     for shown in ("TD with two-layer", "published", "10 trials a point", "error rate change"):
         assert shown in text
 
-    def nowhere(_name: str) -> None:
-        return None
-
-    monkeypatch.setattr(figures, "find_spec", nowhere)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert draw_pictures(reproduction, tmp_path / "none") == []
 
 
 def test_the_summary_shows_pictures_and_tables(reproduction: Reproduction) -> None:
-    page = summary_in_markdown(reproduction, prefix="truth-discovery-")
+    page = page_of(PAPER, reproduction, prefix="truth-discovery-")
     assert page.startswith("# ")
     assert all(f"](truth-discovery-{name}.png)" in page for name in PICTURES)
-    assert "](" not in summary_in_markdown(reproduction, pictures=False)
+    assert "](" not in page_of(PAPER, reproduction, pictures=False)
     paper, own = page.split("## What we add")
     for text, findings in ((paper, reproduction.paper_findings), (own, reproduction.own_findings)):
         assert all(finding.claim in text and finding.numbers in text for finding in findings)
@@ -315,7 +280,7 @@ def test_the_terminal_shows_everything_in_a_hundred_columns(reproduction: Reprod
     names = ("crowds", "comparisons", "choices")
     wide = msgspec.structs.replace(reproduction, **{name: renamed(getattr(reproduction, name)) for name in names})
     file = io.StringIO()
-    show_reproduction(Console(file=file, width=100, highlight=False, markup=False), wide)
+    show_reproduction(Console(file=file, width=100, highlight=False, markup=False), PAPER, wide)
     text = file.getvalue()
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text
@@ -327,11 +292,6 @@ def test_every_sheet_has_a_cell_for_each_header(reproduction: Reproduction) -> N
     for sheet in sheets_of(reproduction):
         assert sheet.rows
         assert {len(row) for row in sheet.rows} == {len(sheet.headers)}, sheet.title
-
-
-def test_names_are_listed_as_people_do() -> None:
-    assert listed(["one"]) == "one"
-    assert listed(["one", "two", "three"]) == "one, two and three"
 
 
 def replace_rows(reproduction: Reproduction, table: str, change: Callable[[Any], dict[str, Any]]) -> Reproduction:

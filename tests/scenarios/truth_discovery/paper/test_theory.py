@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from psephos.protocol.arrays import IntArray
+from psephos.protocol.mechanisms import loss_of_flip_probability
 from psephos.scenarios.truth_discovery.paper.theory import (
     accuracy,
-    claimed_epsilon,
     claimed_epsilon_of_two_layers,
     likelihood,
     mean_accuracy_of_truth_and_complement,
@@ -19,33 +19,6 @@ from psephos.scenarios.truth_discovery.paper.theory import (
 
 HALF = Fraction(1, 2)
 INTERVALS = [(Fraction(0), Fraction(1)), (Fraction(1, 5), Fraction(4, 5)), (HALF, HALF)]
-
-
-def test_theorem_6_2_by_hand() -> None:
-    """p^f = ¼: ln 3 for two labels, ln 9 for four; p^f = ½ hides a binary answer altogether."""
-    assert claimed_epsilon(0.25) == pytest.approx(math.log(3), rel=1e-15)
-    assert claimed_epsilon(0.25, num_labels=4) == pytest.approx(math.log(9), rel=1e-15)
-    assert claimed_epsilon(0.5) == 0
-    assert claimed_epsilon(Fraction(2, 3), num_labels=3) == 0
-
-
-def test_theorem_6_2_at_its_limits() -> None:
-    assert claimed_epsilon(0.0) == math.inf
-    assert claimed_epsilon(1.0) == math.inf
-    assert claimed_epsilon(1.0, num_labels=5) == math.inf
-
-
-def test_more_lies_than_truths_tell_as_much_as_fewer() -> None:
-    """The printed logarithm is negative there: its absolute value is what holds."""
-    assert claimed_epsilon(0.75) == claimed_epsilon(0.25)
-
-
-def test_the_claimed_loss_is_the_greatest_log_ratio_of_the_channel() -> None:
-    for num_labels, flip in itertools.product((2, 3, 7), (0.05, 0.4, 0.5, 0.8, 0.97)):
-        channel = np.full((num_labels, num_labels), flip / (num_labels - 1))
-        np.fill_diagonal(channel, 1 - flip)
-        ratios = [math.log(first / second) for column in channel.T.tolist() for first in column for second in column]
-        assert claimed_epsilon(flip, num_labels=num_labels) == pytest.approx(max(ratios), abs=1e-12)
 
 
 def test_theorem_6_3_by_hand() -> None:
@@ -57,9 +30,7 @@ def test_theorem_6_3_by_hand() -> None:
 @pytest.mark.parametrize(("low", "high"), [(0.0, 0.5), (0.125, 0.375), (0.25, 0.25)])
 @pytest.mark.parametrize("num_labels", [2, 5])
 def test_theorem_6_4_both_layers_claim_the_same_at_equal_means(low: float, high: float, num_labels: int) -> None:
-    assert claimed_epsilon_of_two_layers(low, high, num_labels=num_labels) == claimed_epsilon(
-        0.25, num_labels=num_labels
-    )
+    assert claimed_epsilon_of_two_layers(low, high, num_labels=num_labels) == loss_of_flip_probability(0.25, num_labels)
 
 
 def test_the_law_of_one_report_knows_the_mean_alone() -> None:
@@ -152,10 +123,6 @@ def test_majority_beats_a_half_elsewhere() -> None:
 
 
 def test_bad_arguments_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"flip_probability must be in \[0, 1\], got 1.5"):
-        claimed_epsilon(1.5)
-    with pytest.raises(ValueError, match="sizes must be at least 2, got 1"):
-        claimed_epsilon(0.5, num_labels=1)
     with pytest.raises(ValueError, match="low and high must be 0 <= low <= high <= 1"):
         claimed_epsilon_of_two_layers(0.5, 0.25)
     with pytest.raises(ValueError, match="low and high must be"):

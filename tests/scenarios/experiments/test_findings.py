@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 from psephos.scenarios.cli.group import cli
-from psephos.scenarios.experiments.paper_finding import Certainty, PaperFinding, Verdict, findings
-from psephos.scenarios.experiments.paper_show import show_findings
+from psephos.scenarios.experiments.findings import BoundedFinding, Certainty, Judgement, findings_on_papers, listed
+from psephos.scenarios.experiments.findings_shown import show_bounded_findings
 from rich.console import Console
 
 # Of which the command audits each by itself, beside the claims.
@@ -20,8 +21,8 @@ WIDTH = 110
 
 
 @pytest.fixture(scope="module")
-def found() -> Mapping[str, PaperFinding]:
-    all_findings = findings()
+def found() -> Mapping[str, BoundedFinding]:
+    all_findings = findings_on_papers()
     by_key = {finding.key: finding for finding in all_findings}
     assert len(by_key) == len(all_findings)
     return by_key
@@ -34,7 +35,7 @@ def moment(num_flips: int, num_answers: int, high: Fraction) -> float:
     return float(sum(terms, Fraction(0)))
 
 
-def test_numbers_of_dpwevote(found: Mapping[str, PaperFinding]) -> None:
+def test_numbers_of_dpwevote(found: Mapping[str, BoundedFinding]) -> None:
     keep = math.e**0.5 / (math.e**0.5 + 2)
     right = math.e**0.5 / (math.e**0.5 + 1)
     assert found["W10"].found == pytest.approx(keep * right)
@@ -59,7 +60,7 @@ def test_numbers_of_dpwevote(found: Mapping[str, PaperFinding]) -> None:
     assert found["W4"].found == pytest.approx(0.057, abs=5e-4)
 
 
-def test_numbers_of_truth_discovery(found: Mapping[str, PaperFinding]) -> None:
+def test_numbers_of_truth_discovery(found: Mapping[str, BoundedFinding]) -> None:
     assert found["T10"].found == pytest.approx(1)
     assert found["T11"].found == pytest.approx(math.log(9))
     assert found["T12"].found == pytest.approx(5)
@@ -87,7 +88,7 @@ def test_numbers_of_truth_discovery(found: Mapping[str, PaperFinding]) -> None:
     assert found["T5"].found == 0.5
 
 
-def test_numbers_of_moral_preferences(found: Mapping[str, PaperFinding]) -> None:
+def test_numbers_of_moral_preferences(found: Mapping[str, BoundedFinding]) -> None:
     assert found["M15"].found == pytest.approx(1)
     assert found["M16"].found == pytest.approx(1)
     assert found["M18"].found == pytest.approx((1 - 0.05 / 10) ** 10)
@@ -106,7 +107,7 @@ def test_numbers_of_moral_preferences(found: Mapping[str, PaperFinding]) -> None
     assert found["M17"].found == pytest.approx(1)
 
 
-def test_numbers_of_fair_voting(found: Mapping[str, PaperFinding]) -> None:
+def test_numbers_of_fair_voting(found: Mapping[str, BoundedFinding]) -> None:
     assert found["F7"].found == pytest.approx(1)
     assert found["F1"].found == pytest.approx(4 / 3)
     generator = np.random.default_rng(1)
@@ -122,36 +123,38 @@ def test_numbers_of_fair_voting(found: Mapping[str, PaperFinding]) -> None:
     assert found["F5"].found < 0.5
 
 
-def test_verdicts(found: Mapping[str, PaperFinding]) -> None:
-    by_verdict: dict[Verdict, set[str]] = {verdict: set() for verdict in Verdict}
+def test_verdicts(found: Mapping[str, BoundedFinding]) -> None:
+    by_verdict: dict[Judgement, set[str]] = {verdict: set() for verdict in Judgement}
     for key, finding in found.items():
-        by_verdict[finding.verdict].add(key)
-    assert by_verdict[Verdict.REFUTED] == {
+        by_verdict[finding.judgement].add(key)
+    assert by_verdict[Judgement.REFUTED] == {
         *("W2", "T8", "T9", "T14", "T15"),
         *("M2", "M3", "M5", "M17", "F2", "F3", "F4", "F4b", "F4c", "F9"),
     }
-    assert by_verdict[Verdict.HOLDS] == {
+    assert by_verdict[Judgement.HOLDS] == {
         *("W3", "W11", "W13", "T5", "T10"),
         *("M6", "M15", "M16", "M18", "M19", "F7"),
     }
-    assert by_verdict[Verdict.OPEN] == {"F4d"}
-    assert by_verdict[Verdict.SILENT] == {"W4", "F4e", "F5"}
-    in_part = by_verdict[Verdict.IN_PART]
+    assert by_verdict[Judgement.OPEN] == {"F4d"}
+    assert by_verdict[Judgement.SILENT] == {"W4", "F4e", "F5"}
+    in_part = by_verdict[Judgement.IN_PART]
     assert in_part == {key for key, finding in found.items() if finding.only}
 
 
-def test_every_command_exists(found: Mapping[str, PaperFinding]) -> None:
+def test_every_command_exists(found: Mapping[str, BoundedFinding]) -> None:
     reproduce: Any = cli.commands["reproduce"]
     for finding in found.values():
         program, command, *targets = finding.command.split()
         assert program == "psephos"
         (target,) = targets
-        assert target in (GROUPS | {"papers"} if command == "audit" else reproduce.commands), finding.key
+        assert target in (
+            GROUPS | {"papers"} if command == "audit" else reproduce.list_commands(click.Context(reproduce))
+        ), finding.key
 
 
-def test_tables_fit_a_terminal(found: Mapping[str, PaperFinding]) -> None:
+def test_tables_fit_a_terminal(found: Mapping[str, BoundedFinding]) -> None:
     text = io.StringIO()
-    show_findings(Console(file=text, width=WIDTH), list(found.values()))
+    show_bounded_findings(Console(file=text, width=WIDTH), list(found.values()))
     lines = text.getvalue().splitlines()
     assert max(map(len, lines)) <= WIDTH
     assert "…" not in text.getvalue()
@@ -160,45 +163,45 @@ def test_tables_fit_a_terminal(found: Mapping[str, PaperFinding]) -> None:
     assert lines[0] == f"{len(found)} claims: holds 11, in part 18, refuted 15, open 1, silent 3."
 
 
-def finding(**given: Any) -> PaperFinding:
+def finding(**given: Any) -> BoundedFinding:
     values: dict[str, Any] = {"key": "X", "paper": "P", "claim": "C", "quantity": "q", "claimed": 1.0, "found": 1.0}
-    return PaperFinding(**values | given)
+    return BoundedFinding(**values | given)
 
 
 @pytest.mark.parametrize(
     ("bound", "certainty", "number", "verdict"),
     [
-        ("≤", Certainty.EXACT, 1.0, Verdict.HOLDS),
-        ("≤", Certainty.EXACT, 1.1, Verdict.REFUTED),
-        ("≤", Certainty.FOUND, 1.1, Verdict.REFUTED),
-        ("≤", Certainty.FOUND, 0.9, Verdict.OPEN),
-        ("≤", Certainty.PROVEN, 1.1, Verdict.OPEN),
-        ("≤", Certainty.PROVEN, 0.9, Verdict.HOLDS),
-        ("≤", Certainty.SAMPLED, 1.1, Verdict.REFUTED),
-        ("<", Certainty.EXACT, 1.0, Verdict.REFUTED),
-        ("<", Certainty.EXACT, 0.9, Verdict.HOLDS),
-        (">", Certainty.EXACT, 1.0, Verdict.REFUTED),
-        (">", Certainty.EXACT, 1.1, Verdict.HOLDS),
-        ("≥", Certainty.SAMPLED, 0.9, Verdict.REFUTED),
-        ("≥", Certainty.SAMPLED, 1.1, Verdict.OPEN),
-        ("≥", Certainty.NORMAL, 1.1, Verdict.HOLDS),
-        ("=", Certainty.EXACT, 0.9, Verdict.REFUTED),
-        ("=", Certainty.SAMPLED, 1.1, Verdict.REFUTED),
-        ("=", Certainty.SAMPLED, 0.9, Verdict.OPEN),
-        ("≤", Certainty.EXACT, math.inf, Verdict.REFUTED),
+        ("≤", Certainty.EXACT, 1.0, Judgement.HOLDS),
+        ("≤", Certainty.EXACT, 1.1, Judgement.REFUTED),
+        ("≤", Certainty.FOUND, 1.1, Judgement.REFUTED),
+        ("≤", Certainty.FOUND, 0.9, Judgement.OPEN),
+        ("≤", Certainty.PROVEN, 1.1, Judgement.OPEN),
+        ("≤", Certainty.PROVEN, 0.9, Judgement.HOLDS),
+        ("≤", Certainty.SAMPLED, 1.1, Judgement.REFUTED),
+        ("<", Certainty.EXACT, 1.0, Judgement.REFUTED),
+        ("<", Certainty.EXACT, 0.9, Judgement.HOLDS),
+        (">", Certainty.EXACT, 1.0, Judgement.REFUTED),
+        (">", Certainty.EXACT, 1.1, Judgement.HOLDS),
+        ("≥", Certainty.SAMPLED, 0.9, Judgement.REFUTED),
+        ("≥", Certainty.SAMPLED, 1.1, Judgement.OPEN),
+        ("≥", Certainty.NORMAL, 1.1, Judgement.HOLDS),
+        ("=", Certainty.EXACT, 0.9, Judgement.REFUTED),
+        ("=", Certainty.SAMPLED, 1.1, Judgement.REFUTED),
+        ("=", Certainty.SAMPLED, 0.9, Judgement.OPEN),
+        ("≤", Certainty.EXACT, math.inf, Judgement.REFUTED),
     ],
 )
-def test_verdict_follows_from_the_numbers(bound: str, certainty: Certainty, number: float, verdict: Verdict) -> None:
-    assert finding(bound=bound, certainty=certainty, found=number).verdict is verdict
+def test_verdict_follows_from_the_numbers(bound: str, certainty: Certainty, number: float, verdict: Judgement) -> None:
+    assert finding(bound=bound, certainty=certainty, found=number).judgement is verdict
 
 
 def test_verdict_of_claims_without_a_number_and_with_a_domain() -> None:
-    assert finding(claimed=None).verdict is Verdict.SILENT
+    assert finding(claimed=None).judgement is Judgement.SILENT
     assert finding(claimed=None).claimed_text == "-"
-    assert finding(found=2.0, only="for one answer").verdict is Verdict.IN_PART
-    assert finding(claimed=math.inf, bound="=", certainty=Certainty.PROVEN).verdict is Verdict.REFUTED
-    assert finding(claimed=0.2, bound="=", found=0.21, tolerance=0.05).verdict is Verdict.HOLDS
-    assert finding(claimed=0.2, bound="=", found=0.27, tolerance=0.05).verdict is Verdict.REFUTED
+    assert finding(found=2.0, only="for one answer").judgement is Judgement.IN_PART
+    assert finding(claimed=math.inf, bound="=", certainty=Certainty.PROVEN).judgement is Judgement.REFUTED
+    assert finding(claimed=0.2, bound="=", found=0.21, tolerance=0.05).judgement is Judgement.HOLDS
+    assert finding(claimed=0.2, bound="=", found=0.27, tolerance=0.05).judgement is Judgement.REFUTED
 
 
 def test_numbers_are_shown_as_the_bounds_they_are() -> None:
@@ -212,3 +215,8 @@ def test_numbers_are_shown_as_the_bounds_they_are() -> None:
 def test_finding_without_a_number_is_refused() -> None:
     with pytest.raises(ValueError, match="finding X has no number"):
         finding(found=math.nan)
+
+
+def test_names_are_listed_as_people_do() -> None:
+    assert listed(["one"]) == "one"
+    assert listed(["one", "two", "three"]) == "one, two and three"

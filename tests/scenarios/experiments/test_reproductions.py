@@ -1,0 +1,226 @@
+"""The one runner of reproductions, with a paper of somebody's: what it writes, shows and refuses, and its command."""
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.scenarios import RunFolder, system
+from psephos.scenarios.experiments import (
+    Asked,
+    Experiments,
+    Finding,
+    Measurement,
+    Paper,
+    PaperReproduction,
+    Part,
+    Sheet,
+    page_of,
+    reproduce,
+    show_reproduction,
+)
+from rich.console import Console
+
+PAPER = Paper(
+    help="Coins, tossed again.\n\n    All of them are made up.",
+    experiments=f"{__name__}:EXPERIMENTS",
+    trials=50,
+    about_trials="Of each coin.",
+    least_trials=10,
+    most_trials=2_000,
+    takes_data=True,
+    takes_workers=True,
+)
+MADE: list[str] = []
+
+
+class Coin(msgspec.Struct, frozen=True):
+    """A coin, and what it showed."""
+
+    name: str
+    heads: Measurement | None
+
+
+class Coins(PaperReproduction, frozen=True, kw_only=True):
+    """All coins."""
+
+    kept: ClassVar = ("trials", "versions", "missing", "seed", "paper_findings", "own_findings")
+    file_names: ClassVar = {"odd": "figure-1"}
+
+    even_ones: tuple[Coin, ...]
+    odd: tuple[Coin, ...]
+    lost: tuple[Coin, ...]
+
+
+def coins(*names: str) -> Iterator[Coin]:
+    """Yield coins; they are tossed as somebody asks for them."""
+    for name in names:
+        MADE.append(name)
+        yield Coin(name, Measurement(0.5, 0.125) if name == "a" else None)
+
+
+def parts(asked: Asked) -> Iterator[Part]:
+    """Toss all coins."""
+    yield Part("the first", {"even_ones": coins("a"), "odd": coins("b")}, {"gold": "it is not there"})
+    asked.tell(f"{asked.trials} {asked.seed} {asked.data} {asked.workers}")
+    yield Part(rows={"even_ones": coins("c")}, missing={"silver": "it is not there", "tin": "nobody has it"})
+
+
+def on_paper(found: Coins) -> Iterator[Finding]:
+    """Say what the paper says."""
+    yield Finding(claim="Coins are fair.", source="Table 1", holds=True, numbers=f"All {len(found.even_ones)} are.")
+    yield Finding(claim="There are two.", source="Table 2", holds=False, numbers="There are three.")
+
+
+def additions(found: Coins) -> Iterator[Finding]:
+    """Say one thing more."""
+    yield Finding(claim="Coins are round.", source="a reading", holds=not found.lost, numbers="π is 3.1.")
+
+
+def sheets(found: Coins) -> Iterator[Sheet]:
+    """Yield the only table."""
+    yield Sheet(title="Coins", headers=("name",), rows=tuple((coin.name,) for coin in found.even_ones))
+
+
+def draw(found: Coins, folder: Path) -> None:
+    """Draw a picture, more or less."""
+    (folder / "heads.png").write_text(str(found.trials))
+
+
+EXPERIMENTS = Experiments(
+    found=Coins,
+    parts=parts,
+    on_paper=on_paper,
+    additions=additions,
+    sheets=sheets,
+    draw=draw,
+    captions={"heads": "How many heads.", "tails": "How many tails."},
+    pictures=lambda found: [name for name in ("heads", "tails") if name == "heads" or found.lost],
+    title="Coins, tossed again",
+    introduction="{run.trials:,} tosses, seed {run.seed}.",
+    cells="{run.trials:,} tosses a coin",
+    remarks=("Readings are read.",),
+    lacking=lambda names: f"There is no {' and no '.join(names)}",
+)
+LACKS = [
+    f"There is no {what}. A folder is named by --data FOLDER or PSEPHOS_DATA, and has a folder for each data set."
+    for what in ("gold and no silver: it is not there", "tin: nobody has it")
+]
+
+
+@pytest.fixture
+def reproduced(tmp_path: Path) -> tuple[Coins, Path, list[str]]:
+    lines: list[str] = []
+    MADE.clear()
+
+    def tell(line: str) -> None:
+        lines.append(f"{line} ({len(MADE)})")
+
+    found = reproduce(PAPER, RunFolder(tmp_path / "run"), trials=2_000, seed=3, pictures=False, on_progress=tell)
+    assert isinstance(found, Coins)
+    return found, tmp_path / "run", lines
+
+
+def test_the_csv_files_say_what_the_json_says_and_tables_without_rows_have_none(
+    reproduced: tuple[Coins, Path, list[str]],
+) -> None:
+    found, path, lines = reproduced
+    assert {file.name for file in path.iterdir()} == {
+        "even-ones.csv",
+        "figure-1.csv",
+        "reproduction.json",
+        "summary.md",
+    }
+    whole: dict[str, Any] = msgspec.json.decode((path / "reproduction.json").read_bytes())
+    assert list(whole) == [*Coins.kept, "tables"]
+    assert (whole["trials"], whole["seed"]) == (2_000, 3)
+    assert whole["missing"] == {"gold": "it is not there", "silver": "it is not there", "tin": "nobody has it"}
+    assert whole["versions"].keys() == {"psephos", "numpy", "python"}
+    assert whole["own_findings"][0]["numbers"] == "π is 3.1."
+    assert whole["tables"]["even-ones"] == [
+        {"name": "a", "heads": 0.5, "heads_standard_error": 0.125},
+        {"name": "c", "heads": None, "heads_standard_error": None},
+    ]
+    for name, rows in whole["tables"].items():
+        text = io.StringIO((path / f"{name}.csv").read_text(encoding="utf-8"), newline="")
+        read = list(csv.DictReader(text))
+        assert read == [{key: "" if value is None else str(value) for key, value in row.items()} for row in rows]
+    assert [coin.name for coin in found.even_ones] == ["a", "c"]
+    # Told before any of its rows are made.
+    assert lines == ["the first (0)", "2000 3  0 (2)"]
+
+
+def test_the_page_has_findings_pictures_and_tables(reproduced: tuple[Coins, Path, list[str]]) -> None:
+    found, path, _ = reproduced
+    assert (path / "summary.md").read_text(encoding="utf-8") == page_of(PAPER, found)
+    page = page_of(PAPER, found, prefix="coins-").split("\n\n")
+    assert page[:3] == ["# Coins, tossed again", "2,000 tosses, seed 3.", "Readings are read."]
+    assert page[3:5] == LACKS
+    assert page[5:11] == [
+        "## What the paper says",
+        "Of 2 claims 1 holds and 1 does not.",
+        (
+            "- **Holds.** Coins are fair. (Table 1) All 2 are.\n"
+            "- **Does not hold.** There are two. (Table 2) There are three."
+        ),
+        "## What we add",
+        "Of 1 claims 1 holds and 0 do not.",
+        "- **Holds.** Coins are round. (a reading) π is 3.1.",
+    ]
+    assert page[11:15] == ["## Pictures", "![How many heads.](coins-heads.png)", "How many heads.", "## Tables"]
+    assert page[15] == "**Coins**"
+    assert not any("](" in line or line == "## Pictures" for line in page_of(PAPER, found, pictures=False).split("\n"))
+
+
+def test_a_terminal_shows_tables_findings_and_notes(reproduced: tuple[Coins, Path, list[str]]) -> None:
+    file = io.StringIO()
+    show_reproduction(Console(file=file, width=300, color_system=None), PAPER, reproduced[0])
+    lines = file.getvalue().splitlines()
+    assert lines[-4:] == [*LACKS, "2,000 tosses a coin, seed 3; ± is one standard error", "Readings are read."]
+    assert "does not hold: There are two. (Table 2)" in lines
+    assert lines.index("What the paper says") < lines.index("What we add")
+    assert "Coins" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"trials": 9}, "--trials must be from 10 to 2,000, got 9"),
+        ({"trials": 2_001}, "--trials must be from 10 to 2,000, got 2001"),
+        ({"seed": -1}, "--seed must be an integer >= 0, got -1"),
+        ({"data": "nowhere"}, "data must be a folder of data sets, got 'nowhere'"),
+        ({"workers": -1}, "--workers must be at least 1, or 0 for one each core, got -1"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_is_written(
+    tmp_path: Path, options: dict[str, Any], error: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        reproduce(PAPER, RunFolder(tmp_path), **options)
+    assert str(caught.value) == error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_somebody_s_paper_has_a_command(
+    psephos: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coined = system.System(protocol="nowhere:Coins", reproduction=f"{__name__}:PAPER")
+    monkeypatch.setattr(system, "systems", lambda: {"coins": coined, "other": system.System(protocol="nowhere:Other")})
+    monkeypatch.delenv("PSEPHOS_DATA", raising=False)
+    told = psephos("reproduce", "--help").out
+    assert "coins  Coins, tossed again." in told
+    assert "other" not in told
+    told = psephos("reproduce", "coins", "--help").out
+    for words in ("All of them are made up.", "Of each coin.  [default: 50]", "--data", "--workers", "--no-pictures"):
+        assert words in told
+    ended = psephos("reproduce", "coins", "--out", "out", "--data", str(tmp_path), "--workers", 2)
+    assert ended.status == 0
+    assert [line.strip() for line in ended.err.splitlines()[::2]] == ["the first", "pictures"]
+    assert f"50 1 {tmp_path} 2" in ended.err.replace("\n", "")
+    assert ended.out.endswith("Everything is in out\n\n")
+    assert (tmp_path / "out" / "heads.png").read_text() == "50"
+    assert psephos("reproduce", "other").status == 2
