@@ -104,8 +104,7 @@ def choose_by_outputs(drawn: Iterable[tuple[Pair, IntArray, IntArray]], *, risk:
             chosen, bound = _best_event(pair, name, score, (ones, others), risk=risk, proven=proven)
             if bound > greatest:
                 best, greatest = chosen, bound
-    if best is None:
-        raise ValueError("there is no pair to choose from")
+    assert best is not None  # noqa: S101  there is a pair
     return best
 
 

@@ -28,8 +28,8 @@ from .case import NO_PLACE, Case, OutputSampler, Pair, Score
 
 __all__ = [
     "MAX_OUTPUTS",
+    "ExposedPart",
     "Exposure",
-    "Part",
     "Released",
     "Reported",
     "case_of",
@@ -45,7 +45,7 @@ _SESSION: Final = "audited"
 _SIDES: Final = 2
 
 
-class Part(abc.ABC):
+class ExposedPart(abc.ABC):
     """What one randomizer makes of each candidate.
 
     Args:
@@ -129,7 +129,7 @@ class Part(abc.ABC):
         return log_likelihoods[:, 0] - log_likelihoods[:, 1]
 
 
-class Reported(Part):
+class Reported(ExposedPart):
     """The reports of one phase, of a party in a roster of parties with the same row.
 
     Args:
@@ -147,12 +147,12 @@ class Reported(Part):
         self._public = np.array(public, dtype=np.int64)
 
     def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
-        """See `Part.draw`."""
+        """See `ExposedPart.draw`."""
         inputs = Inputs(np.tile(self._rows[candidate], (number, 1)), np.tile(self._public, (number, 1)))
         return draw_reports(self._phase, inputs, noise=noise, protocol=self._protocol.name, start=0)
 
 
-class Released(Part):
+class Released(ExposedPart):
     """The tally as a trusted server releases it, with noise of its own.
 
     Args:
@@ -167,7 +167,7 @@ class Released(Part):
         self._phase = phase
 
     def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
-        """See `Part.draw`."""
+        """See `ExposedPart.draw`."""
         values = np.tile(self.values[candidate], (number, 1))
         slots = self.mechanism.slots_of(values.shape[1])
         stream = f"release of {self._phase.name}"
@@ -186,7 +186,7 @@ class Exposure:
         num_sessions: how often it is held, each time in a round of its own.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[ExposedPart, ...]
     num_sessions: int
 
     @property

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ....protocol.arrays import IntArray
 
-__all__ = ["MAX_ALTERNATIVES_OF_A_FILE", "MAX_VOTERS", "Ballots", "PlaceArray", "distinct_names", "tabulate"]
+__all__ = ["MAX_ALTERNATIVES_OF_A_FILE", "MAX_VOTERS", "FileBallots", "PlaceArray", "distinct_names", "tabulate"]
 
 PlaceArray: TypeAlias = NDArray[np.int16]
 """Places in a ballot: a table of a million ballots is a quarter as large as with int64."""
@@ -24,7 +24,7 @@ _MAX_NAME_LENGTH: Final = 256
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Ballots:
+class FileBallots:
     """The ballots of a file, and who cast them.
 
     Args:
@@ -79,7 +79,7 @@ def tabulate(
         num_alternatives: m.
 
     Returns:
-        `classes` and `listed` of `Ballots`, and the first ballot that has an alternative twice; −1 where none has.
+        `classes` and `listed` of `FileBallots`, and the first ballot that has an alternative twice; −1 where none has.
     """
     ballots = np.repeat(np.arange(len(lengths)), lengths)
     places = np.arange(len(alternatives)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

@@ -15,7 +15,7 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
 from ...running.settings import did_you_mean
-from .ballots import Ballots
+from .ballots import FileBallots
 from .groups import (
     Grouping,
     WithoutGroup,
@@ -182,7 +182,7 @@ def load_rankings(options: RankingFile) -> Profile:
     return profile_of(ballots, _grouping_of(ballots, options), options)
 
 
-def read_ballots(path: Path, *, column: str = "", field: str = "file") -> Ballots:
+def read_ballots(path: Path, *, column: str = "", field: str = "file") -> FileBallots:
     """Return the ballots of a file, by the end of its name.
 
     Args:
@@ -205,7 +205,7 @@ def read_ballots(path: Path, *, column: str = "", field: str = "file") -> Ballot
     return read_preflib(path, field=field)
 
 
-def merge(parts: Sequence[Ballots], *, same_alternatives: Literal["names", "numbers"] = "names") -> Ballots:
+def merge(parts: Sequence[FileBallots], *, same_alternatives: Literal["names", "numbers"] = "names") -> FileBallots:
     """Return the ballots of several files, one after another.
 
     Args:
@@ -222,7 +222,7 @@ def merge(parts: Sequence[Ballots], *, same_alternatives: Literal["names", "numb
     if any(part.alternatives != names for part in parts) and same_alternatives == "numbers":
         names = tuple(f"alternative {number}" for number in range(1, len(names) + 1))
     offsets = np.cumsum([0, *(len(part.classes) for part in parts)])
-    return Ballots(
+    return FileBallots(
         alternatives=names,
         ids=first.ids,
         classes=np.concatenate([part.classes[:, places] for part, places in zip(parts, columns, strict=True)]),
@@ -239,7 +239,7 @@ def merge(parts: Sequence[Ballots], *, same_alternatives: Literal["names", "numb
 
 
 def profile_of(
-    ballots: Ballots, grouping: Grouping, options: RankingOptions, *, names: Sequence[str] = (), note: str = ""
+    ballots: FileBallots, grouping: Grouping, options: RankingOptions, *, names: Sequence[str] = (), note: str = ""
 ) -> Profile:
     """Return the profile of the voters who are in a group.
 
@@ -278,7 +278,7 @@ def profile_of(
     )
 
 
-def grouping_of_column(ballots: Ballots, options: ColumnOptions, *, groups: Sequence[str] = ()) -> Grouping:
+def grouping_of_column(ballots: FileBallots, options: ColumnOptions, *, groups: Sequence[str] = ()) -> Grouping:
     """Return the groups that a Pabulib file's own column tells.
 
     Args:
@@ -305,7 +305,7 @@ def grouping_of_column(ballots: Ballots, options: ColumnOptions, *, groups: Sequ
     )
 
 
-def _grouping_of(ballots: Ballots, options: RankingFile) -> Grouping:
+def _grouping_of(ballots: FileBallots, options: RankingFile) -> Grouping:
     """Return the groups of one file's voters."""
     if options.group_rule:
         return groups_in_turn(ballots, options.groups)
@@ -321,7 +321,7 @@ def _grouping_of(ballots: Ballots, options: RankingFile) -> Grouping:
     return grouping_of_column(ballots, options, groups=options.groups)
 
 
-def _columns_like(first: Ballots, part: Ballots, *, by_name: bool) -> list[int]:
+def _columns_like(first: FileBallots, part: FileBallots, *, by_name: bool) -> list[int]:
     """Return which alternative of a part each of the first one's is."""
     if by_name and sorted(part.alternatives) != sorted(first.alternatives):
         lacking = [name for name in first.alternatives if name not in part.alternatives]
@@ -340,7 +340,7 @@ def _columns_like(first: Ballots, part: Ballots, *, by_name: bool) -> list[int]:
     return list(range(len(first.alternatives)))
 
 
-def _kept(ballots: Ballots, wanted: Sequence[str]) -> list[int]:
+def _kept(ballots: FileBallots, wanted: Sequence[str]) -> list[int]:
     """Return the places of the alternatives that are kept."""
     places: Mapping[str, int] = {
         **{name: place for place, name in enumerate(ballots.ids)},
@@ -362,7 +362,9 @@ def _kept(ballots: Ballots, wanted: Sequence[str]) -> list[int]:
     return kept
 
 
-def _note(ballots: Ballots, *, num_kept: int, num_tied: int, num_out: int, options: RankingOptions, more: str) -> str:
+def _note(
+    ballots: FileBallots, *, num_kept: int, num_tied: int, num_out: int, options: RankingOptions, more: str
+) -> str:
     """Return what became of the ballots, as a line for people."""
     sentences = [f"{len(ballots) - num_out:,} of {len(ballots):,} voters" if num_out else f"{len(ballots):,} voters"]
     if num_out:

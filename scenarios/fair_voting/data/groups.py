@@ -20,7 +20,7 @@ from ....protocol.fair_voting.entries import names_two_groups
 from ....protocol.roles import check_party_name
 from ...running.reading import read_rows
 from ...running.settings import did_you_mean
-from .ballots import Ballots
+from .ballots import FileBallots
 from .lines import number_in
 
 __all__ = [
@@ -60,7 +60,7 @@ class Grouping:
         return int(np.count_nonzero(self.members < 0))
 
 
-def groups_in_turn(ballots: Ballots, groups: Sequence[str]) -> Grouping:
+def groups_in_turn(ballots: FileBallots, groups: Sequence[str]) -> Grouping:
     """Return groups whose members take turns in the file: with two groups the odd voters and the even ones.
 
     Args:
@@ -98,7 +98,7 @@ def groups_of_files(groups: Sequence[str], sizes: Sequence[int]) -> Grouping:
 
 
 def groups_of_entries(
-    ballots: Ballots,
+    ballots: FileBallots,
     entries: Sequence[str],
     *,
     column: str,
@@ -157,7 +157,7 @@ def groups_of_entries(
 
 
 def age_groups(
-    ballots: Ballots, entries: Sequence[str], cuts: Sequence[int], *, column: str
+    ballots: FileBallots, entries: Sequence[str], cuts: Sequence[int], *, column: str
 ) -> tuple[list[str], list[str]]:
     """Return groups of age: "under 30", "30 to 59", "60 and over" for the cuts 30 and 60.
 
@@ -188,7 +188,7 @@ def age_groups(
 
 def groups_of_companion(
     path: Path,
-    ballots: Ballots,
+    ballots: FileBallots,
     *,
     groups: Sequence[str] = (),
     renamed: Mapping[str, str] | None = None,
@@ -252,7 +252,7 @@ def check_groups(groups: Sequence[str]) -> None:
         check_party_name(name, field="group")
 
 
-def _numbers_of_voters(ballots: Ballots) -> Callable[[str], int]:
+def _numbers_of_voters(ballots: FileBallots) -> Callable[[str], int]:
     """Return what finds a voter's number, from 0, by what it is called; −1 for none."""
     if ballots.voters:
         by_name = {name: number for number, name in enumerate(ballots.voters)}

@@ -37,7 +37,7 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ...running.settings import did_you_mean
-from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, Ballots, PlaceArray, distinct_names, tabulate
+from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
 from .lines import line_fault, number_in, read_lines
 
 __all__ = ["VOTE_TYPES", "read_pabulib"]
@@ -50,7 +50,7 @@ _VOTE: Final = "vote"
 _POINTS: Final = "points"
 
 
-def read_pabulib(path: Path, *, column: str = "", num_unnamed: int = 0, field: str = "file") -> Ballots:
+def read_pabulib(path: Path, *, column: str = "", num_unnamed: int = 0, field: str = "file") -> FileBallots:
     """Return the ballots of a Pabulib file, which may be packed (`.gz`).
 
     UTF-8; entries may be quoted as in CSV, and blanks around them do not count; blank lines are skipped. What META says
@@ -76,7 +76,7 @@ def read_pabulib(path: Path, *, column: str = "", num_unnamed: int = 0, field: s
         entries = _read_votes(path, rows, votes, column=column, num_unnamed=num_unnamed)
     meta.checknumber_in("num_votes", len(votes.lines), "votes below")
     classes, listed = votes.tabulate()
-    return Ballots(
+    return FileBallots(
         alternatives=distinct_names(list(projects.values()), list(projects)),
         ids=tuple(projects),
         classes=classes,

@@ -26,7 +26,7 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.errors import ConfigurationError
-from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, Ballots, PlaceArray, distinct_names, tabulate
+from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
 from .lines import line_fault, read_lines
 
 __all__ = ["PREFLIB_TYPES", "read_preflib", "type_of"]
@@ -53,7 +53,7 @@ def type_of(path: Path) -> str:
     return Path(path.name.lower().removesuffix(".gz")).suffix.removeprefix(".")
 
 
-def read_preflib(path: Path, *, field: str = "file") -> Ballots:
+def read_preflib(path: Path, *, field: str = "file") -> FileBallots:
     """Return the ballots of a PrefLib file of orders, which may be packed (`.gz`).
 
     UTF-8; lines end with LF or CR LF; blank lines and metadata that is not asked for are skipped. What the header says
@@ -79,7 +79,7 @@ def read_preflib(path: Path, *, field: str = "file") -> Ballots:
     header.check_number(_VOTERS, int(votes.counts.sum()), "voters in the lines below")
     header.check_number(_ORDERS, len(set(_rows_as_bytes(classes))), "unique orders in the lines below")
     ids = tuple(str(number) for number in range(1, len(alternatives) + 1))
-    return Ballots(
+    return FileBallots(
         alternatives=distinct_names(alternatives, ids),
         ids=ids,
         classes=classes,

@@ -18,7 +18,7 @@ from ....protocol.errors import ConfigurationError
 from ...datasets.loading import DataSet
 from ...running.settings import did_you_mean
 from ...running.sources import PartiesTable
-from .ballots import Ballots, tabulate
+from .ballots import FileBallots, tabulate
 from .files import (
     ColumnOptions,
     RankingOptions,
@@ -193,7 +193,7 @@ def _load_breakfast(options: Breakfast, folder: Path, parameters: Mapping[str, A
     return _published(ballots, groups_in_turn(ballots, _MEN_AND_WOMEN), options, names=names, note=note)
 
 
-def _read_in_order(path: Path, ballots: Ballots, *, column: int) -> Ballots:
+def _read_in_order(path: Path, ballots: FileBallots, *, column: int) -> FileBallots:
     """Return the rankings of a situation as the file of all situations has them, from respondent 2 on.
 
     Raises:
@@ -278,7 +278,7 @@ def _load_pabulib(options: BudgetVotes, folder: Path, parameters: Mapping[str, A
 
 
 def _published(
-    ballots: Ballots, grouping: Grouping, options: RankingOptions, *, names: list[str] | None = None, note: str = ""
+    ballots: FileBallots, grouping: Grouping, options: RankingOptions, *, names: list[str] | None = None, note: str = ""
 ) -> PartiesTable:
     """Return voters whose ballots everybody may know, since they were published."""
     return as_electorate(profile_of(ballots, grouping, options, names=names or [], note=note), is_public_record=True)

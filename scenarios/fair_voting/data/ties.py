@@ -22,7 +22,7 @@ from ....protocol.arrays import IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting.rankings import positions_of_orders
 from ....protocol.randomness import philox_rows, stream_key
-from .ballots import Ballots
+from .ballots import FileBallots
 
 __all__ = ["TieRule", "break_ties"]
 
@@ -34,7 +34,7 @@ _MAX_NAMED: Final = 4
 
 
 def break_ties(
-    ballots: Ballots, *, ties: TieRule, seed: int, kept: Sequence[int], skipped: IntArray | None = None
+    ballots: FileBallots, *, ties: TieRule, seed: int, kept: Sequence[int], skipped: IntArray | None = None
 ) -> tuple[IntArray, int]:
     """Return the ranking of each voter, over some of the alternatives.
 
@@ -76,7 +76,7 @@ def break_ties(
     return positions, int(np.count_nonzero(is_tied))
 
 
-def _refusal(ballots: Ballots, voter: int, columns: IntArray) -> ConfigurationError:
+def _refusal(ballots: FileBallots, voter: int, columns: IntArray) -> ConfigurationError:
     """Return the error for a voter's tie."""
     classes = ballots.classes[ballots.ballot_of_voter[voter], columns]
     values, counts = np.unique(classes, return_counts=True)

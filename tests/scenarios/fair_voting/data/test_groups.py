@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.fair_voting.data.ballots import Ballots
+from psephos.scenarios.fair_voting.data.ballots import FileBallots
 from psephos.scenarios.fair_voting.data.groups import (
     Grouping,
     age_groups,
@@ -20,9 +20,9 @@ from psephos.scenarios.fair_voting.data.groups import (
 Write = Callable[[str, str | bytes], Path]
 
 
-def ballots_of(num_voters: int, names: Sequence[str] = ()) -> Ballots:
+def ballots_of(num_voters: int, names: Sequence[str] = ()) -> FileBallots:
     """Return voters on lines 11, 12 and so on."""
-    return Ballots(
+    return FileBallots(
         alternatives=("a", "b"),
         ids=("1", "2"),
         classes=np.array([[0, 1]], dtype=np.int16),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.fair_voting.data.ballots import Ballots
+from psephos.scenarios.fair_voting.data.ballots import FileBallots
 from psephos.scenarios.fair_voting.data.preflib import read_preflib
 
 Write = Callable[[str, str | bytes], Path]
@@ -27,7 +27,7 @@ TIED = HEADER.format(suffix="toc", voters=3, orders=2) + "2: 1,{3,2},4\n1: {1,2,
 ANY = HEADER.format(suffix="toi", voters=4, orders=3) + "1: {4, 2}\n2: 3,{1,2}\n1: {2},1\n"
 
 
-def orders_of(ballots: Ballots) -> list[list[list[int]]]:
+def orders_of(ballots: FileBallots) -> list[list[list[int]]]:
     """Return each voter's classes of alternatives, numbered from 1, without those that are not listed."""
     most = len(ballots.alternatives)
     tables: list[list[int]] = ballots.classes[ballots.ballot_of_voter].tolist()

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.randomness import philox_rows, stream_key
-from psephos.scenarios.fair_voting.data.ballots import Ballots
+from psephos.scenarios.fair_voting.data.ballots import FileBallots
 from psephos.scenarios.fair_voting.data.ties import TieRule, break_ties
 from scipy.stats import chi2
 
 
-def ballots_of(classes: list[list[int]], listed: list[list[int]] | None = None, *, repeats: int = 1) -> Ballots:
+def ballots_of(classes: list[list[int]], listed: list[list[int]] | None = None, *, repeats: int = 1) -> FileBallots:
     """Return voters with ballots of their own, each of them so many times."""
     table = np.array(classes, dtype=np.int16)
     names = tuple("abcdef"[: table.shape[1]])
     voters = np.repeat(np.arange(len(table)), repeats)
-    return Ballots(
+    return FileBallots(
         alternatives=names,
         ids=names,
         classes=table,
@@ -29,7 +29,7 @@ def ballots_of(classes: list[list[int]], listed: list[list[int]] | None = None, 
 
 
 def positions_of(
-    ballots: Ballots, *, ties: TieRule = "random", seed: int = 0, kept: list[int] | None = None
+    ballots: FileBallots, *, ties: TieRule = "random", seed: int = 0, kept: list[int] | None = None
 ) -> list[list[int]]:
     """Return the rankings alone."""
     every = range(len(ballots.alternatives))
