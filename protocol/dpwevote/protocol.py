@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
-from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
+from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol, missing_column
 from ..tally import Tally
 from .choice import decide
 from .finite import FiniteVariant
@@ -75,7 +75,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         parameters = self.parameters
         for column in self.columns():
             if column.name not in table:
-                raise ConfigurationError(field=column.name, value="no such column", allowed="a column of the table")
+                raise missing_column(column.name)
         known = [column.name for column in self.columns()]
         for name in table:
             if name not in known:  # a misspelled candidate, or another vote's
