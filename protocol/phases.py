@@ -39,6 +39,7 @@ __all__ = [
     "Phase",
     "PhasedProtocol",
     "Truth",
+    "missing_column",
 ]
 
 Entries: TypeAlias = Sequence[Any] | NDArray[Any]
@@ -75,6 +76,11 @@ class Column(msgspec.Struct, frozen=True):
     name: str
     private: bool
     description: str
+
+
+def missing_column(name: str) -> ConfigurationError:
+    """Return the error for a table without a column that it needs."""
+    return ConfigurationError(field=name, value="no such column", allowed="a column of the table")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

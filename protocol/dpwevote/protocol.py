@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
-from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
+from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol, missing_column
 from ..tally import Tally
 from .choice import decide
 from .finite import FiniteVariant
@@ -18,7 +18,7 @@ from .laplace import LaplaceVariant
 from .outcome import Outcome
 from .parameters import Parameters
 from .signed import SignedVariant
-from .variant import Ballots, Variant
+from .variant import Holdings, Variant
 
 __all__ = ["DPWeVote"]
 
@@ -75,7 +75,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         parameters = self.parameters
         for column in self.columns():
             if column.name not in table:
-                raise ConfigurationError(field=column.name, value="no such column", allowed="a column of the table")
+                raise missing_column(column.name)
         known = [column.name for column in self.columns()]
         for name in table:
             if name not in known:  # a misspelled candidate, or another vote's
@@ -88,7 +88,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             raise ConfigurationError(
                 field="table", value="columns of different length", allowed="columns of one length"
             )
-        return self._variant.encode(Ballots(places, np.stack(opinions, axis=1)))
+        return self._variant.encode(Holdings(places, np.stack(opinions, axis=1)))
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         """Return the public rows: of the weights, where they are public. See `PhasedProtocol.encode_public`."""
@@ -136,9 +136,9 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     def truth(self, inputs: Inputs) -> dict[str, float]:
         """Return the noise-free support of each candidate, the total weight and the quota."""
         parameters = self.parameters
-        ballots = self._variant.decode(inputs)
-        weights = np.array(parameters.weights)[ballots.places]
-        yes = ballots.opinions > 0
+        holdings = self._variant.decode(inputs)
+        weights = np.array(parameters.weights)[holdings.places]
+        yes = holdings.opinions > 0
         total = math.fsum(weights.tolist())
         supports = {name: math.fsum(weights[yes[:, n]].tolist()) for n, name in enumerate(parameters.candidates)}
         quota = parameters.fraction * total if parameters.quota is None else parameters.quota

@@ -18,7 +18,6 @@ __all__ = [
     "check_columns",
     "check_order",
     "groups_of",
-    "missing",
     "names_of",
     "names_two_groups",
 ]
@@ -28,11 +27,6 @@ MOST_NAMED: Final = 20
 _COLUMNS: Final = ("group", "ranking")
 # Rankings from which alternatives are found: one line may be wrong, and most are not.
 _RANKINGS_LOOKED_AT: Final = 1_000
-
-
-def missing(column: str) -> ConfigurationError:
-    """Return the error for a column that is not there."""
-    return ConfigurationError(field=column, value="no such column", allowed="a column of the table")
 
 
 def names_two_groups(name: str, groups: Container[str]) -> bool:

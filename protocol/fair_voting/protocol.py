@@ -22,10 +22,10 @@ from ..arrays import IntArray
 from ..errors import ConfigurationError
 from ..estimators import Estimate
 from ..mechanisms import VectorLaplace
-from ..phases import Column, Entries, Inputs, OnePhaseProtocol
+from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
 from ..tally import Tally
-from .entries import MOST_NAMED, alternatives_of, check_columns, check_order, groups_of, missing, names_of
+from .entries import MOST_NAMED, alternatives_of, check_columns, check_order, groups_of, names_of
 from .lots import draw_lot, lot_of
 from .objective import Utilities, disparity_of, welfare_of
 from .outcome import AlternativeOutcome, Outcome
@@ -72,7 +72,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         """
         completed = dict(given)
         if "group" not in table and "groups" not in given:
-            raise missing("group")
+            raise missing_column("group")
         if "group" in table and not isinstance(table["group"], np.ndarray):
             named = given.get("groups")
             groups = cast("Sequence[Any]", named) if isinstance(named, (list, tuple)) else ()
@@ -83,7 +83,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         if "alternatives" not in given:
             rankings = table.get("ranking")
             if rankings is None or not len(rankings):
-                raise missing("ranking")
+                raise missing_column("ranking")
             if not isinstance(rankings, Rankings):
                 completed["alternatives"] = alternatives_of(rankings)
         return completed
@@ -124,14 +124,14 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         """
         check_columns(table)
         if "ranking" not in table:
-            raise missing("ranking")
+            raise missing_column("ranking")
         positions = self._positions_of(table["ranking"])
         return Inputs(positions, self.encode_public(table, num_parties=len(positions)))
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         """Return the places of the voters' groups. See `PhasedProtocol.encode_public`."""
         if "group" not in table:
-            raise missing("group")
+            raise missing_column("group")
         entries = table["group"]
         if len(entries) != num_parties:
             raise ConfigurationError(field="group", value=f"{len(entries)} entries", allowed=f"{num_parties} entries")
@@ -166,7 +166,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         self.check_public(public)
         check_columns(entries)
         if "ranking" not in entries:
-            raise missing("ranking")
+            raise missing_column("ranking")
         if "group" in entries:
             ours = self.encode_public({"group": [entries["group"]]}, num_parties=1)[0].tolist()
             if ours != list(public):

@@ -24,8 +24,6 @@ from .joint_law import (
     loss_of_flip_probability,
     loss_of_longest_row,
     loss_of_one_answer,
-    loss_of_one_answer_bound,
-    loss_of_some_answers,
     uniform_of_loss,
 )
 from .mechanism import FiniteMechanism, Mechanism, PostProcessed, Prepared, RowMechanism
@@ -96,8 +94,6 @@ __all__ = [
     "loss_of_flip_probability",
     "loss_of_longest_row",
     "loss_of_one_answer",
-    "loss_of_one_answer_bound",
-    "loss_of_some_answers",
     "optimal",
     "randomized_response",
     "rankings_of_codes",

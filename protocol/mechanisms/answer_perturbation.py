@@ -116,8 +116,26 @@ def block_offsets(sizes: Sequence[int]) -> tuple[int, ...]:
     return (0, *itertools.accumulate(sizes))
 
 
+class _InBlocks(RowMechanism):
+    """A mechanism that keeps each answer in its block."""
+
+    __slots__ = ()
+
+    sizes: tuple[int, ...]
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """`NO_ANSWER` and all codes."""
+        return NO_ANSWER, sum(self.sizes) - 1
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """`NO_ANSWER` and all codes."""
+        return self.value_range
+
+
 @dataclasses.dataclass(frozen=True)
-class OneLayer(FiniteMechanism):
+class OneLayer(_InBlocks, FiniteMechanism):
     """Perturb each answer by itself, with a flip probability that depends on its answer set's size alone.
 
     Args:
@@ -183,16 +201,6 @@ class OneLayer(FiniteMechanism):
         return max(epsilon_of(flip, size) for flip, size in pairs)
 
     @property
-    def value_range(self) -> tuple[int, int]:
-        """`NO_ANSWER` and all codes."""
-        return NO_ANSWER, sum(self.sizes) - 1
-
-    @property
-    def report_range(self) -> tuple[int, int]:
-        """`NO_ANSWER` and all codes."""
-        return self.value_range
-
-    @property
     def event(self) -> PrivacyEvent:
         """k-RR at the worst block's ε and the least size: it covers every block.
 
@@ -204,17 +212,7 @@ class OneLayer(FiniteMechanism):
 
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
         """Return P[report | value], `NO_ANSWER` first: 1 − p on the diagonal, p/(s − 1) elsewhere in a block."""
-        codes = _codes(self.sizes)
-        rows: list[tuple[float, ...]] = []
-        for value in codes:
-            flip = self.flip_probabilities[value.block] if value.size > 1 else 0.0
-            lie = flip / max(value.size - 1, 1)
-            rows.append(
-                tuple(
-                    1.0 - flip if report == value else lie if report.offset == value.offset else 0.0 for report in codes
-                )
-            )
-        return tuple(rows)
+        return _channel_matrix(self.flip_probabilities, self.sizes)
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Give another label where the uniform is below p; its place in [0, p) names the label.
@@ -236,7 +234,7 @@ class OneLayer(FiniteMechanism):
 
 
 @dataclasses.dataclass(frozen=True)
-class TwoLayer(RowMechanism):
+class TwoLayer(_InBlocks):
     """Draw one flip probability, and perturb all answers of the row with it.
 
     Args:
@@ -260,16 +258,6 @@ class TwoLayer(RowMechanism):
 
     def __post_init__(self) -> None:
         _check_blocks(self.sizes)
-
-    @property
-    def value_range(self) -> tuple[int, int]:
-        """`NO_ANSWER` and all codes."""
-        return NO_ANSWER, sum(self.sizes) - 1
-
-    @property
-    def report_range(self) -> tuple[int, int]:
-        """`NO_ANSWER` and all codes."""
-        return self.value_range
 
     def slots_of(self, num_values: int) -> int:
         """The draw's, then one for each value."""
@@ -329,7 +317,7 @@ class TwoLayer(RowMechanism):
 
 
 @dataclasses.dataclass(frozen=True)
-class FreshTwoLayer(FiniteMechanism):
+class FreshTwoLayer(_InBlocks, FiniteMechanism):
     """Draw a flip probability for each answer anew, and perturb it with that.
 
     The draws are independent and used once, so that each answer is flipped with the mean, independently: the law of
@@ -368,16 +356,6 @@ class FreshTwoLayer(FiniteMechanism):
         return max(loss_of_flip_probability(self.hyper.exact_mean, size) for size in self.sizes)
 
     @property
-    def value_range(self) -> tuple[int, int]:
-        """`NO_ANSWER` and all codes."""
-        return NO_ANSWER, sum(self.sizes) - 1
-
-    @property
-    def report_range(self) -> tuple[int, int]:
-        """`NO_ANSWER` and all codes."""
-        return self.value_range
-
-    @property
     def event(self) -> PrivacyEvent:
         """A local randomizer at the worst block's ε; k-RR, where there is one size and p ≤ (s − 1)/s."""
         if math.isinf(self.epsilon):
@@ -389,16 +367,7 @@ class FreshTwoLayer(FiniteMechanism):
 
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
         """Return P[report | value], `NO_ANSWER` first: 1 − mean on the diagonal, mean/(s − 1) elsewhere in a block."""
-        codes, flip = _codes(self.sizes), self.hyper.mean
-        return tuple(
-            tuple(
-                (1.0 - flip if value.size > 1 else 1.0)
-                if report == value
-                else (flip / (value.size - 1) if report.offset == value.offset else 0.0)
-                for report in codes
-            )
-            for value in codes
-        )
+        return _channel_matrix((self.hyper.mean,) * len(self.sizes), self.sizes)
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Perturb each value with a flip probability of its own. See `Mechanism.randomize`."""
@@ -467,6 +436,19 @@ def _perturb_one(code: _Code, uniform: float, flip: float) -> int:
         return code.offset + code.label
     label = min(int(uniform * others / flip), others - 1)
     return code.offset + label + (label >= code.label)
+
+
+def _channel_matrix(flip_probabilities: Sequence[float], sizes: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
+    """Return P[report | value], where each block's answers are flipped independently with its p."""
+    codes = _codes(sizes)
+    rows: list[tuple[float, ...]] = []
+    for value in codes:
+        flip = flip_probabilities[value.block] if value.size > 1 else 0.0
+        lie = flip / max(value.size - 1, 1)
+        rows.append(
+            tuple(1.0 - flip if report == value else lie if report.offset == value.offset else 0.0 for report in codes)
+        )
+    return tuple(rows)
 
 
 def _log_probabilities(

@@ -45,8 +45,6 @@ __all__ = [
     "loss_of_flip_probability",
     "loss_of_longest_row",
     "loss_of_one_answer",
-    "loss_of_one_answer_bound",
-    "loss_of_some_answers",
     "uniform_of_loss",
 ]
 
@@ -153,40 +151,6 @@ def loss_of_one_answer(sizes: Sequence[int], hyper: HyperDistribution) -> float:
     return _loss_of_one(_counts_of(sizes), hyper)
 
 
-def loss_of_some_answers(num_changed: int, *, num_answers: int, num_labels: int, hyper: HyperDistribution) -> float:
-    """Return the loss of any t answers of a row, when all the others are known; all sets have one size.
-
-    Args:
-        num_changed: t, in [0, num_answers]. With t = 1 it is R, with t = m it is J.
-        num_answers: m ≥ 0.
-        num_labels: s ≥ 2.
-        hyper: the distribution of P.
-
-    Returns:
-        The loss, in nats, rounded up; ∞ if some report is impossible for some row.
-
-    Raises:
-        ValueError: a parameter is out of range.
-    """
-    _check_sizes((num_labels,))
-    if not 0 <= num_changed <= num_answers:
-        raise ValueError(f"num_changed must be in [0, num_answers = {num_answers}], got {num_changed}")
-    if num_changed == 0:
-        return 0.0
-    counts = ((num_labels, num_answers),)
-    if (simple := _simple_loss(counts, hyper)) is not None:
-        return num_changed * simple
-    log_lies = _log_lies(num_labels)
-
-    def log_chance(num_flips: int) -> float:
-        return hyper.log_moment(num_answers, num_flips) - num_flips * log_lies
-
-    bottom = _least_place(counts, hyper)
-    from_none = log_chance(0) - log_chance(min(bottom, num_changed))
-    from_all = log_chance(num_answers) - log_chance(max(bottom, num_answers - num_changed))
-    return _round_up(max(from_none, from_all), num_answers)
-
-
 def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDistribution) -> float:
     """Return an upper bound on J for every row of so many answers, whichever of these sizes each has.
 
@@ -220,29 +184,6 @@ def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDist
     smallest, largest = ends
     greatest = max(_log_chances_at_borders(smallest, hyper))
     return _round_up(greatest - _least_log_chance(largest, hyper), num_answers)
-
-
-def loss_of_one_answer_bound(support: tuple[float, float], sizes: Sequence[int]) -> float:
-    """Return a bound on R for every hyper-distribution on a range, however many answers a row has.
-
-    Given the other answers' reports, P has some distribution on the same range, and the answer's flip probability is
-    its mean: in the range too. So R is at most abs(ln((1 − x)(s − 1)/x)) for x = a or x = b.
-
-    Args:
-        support: (a, b), with 0 ≤ a ≤ b ≤ 1.
-        sizes: at least one size, each at least 2.
-
-    Returns:
-        The bound, in nats, rounded up; ∞ for a = 0 and for b = 1, where no bound holds for every m.
-
-    Raises:
-        ValueError: a parameter is out of range.
-    """
-    _check_sizes(sizes)
-    if not sizes or not 0 <= support[0] <= support[1] <= 1:
-        raise ValueError(f"expected 0 <= a <= b <= 1 and at least one size, got {support} and {tuple(sizes)}")
-    ends = (min(sizes), max(sizes))
-    return max(loss_of_flip_probability(flip, size) for flip in support for size in ends)
 
 
 def hypers_of_mean(mean: float) -> dict[str, HyperDistribution]:

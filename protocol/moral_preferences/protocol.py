@@ -20,7 +20,7 @@ from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..errors import ConfigurationError
 from ..estimators.l1_ball import project_to_l1_ball
 from ..mechanisms import RowMechanism
-from ..phases import CentralPhase, Column, Entries, Inputs, MechanismGroups, OnePhaseProtocol, Phase
+from ..phases import CentralPhase, Column, Entries, Inputs, MechanismGroups, OnePhaseProtocol, Phase, missing_column
 from ..privacy import NeighboringRelation, PartLoss, PrivacyLoss, PureMechanism
 from ..tally import Tally
 from .estimation import LevelSums, average
@@ -262,7 +262,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
                     allowed = "left out where everybody has the same ε"
                 raise ConfigurationError(field=name, value="a column", allowed=allowed)
         if "records" not in table:
-            raise ConfigurationError(field="records", value="no such column", allowed="a column of the table")
+            raise missing_column("records")
         records = self._records_of(table["records"])
         public = self.encode_public(table, num_parties=len(records))
         return Inputs(self.summary.rows_of(records), public)
@@ -272,7 +272,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         if not self.parameters.is_personal:
             return np.empty((num_parties, 0), dtype=np.int64)
         if "epsilon" not in table:
-            raise ConfigurationError(field="epsilon", value="no such column", allowed="a column of the table")
+            raise missing_column("epsilon")
         entries = table["epsilon"]
         if len(entries) != num_parties:
             raise ConfigurationError(field="epsilon", value=f"{len(entries)} entries", allowed=f"{num_parties} entries")
@@ -302,7 +302,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         """
         self.check_public(public)
         if "records" not in entries:
-            raise ConfigurationError(field="records", value="no such column", allowed="a column of the table")
+            raise missing_column("records")
         if "epsilon" in entries:
             ours = self.encode_public({"epsilon": [entries["epsilon"]]}, num_parties=1)[0].tolist()
             if ours != list(public):

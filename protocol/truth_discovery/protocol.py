@@ -20,7 +20,7 @@ from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..estimators.truth_inference import Answers, Inference, KnownNoise, debiased_majority
 from ..mechanisms import NO_ANSWER
-from ..phases import Column, Entries, Inputs, OnePhaseProtocol, Phase
+from ..phases import Column, Entries, Inputs, OnePhaseProtocol, Phase, missing_column
 from ..privacy import PrivacyEvent, PrivacyLoss
 from ..tally import Tally
 from .codes import NO_TASK, Codes, answers_of, tasks_in, tasks_of
@@ -143,7 +143,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         if {"tasks", "max_answers"} <= parameters.keys():
             return parameters
         if "tasks" not in table:
-            raise ConfigurationError(field="tasks", value="no such column", allowed="a column of the table")
+            raise missing_column("tasks")
         names, most = tasks_in(table["tasks"])
         if not most:
             raise ConfigurationError(field="tasks", value="none", allowed="at least one task for one worker")
@@ -179,7 +179,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         """
         for column in self.columns():
             if column.name not in table:
-                raise ConfigurationError(field=column.name, value="no such column", allowed="a column of the table")
+                raise missing_column(column.name)
         for name in table:
             if name not in {"tasks", "answers"}:
                 allowed = "left out: the columns are tasks, answers"
@@ -194,7 +194,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         """Return the public rows: each worker's tasks. See `PhasedProtocol.encode_public`."""
         if "tasks" not in table:
-            raise ConfigurationError(field="tasks", value="no such column", allowed="a column of the table")
+            raise missing_column("tasks")
         tasks = tasks_of(table["tasks"], self.codes, width=self.parameters.max_answers)
         if len(tasks) != num_parties:
             raise ConfigurationError(field="tasks", value=f"{len(tasks)} entries", allowed=f"{num_parties} entries")
@@ -224,7 +224,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
                 allowed = f"what the server has: {self.codes.write_tasks(public[1:])}"
                 raise ConfigurationError(field="tasks", value=entries["tasks"], allowed=allowed)
         if "answers" not in entries:
-            raise ConfigurationError(field="answers", value="no such column", allowed="a column of the table")
+            raise missing_column("answers")
         return self.codes.own_row(entries["answers"], public[1:])
 
     def check_public(self, public: Sequence[int]) -> None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 import pytest
-from helpers import make_vote
+from helpers import make_fair_vote, make_vote
 from psephos.protocol import Column, ConfigurationError, Inputs, Phase, PhasedProtocol, Tally
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, PostProcessed, RowMechanism
@@ -249,6 +249,12 @@ def test_phases_come_in_order_and_are_made_once() -> None:
     survey = Survey(Sums("first"), Sums("second"))
     assert [phase.name for phase in survey.phases] == ["first", "second"]
     assert survey.phases is survey.phases
+
+
+def test_a_one_phase_protocol_has_that_phase_by_itself() -> None:
+    vote = make_fair_vote(2, 1)
+    assert vote.phases == (vote.phase,)
+    assert vote.phase is vote.phases[0]  # it is made once
 
 
 def test_the_losses_of_a_session_are_those_of_its_phases_in_order() -> None:

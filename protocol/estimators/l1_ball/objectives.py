@@ -7,6 +7,7 @@ least 1, so that its factorization cannot fail, however singular H is.
 Source: the probit likelihood is equation (3) of the paper on moral preferences; reading M10.
 """
 
+import abc
 import math
 from typing import Final, Protocol, TypeAlias
 
@@ -63,10 +64,8 @@ def inverse_mills_ratios(arguments: FloatArray) -> FloatArray:
     return _SQRT_TWO_OVER_PI / np.asarray(erfcx(arguments * -_SQRT_HALF), dtype=np.float64)
 
 
-class ProbitByRecords:
-    """−Σ_j ln Φ(β·V_j) for functions of fewer records than features: systems of the size of the records.
-
-    By Woodbury's identity (VᵀWV + D)⁻¹ = D⁻¹ − D⁻¹UᵀK⁻¹UD⁻¹ with U = W^½·V and K = 1 + U·D⁻¹·Uᵀ.
+class _Probit(abc.ABC):
+    """−Σ_j ln Φ(β·V_j).
 
     Args:
         differences: shape (n, d, lanes): V. Rows of zeros are records that do not exist, or say nothing.
@@ -75,13 +74,16 @@ class ProbitByRecords:
     def __init__(self, differences: FloatArray) -> None:
         self._differences = differences
         self._curvatures = np.empty((len(differences), differences.shape[-1]))
-        self._reserve()
+        self._make_room()
 
-    def _reserve(self) -> None:
-        num_records, _, lanes = self._differences.shape
+    def _make_room(self) -> None:
         self._terms = np.empty_like(self._differences)
         self._scaled = np.empty_like(self._differences)
-        self._factors = np.zeros((num_records, num_records, lanes))
+        self._reserve()
+
+    @abc.abstractmethod
+    def _reserve(self) -> None:
+        """Make room for the systems of these differences."""
 
     def descend(self, points: FloatArray) -> FloatArray:
         """See `ConvexFunctions.descend`."""
@@ -89,6 +91,26 @@ class ProbitByRecords:
         slopes, self._curvatures = _probit_derivatives(sum_over_features(self._terms))
         np.multiply(self._differences, slopes[:, None], out=self._terms)
         return -sum_over_records(self._terms)
+
+    def keep(self, lanes: MaskArray) -> None:
+        """See `ConvexFunctions.keep`."""
+        self._differences = np.compress(lanes, self._differences, axis=-1)
+        self._curvatures = np.compress(lanes, self._curvatures, axis=-1)
+        self._make_room()
+
+
+class ProbitByRecords(_Probit):
+    """−Σ_j ln Φ(β·V_j) for functions of fewer records than features: systems of the size of the records.
+
+    By Woodbury's identity (VᵀWV + D)⁻¹ = D⁻¹ − D⁻¹UᵀK⁻¹UD⁻¹ with U = W^½·V and K = 1 + U·D⁻¹·Uᵀ.
+
+    Args:
+        differences: shape (n, d, lanes): V. Rows of zeros are records that do not exist, or say nothing.
+    """
+
+    def _reserve(self) -> None:
+        num_records, _, lanes = self._differences.shape
+        self._factors = np.zeros((num_records, num_records, lanes))
 
     def factorize(self, inverse_diagonal: FloatArray) -> None:
         """See `ConvexFunctions.factorize`."""
@@ -114,12 +136,6 @@ class ProbitByRecords:
             np.subtract(each, sum_over_records(self._terms), out=solutions[side])
         solutions *= self._inverse_diagonal
         return solutions
-
-    def keep(self, lanes: MaskArray) -> None:
-        """See `ConvexFunctions.keep`."""
-        self._differences = np.compress(lanes, self._differences, axis=-1)
-        self._curvatures = np.compress(lanes, self._curvatures, axis=-1)
-        self._reserve()
 
 
 class _FeatureSystem:
@@ -147,31 +163,17 @@ class _FeatureSystem:
         return solutions
 
 
-class ProbitByFeatures:
+class ProbitByFeatures(_Probit):
     """−Σ_j ln Φ(β·V_j) for functions of at least as many records as features: systems of the size of the features.
 
     Args:
         differences: as for `ProbitByRecords`.
     """
 
-    def __init__(self, differences: FloatArray) -> None:
-        self._differences = differences
-        self._curvatures = np.empty((len(differences), differences.shape[-1]))
-        self._reserve()
-
     def _reserve(self) -> None:
         _, num_features, lanes = self._differences.shape
-        self._terms = np.empty_like(self._differences)
-        self._scaled = np.empty_like(self._differences)
         self._hessians = np.empty((num_features, num_features, lanes))
         self._system = _FeatureSystem(num_features, lanes)
-
-    def descend(self, points: FloatArray) -> FloatArray:
-        """See `ConvexFunctions.descend`."""
-        np.multiply(self._differences, points, out=self._terms)
-        slopes, self._curvatures = _probit_derivatives(sum_over_features(self._terms))
-        np.multiply(self._differences, slopes[:, None], out=self._terms)
-        return -sum_over_records(self._terms)
 
     def factorize(self, inverse_diagonal: FloatArray) -> None:
         """See `ConvexFunctions.factorize`."""
@@ -185,12 +187,6 @@ class ProbitByFeatures:
     def solve(self, right: FloatArray) -> FloatArray:
         """See `ConvexFunctions.solve`."""
         return self._system.solve(right)
-
-    def keep(self, lanes: MaskArray) -> None:
-        """See `ConvexFunctions.keep`."""
-        self._differences = np.compress(lanes, self._differences, axis=-1)
-        self._curvatures = np.compress(lanes, self._curvatures, axis=-1)
-        self._reserve()
 
 
 class Quadratics:

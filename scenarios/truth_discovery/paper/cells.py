@@ -6,7 +6,6 @@ from typing import Final
 import msgspec
 
 from ....protocol.arrays import FloatArray
-from ....protocol.errors import ConfigurationError
 from ....protocol.truth_discovery import Noise, Parameters, make_noise
 from .trials import Layout, run_trials
 from .workloads import Workloads
@@ -33,7 +32,7 @@ def with_estimator(parameters: Parameters, estimator: str) -> Parameters:
     return msgspec.structs.replace(parameters, estimator=estimator, max_iterations=rounds)
 
 
-def noise_at(layout: Layout, mechanism: str, *, unit: str, price: float) -> Noise | None:
+def noise_at(layout: Layout, mechanism: str, *, unit: str, price: float) -> Noise:
     """Return a perturbation of one price.
 
     Args:
@@ -42,15 +41,12 @@ def noise_at(layout: Layout, mechanism: str, *, unit: str, price: float) -> Nois
         unit: "claimed", "all answers" or "one answer" (see `ComparisonRow`).
         price: in nats, for one answer; of all answers their loss over their number.
 
-    Returns:
-        None where the mechanism cannot have this price.
+    Raises:
+        ConfigurationError: the mechanism cannot have this price.
     """
     total = price * layout.parameters.max_answers if unit == "all answers" else price
     given = {"mechanism": mechanism, _FIELDS[unit]: total}
-    try:
-        return make_noise(msgspec.structs.replace(layout.parameters, **given))
-    except ConfigurationError:
-        return None
+    return make_noise(msgspec.structs.replace(layout.parameters, **given))
 
 
 class Cells:

@@ -413,3 +413,11 @@ def test_a_line_without_a_part_says_so() -> None:
     entry = LedgerEntry.of(loss_of(0.5), person="ann", session="s", phase="p")
     assert entry.part is None
     assert LedgerEntry.of(loss_with_part(part_of(0.2)), person="ann", session="s", phase="p").part == part_of(0.2)
+
+
+@pytest.mark.parametrize("part", [None, part_of(0.2)])
+def test_the_finest_loss_is_that_of_the_part_or_of_the_whole(part: PartLoss | None) -> None:
+    loss = loss_with_part(part)
+    whole = PartLoss(unit=loss.unit, claimed=loss.claimed, proven=loss.proven)
+    assert loss.finest == (part or whole)
+    assert LedgerEntry.of(loss, person="ada", session="spring", phase="answers").finest == loss.finest

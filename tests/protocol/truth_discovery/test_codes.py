@@ -358,7 +358,7 @@ PUBLIC = (5, 0, 1, NO_TASK)  # bridge and flag
 def test_answers_to_what_is_asked_pass(row: Sequence[int]) -> None:
     CODES.check_row(row, PUBLIC)
     PROTOCOL.check_row(row, PUBLIC)
-    PROTOCOL.phases[0].check_report(row, PUBLIC)
+    PROTOCOL.phase.check_report(row, PUBLIC)
 
 
 @pytest.mark.parametrize(
@@ -379,7 +379,7 @@ def test_answers_to_what_is_asked_pass(row: Sequence[int]) -> None:
 def test_a_row_or_report_that_does_not_fit_its_public_row_is_refused(
     row: Sequence[int], public: Sequence[int], words: str
 ) -> None:
-    for check in (CODES.check_row, PROTOCOL.check_row, PROTOCOL.phases[0].check_report):
+    for check in (CODES.check_row, PROTOCOL.check_row, PROTOCOL.phase.check_report):
         with pytest.raises(ValueError, match=words):
             check(row, public)
 

@@ -73,7 +73,7 @@ def inputs_of(protocol: TruthDiscovery, answers: Sequence[Sequence[str]]) -> Inp
 def clean_tally(protocol: TruthDiscovery, answers: Sequence[Sequence[str]]) -> Tally:
     """Return the tally of reports that happen to be the answers."""
     inputs = inputs_of(protocol, answers)
-    return protocol.phases[0].tally(inputs.private, earlier=(), public=inputs.public)
+    return protocol.phase.tally(inputs.private, earlier=(), public=inputs.public)
 
 
 def run(protocol: TruthDiscovery, inputs: Inputs, *, seed: int = 5) -> Any:
@@ -103,7 +103,7 @@ def test_labels_are_counted_by_task_and_kept_by_worker() -> None:
     inputs = protocol.encode(
         {"tasks": ["t1;t0", "t2;t1", "t0;t2", ""], "answers": ["blue;yes", "red;blue", "yes;", ""]}
     )
-    tally = protocol.phases[0].tally(inputs.private, earlier=(), public=inputs.public)
+    tally = protocol.phase.tally(inputs.private, earlier=(), public=inputs.public)
     assert tally.num_reports == 4
     assert tally.totals.tolist() == [[0, 2, 0], [0, 0, 2], [1, 0, 0]]
     assert tally.rows.tolist() == [[0, 0, 1], [0, 1, 2], [1, 1, 2], [1, 2, 0], [2, 0, 1]]
@@ -439,7 +439,7 @@ def test_the_truth_is_what_the_same_estimator_finds_in_clean_answers(name: Any) 
     protocol = make(5, answer_sets=(TWO, THREE), answer_set_of_task=(0, 1, 0, 1, 0), estimator=name, epsilon=1.0)
     inputs = crowd(protocol, seed=8)
     inputs.private[:, 4] = -1  # nobody answers the last task
-    tally = protocol.phases[0].tally(inputs.private, earlier=(), public=inputs.public)
+    tally = protocol.phase.tally(inputs.private, earlier=(), public=inputs.public)
     _, clean = find_truths(protocol.answers_in(tally), parameters=protocol.parameters, noise=None)
     sets = [protocol.parameters.answer_sets[number] for number in protocol.parameters.set_of_task]
     labels: list[int] = clean.truths.tolist()

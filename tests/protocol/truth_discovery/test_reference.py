@@ -127,7 +127,7 @@ def test_a_perturbation_by_hand() -> None:
             tasks=("t0", "t1"), answer_sets=(SETS[1],), max_answers=2, flip_probability=0.25, estimator="majority"
         )
     )
-    assert protocol.phases[0].mechanism == OneLayer((3,), (0.25,))
+    assert protocol.phase.mechanism == OneLayer((3,), (0.25,))
     inputs = protocol.encode({"tasks": ["t0;t1"] * 40, "answers": ["green;blue"] * 40})
     noise = noise_of(7)
     drawn = noise.uniforms(protocol="truth-discovery", phase="answers", start=0, stop=40, slots=2)

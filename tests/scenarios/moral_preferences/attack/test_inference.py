@@ -255,7 +255,7 @@ def test_where_a_noisy_objective_is_greatest_tells_whose_it_is_and_no_more_than_
         attack.posteriors([see(protocol, made)], everybody(made), secret=CANDIDATE), attack.truths(CANDIDATE, made)
     )
     assert found.success > 0.8
-    noise = getattr(protocol.phases[0].mechanism, "noise")  # noqa: B009  of Algorithm 3
+    noise = getattr(protocol.phase.mechanism, "noise")  # noqa: B009  of Algorithm 3
     assert found.greatest_odds <= np.abs(rows[0] - rows[1]).sum() / noise.scale
 
 

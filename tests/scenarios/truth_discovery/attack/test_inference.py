@@ -203,7 +203,7 @@ def test_flip_probabilities_are_found_from_anchored_answers_and_not_without() ->
     made = crowd(400, 30, epsilon=0.5)
     seen, targets = made.seen(), places(400)
     found = TruthDiscoveryAttack(made.protocol, anchors=TRUTHS).flip_probabilities(seen, targets)
-    slots = made.protocol.phases[0].mechanism.slots_of(30)
+    slots = made.protocol.phase.mechanism.slots_of(30)
     drawn = SimulatedNoise(4, session="s").uniforms(
         protocol=made.protocol.name, phase="answers", start=0, stop=400, slots=slots
     )
@@ -292,7 +292,7 @@ def test_without_published_counts_nothing_is_learnt() -> None:
 
 def test_ten_thousand_targets_take_seconds() -> None:
     made = crowd(10_000, 20, 200)
-    reports = made.protocol.phases[0].mechanism.randomize_rows(
+    reports = made.protocol.phase.mechanism.randomize_rows(
         made.inputs.private, np.random.default_rng(1).random((10_000, 21))
     )
     seen = Seen(

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from psephos.protocol import ConfigurationError
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
@@ -128,21 +129,18 @@ def test_prices_are_what_they_say(layout: Layout) -> None:
     """One layer at ε an answer costs m·ε for all of them; two layers reach a loss of one answer from ln m on alone."""
     one = noise_at(layout, "one_layer", unit="claimed", price=0.8)
     same = noise_at(layout, "one_layer", unit="all answers", price=0.8)
-    assert one is not None
-    assert same is not None
     assert one.flip_probabilities == pytest.approx(same.flip_probabilities)
     most = layout.parameters.max_answers
     two = noise_at(layout, "two_layer", unit="all answers", price=2.0)
-    assert two is not None
     assert two.loss_of((most,)).proven == pytest.approx(2.0 * most, rel=1e-9)
     assert two.loss_of((most,)).proven <= 2.0 * most
-    assert noise_at(layout, "two_layer", unit="one answer", price=0.5) is None
+    with pytest.raises(ConfigurationError, match="epsilon"):
+        noise_at(layout, "two_layer", unit="one answer", price=0.5)
 
 
 def test_cells_are_measured_once_and_by_their_law(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = Cells(Workloads({"crowd": layout}, {}), seed=1)
     noise = noise_at(layout, "one_layer", unit="claimed", price=1.0)
-    assert noise is not None
     first = cells.accuracies("crowd", noise, ("majority", "truth_discovery"), trials=3)
 
     def never(*_args: object, **_options: object) -> None:
