@@ -12,9 +12,10 @@ demo: .venv/installed
 	@$(BIN)/psephos run eu-council --transport tcp
 	@$(BIN)/psephos run consortium --transport tcp
 
-# All checks beside every test, without coverage: minutes, and it says how many. Types take one core, and tests the other.
+# All checks, and every test beside the slowest of them: minutes, and it says how many.
 # Without compiled files each process that a test starts would compile all modules anew.
 test: export PYTHONDONTWRITEBYTECODE =
+test: export PSEPHOS_TESTS =
 test: .venv/installed
 	@begun=$$(date +%s); \
 	$(MAKE) --no-print-directory style && $(MAKE) --no-print-directory --jobs=2 types quick && \

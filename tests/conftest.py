@@ -23,7 +23,16 @@ LONGEST: Final = (
     "scenarios/truth_discovery/paper/test_reproduction.py",
     "statistical/test_calibration.py",
     "statistical/test_published_tables.py",
+    "protocol/mechanisms/test_optimal_design.py",
     "scenarios/fair_voting/test_deployment.py",
+    "scenarios/moral_preferences/paper/test_reproduction.py",
+    "scenarios/dpwevote/paper/test_reproduction.py",
+    "scenarios/cli/test_cli.py",
+    "conformance/test_channels.py",
+    "scenarios/truth_discovery/test_deployment.py",
+    "scenarios/moral_preferences/test_deployment.py",
+    "protocol/fair_voting/test_choices.py",
+    "test_vector_instructions.py",
 )
 """Begun last, one of these files would keep one worker busy while the others wait."""
 
