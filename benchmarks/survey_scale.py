@@ -260,7 +260,7 @@ def _work(start: int, records: Records) -> _Part:
         inputs, seconds_of_encoding = encoded[algorithm.mechanism]
         begin = time.thread_time()
         protocol.check_inputs(inputs)
-        (phase,) = protocol.phases
+        phase = protocol.phase
         drawn = draw_reports(phase, inputs, noise=_noise_of(algorithm), protocol=protocol.name, start=start)
         tallies.append(tally_batch(phase, drawn, [], inputs.public, slice(None)))
         seconds.append(seconds_of_encoding + time.thread_time() - begin)
@@ -374,7 +374,7 @@ def _release(tallies: Iterable[Tally]) -> tuple[list[Tally], list[Outcome]]:
     closed: list[Tally] = []
     outcomes: list[Outcome] = []
     for algorithm, protocol, tally in zip(_ALGORITHMS, _protocols(), tallies, strict=True):
-        (phase,) = protocol.phases
+        phase = protocol.phase
         if isinstance(phase, CentralPhase):
             draw = draw_for_release(_noise_of(algorithm), protocol=protocol.name, phase=phase)
             closed.append(phase.randomize_tally(tally, draw))

@@ -19,7 +19,7 @@ from .errors import (
     UnexpectedMessageError,
     UnsupportedEventError,
 )
-from .phases import CentralPhase, Column, Inputs, Phase, PhasedProtocol
+from .phases import CentralPhase, Column, Inputs, OnePhaseProtocol, Phase, PhasedProtocol
 from .population import PopulationResult, run_batches, run_population
 from .randomness import NoiseSource, SimulatedNoise
 from .roles import SessionKind, Side
@@ -41,6 +41,7 @@ __all__ = [
     "LocalProtocolError",
     "MalformedMessageError",
     "NoiseSource",
+    "OnePhaseProtocol",
     "Phase",
     "PhaseRules",
     "PhasedProtocol",

@@ -35,6 +35,7 @@ __all__ = [
     "Entries",
     "Inputs",
     "MechanismGroups",
+    "OnePhaseProtocol",
     "Phase",
     "PhasedProtocol",
     "Truth",
@@ -59,6 +60,7 @@ _ROUNDING: Final = 1e-9
 
 ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
+PhaseT = TypeVar("PhaseT", bound="Phase")
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -529,3 +531,20 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
                 raise ValueError(f"phase {phase.name!r} needs columns {phase.columns}, the rows have {values.shape[1]}")
             if values.size and (np.any(values < low) or np.any(values > high)):
                 raise ValueError(f"phase {phase.name!r} takes values in [{low}, {high}]")
+
+
+class OnePhaseProtocol(PhasedProtocol[ParametersT, OutcomeT], Generic[ParametersT, OutcomeT, PhaseT]):
+    """A protocol with one phase, whose type is known."""
+
+    @abc.abstractmethod
+    def make_phase(self) -> PhaseT:
+        """Return the phase that these parameters ask for."""
+
+    @functools.cached_property
+    def phase(self) -> PhaseT:
+        """The one phase."""
+        return self.make_phase()
+
+    def make_phases(self) -> Iterable[Phase]:
+        """Return the one phase."""
+        return (self.phase,)

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from .admission import Admission
 from .arrays import IntArray
 from .effects import Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
 from .errors import (
@@ -23,12 +24,9 @@ from .errors import (
     QuorumError,
     RemoteProtocolError,
     UnexpectedMessageError,
-    quote,
 )
-from .integers import bytes_of
 from .messages import (
     NIL,
-    PROTOCOL_VERSION,
     Abort,
     Hello,
     Inquiry,
@@ -52,7 +50,7 @@ from .tally import Tally
 from .transcript import Transcript
 from .views import Happening, View
 
-__all__ = ["ServerMachine", "SessionResult", "check_sizes"]
+__all__ = ["ServerMachine", "SessionResult"]
 
 _TABLE = CONVERSATION[Side.SERVER]
 _UNDER_WAY: Final = (SessionState.GATHERING, SessionState.COLLECTING)
@@ -92,25 +90,6 @@ class _Row:
         self.is_lost = False
 
 
-def check_sizes(protocol: PhasedProtocol[Any, Any], public: IntArray, *, terms: Terms | None = None) -> None:
-    """Make sure, before anybody comes, that what a session sends fits into messages.
-
-    Args:
-        protocol: with its parameters.
-        public: the parties' public rows, shape (n, public columns).
-        terms: what parties are told that ask for them.
-
-    Raises:
-        ValueError: the parameters with a public row, or the release, would not fit.
-    """
-    widest: tuple[int, ...] = tuple(public[bytes_of(public).sum(axis=1).argmax()].tolist())
-    encode(Welcome(PROTOCOL_VERSION, protocol.encoded_parameters, widest))
-    if terms is not None:
-        encode(msgspec.structs.replace(terms, public=widest))
-    if (largest := protocol.largest_outcome(len(public))) is not None:
-        encode(Release(msgspec.Raw(msgspec.msgpack.encode(largest))))
-
-
 class ServerMachine:
     """The server's side of one session.
 
@@ -145,13 +124,13 @@ class ServerMachine:
         self._protocol = protocol
         self._roster = roster
         self._session = session
-        self._noise = noise
-        for phase in protocol.phases:
-            if isinstance(phase, CentralPhase):
-                _check_noise(noise, kind, phase)
+        self._draws = {
+            phase.name: draw_for_release(_check_noise(noise, kind, phase), protocol=protocol.name, phase=phase)
+            for phase in protocol.phases
+            if isinstance(phase, CentralPhase)
+        }
         if view is not None and view.kind is not kind:
             raise ConfigurationError(field="view", value=view.kind.value, allowed=f"of a {kind.value}")
-        self._kind = kind
         self._view = view
         names = (JOIN, *(phase.name for phase in protocol.phases))
         if JOIN in names[1:]:
@@ -170,15 +149,11 @@ class ServerMachine:
         self._reports: list[dict[int, tuple[int, ...]]] = []
         self._closed: list[tuple[IntArray, IntArray]] = []  # of each closed phase: places in order, and their reports
         self._tallies: list[Tally] = []
-        parameters = protocol.encoded_parameters
-        self._welcome = Welcome(PROTOCOL_VERSION, parameters)
+        self._admission = Admission(protocol, roster=roster, session=session, kind=kind)
         self._transcript = Transcript(
             session=session, protocol=protocol.name, kind=kind.value, num_phases=len(protocol.phases)
         )
-        self._transcript.add(self._welcome)
-        self._terms = Terms(PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, len(roster) - 1)
-        self._has_public = bool(roster.public.shape[1])
-        check_sizes(protocol, roster.public, terms=self._terms)
+        self._transcript.add(self._admission.welcome)
 
     @property
     def state(self) -> SessionState:
@@ -217,9 +192,7 @@ class ServerMachine:
         Raises:
             RemoteProtocolError: the version differs, the party is not on the roster, or the token is not its own.
         """
-        self._check_version(inquiry)
-        place = self._check_party(inquiry)
-        return msgspec.structs.replace(self._terms, place=place, public=self._public_row(place))
+        return self._admission.answer(inquiry)
 
     def admit(self, hello: Hello) -> None:
         """Check whether a connection may speak for the party that it names; change nothing.
@@ -231,17 +204,7 @@ class ServerMachine:
             RemoteProtocolError: version, session, protocol or kind differ, the party is not on the roster, the token is
                 not its own, or it has spoken before.
         """
-        self._check_version(hello)
-        expected = (
-            ("protocol", hello.protocol, self._protocol.name),
-            ("session", hello.session, self._session),
-            ("kind", hello.kind, self._kind.value),
-        )
-        for field, given, ours in expected:
-            if given != ours:
-                reason = f"the server's {field} is {ours!r}, {quote(hello.party)} came with {quote(given)}"
-                raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
-        self._check_party(hello)
+        self._admission.check(hello)
         row = self._rows[hello.party]
         reason = ""
         if row.num_reports:
@@ -262,19 +225,6 @@ class ServerMachine:
         except RemoteProtocolError:
             return False
         return True
-
-    def _check_version(self, message: Hello | Inquiry) -> None:
-        if message.version != PROTOCOL_VERSION:
-            reason = f"the server's version is {PROTOCOL_VERSION}, {quote(message.party)} came with {message.version}"
-            name = type(message).__name__
-            raise RemoteProtocolError(reason, sender=message.party, role="server", message_type=name)
-
-    def _check_party(self, message: Hello | Inquiry) -> int:
-        try:
-            return self._roster.check(message.party, message.token)
-        except RemoteProtocolError as error:
-            error.message_type = type(message).__name__
-            raise
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
         """Take one message from a client on the roster.
@@ -338,10 +288,7 @@ class ServerMachine:
 
     def _on_hello(self, sender: str, row: _Row) -> list[Effect]:
         row.state = _TABLE[_TABLE[row.state][Move.HELLO]][Move.WELCOME]
-        welcome = self._welcome
-        if self._has_public:
-            welcome = msgspec.structs.replace(welcome, public=self._public_row(row.place))
-        effects: list[Effect] = [self._send((sender,), welcome)]
+        effects: list[Effect] = [self._send((sender,), self._admission.welcome_of(row.place))]
         if self._phase >= 0:  # it comes back while the first phase is open, where nobody waited for it any longer
             row.state = _TABLE[row.state][Move.REQUEST]
             self._outstanding += 1
@@ -363,7 +310,7 @@ class ServerMachine:
             problem = f"{sender}'s report in phase {phase.name!r} is not what the phase declares"
             values = decode_payload(message.payload, phase.decoder, sender=sender, problem=problem)
             try:
-                phase.check_report(values, self._public_row(row.place))
+                phase.check_report(values, self._admission.public_row(row.place))
             except ValueError as error:
                 raise MalformedMessageError(f"{problem}: {error}", sender=sender) from None
         except MalformedMessageError as error:
@@ -426,10 +373,7 @@ class ServerMachine:
                 row.state = _TABLE[row.state][Move.CLOSE]
         tally = self._tally(sorted(present))
         if isinstance(phase, CentralPhase):
-            assert self._noise is not None  # noqa: S101  `_check_noise` saw to it
-            tally = phase.randomize_tally(
-                tally, draw_for_release(self._noise, protocol=self._protocol.name, phase=phase)
-            )
+            tally = phase.randomize_tally(tally, self._draws[phase.name])
         self._tallies.append(tally)
         outcome = phase.outcome(self._tallies)
         closed = Closed(name, len(present), num_missing, outcome)
@@ -525,9 +469,6 @@ class ServerMachine:
                 self._view.record(Happening.SENT, recipient, message)
         return Send(recipients, message)
 
-    def _public_row(self, place: int) -> tuple[int, ...]:
-        return tuple(self._roster.public[place].tolist()) if self._has_public else ()
-
     def _phase_name(self) -> str:
         return JOIN if self._phase < 0 else self._protocol.phases[self._phase].name
 
@@ -553,10 +494,11 @@ class ServerMachine:
         )
 
 
-def _check_noise(noise: NoiseSource | None, kind: SessionKind, phase: CentralPhase) -> None:
-    """Raise ConfigurationError unless the server can draw what this phase leaves to it."""
+def _check_noise(noise: NoiseSource | None, kind: SessionKind, phase: CentralPhase) -> NoiseSource:
+    """Return the noise, or raise ConfigurationError unless the server can draw what this phase leaves to it."""
     if noise is None or noise.kind is not kind:
         given = "none" if noise is None else noise.kind.value
         allowed = f"of a {kind.value}: in phase {phase.name!r} the server draws the noise"
         raise ConfigurationError(field="noise", value=given, allowed=allowed)
     noise.check(phase.tally_mechanism)
+    return noise

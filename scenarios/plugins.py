@@ -11,9 +11,7 @@ Nothing heavy is imported before it is asked for: the command line's help looks 
 """
 
 import functools
-import importlib
 import importlib.metadata
-import operator
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -114,9 +112,7 @@ def _entry_points(group: str, path: tuple[str, ...]) -> importlib.metadata.Entry
     return importlib.metadata.entry_points(group=group)
 
 
-def find(
-    group: str, name: str, kind: type[Any], *, field: str, is_class: bool = False, also: Sequence[str] = ()
-) -> Any:
+def find(group: str, name: str, kind: Any, *, field: str, is_class: bool = False, also: Sequence[str] = ()) -> Any:
     """Return what is registered as `name` in an entry point group.
 
     Args:
@@ -137,7 +133,7 @@ def find(
     return load(entry.value, kind, field=field, name=name, is_class=is_class)
 
 
-def load(target: str, kind: type[Any], *, field: str, name: str, is_class: bool = False) -> Any:
+def load(target: str, kind: Any, *, field: str, name: str, is_class: bool = False) -> Any:
     """Return what a registered text names.
 
     Args:
@@ -150,9 +146,8 @@ def load(target: str, kind: type[Any], *, field: str, name: str, is_class: bool 
     Raises:
         ConfigurationError: it cannot be imported, or is something else.
     """
-    module, _, attribute = target.partition(":")
     try:
-        found: Any = operator.attrgetter(attribute)(importlib.import_module(module))
+        found: Any = importlib.metadata.EntryPoint(name, target, field).load()
     except (ImportError, AttributeError) as error:  # the module is not there, or does not have the name
         raise _refusal(
             field, name, f"registered as something that can be imported: {target} cannot ({error})"

@@ -49,7 +49,7 @@ class System:
         sources: a `running.sources.PartySources`: where parties may be from.
         own_entries: a `deployment.own_entries.OwnEntries`: how a file of one party's own entries is read.
         data_sets: `datasets.DataSet`s by the names of their folders.
-        stream: a `running.streaming.Streaming`: parties in batches that are never kept together.
+        stream: opens a `running.streams.PartyStream` of a table of parties that asks for one (`stream = true`).
         presenters: `presentation.Presenter`s by the types of what they show.
         attack: a subclass of `attacks.Attack`.
         poisoning: a subclass of `attacks.poisoning.Poisoning`.
@@ -112,7 +112,7 @@ def find_protocol(name: str) -> type["PhasedProtocol[Any, Any]"]:
     return find(PROTOCOLS, name, PhasedProtocol, field="protocol", is_class=True, also=names_in(SYSTEMS))
 
 
-def part_of(protocol: type["PhasedProtocol[Any, Any]"], part: str, kind: type[Any], *, is_class: bool = False) -> Any:
+def part_of(protocol: type["PhasedProtocol[Any, Any]"], part: str, kind: Any, *, is_class: bool = False) -> Any:
     """Return a part of the system of a protocol, or of the nearest class that it inherits from and has it.
 
     Args:
@@ -137,7 +137,7 @@ def part_of(protocol: type["PhasedProtocol[Any, Any]"], part: str, kind: type[An
     return None
 
 
-def load_part(system: System, part: str, kind: type[Any], *, name: str, is_class: bool = False) -> Any:
+def load_part(system: System, part: str, kind: Any, *, name: str, is_class: bool = False) -> Any:
     """Return a part of a system; None where it is missing.
 
     Args:
@@ -155,7 +155,7 @@ def load_part(system: System, part: str, kind: type[Any], *, name: str, is_class
     return load(target, kind, field=field, name=name, is_class=is_class) if target else None
 
 
-def commands(kind: type[Any]) -> dict[str, Any]:
+def commands(kind: Any) -> dict[str, Any]:
     """Return the commands that systems bring, by name.
 
     Args:
@@ -171,7 +171,7 @@ def commands(kind: type[Any]) -> dict[str, Any]:
     }
 
 
-def load_each(part: str, kind: type[Any], *, is_class: bool = False) -> Iterator[tuple[str, Any]]:
+def load_each(part: str, kind: Any, *, is_class: bool = False) -> Iterator[tuple[str, Any]]:
     """Yield a part of every system that has it, with the system's name.
 
     Raises:

@@ -38,14 +38,12 @@ from psephos.protocol.messages import (
     encode,
 )
 from psephos.protocol.privacy import Ledger
-from psephos.scenarios import load_scenario
+from psephos.scenarios import Resolved, load_scenario, resolve
 from psephos.scenarios.deployment import (
     Invitation,
-    ServerSide,
     draw_invitations,
     join,
     join_in_folder,
-    resolve_server,
     serve,
 )
 from psephos.scenarios.deployment.client import Heard
@@ -203,7 +201,7 @@ class Serving:
         effects: of the server's machine, so far.
     """
 
-    def __init__(self, side: ServerSide, *, seed: int | None) -> None:
+    def __init__(self, side: Resolved, *, seed: int | None) -> None:
         self.side = side
         self.address = ""
         self.effects: list[Effect] = []
@@ -295,7 +293,7 @@ def serving(
     scenario: str, *settings: str, seed: int | None = SEED, roster: Path | None = None, address: str = "127.0.0.1:0"
 ) -> Generator[Serving]:
     """Serve a scenario until the block is left."""
-    session = Serving(resolve_server(load_scenario(scenario, settings), roster=roster), seed=seed)
+    session = Serving(resolve(load_scenario(scenario, settings), is_served=True, roster=roster), seed=seed)
     try:
         session.open(address)
         yield session
@@ -305,12 +303,12 @@ def serving(
 
 def invitations_to(scenario: str, *settings: str) -> dict[str, Invitation]:
     """Return everybody's invitation to a simulation, with tokens that are on no roster."""
-    side = resolve_server(load_scenario(scenario, settings))
+    side = resolve(load_scenario(scenario, settings), is_served=True)
     drawn = draw_invitations(side.protocol, side.roster, session=side.scenario.name, kind=SessionKind.SIMULATION)
     return {invitation.party: invitation for invitation in drawn[1]}
 
 
-def entries_of(party: str, folder: Path, *, role: str) -> dict[str, Any]:
+def entries_of(party: str, folder: Path, *, role: str) -> Mapping[str, Any]:
     """Return what a party's own file, `PARTY.csv`, holds.
 
     Args:

@@ -1,4 +1,4 @@
-"""What every user sees, frozen before a change and compared byte for byte after it: `make frozen`.
+"""What every user sees, frozen before a change and compared byte for byte after it.
 
     python tests/frozen.py take  FOLDER            # with the interpreter, and so the version, that is to be frozen
     python tests/frozen.py check FOLDER [--quick]  # with the changed version's

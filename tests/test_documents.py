@@ -17,7 +17,6 @@ from machine_files import write_moral_machine_like
 from psephos.protocol import PhasedProtocol
 from psephos.scenarios import load_scenario, resolve, shipped_scenarios, simulate
 from psephos.scenarios.cli import cli
-from psephos.scenarios.running.streaming import is_streamed, resolve_stream
 
 Protocol: TypeAlias = PhasedProtocol[Any, Any]
 
@@ -137,10 +136,8 @@ def check_psephos(words: list[str], folder: Path) -> None:
     if isinstance(scenario.parties, dict) and "data" in scenario.parties:  # a folder that is a reader's to have
         assert context.params["data"]
         return
-    if is_streamed(scenario):
-        assert resolve_stream(scenario).protocol.phases
-        return
-    assert resolve(scenario).names
+    resolved = resolve(scenario)
+    assert resolved.names or resolved.stream
 
 
 def links() -> Iterator[tuple[str, str]]:

@@ -72,11 +72,17 @@ ORDER = (
     "population",
     "roster",
     "rules",
+    "admission",
     "client_machine",
     "server_machine",
 )
 # These may use all of the above, and not each other.
 PROTOCOLS = frozenset({"dpwevote", "fair_voting", "moral_preferences", "truth_discovery"})
+
+# Inside `scenarios/`, a house each, which only its descriptor leads to (entry points `psephos.systems`); all else there
+# is an engine, that knows no system, and no system's protocol.
+SYSTEMS = PROTOCOLS
+SYSTEM_NAMES = frozenset(name.replace("_", "-") for name in SYSTEMS)
 
 # Of numpy, what is impure: files, and everything about randomness but generators with a key of their own.
 NUMPY_FILES = frozenset({"fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez"})
@@ -155,6 +161,8 @@ def violations_of(source: str, file: PurePosixPath, modules: frozenset[str] = fr
                 found.append(f"{where} {room} may not import {each.name}")
             elif room == "protocol":
                 found += [f"{where} {reason}" for reason in _order_violations(file, each.name)]
+            elif room == "scenarios":
+                found += [f"{where} {reason}" for reason in _house_violations(file, each.name)]
         elif top in sys.stdlib_module_names:
             if top in NOWHERE or (rule.standard is not None and top not in rule.standard):
                 found.append(f"{where} {room} may not import {each.name} of the standard library")
@@ -162,7 +170,31 @@ def violations_of(source: str, file: PurePosixPath, modules: frozenset[str] = fr
             found.append(f"{where} {room} may not import {each.name}")
     if room == "protocol":
         found += _impure_uses(source, file)
+    if room == "scenarios" and house_of(file) is None:
+        found += _named_systems(source, file)
     return found
+
+
+def house_of(file: PurePosixPath) -> str | None:
+    """Return the system in whose house a file of `scenarios/` is; None for an engine's."""
+    return file.parts[1] if file.parts[1] in SYSTEMS else None
+
+
+def _house_violations(file: PurePosixPath, name: str) -> Iterator[str]:
+    """Yield what is wrong about one import inside `scenarios/`, or of a protocol there."""
+    own = house_of(file)
+    for system in SYSTEMS - {own}:
+        if is_inside(name, f"psephos.scenarios.{system}"):
+            yield f"{'an engine' if own is None else own} may not import {name}: a system is found by its descriptor"
+        if is_inside(name, f"psephos.protocol.{system}"):
+            yield f"{'an engine' if own is None else own} may not import {name}: it knows no such protocol"
+
+
+def _named_systems(source: str, file: PurePosixPath) -> Iterator[str]:
+    """Yield where an engine compares with a system's name."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and node.value in SYSTEM_NAMES:
+            yield f"{file}:{node.lineno} an engine may not ask whether a protocol is {node.value!r}"
 
 
 def _order_violations(file: PurePosixPath, name: str) -> list[str]:
@@ -203,6 +235,14 @@ MODULES = frozenset(map(module_of, FILES))
 def test_a_file_imports_only_what_its_room_may(file: str) -> None:
     source = (ROOT / file).read_text(encoding="utf-8")
     assert violations_of(source, PurePosixPath(file), MODULES) == []
+
+
+def test_tests_are_filed_as_what_they_test() -> None:
+    """Each folder of a room's tests is one of that room's folders."""
+    folders = {
+        path.parent.relative_to(ROOT / "tests") for room in RULES for path in (ROOT / "tests" / room).rglob("*.py")
+    }
+    assert [str(folder) for folder in sorted(folders) if not (ROOT / folder).is_dir()] == []
 
 
 def test_every_room_has_files() -> None:
@@ -263,8 +303,18 @@ def test_errors_roles_messages_states_phases_machine_is_the_order() -> None:
         ("agents/driver.py", "import asyncio", "asyncio"),
         ("agents/noise.py", "import importlib\nimportlib.import_module('matplotlib')", "matplotlib"),
         ("agents/noise.py", "from importlib import import_module\nimport_module(name)", COMPUTED),
-        ("scenarios/run.py", "import polars", "polars"),
-        ("scenarios/run.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import cvxpy", "cvxpy"),
+        ("scenarios/running/run.py", "from ..dpwevote.data import DATA_SETS", "an engine may not import"),
+        ("scenarios/running/run.py", "from ...protocol.dpwevote import DPWeVote", "it knows no such protocol"),
+        ("scenarios/running/run.py", "def f():\n    from ..fair_voting import data", "an engine may not import"),
+        (
+            "scenarios/running/run.py",
+            "protocol.name == 'fair-voting'",
+            "may not ask whether a protocol is",
+        ),
+        ("scenarios/dpwevote/data/files.py", "from ...fair_voting.data import lines", "dpwevote may not import"),
+        ("scenarios/dpwevote/data/files.py", "from ....protocol import fair_voting", "it knows no such protocol"),
+        ("scenarios/running/run.py", "import polars", "polars"),
+        ("scenarios/running/run.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import cvxpy", "cvxpy"),
     ],
 )
 def test_a_planted_violation_is_caught(file: str, source: str, named: str) -> None:
@@ -284,7 +334,9 @@ def test_a_planted_violation_is_caught(file: str, source: str, named: str) -> No
         ("transports/memory.py", "import trio\nfrom ..protocol.errors import RemoteProtocolError\nimport errno"),
         ("agents/noise.py", "import importlib\nimportlib.import_module('opendp.prelude')"),
         ("scenarios/__init__.py", "import importlib\nimportlib.import_module(f'.{home}', __name__)"),
-        ("scenarios/run.py", "import importlib\nimportlib.import_module('matplotlib.figure')\nimport time, secrets"),
+        ("scenarios/running/run.py", "import importlib\nimportlib.import_module('matplotlib.figure')\nimport time"),
+        ("scenarios/dpwevote/data/files.py", "from ...running.run import Finished\nfrom ....protocol import dpwevote"),
+        ("scenarios/dpwevote/paper/rows.py", "from ..data import DATA_SETS\nname = 'dpwevote'"),
     ],
 )
 def test_what_the_table_allows_is_no_violation(file: str, source: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psephos.scenarios.system import SYSTEMS, System, find_protocol
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("protocol", "transports", "agents", "scenarios")
@@ -89,6 +90,9 @@ def test_every_dependency_says_why_it_is_there() -> None:
 @pytest.mark.parametrize(("group", "name", "value"), DECLARED)
 def test_every_entry_point_loads(group: str, name: str, value: str) -> None:
     loaded = importlib.metadata.EntryPoint(name, value, group).load()
+    if group == SYSTEMS:
+        assert isinstance(loaded, System)
+        loaded = find_protocol(name)
     assert callable(loaded)
     if group != "console_scripts":  # protocols and transports are called what they are registered as, and so are roles
         assert getattr(loaded, "role", getattr(loaded, "name", None)) == name

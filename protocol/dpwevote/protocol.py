@@ -18,7 +18,7 @@ from .laplace import LaplaceVariant
 from .outcome import Outcome
 from .parameters import Parameters
 from .signed import SignedVariant
-from .variant import Answers, Variant
+from .variant import Ballots, Variant
 
 __all__ = ["DPWeVote"]
 
@@ -88,7 +88,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             raise ConfigurationError(
                 field="table", value="columns of different length", allowed="columns of one length"
             )
-        return self._variant.encode(Answers(places, np.stack(opinions, axis=1)))
+        return self._variant.encode(Ballots(places, np.stack(opinions, axis=1)))
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         """Return the public rows: of the weights, where they are public. See `PhasedProtocol.encode_public`."""
@@ -136,9 +136,9 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     def truth(self, inputs: Inputs) -> dict[str, float]:
         """Return the noise-free support of each candidate, the total weight and the quota."""
         parameters = self.parameters
-        answers = self._variant.decode(inputs)
-        weights = np.array(parameters.weights)[answers.places]
-        yes = answers.opinions > 0
+        ballots = self._variant.decode(inputs)
+        weights = np.array(parameters.weights)[ballots.places]
+        yes = ballots.opinions > 0
         total = math.fsum(weights.tolist())
         supports = {name: math.fsum(weights[yes[:, n]].tolist()) for n, name in enumerate(parameters.candidates)}
         quota = parameters.fraction * total if parameters.quota is None else parameters.quota

@@ -21,7 +21,7 @@ from ..phases import Inputs, Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .parameters import Parameters
-from .variant import Answers, Sums, Variant
+from .variant import Ballots, Sums, Variant
 
 __all__ = ["SignedVariant", "VotesPhase", "make_report", "signed_weights"]
 
@@ -99,16 +99,16 @@ class SignedVariant(Variant):
         """Yield the only phase."""
         yield VotesPhase("votes", columns=range(len(self._parameters.candidates)), report=self.report)
 
-    def encode(self, answers: Answers) -> Inputs:
-        """Return the rows of partners with these answers."""
-        groups = np.array(self._parameters.group_of_weight, dtype=np.int64)[answers.places]
-        votes = self._place_of_vote[groups[:, None], answers.opinions]
-        return Inputs(np.hstack([votes, answers.places[:, None]]), np.empty((len(votes), 0), dtype=np.int64))
+    def encode(self, ballots: Ballots) -> Inputs:
+        """Return the rows of partners with these ballots."""
+        groups = np.array(self._parameters.group_of_weight, dtype=np.int64)[ballots.places]
+        votes = self._place_of_vote[groups[:, None], ballots.opinions]
+        return Inputs(np.hstack([votes, ballots.places[:, None]]), np.empty((len(votes), 0), dtype=np.int64))
 
-    def decode(self, inputs: Inputs) -> Answers:
+    def decode(self, inputs: Inputs) -> Ballots:
         """Return what rows were made of: a "yes" has a signed weight that no "no" has."""
         least_yes = int(self._place_of_vote[:, 1].min())
-        return Answers(inputs.private[:, -1], (inputs.private[:, :-1] >= least_yes).astype(np.int64))
+        return Ballots(inputs.private[:, -1], (inputs.private[:, :-1] >= least_yes).astype(np.int64))
 
     def weights_outcome(self, tallies: Sequence[Tally]) -> None:
         """Return nothing: signed weights do not tell how many hold which weight."""

@@ -15,11 +15,11 @@ from ..tally import Tally
 from .outcome import CandidateOutcome, Outcome, WeightsOutcome
 from .parameters import Parameters
 
-__all__ = ["Answers", "Sums", "TwoReports", "Variant"]
+__all__ = ["Ballots", "Sums", "TwoReports", "Variant"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Answers:
+class Ballots:
     """What partners hold, before it becomes rows.
 
     Args:
@@ -63,11 +63,11 @@ class Variant(abc.ABC):
         """Yield the phases."""
 
     @abc.abstractmethod
-    def encode(self, answers: Answers) -> Inputs:
-        """Return the rows of partners with these answers."""
+    def encode(self, ballots: Ballots) -> Inputs:
+        """Return the rows of partners with these ballots."""
 
     @abc.abstractmethod
-    def decode(self, inputs: Inputs) -> Answers:
+    def decode(self, inputs: Inputs) -> Ballots:
         """Return what rows were made of."""
 
     @abc.abstractmethod
@@ -181,22 +181,22 @@ class TwoReports(Variant):
             yield self.make_weights_phase("weights", column=0)
         yield self.make_opinions_phase("opinions", columns=opinions)
 
-    def encode(self, answers: Answers) -> Inputs:
-        """Return the rows of partners with these answers."""
-        places = answers.places[:, None]
-        opinions = answers.opinions * self.greatest_opinion
+    def encode(self, ballots: Ballots) -> Inputs:
+        """Return the rows of partners with these ballots."""
+        places = ballots.places[:, None]
+        opinions = ballots.opinions * self.greatest_opinion
         if self._parameters.public_weights:
             groups = np.array(self._parameters.group_of_weight, dtype=np.int64)[places]
             return Inputs(opinions, np.hstack([groups, places]))
-        table = np.hstack([self.encode_weights(answers.places)[:, None], opinions, places])
+        table = np.hstack([self.encode_weights(ballots.places)[:, None], opinions, places])
         return Inputs(table, np.empty((len(table), 0), dtype=np.int64))
 
-    def decode(self, inputs: Inputs) -> Answers:
+    def decode(self, inputs: Inputs) -> Ballots:
         """Return what rows were made of."""
         places = inputs.public[:, 1] if self._parameters.public_weights else inputs.private[:, -1]
         columns = self._opinion_columns
         yes: NDArray[np.bool_] = inputs.private[:, columns.start : columns.stop] > 0
-        return Answers(places, yes.astype(np.int64))
+        return Ballots(places, yes.astype(np.int64))
 
     def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         """Return what all weights phases together say; where weights are public, what is known."""

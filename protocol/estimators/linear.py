@@ -71,9 +71,9 @@ class LinearEstimator:
             counts: how often each report came in.
         """
         num_reports = sum(counts)
-        if self.inverse is None:
+        if (of_report := self._variance_of_report) is None:
             return num_reports * max(self._variances)
-        plug_in = math.fsum(count * weight for count, weight in zip(counts, self._variance_of_report, strict=True))
+        plug_in = math.fsum(count * weight for count, weight in zip(counts, of_report, strict=True))
         return min(max(plug_in, num_reports * min(self._variances)), num_reports * max(self._variances))
 
     def estimate(self, counts: Sequence[int]) -> Estimate:
@@ -93,9 +93,10 @@ class LinearEstimator:
         return tuple(map(self.variance, range(len(self.channel))))
 
     @functools.cached_property
-    def _variance_of_report(self) -> tuple[float, ...]:
-        """What each report adds to the estimated variance: Σ_x inverse[x][r]·Var[d | x]."""
-        assert self.inverse is not None  # noqa: S101  asked for with one alone
+    def _variance_of_report(self) -> tuple[float, ...] | None:
+        """What each report adds to the estimated variance: Σ_x inverse[x][r]·Var[d | x]; None without an inverse."""
+        if self.inverse is None:
+            return None
         return tuple(
             math.fsum(weight * variance for weight, variance in zip(column, self._variances, strict=True))
             for column in zip(*self.inverse, strict=True)

@@ -11,7 +11,7 @@ from ..mechanisms import MAX_ALTERNATIVES, MAX_RANKED
 from ..privacy import NeighboringRelation, TrustModel
 from .choices import SampleScale
 from .objective import Objective, ObjectiveName
-from .sampling_bounds import Reading, is_feasible, num_samples
+from .sampling_bounds import SampleReading, is_feasible, num_samples
 from .scoring import MAX_SCORE, ScoreName, Scoring, make_scores
 
 __all__ = [
@@ -105,7 +105,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     gamma: float = 0.05
     delta: float = 1e-3
     num_samples: int | None = None
-    reading: Reading = "group"
+    reading: SampleReading = "group"
     scale: SampleScale = "unbiased"
 
     def __post_init__(self) -> None:

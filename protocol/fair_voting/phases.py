@@ -5,11 +5,12 @@ own. In the local model what leaves a voter is private already.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
 from ..arrays import IntArray
+from ..errors import ConfigurationError
 from ..mechanisms import RowMechanism, VectorLaplace, code_of_rankings, rankings_of_codes
 from ..phases import CentralPhase, Draw, Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
@@ -26,6 +27,8 @@ __all__ = ["DisclosedRankings", "RandomizedRankings"]
 
 PHASE: Final = "rankings"
 UNIT: Final = "voter"
+
+ChoiceT = TypeVar("ChoiceT", bound=Choice)
 
 
 class DisclosedRankings(CentralPhase):
@@ -60,6 +63,21 @@ class DisclosedRankings(CentralPhase):
             tally_mechanism=mechanism,
             losses=worst,
         )
+
+    def elects_by(self, kind: type[ChoiceT]) -> ChoiceT:
+        """Return what elects on the sums.
+
+        Args:
+            kind: what it is known to be.
+
+        Raises:
+            ConfigurationError: it is something else.
+        """
+        if not isinstance(self.choice, kind):
+            raise ConfigurationError(
+                field="mechanism", value=self._parameters.mechanism, allowed=f"one that elects by a {kind.__name__}"
+            )
+        return self.choice
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
         """Return what a voter of the group pays: less in a larger one. See `Phase.losses_of`."""

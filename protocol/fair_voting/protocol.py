@@ -11,7 +11,7 @@ group among the groups.
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Final, cast
 
@@ -22,9 +22,10 @@ from ..arrays import IntArray
 from ..errors import ConfigurationError
 from ..estimators import Estimate
 from ..mechanisms import VectorLaplace
-from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
+from ..phases import Column, Entries, Inputs, OnePhaseProtocol
 from ..privacy import TrustModel
 from ..tally import Tally
+from .entries import MOST_NAMED, alternatives_of, check_columns, check_order, groups_of, missing, names_of
 from .lots import draw_lot, lot_of
 from .objective import Utilities, disparity_of, welfare_of
 from .outcome import AlternativeOutcome, Outcome
@@ -33,7 +34,6 @@ from .phases import DisclosedRankings, RandomizedRankings
 from .rankings import Rankings, are_rankings, check_ranking
 from .rules import RULES
 from .scoring import Scoring
-from .tables import MOST_NAMED, alternatives_of, check_columns, check_order, groups_of, missing, names_of
 
 __all__ = ["FairVoting"]
 
@@ -41,7 +41,7 @@ __all__ = ["FairVoting"]
 _GREATEST_SUM: Final = 2**61
 
 
-class FairVoting(PhasedProtocol[Parameters, Outcome]):
+class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | RandomizedRankings]):
     """A winner that treats groups of voters alike, and reveals little of any voter's ranking.
 
     Args:
@@ -88,10 +88,23 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
                 completed["alternatives"] = alternatives_of(rankings)
         return completed
 
-    def make_phases(self) -> Iterator[Phase]:
-        """Yield the one phase."""
+    def make_phase(self) -> DisclosedRankings | RandomizedRankings:
+        """Return the one phase."""
         is_central = self.parameters.model is TrustModel.CENTRAL
-        yield DisclosedRankings(self.parameters) if is_central else RandomizedRankings(self.parameters)
+        return DisclosedRankings(self.parameters) if is_central else RandomizedRankings(self.parameters)
+
+    @property
+    def disclosed(self) -> DisclosedRankings:
+        """The phase of a vote in the central model.
+
+        Raises:
+            ConfigurationError: the model is the local one.
+        """
+        if not isinstance(self.phase, DisclosedRankings):
+            raise ConfigurationError(
+                field="mechanism", value=self.parameters.mechanism, allowed="one of the central model"
+            )
+        return self.phase
 
     def columns(self) -> tuple[Column, ...]:
         """Return the columns: a voter's group and its ranking."""
@@ -194,14 +207,13 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the winner, and the estimates where they are private too."""
         (tally,) = tallies
-        (phase,) = self.phases
+        phase = self.phase
         if isinstance(phase, RandomizedRankings):
             groups: list[list[int]] = tally.totals.tolist()
             told = [phase.report.utilities(totals, count) for count, *totals in groups]
             utilities, estimates = [values for values, _ in told], [own for _, own in told]
             counts = [count for count, *_ in groups]
             return self._outcome(tally, utilities, estimates, name=phase.report.name, counts=counts)
-        assert isinstance(phase, DisclosedRankings)  # noqa: S101  the other kind that `make_phases` makes
         if phase.choice is not None:
             (winner,) = tally.totals.tolist()
             return self._release(winner, (), name=self.parameters.mechanism, counts=())
@@ -218,7 +230,7 @@ class FairVoting(PhasedProtocol[Parameters, Outcome]):
         """Return an outcome with the longest numbers. See `PhasedProtocol.largest_outcome`."""
         estimate = Estimate(0.1, 0.1)
         of_groups = (estimate,) * len(self.parameters.groups)
-        (phase,) = self.phases
+        phase = self.phase
         is_winner_alone = isinstance(phase, DisclosedRankings) and phase.choice is not None
         told = tuple(
             AlternativeOutcome(name=name, utilities=of_groups, welfare=estimate, disparity=0.1)

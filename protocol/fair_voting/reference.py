@@ -3,6 +3,8 @@
 Agents, the array path and replays must equal it bit for bit; the tests hold them to that.
 """
 
+import functools
+
 import numpy as np
 
 from ..phases import Inputs
@@ -27,12 +29,11 @@ def reference_run(protocol: FairVoting, inputs: Inputs, *, noise: SimulatedNoise
     Source:
         Mohsin, Fair and Private Voting Rules, Algorithms 1 and 2; readings F1 to F6.
     """
-    (phase,) = protocol.phases
+    phase = protocol.phase
     rankings: list[list[int]] = inputs.private.tolist()
     groups: list[int] = inputs.public[:, 0].tolist()
     if isinstance(phase, RandomizedRankings):
         return _run_local(protocol, phase, rankings, groups, noise)
-    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the other kind
     # Voters send their rankings to the aggregator, which is trusted with them. Algorithm 1, line 2; here sums, since
     # the groups' sizes are public.
     sums = _sums(phase, rankings, groups, num_groups=len(protocol.parameters.groups))
@@ -88,10 +89,9 @@ def _run_local(
     noise: SimulatedNoise,
 ) -> Outcome:
     """Run a session in the local model: every voter randomizes its own ranking, and only that leaves it."""
-    tally: Tally | None = None
+    tallies: list[Tally] = []
     for place, (ranking, group) in enumerate(zip(rankings, groups, strict=True)):
         report = noise.randomize(phase.mechanism, ranking, protocol=protocol.name, phase=phase.name, place=place)
-        own = phase.tally(np.array([report], dtype=np.int64), earlier=[], public=np.array([[group]], dtype=np.int64))
-        tally = own if tally is None else tally.merge(own)
-    assert tally is not None  # noqa: S101  a session has a voter
-    return protocol.outcome([tally])
+        own, public = np.array([report], dtype=np.int64), np.array([[group]], dtype=np.int64)
+        tallies.append(phase.tally(own, earlier=[], public=public))
+    return protocol.outcome([functools.reduce(Tally.merge, tallies)])

@@ -27,7 +27,7 @@ from .scoring import Scoring
 
 __all__ = [
     "Comparison",
-    "Reading",
+    "SampleReading",
     "delta_of_hit",
     "epsilon_of_hit",
     "hit_bound",
@@ -41,7 +41,7 @@ __all__ = [
     "tighter_hit_bound",
 ]
 
-Reading: TypeAlias = Literal["group", "subsample"]
+SampleReading: TypeAlias = Literal["group", "subsample"]
 """Whom line 9 of Algorithm 2 draws voters from: P_k, so that line 4 is idle, or line 4's sub-sample."""
 
 Comparison: TypeAlias = Literal["any", "weighted counts", "counts"]
@@ -85,7 +85,7 @@ def delta_of_hit(hit: float, *, gamma: float) -> float:
     return (1 - gamma) * hit
 
 
-def hit_bound(scoring: Scoring, *, group_size: int, samples: int, reading: Reading) -> float:
+def hit_bound(scoring: Scoring, *, group_size: int, samples: int, reading: SampleReading) -> float:
     """Return the least bound on h that is proven.
 
     Args:
@@ -100,7 +100,7 @@ def hit_bound(scoring: Scoring, *, group_size: int, samples: int, reading: Readi
     return min(simple, tighter_hit_bound(scoring, group_size=group_size, samples=samples))
 
 
-def simple_hit_bound(num_alternatives: int, *, group_size: int, samples: int, reading: Reading) -> float:
+def simple_hit_bound(num_alternatives: int, *, group_size: int, samples: int, reading: SampleReading) -> float:
     """Return the probability that the voter is looked at at all.
 
     Each of m·n_s questions to a group is asked with probability 2/m, of a voter drawn from n_k, or from the n_s of the
@@ -211,7 +211,7 @@ def proven_epsilon(
     group_sizes: tuple[int, ...],
     group: int,
     samples: int,
-    reading: Reading,
+    reading: SampleReading,
     gamma: float,
     objective: ObjectiveName,
     scale: SampleScale,

@@ -86,9 +86,9 @@ class DiscreteLaplace(Mechanism):
         return self.least - reach, self.greatest + reach
 
     @property
-    def event(self) -> events.DiscreteLaplace:
+    def event(self) -> events.DiscreteLaplaceNoise:
         """Discrete Laplace noise of this scale over this range."""
-        return events.DiscreteLaplace(scale=self.scale, sensitivity=self.greatest - self.least)
+        return events.DiscreteLaplaceNoise(scale=self.scale, sensitivity=self.greatest - self.least)
 
     @property
     def noise_variance(self) -> float:

@@ -32,9 +32,9 @@ from .mechanism import FiniteMechanism
 from .optimal_design import Design, design
 from .randomized_response import GeneralizedRandomizedResponse, check_epsilon
 
-__all__ = ["MechanismName", "UnbiasedReport", "has_optimal", "optimal", "randomized_response", "two_point"]
+__all__ = ["UnbiasedName", "UnbiasedReport", "has_optimal", "optimal", "randomized_response", "two_point"]
 
-MechanismName: TypeAlias = Literal["two-point", "k-RR", "optimal"]
+UnbiasedName: TypeAlias = Literal["two-point", "k-RR", "optimal"]
 
 # The time grows with the third to fourth power of the number of values; a symmetric set takes an eighth of it.
 _MOST_SYMMETRIC_VALUES: Final = 20
@@ -63,7 +63,7 @@ class UnbiasedReport:
         That of `mechanism`: ε-LDP, replace-one, unit: the number.
     """
 
-    name: MechanismName
+    name: UnbiasedName
     epsilon: float
     values: tuple[Fraction, ...]
     mechanism: FiniteMechanism

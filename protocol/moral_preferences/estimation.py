@@ -66,13 +66,14 @@ def average(levels: Sequence[LevelSums], *, is_weighted: bool) -> Mean:
     alike = _mean_of(levels, [1.0] * len(levels))
     if not is_weighted or len(levels) == 1:
         return alike
-    if any(level.noise_variance is None for level in levels):
+    noises = _noises(levels)
+    if noises is None:
         # A place in the ball answers the noise nearly in proportion to ε while that is small, and its variance is the
         # ball's whatever ε is, so that the best weight grows with ε.
         return _mean_of(levels, [level.epsilon for level in levels])
-    first = _mean_of(levels, [1 / _noise(level) for level in levels])
-    between = _variance_between(levels, first.values)
-    return _mean_of(levels, [1 / (between + _noise(level)) for level in levels])
+    first = _mean_of(levels, [1 / noise for noise in noises])
+    between = _variance_between(levels, noises, first.values)
+    return _mean_of(levels, [1 / (between + noise) for noise in noises])
 
 
 def _mean_of(levels: Sequence[LevelSums], weights: Sequence[float]) -> Mean:
@@ -84,29 +85,30 @@ def _mean_of(levels: Sequence[LevelSums], weights: Sequence[float]) -> Mean:
     for level, weight in zip(levels, scaled, strict=True):
         values = values + (weight * level.num_voters / number) * level.mean
     error = None
-    if all(level.noise_variance is not None for level in levels):
+    if (noises := _noises(levels)) is not None:
         variance = math.fsum(
-            weight * weight * level.num_voters * _noise(level) for level, weight in zip(levels, scaled, strict=True)
+            weight * weight * level.num_voters * noise
+            for level, weight, noise in zip(levels, scaled, noises, strict=True)
         )
         error = math.sqrt(variance) / number
     return Mean(values, error, tuple(scaled))
 
 
-def _variance_between(levels: Sequence[LevelSums], mean: FloatArray) -> float:
+def _variance_between(levels: Sequence[LevelSums], noises: Sequence[float], mean: FloatArray) -> float:
     """Return τ², at least 0: what the reports spread about their mean, less what the noise does.
 
     Each level has its say by how precisely it shows that: by its number over the square of its noise's variance.
     """
     says: list[tuple[float, float]] = []
-    for level in levels:
+    for level, noise in zip(levels, noises, strict=True):
         about = zip(mean.tolist(), level.mean.tolist(), strict=True)
         cross = math.fsum(overall * (overall - 2 * own) for overall, own in about) / len(mean)
-        noise = _noise(level)
         says.append((level.num_voters / (noise * noise), level.mean_square + cross - noise))
     total = math.fsum(share for share, _ in says)
     return max(0.0, math.fsum(share * excess for share, excess in says) / total)
 
 
-def _noise(level: LevelSums) -> float:
-    assert level.noise_variance is not None  # noqa: S101  asked only where the noise is additive
-    return level.noise_variance
+def _noises(levels: Sequence[LevelSums]) -> list[float] | None:
+    """Return each level's noise variance; None where noise is not additive."""
+    noises = [level.noise_variance for level in levels if level.noise_variance is not None]
+    return noises if len(noises) == len(levels) else None

@@ -10,7 +10,7 @@ where everybody has the same.
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, cast
 
 import msgspec
@@ -20,7 +20,7 @@ from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..errors import ConfigurationError
 from ..estimators.l1_ball import project_to_l1_ball
 from ..mechanisms import RowMechanism
-from ..phases import CentralPhase, Column, Entries, Inputs, MechanismGroups, Phase, PhasedProtocol
+from ..phases import CentralPhase, Column, Entries, Inputs, MechanismGroups, OnePhaseProtocol, Phase
 from ..privacy import NeighboringRelation, PartLoss, PrivacyLoss, PureMechanism
 from ..tally import Tally
 from .estimation import LevelSums, average
@@ -29,7 +29,7 @@ from .outcome import LevelOutcome, Outcome
 from .paradigms import Level
 from .parameters import Parameters
 from .records import GREATEST_FEATURE, Records
-from .summaries import GREATEST_SUM, Summary, make_summary
+from .summaries import GREATEST_SUM, AdditiveNoise, Summary, make_summary
 
 __all__ = ["DisclosedPhase", "MoralPreferences", "PerturbedPhase"]
 
@@ -201,7 +201,7 @@ class DisclosedPhase(CentralPhase):
         return Tally(len(reports), exact_column_sums(reports))
 
 
-class MoralPreferences(PhasedProtocol[Parameters, Outcome]):
+class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | DisclosedPhase]):
     """A society's moral preferences from its voters' pairwise choices, in four paradigms of trust.
 
     Args:
@@ -235,10 +235,10 @@ class MoralPreferences(PhasedProtocol[Parameters, Outcome]):
         """What reports are made of."""
         return make_summary(self.parameters)
 
-    def make_phases(self) -> Iterator[Phase]:
-        """Yield the one phase."""
+    def make_phase(self) -> PerturbedPhase | DisclosedPhase:
+        """Return the one phase."""
         kind = PerturbedPhase if self.parameters.is_local else DisclosedPhase
-        yield kind(self.parameters, self.summary)
+        return kind(self.parameters, self.summary)
 
     def columns(self) -> tuple[Column, ...]:
         """Return the columns: a voter's records, and its ε where voters have one of their own."""
@@ -340,17 +340,15 @@ class MoralPreferences(PhasedProtocol[Parameters, Outcome]):
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the society's preferences."""
         (tally,) = tallies
-        (phase,) = self.phases
-        if isinstance(phase, PerturbedPhase):
-            levels = phase.sums_of(tally, self.summary, self.parameters.levels)
+        if isinstance(self.phase, PerturbedPhase):
+            levels = self.phase.sums_of(tally, self.summary, self.parameters.levels)
             mean = average(levels, is_weighted=self.parameters.mean == "weighted")
             values, error = mean.values, mean.error
             told = [(level.epsilon, level.num_voters) for level in levels]
             weights = mean.weights
         else:
-            assert isinstance(phase, DisclosedPhase)  # noqa: S101  the other kind that `make_phases` makes
             values = tally.totals * self.summary.step / tally.num_reports
-            variance = self.summary.noise_variance(phase.tally_mechanism)
+            variance = self.summary.noise_variance(self.phase.tally_mechanism)
             error = None if variance is None else math.sqrt(variance) / tally.num_reports
             told = [(self.parameters.levels[0], tally.num_reports)]
             weights = (1.0,)
@@ -371,16 +369,16 @@ class MoralPreferences(PhasedProtocol[Parameters, Outcome]):
             ),
             is_projected=self._is_projected,
             is_whitened=bool(self.parameters.covariance),
-            epsilon_record=loss.proven if loss.part is None else loss.part.proven,
+            epsilon_record=loss.finest.proven,
             epsilon_voter=loss.proven,
         )
 
     def truth(self, inputs: Inputs) -> dict[str, float]:
         """Return what would be released without noise, to voters who all count alike."""
         summaries = inputs.private * self.summary.step
-        (phase,) = self.phases
-        if isinstance(phase.mechanism, NoisyObjective):
-            places = phase.mechanism.places_of(inputs.private, noise_scale=0.0)
+        mechanism = self.phase.mechanism
+        if isinstance(mechanism, NoisyObjective):
+            places = mechanism.places_of(inputs.private, noise_scale=0.0)
             summaries = places * self.summary.reported_step
         totals = [math.fsum(column) for column in summaries.T.tolist()]
         preferences = self.summary.preferences_of(np.array(totals) / len(inputs), 0.0)
@@ -419,10 +417,9 @@ class MoralPreferences(PhasedProtocol[Parameters, Outcome]):
 
 def _shift_of(mechanism: RowMechanism) -> int:
     """Return how many bits of a report its coarse square is without."""
-    variance: float | None = getattr(mechanism, "noise_variance", None)
-    if variance is None:  # a place in the ball
+    if not isinstance(mechanism, AdditiveNoise):  # a place in the ball
         return max(0, mechanism.report_range[1].bit_length() - _MOST_COARSE.bit_length() + 1)
-    return max(0, math.frexp(math.sqrt(variance) / _COARSE_STEPS)[1] - 1)
+    return max(0, math.frexp(math.sqrt(mechanism.noise_variance) / _COARSE_STEPS)[1] - 1)
 
 
 def _pairs_of(entry: Any, row: int, features: Sequence[str]) -> FloatArray:

@@ -11,7 +11,7 @@ Source: Wang et al. (2019), Section 4; readings M3, M4, M6 to M8. The proofs are
 
 import abc
 import math
-from typing import Final
+from typing import Final, TypeAlias, overload
 
 import numpy as np
 
@@ -27,13 +27,16 @@ from .records import Records
 from .sensitivity import grid_sensitivity, num_coefficients
 from .whitening import Whitening
 
-__all__ = ["GREATEST_SUM", "Coefficients", "Direction", "PreferenceVector", "Summary", "make_summary"]
+__all__ = ["GREATEST_SUM", "AdditiveNoise", "Coefficients", "Direction", "PreferenceVector", "Summary", "make_summary"]
 
 # Grid steps in a unit of a summary: rounding is then below the noise of millions of voters' mean.
 _STEPS_IN_UNIT: Final = 1 << 20
 GREATEST_SUM: Final = 1 << 60
 """Sums over all voters are no larger, and have room for noise."""
 _TOO_LARGE: Final = 1 << 63
+
+AdditiveNoise: TypeAlias = VectorLaplace | SphericalLaplace
+"""Mechanisms whose reports are a row plus noise, of a variance that is known."""
 
 
 class Summary(abc.ABC):
@@ -75,17 +78,24 @@ class Summary(abc.ABC):
         """Return whether all rows could be summaries of records; what is not cannot be protected, or is made up."""
 
     @abc.abstractmethod
-    def local_mechanism(self, epsilon: float) -> RowMechanism:
+    def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
         """Return what a voter perturbs its own summary with; it loses `epsilon` at most."""
 
     @abc.abstractmethod
-    def central_mechanism(self, epsilon: float) -> RowMechanism:
+    def central_mechanism(self, epsilon: float) -> AdditiveNoise:
         """Return what a server perturbs the sum of all summaries with; a voter or a record loses `epsilon` at most."""
+
+    @overload
+    def noise_variance(self, mechanism: AdditiveNoise) -> float: ...
+
+    @overload
+    def noise_variance(self, mechanism: RowMechanism) -> float | None: ...
 
     def noise_variance(self, mechanism: RowMechanism) -> float | None:
         """Return the variance of the noise in each number of a report, in units; None where it is not additive."""
-        variance: float | None = getattr(mechanism, "noise_variance", None)
-        return None if variance is None else variance * self.step * self.step
+        if not isinstance(mechanism, AdditiveNoise):
+            return None
+        return mechanism.noise_variance * self.step * self.step
 
     @abc.abstractmethod
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
@@ -129,11 +139,11 @@ class PreferenceVector(Summary):
         """Return whether all are in the ball."""
         return not rows.size or int(np.abs(rows).sum(axis=1).max()) <= self.bound
 
-    def local_mechanism(self, epsilon: float) -> RowMechanism:
+    def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
         """Laplace noise of scale 2B/ε."""
         return VectorLaplace(2 * self.bound / epsilon, 2 * self.bound, self.bound)
 
-    def central_mechanism(self, epsilon: float) -> RowMechanism:
+    def central_mechanism(self, epsilon: float) -> AdditiveNoise:
         """The same noise on the sum, which one voter changes by as much as its own vector."""
         return VectorLaplace(2 * self.bound / epsilon, 2 * self.bound, GREATEST_SUM)
 
@@ -179,7 +189,7 @@ class Coefficients(Summary):
         """Return whether no coefficient is larger than the records allow."""
         return not rows.size or int(np.abs(rows).max()) <= self.bound
 
-    def local_mechanism(self, epsilon: float) -> RowMechanism:
+    def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
         """Laplace noise of scale Δ/ε on each coefficient; the objective is then maximized, unless it is pooled."""
         noise = VectorLaplace(self._calibrated / epsilon, self._sensitivity, self.bound)
         if self._is_pooled:
@@ -193,7 +203,7 @@ class Coefficients(Summary):
             remedy=self._parameters.remedy,
         )
 
-    def central_mechanism(self, epsilon: float) -> RowMechanism:
+    def central_mechanism(self, epsilon: float) -> AdditiveNoise:
         """The same noise on the sum, which one record changes by as much."""
         return VectorLaplace(self._calibrated / epsilon, self._sensitivity, GREATEST_SUM)
 
@@ -256,11 +266,11 @@ class Direction(Summary):
         near = (rows.astype(np.float64) ** 2).sum(axis=1) > greatest * (1 - 1e-9)
         return all(sum(entry * entry for entry in row) <= greatest for row in rows[near].tolist())
 
-    def local_mechanism(self, epsilon: float) -> RowMechanism:
+    def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
         """Noise of density ∝ exp(−ε‖x‖₂/2)."""
         return self._mechanism(epsilon, self.bound)
 
-    def central_mechanism(self, epsilon: float) -> RowMechanism:
+    def central_mechanism(self, epsilon: float) -> AdditiveNoise:
         """The same noise on the sum."""
         return self._mechanism(epsilon, GREATEST_SUM)
 

@@ -3,7 +3,7 @@
 from .accountants import Accountant, ApproximateAccountant, PureAccountant
 from .events import (
     Composed,
-    DiscreteLaplace,
+    DiscreteLaplaceNoise,
     LocalRandomizer,
     NonPrivate,
     NoRelease,
@@ -21,7 +21,7 @@ __all__ = [
     "Budget",
     "Charge",
     "Composed",
-    "DiscreteLaplace",
+    "DiscreteLaplaceNoise",
     "Ledger",
     "LedgerEntry",
     "LocalRandomizer",

@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias, assert_never
 from ..errors import ConfigurationError, UnsupportedEventError
 from .events import (
     Composed,
-    DiscreteLaplace,
+    DiscreteLaplaceNoise,
     LocalRandomizer,
     NonPrivate,
     NoRelease,
@@ -28,7 +28,7 @@ from .relations import NeighboringRelation
 
 __all__ = ["Accountant", "ApproximateAccountant", "PureAccountant"]
 
-_Private: TypeAlias = RandomizedResponse | LocalRandomizer | DiscreteLaplace | PureMechanism
+_Private: TypeAlias = RandomizedResponse | LocalRandomizer | DiscreteLaplaceNoise | PureMechanism
 _Primitive: TypeAlias = NonPrivate | _Private
 
 # Losses for which a distribution on dp_accounting's grid of 1e-4 says something, and no exponential overflows.
@@ -73,7 +73,7 @@ class Accountant(abc.ABC):
             case PureMechanism():
                 if not event.epsilon >= 0:
                     raise self._refusal(event, "epsilon must be >= 0")
-            case DiscreteLaplace():
+            case DiscreteLaplaceNoise():
                 if not event.scale > 0 or event.sensitivity < 0:
                     raise self._refusal(event, "scale must be > 0 and sensitivity >= 0")
             case NoRelease() | NonPrivate():
@@ -100,7 +100,7 @@ class Accountant(abc.ABC):
                 self._charge(part, count * repeats)
             case NoRelease():
                 pass
-            case NonPrivate() | RandomizedResponse() | LocalRandomizer() | DiscreteLaplace() | PureMechanism():
+            case NonPrivate() | RandomizedResponse() | LocalRandomizer() | DiscreteLaplaceNoise() | PureMechanism():
                 if count:
                     self._charge_primitive(event, count)
             case _:
@@ -150,7 +150,7 @@ def _own_epsilon(event: _Primitive) -> float:
             return event.epsilon if event.num_choices > 1 else 0.0
         case LocalRandomizer() | PureMechanism():
             return event.epsilon
-        case DiscreteLaplace():
+        case DiscreteLaplaceNoise():
             return event.sensitivity / event.scale
         case _:
             assert_never(event)
@@ -230,7 +230,7 @@ def _loss_distribution(event: _Private) -> _LossDistribution:
         case LocalRandomizer() | PureMechanism():
             # Binary randomized response dominates all that has its ε (Kairouz, Oh and Viswanath, 2015).
             return pld.from_randomized_response(2 / (math.exp(event.epsilon) + 1), 2)  # pyright: ignore[reportReturnType]  untyped
-        case DiscreteLaplace():
+        case DiscreteLaplaceNoise():
             return pld.from_discrete_laplace_mechanism(1 / event.scale, sensitivity=event.sensitivity)  # pyright: ignore[reportReturnType]  untyped
         case _:
             assert_never(event)

@@ -1,6 +1,6 @@
 """What was applied to a unit of data, completely enough that an accountant needs nothing else.
 
-Events are frozen values, tagged by their names where they are written, and say nothing of cost. Their meanings
+Events are frozen values, tagged where they are written, and say nothing of cost. Their meanings
 never change; new classes are added. Source for the separation of event and accountant: Google's dp_accounting.
 """
 
@@ -10,7 +10,7 @@ import msgspec
 
 __all__ = [
     "Composed",
-    "DiscreteLaplace",
+    "DiscreteLaplaceNoise",
     "LocalRandomizer",
     "NoRelease",
     "NonPrivate",
@@ -42,7 +42,7 @@ class LocalRandomizer(msgspec.Struct, frozen=True, tag=True):
     epsilon: float
 
 
-class DiscreteLaplace(msgspec.Struct, frozen=True, tag=True):
+class DiscreteLaplaceNoise(msgspec.Struct, frozen=True, tag="DiscreteLaplace"):
     """Discrete Laplace noise of `scale` on integers that a neighbor changes by up to `sensitivity`, in grid steps."""
 
     scale: float
@@ -77,7 +77,7 @@ PrivacyEvent: TypeAlias = (
     | NonPrivate
     | RandomizedResponse
     | LocalRandomizer
-    | DiscreteLaplace
+    | DiscreteLaplaceNoise
     | PureMechanism
     | Composed
     | SelfComposed

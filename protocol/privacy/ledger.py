@@ -75,6 +75,11 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
         if self.part is not None and not self.part.proven <= self.proven * (1 + _ROUNDING):
             raise PrivacyError(f"a part of {self.unit!r} loses {self.part.proven:g}, the whole only {self.proven:g}")
 
+    @property
+    def finest(self) -> PartLoss:
+        """What is lost for the smallest unit that is stated: `part`, or the whole where there is none."""
+        return self.part or PartLoss(unit=self.unit, claimed=self.claimed, proven=self.proven)
+
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a ledger.
@@ -112,6 +117,11 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
             num_persons=num_persons,
             part=loss.part,
         )
+
+    @property
+    def finest(self) -> PartLoss:
+        """As `PrivacyLoss.finest`."""
+        return self.part or PartLoss(unit=self.unit, claimed=self.claimed, proven=self.proven)
 
 
 class Charge(msgspec.Struct, frozen=True):

@@ -15,13 +15,13 @@ Source: Li, Miao, Su, Gao, Li, Ding, Qin and Ren, An Efficient Two-Layer Mechani
 Discovery, KDD 2018.
 """
 
+from .codes import NO_TASK, Codes
 from .inference import find_truths, known_noise
 from .noise import Noise, informativeness, make_noise
 from .outcome import Outcome, OwnOutcome
 from .parameters import Parameters
 from .protocol import AnswersPhase, TruthDiscovery
 from .reference import reference_run
-from .tables import NO_TASK, Codes
 
 __all__ = [
     "NO_TASK",

@@ -20,14 +20,14 @@ from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..estimators.truth_inference import Answers, Inference, KnownNoise, debiased_majority
 from ..mechanisms import NO_ANSWER
-from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
+from ..phases import Column, Entries, Inputs, OnePhaseProtocol, Phase
 from ..privacy import PrivacyEvent, PrivacyLoss
 from ..tally import Tally
+from .codes import NO_TASK, Codes, answers_of, tasks_in, tasks_of
 from .inference import find_truths
 from .noise import Noise, make_noise
 from .outcome import Outcome, OwnOutcome
 from .parameters import EstimatorName, Parameters
-from .tables import NO_TASK, Codes, answers_of, tasks_in, tasks_of
 
 __all__ = ["AnswersPhase", "TruthDiscovery"]
 
@@ -109,7 +109,7 @@ class AnswersPhase(Phase):
         return f"answers: {', '.join(named)}" if named else "no answer"
 
 
-class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
+class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     """Crowd answers under local differential privacy, and what is true by them.
 
     Args:
@@ -160,9 +160,9 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
         """How answers are perturbed."""
         return make_noise(self.parameters)
 
-    def make_phases(self) -> Iterator[Phase]:
-        """Yield the one phase."""
-        yield AnswersPhase(self.parameters, self.codes, self.noise)
+    def make_phase(self) -> AnswersPhase:
+        """Return the one phase."""
+        return AnswersPhase(self.parameters, self.codes, self.noise)
 
     def columns(self) -> tuple[Column, ...]:
         """Return the columns: a worker's tasks, and its answers to them."""
@@ -251,7 +251,6 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
         name, inference = self._find_truths(tally)
         supports, errors = self._supports(tally, inference)
         (loss,) = self.losses
-        assert loss.part is not None  # noqa: S101  `Noise.loss_of` states it
         return Outcome(
             tasks=self.parameters.tasks,
             truths=tuple(self._names_of(inference)),
@@ -263,7 +262,7 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
             estimator=name,
             num_iterations=inference.num_iterations,
             has_converged=inference.has_converged,
-            epsilon_answer=loss.part.proven,
+            epsilon_answer=loss.finest.proven,
             epsilon_worker=loss.proven,
         )
 
@@ -303,8 +302,7 @@ class TruthDiscovery(PhasedProtocol[Parameters, Outcome]):
 
     def truth(self, inputs: Inputs) -> dict[str, str]:
         """Return what the same estimator finds in the clean answers: for each task with one a label's name."""
-        (phase,) = self.phases
-        tally = phase.tally(inputs.private, earlier=(), public=inputs.public)
+        tally = self.phase.tally(inputs.private, earlier=(), public=inputs.public)
         _, inference = find_truths(self.answers_in(tally), parameters=self.parameters, noise=None)
         labels = zip(self.parameters.tasks, self._names_of(inference), strict=True)
         return {task: label for task, label in labels if label is not None}

@@ -10,9 +10,9 @@ from ..phases import Inputs
 from ..population import PopulationResult
 from ..randomness import SimulatedNoise
 from ..tally import Tally
+from .codes import NO_TASK
 from .outcome import Outcome
 from .protocol import TruthDiscovery
-from .tables import NO_TASK
 
 __all__ = ["reference_run"]
 
@@ -29,8 +29,7 @@ def reference_run(protocol: TruthDiscovery, inputs: Inputs, *, noise: SimulatedN
         Li et al. (2018), Algorithm 1 (`one_layer`) and Algorithm 2 (`two_layer`); `fresh_two_layer` is Algorithm 2 with
         a draw for each answer (reading T3).
     """
-    codes = protocol.codes
-    (phase,) = protocol.phases
+    codes, phase = protocol.codes, protocol.phase
     reports: list[list[int]] = []
     # Line 1, the server distributes the questions: a worker's public row is its place, and the tasks that it is asked.
     # Line 2, workers have their candidate answers: a private row is an answer to each of these, or none.

@@ -26,7 +26,7 @@ from ..system import part_of
 from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
 from .trials import try_coalition
 
-__all__ = ["Answers", "AskedAnew", "AskerRole", "count_answers", "votes_answered"]
+__all__ = ["AnswerCount", "AskedAnew", "AskerRole", "count_answers", "votes_answered"]
 
 _MOST_TIMES: Final = 100
 _MOST_VOTES: Final = 50
@@ -192,8 +192,9 @@ class AskerRole(Role, frozen=True, kw_only=True):
     def _rows_of_ways(self, scene: Scene) -> list[Row]:
         """Return a line for each way in which the protocol can ask for a value that several questions need."""
         rows: list[Row] = []
-        asked = _asked_anew(scene)
-        for way, protocol in () if asked is None else asked.ways(scene.protocol):
+        if (asked := _asked_anew(scene)) is None:
+            return rows
+        for way, protocol in asked.ways(scene.protocol):
             other = dataclasses.replace(scene, protocol=protocol)
             found = _try(other, self._targets(scene), secret=asked.unit, votes=1)
             epsilon = math.fsum(loss.proven for loss in protocol.losses if loss.unit == asked.unit)
@@ -218,7 +219,7 @@ _TRUST: Final = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Answers:
+class AnswerCount:
     """What clients made of repeated requests.
 
     Args:
@@ -232,7 +233,7 @@ class Answers:
     distinct: int
 
 
-def count_answers(views: Sequence[View]) -> Answers:
+def count_answers(views: Sequence[View]) -> AnswerCount:
     """Return what clients did, by their views.
 
     Args:
@@ -252,7 +253,7 @@ def count_answers(views: Sequence[View]) -> Answers:
                     payloads.add((view.party, phase, bytes(payload)))
                 case _:
                     pass
-    return Answers(requests, reports, len(payloads))
+    return AnswerCount(requests, reports, len(payloads))
 
 
 def votes_answered(losses: Sequence[PrivacyLoss], *, budget: float | None, votes: int) -> int:
@@ -294,7 +295,7 @@ def _row(way: str, tried: Evaluation, *, epsilon: float, prior: FloatArray) -> R
     }
 
 
-def _say_repeated(scene: Scene, happened: Happened, answers: Answers, *, times: int) -> Iterator[str]:
+def _say_repeated(scene: Scene, happened: Happened, answers: AnswerCount, *, times: int) -> Iterator[str]:
     role = scene.protocol.client_role
     if happened.failure is not None:
         yield f"The session came to no end: {happened.failure}"

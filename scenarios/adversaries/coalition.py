@@ -5,7 +5,7 @@ collusion of the papers). Nothing that they do can be noticed; what they learn i
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 import numpy as np
@@ -24,7 +24,7 @@ from ..attacks import (
     seen_by_arrays,
     success_bound,
 )
-from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from .role import Figure, Happened, Lesson, Role, Row, Scene, belief_figure, success_figure
 from .trials import try_coalition
 
 __all__ = ["CoalitionRole"]
@@ -204,16 +204,8 @@ def _figures(posteriors: Posteriors, tried: Evaluation, *, epsilon: float, secre
     bars = {"guessing": (tried.baseline, 0.0), "coalition": (tried.success, 2 * tried.success_error)}
     if math.isfinite(epsilon):
         bars["bound"] = (success_bound(epsilon, prior), 0.0)
-    heights, errors = zip(*bars.values(), strict=True)
-    series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
-    title = f"Naming the {secret} rightly"
-    figures = [Figure(title=title, x_label="", y_label="probability", series=(series,))]
+    figures = [success_figure(f"Naming the {secret} rightly", bars)]
     if len(posteriors.probabilities) == 1 and len(posteriors.labels) <= _MOST_BARS:
-        after: Mapping[str, FloatArray] = {"before": prior, "after": posteriors.probabilities[0]}
-        beliefs = tuple(
-            Series(name=name, x=posteriors.labels, y=tuple(values.tolist()), style="bars")
-            for name, values in after.items()
-        )
-        title = f"What is believed of the target's {secret}"
-        figures.append(Figure(title=title, x_label="", y_label="probability", series=beliefs))
+        beliefs = {"before": prior, "after": posteriors.probabilities[0]}
+        figures.append(belief_figure(secret, posteriors.labels, beliefs))
     return figures

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import msgspec
 
 from ...agents.adversaries import SERVER, Attempt, Deviation
+from ...protocol.arrays import FloatArray
 from ...protocol.errors import ConfigurationError, PsephosError
 from ...protocol.messages import Hello
 from ...protocol.phases import Inputs, PhasedProtocol
@@ -31,7 +32,17 @@ from ...transports.tap import Traffic
 from ..attacks import Coalition, Seen, seen_by_agents, seen_by_arrays
 from ..running.settings import did_you_mean
 
-__all__ = ["Figure", "Happened", "Lesson", "Role", "Row", "Scene", "Series"]
+__all__ = [
+    "Figure",
+    "Happened",
+    "Lesson",
+    "Role",
+    "Row",
+    "Scene",
+    "Series",
+    "belief_figure",
+    "success_figure",
+]
 
 Row: TypeAlias = Mapping[str, str | int | float]
 """A line of a lesson's table; all lines of one have the same keys."""
@@ -170,6 +181,33 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     y_label: str
     series: tuple[Series, ...]
     is_log: bool = False
+
+
+def success_figure(title: str, bars: Mapping[str, tuple[float, float]]) -> Figure:
+    """Return how often somebody is right, as bars.
+
+    Args:
+        title: of the panel.
+        bars: by label the height, and the error that is drawn of it.
+    """
+    heights, errors = zip(*bars.values(), strict=True)
+    series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
+    return Figure(title=title, x_label="", y_label="probability", series=(series,))
+
+
+def belief_figure(secret: str, labels: Sequence[str], beliefs: Mapping[str, FloatArray]) -> Figure:
+    """Return what is believed of a target, as bars.
+
+    Args:
+        secret: what it is believed of.
+        labels: its values.
+        beliefs: by name the probability of each value.
+    """
+    series = tuple(
+        Series(name=name, x=tuple(labels), y=tuple(values.tolist()), style="bars") for name, values in beliefs.items()
+    )
+    title = f"What is believed of the target's {secret}"
+    return Figure(title=title, x_label="", y_label="probability", series=series)
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):

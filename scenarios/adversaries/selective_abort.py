@@ -12,7 +12,7 @@ from ...protocol.errors import ConfigurationError, QuorumError
 from ..attacks import Attack, find_attack
 from ..attacks.isolation import Isolation, evaluate_isolation
 from ..attacks.posteriors import success_bound
-from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from .role import Happened, Lesson, Role, Row, Scene, success_figure
 
 __all__ = ["SelectiveAbortRole"]
 
@@ -68,22 +68,13 @@ class SelectiveAbortRole(Role, frozen=True, kw_only=True):
         bars = {"guessing": (found.before.baseline, 0.0)}
         bars |= {who: (each.success, 2 * each.success_error) for who, each in told.items()}
         bars["bound"] = (most, 0.0)
-        heights, errors = zip(*bars.values(), strict=True)
-        series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
         return Lesson(
             role=self.name,
             who=f"a server that drops all but {self.target}" + _accomplices(len(coalition.members)),
             trust="The server deviates in whom it counts, and in nothing else. What it publishes, everybody reads.",
             sentences=(_what_happened(scene, happened), *_what_was_learnt(found, secret=secret, most=most)),
             rows=tuple(rows),
-            figures=(
-                Figure(
-                    title=f"Naming the {secret} of {self.target} rightly",
-                    x_label="",
-                    y_label="probability",
-                    series=(series,),
-                ),
-            ),
+            figures=(success_figure(f"Naming the {secret} of {self.target} rightly", bars),),
         )
 
     def _isolation(self, scene: Scene, *, trials: int) -> Isolation:

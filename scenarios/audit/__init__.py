@@ -1,16 +1,17 @@
 """Audits: every privacy loss bounded from below by telling neighbors apart, and held against what is proven."""
 
-from .case import Case, Draw, Pair, Score
-from .engine import Audited, Source, Verdict, audit, check_confidence, check_samples
+from .case import Case, OutputSampler, Pair, Score, Source
+from .engine import audit, check_confidence, check_samples
+from .verdict import Audited, AuditVerdict
 
 __all__ = [
+    "AuditVerdict",
     "Audited",
     "Case",
-    "Draw",
+    "OutputSampler",
     "Pair",
     "Score",
     "Source",
-    "Verdict",
     "audit",
     "check_confidence",
     "check_samples",

@@ -9,16 +9,18 @@ simulations, with that of deployments, or with each.
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.privacy import NeighboringRelation, TrustModel
 
-__all__ = ["NO_PLACE", "Case", "Draw", "Pair", "Score"]
+__all__ = ["NO_PLACE", "Case", "OutputSampler", "Pair", "Score", "Source"]
 
 NO_PLACE: Final = -1
 """In place of a column: what was drawn is an output that neither law has."""
-Draw: TypeAlias = Callable[[int, int], IntArray]
+Source: TypeAlias = Literal["simulated", "secure"]
+"""Whose randomness is audited: that of simulations, or that of deployments."""
+OutputSampler: TypeAlias = Callable[[int, int], IntArray]
 """(number, stream) → that many independent outputs, int64, shape (number, width); streams share no randomness."""
 Score: TypeAlias = Callable[[IntArray], FloatArray]
 """Outputs → for each the number that tells the neighbors apart, best the log-likelihood ratio; shape (number,)."""
@@ -39,9 +41,9 @@ class Pair:
 
     name: str
     laws: FloatArray | None = None
-    draws: tuple[Draw, Draw] | None = None
+    draws: tuple[OutputSampler, OutputSampler] | None = None
     score: Score | None = None
-    secure: tuple[Draw, Draw] | None = None
+    secure: tuple[OutputSampler, OutputSampler] | None = None
 
     def __post_init__(self) -> None:
         if self.laws is None and self.draws is None and self.secure is None:

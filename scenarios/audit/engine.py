@@ -10,12 +10,11 @@ that a sampler of another law is found out.
 What is stated of one case and source holds jointly with the confidence asked for. Not refuting a proof proves nothing.
 """
 
-import enum
+import dataclasses
 import math
-from collections.abc import Callable, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-import msgspec
 import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
@@ -26,94 +25,27 @@ from .bounds import (
     epsilon_bounds,
     exact_delta,
     exact_epsilon,
-    exact_mu,
-    exact_trade_off,
     lower_limits,
     mu_bounds,
     samples_needed,
     upper_limits,
 )
-from .case import NO_PLACE, Case, Draw, Pair, Score
-from .features import learn_scores
+from .case import NO_PLACE, Case, OutputSampler, Pair, Source
+from .choosing import ChosenEvent, choose_by_laws, choose_by_outputs
+from .verdict import Audited, Bounds, Evidence, judge
 
-__all__ = ["TOLERANCE", "Audited", "Source", "Verdict", "audit", "check_confidence", "check_samples"]
-
-Source: TypeAlias = Literal["simulated", "secure"]
-"""Whose randomness is audited: that of simulations, or that of deployments."""
-
-TOLERANCE: Final = 1e-9
-"""What an exact ε may exceed the proven one by: laws are written in floats."""
+__all__ = ["audit", "check_confidence", "check_samples"]
 
 _CHUNK: Final = 1 << 16
 _SHARE_THAT_CHOOSES: Final = 0.2
 _MOST_THAT_CHOOSE: Final = 1 << 18
-_MOST_THAT_TEACH: Final = 1 << 15
-_MOST_THAT_TEACH_MORE: Final = 1 << 14
 # How the risk is shared: by ε, by the curve (with δ and μ), and by the comparison with a law where there is one.
 _OF_EPSILON, _OF_CURVE = 0.9, 0.1
 _OF_LAW: Final = 0.5
-# Of intervals by which an event for δ is chosen from fewer outputs than decide: no rare event can win by chance, since
-# δ is at most its probability.
-_RISK_OF_DELTA_CHOICE: Final = 0.1
-_NUM_CURVE_POINTS: Final = 7
-_NUM_THRESHOLDS: Final = 256
 _MOST_BINS: Final = 512
 _LEAST_EXPECTED: Final = 5
 _LOW_BITS: Final = (2, 8)
 _FIRST_STREAM: Final = 1 << 40
-
-
-class Verdict(enum.StrEnum):
-    """What an audit says of a loss."""
-
-    CONSISTENT = "consistent"
-    """Nothing was found that is more than claimed or proven; which is no proof."""
-    CLAIM_REFUTED = "claim refuted"
-    """The loss is more than the paper claims, and no more than is proven."""
-    PROOF_REFUTED = "proof refuted"
-    """The loss is more than is proven, or the sampler does not have the law of which it is proven."""
-    NO_STATEMENT = "no statement"
-    """The outputs were too few to tell the neighbors apart at all."""
-
-
-class Audited(msgspec.Struct, frozen=True, kw_only=True):
-    """What one audit found.
-
-    Args:
-        group: the case's.
-        name: the case's.
-        source: whose randomness was audited; "law" where nothing was drawn.
-        verdict: what it says.
-        epsilon: the lower bound on ε, in nats; None where the outputs allow no statement.
-        is_exact: whether it is the ε of these neighbors, known from their law.
-        sampled_epsilon: the lower bound from outputs alone; None where they allow no statement.
-        delta: a lower bound on δ at the proven ε, which is 0 where the proof holds.
-        mu: a lower bound on Gaussian DP's μ.
-        trade_off: points that the trade-off curve does not exceed: type I error, type II error.
-        follows_law: whether the outputs followed the law; None where there is none, or nothing was drawn.
-        pair: which neighbors told most, as a phrase.
-        event: what they were told apart by, as a phrase.
-        samples: outputs that were drawn of each of those neighbors.
-        needed: outputs of each neighbor below which no statement is to be had; None where no number is enough.
-        confidence: with which all this holds at once.
-    """
-
-    group: str
-    name: str
-    source: Literal["simulated", "secure", "law"]
-    verdict: Verdict
-    epsilon: float | None
-    is_exact: bool
-    sampled_epsilon: float | None
-    delta: float
-    mu: float
-    trade_off: list[tuple[float, float]]
-    follows_law: bool | None
-    pair: str
-    event: str
-    samples: int
-    needed: int | None
-    confidence: float
 
 
 def check_confidence(confidence: float) -> None:
@@ -133,7 +65,12 @@ def check_samples(samples: int, confidence: float) -> None:
 def _least_samples(confidence: float) -> int:
     least = samples_needed(math.inf, _OF_LAW * _OF_EPSILON * (1 - confidence))
     assert least is not None  # noqa: S101  at ε = ∞ some number is enough
-    return math.ceil(least / (1 - _SHARE_THAT_CHOOSES)) + 1
+    return _with_choice(least) + 1
+
+
+def _with_choice(number: float) -> int:
+    """Return how many outputs it takes for so many to decide."""
+    return math.ceil(number / (1 - _SHARE_THAT_CHOOSES))
 
 
 def audit(
@@ -162,30 +99,23 @@ def audit(
     share = case.share if source == "simulated" else case.secure_share
     samples = max(int(samples * share), _least_samples(confidence))
     risk = 1 - confidence
-    pairs = [_Side(pair, pair.draws if source == "simulated" else pair.secure) for pair in case.pairs()]
-    finite = [side for side in pairs if side.laws is not None]
+    pairs = case.pairs()
+    if source == "secure":  # from here on, a pair's draws are the source's
+        able = (pair for pair in pairs if pair.laws is not None or pair.secure is not None)
+        pairs = [dataclasses.replace(pair, draws=pair.secure) for pair in able]
+    finite = [(pair, pair.laws) for pair in pairs if pair.laws is not None]
+    drawn = [(pair, pair.draws) for pair in pairs if pair.draws is not None]
     streams = _Streams(seed)
     if finite:
-        return _audit_law(case, _greatest(finite), samples=samples, risk=risk, source=source, streams=streams)
-    drawn = [side for side in pairs if side.draws is not None]
-    if not drawn:
+        pair, laws = max(finite, key=_rank)
+        found = _audit_laws(case, pair, laws, samples, streams, risk=risk)
+    elif drawn:
+        found = _audit_outputs(case, drawn, samples, streams, risk=risk)
+    else:
         return None
-    choosing = min(int(samples * _SHARE_THAT_CHOOSES), _MOST_THAT_CHOOSE)
-    number = samples - choosing
-    chosen = _choose(drawn, choosing, risk * _OF_EPSILON, streams, proven=case.proven)
-    measured = _measure(chosen, number, streams, of_epsilon=risk * _OF_EPSILON, of_curve=risk * _OF_CURVE, case=case)
-    return _judged(case, source, chosen, measured, samples=samples, risk=risk, exact=None, follows=None)
-
-
-class _Side(NamedTuple):
-    """A pair, with how it is drawn from the source."""
-
-    pair: Pair
-    draws: tuple[Draw, Draw] | None
-
-    @property
-    def laws(self) -> FloatArray | None:
-        return self.pair.laws
+    least = samples_needed(case.proven, risk * _OF_EPSILON)
+    needed = None if least is None else _with_choice(least)
+    return judge(case, found, source=source, needed=needed, confidence=1 - risk)
 
 
 class _Streams:
@@ -194,269 +124,117 @@ class _Streams:
     def __init__(self, seed: int) -> None:
         self._next = seed * _FIRST_STREAM
 
-    def draw(self, draw: Draw, number: int) -> IntArray:
-        """Return so many outputs, from a stream of their own.
+    def chunks(self, draw: OutputSampler, number: int) -> Iterator[IntArray]:
+        """Yield so many outputs, some at a time, each time from a stream of their own.
 
         Raises:
-            ValueError: the draw did not return as many rows.
+            ValueError: as many rows as asked for were not drawn.
         """
-        self._next += 1
-        outputs = draw(number, self._next)
-        if outputs.ndim != 2 or len(outputs) != number:  # noqa: PLR2004  a table
-            raise ValueError(f"expected outputs of shape ({number}, width), got {outputs.shape}")
-        return outputs
+        for start in range(0, number, _CHUNK):
+            size = min(_CHUNK, number - start)
+            self._next += 1
+            outputs = draw(size, self._next)
+            if outputs.ndim != 2 or len(outputs) != size:  # noqa: PLR2004  a table
+                raise ValueError(f"expected outputs of shape ({size}, width), got {outputs.shape}")
+            yield outputs
+
+    def all(self, draw: OutputSampler, number: int) -> IntArray:
+        """Return so many outputs. See `chunks`."""
+        return np.concatenate(list(self.chunks(draw, number)))
 
 
-class _Event(NamedTuple):
-    """That a score is on one side of a threshold.
-
-    Args:
-        threshold: on which it may be itself.
-        is_above: whether the event is at least the threshold, and more likely under the first neighbor; else at most,
-            and more likely under the second.
-    """
-
-    threshold: float
-    is_above: bool
-
-    def hits(self, scores: FloatArray) -> int:
-        """Return how many scores are in the event."""
-        return int(np.count_nonzero(scores >= self.threshold if self.is_above else scores <= self.threshold))
-
-
-class _Chosen(NamedTuple):
-    """What is to be told apart by what.
-
-    Args:
-        side: the pair.
-        name: of the score.
-        score: the score.
-        event: which says most of ε.
-        curve: events along the trade-off curve.
-        bound: what the event said of ε to the outputs that chose it.
-    """
-
-    side: _Side
-    name: str
-    score: Score
-    event: _Event
-    curve: list[_Event]
-    bound: float
-
-
-class _Measured(NamedTuple):
-    epsilon: float
-    delta: float
-    mu: float
-    trade_off: list[tuple[float, float]]
-
-
-def _choose(sides: Sequence[_Side], choosing: int, risk: float, streams: _Streams, *, proven: float) -> _Chosen:
-    """Return the pair and the event that told most, by outputs that do not decide."""
-    best: _Chosen | None = None
-    each = max(choosing // len(sides), 2)
-    for side in sides:
-        assert side.draws is not None  # noqa: S101  these are the ones that can be drawn
-        first, second = (_in_chunks(draw, each, streams) for draw in side.draws)
-        # A pair's own score is hard to beat; what is learned beside it finds what the law does not have.
-        taught = min(each // 2, _MOST_THAT_TEACH if side.pair.score is None else _MOST_THAT_TEACH_MORE)
-        scores: list[tuple[str, Score, IntArray, IntArray]] = []
-        if side.pair.score is not None:
-            scores.append(("the likelihood ratio", side.pair.score, first, second))
-        # By other outputs than those that it was learned from, or the best would be what chance made the best.
-        shown = slice(taught, 3 * taught)
-        scores += [
-            (name, score, first[shown], second[shown]) for name, score in learn_scores(first[:taught], second[:taught])
-        ]
-        for name, score, ones, others in scores:
-            tried = _best_event(side, name, score, (ones, others), risk, proven=proven)
-            if best is None or tried.bound > best.bound:
-                best = tried
-    if best is None:  # all outputs are one and the same, which tells nothing: any event will do
-        best = _Chosen(sides[0], "nothing", _nothing, _Event(0.0, is_above=True), [], 0.0)
-    return best
-
-
-def _nothing(outputs: IntArray) -> FloatArray:
-    return np.zeros(len(outputs))
-
-
-def _in_chunks(draw: Draw, number: int, streams: _Streams) -> IntArray:
-    sizes = [min(_CHUNK, number - start) for start in range(0, number, _CHUNK)]
-    return np.concatenate([streams.draw(draw, size) for size in sizes])
-
-
-def _best_event(
-    side: _Side, name: str, score: Score, outputs: tuple[IntArray, IntArray], risk: float, *, proven: float
-) -> _Chosen:
-    """Return the threshold of a score that tells most."""
-    first, second = (np.sort(_scored(score, rows)) for rows in outputs)
-    number = min(len(first), len(second))
-    thresholds = _thresholds(first, second)
-    above = [len(scores) - np.searchsorted(scores, thresholds, side="left") for scores in (first, second)]
-    below = [np.searchsorted(scores, thresholds, side="right") for scores in (first, second)]
-    of_above = epsilon_bounds(above[0], above[1], number, risk)
-    of_below = epsilon_bounds(below[1], below[0], number, risk)
-    is_above = float(of_above.max()) >= float(of_below.max())
-    bounds = of_above if is_above else of_below
-    place = int(np.argmax(bounds))
-    of_mu = mu_bounds(above[0], above[1], number, risk)
-    # What happens seldom, and under one neighbor alone, says little of ε and much of δ.
-    of_delta = delta_bounds(above[0], above[1], number, _RISK_OF_DELTA_CHOICE, proven)
-    evenly = thresholds[np.linspace(0, len(thresholds) - 1, _NUM_CURVE_POINTS + 2).astype(np.int64)[1:-1]]
-    of_both = thresholds[int(np.argmax(of_mu))], thresholds[int(np.argmax(of_delta))]
-    curve = {float(threshold) for threshold in (*of_both, *evenly)}
-    return _Chosen(
-        side,
-        name,
-        score,
-        _Event(float(thresholds[place]), is_above),
-        [_Event(threshold, is_above=True) for threshold in sorted(curve)],
-        float(bounds[place]),
-    )
-
-
-def _thresholds(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return some of the scores: at even ranks, and closer towards both ends."""
-    ordered = np.sort(np.concatenate([first, second]))
-    last = len(ordered) - 1
-    even = np.linspace(0, last, _NUM_THRESHOLDS)
-    ends = np.geomspace(1, max(last, 1), _NUM_THRESHOLDS // 4)
-    ranks = np.unique(np.concatenate([even, ends, last - ends]).astype(np.int64))
-    return np.unique(ordered[np.clip(ranks, 0, last)])
-
-
-def _scored(score: Score, outputs: IntArray) -> FloatArray:
-    """Return scores; 0 where an output is impossible for both neighbors, so that its logarithms' difference is none."""
-    scores = score(outputs)
-    return np.where(np.isnan(scores), 0.0, scores)
-
-
-def _measure(
-    chosen: _Chosen, number: int, streams: _Streams, *, of_epsilon: float, of_curve: float, case: Case
-) -> _Measured:
-    """Draw outputs that the choice has not seen, and bound by them."""
-    draws = chosen.side.draws
-    assert draws is not None  # noqa: S101  only what can be drawn is chosen
-    return _counted(
-        chosen, [_hits(chosen, draw, number, streams) for draw in draws], number, of_epsilon, of_curve, case
-    )
-
-
-def _hits(
-    chosen: _Chosen,
-    draw: Draw,
-    number: int,
+def _audit_outputs(
+    case: Case,
+    drawn: Sequence[tuple[Pair, tuple[OutputSampler, OutputSampler]]],
+    samples: int,
     streams: _Streams,
-    on_outputs: Callable[[IntArray], None] | None = None,
-) -> IntArray:
-    """Return how often the event and each one of the curve happened in outputs of a neighbor."""
-    events = (chosen.event, *chosen.curve)
-    hits = np.zeros(len(events), dtype=np.int64)
-    for start in range(0, number, _CHUNK):
-        outputs = streams.draw(draw, min(_CHUNK, number - start))
-        if on_outputs is not None:
-            on_outputs(outputs)
-        scores = _scored(chosen.score, outputs)
-        hits += [event.hits(scores) for event in events]
+    *,
+    risk: float,
+) -> Evidence:
+    """Choose by some outputs, draw others that the choice has not seen, and bound by them."""
+    choosing = min(int(samples * _SHARE_THAT_CHOOSES), _MOST_THAT_CHOOSE)
+    each = max(choosing // len(drawn), 2)
+    shown = ((pair, streams.all(first, each), streams.all(second, each)) for pair, (first, second) in drawn)
+    chosen = choose_by_outputs(shown, risk=risk * _OF_EPSILON, proven=case.proven)
+    draws = chosen.pair.draws
+    assert draws is not None  # noqa: S101  only what can be drawn is chosen
+    number = samples - choosing
+    hits = [_hits(chosen, streams.chunks(draw, number)) for draw in draws]
+    bounds = _bounds_of(chosen, hits, number, risk=risk, proven=case.proven)._replace(samples=samples)
+    return Evidence(chosen.pair.name, chosen.name, bounds)
+
+
+def _rank(known: tuple[Pair, FloatArray]) -> tuple[float, bool, float]:
+    """Return by what pairs are compared: the exact ε; if equal whether it is drawn, then how far it is told apart."""
+    pair, laws = known
+    # Rounded, so that pairs alike by symmetry are compared by the rest.
+    return round(exact_epsilon(laws), 9), pair.draws is not None, exact_delta(laws, 0.0)
+
+
+def _audit_laws(case: Case, pair: Pair, laws: FloatArray, samples: int, streams: _Streams, *, risk: float) -> Evidence:
+    """Audit by the exact laws, and hold what is drawn against them."""
+    chosen = choose_by_laws(pair, laws)
+    if pair.draws is None:
+        return Evidence(pair.name, chosen.name, Bounds(), laws)
+    counts = [np.zeros(len(law) + 1, dtype=np.int64) for law in laws]
+    hits = [
+        _hits(chosen, _counting(streams.chunks(draw, samples), own))
+        for draw, own in zip(pair.draws, counts, strict=True)
+    ]
+    each = risk * _OF_LAW / len(laws)
+    follows = not any(_departs(own, law, samples, each) for own, law in zip(counts, laws, strict=True))
+    bounds = _bounds_of(chosen, hits, samples, risk=risk * (1 - _OF_LAW), proven=case.proven)
+    return Evidence(pair.name, chosen.name, bounds, laws, follows_law=follows)
+
+
+def _hits(chosen: ChosenEvent, drawn: Iterable[IntArray]) -> IntArray:
+    """Return how many outputs of a neighbor are in the event, and in each one of the curve."""
+    hits = np.zeros(1 + len(chosen.curve), dtype=np.int64)
+    for outputs in drawn:
+        hits += chosen.hits(outputs)
     return hits
 
 
-def _counted(
-    chosen: _Chosen, hits: Sequence[IntArray], number: int, of_epsilon: float, of_curve: float, case: Case
-) -> _Measured:
-    """Return the bounds that hits of the first and of the second neighbor give."""
+def _counting(drawn: Iterable[IntArray], counts: IntArray) -> Iterator[IntArray]:
+    """Yield outputs that have a law, and add up how often each was drawn: last `NO_PLACE`.
+
+    Raises:
+        ValueError: an output is not what such an output must be.
+    """
+    for outputs in drawn:
+        if outputs.shape[1] != 1 or not NO_PLACE <= int(outputs.min()) <= int(outputs.max()) < len(counts) - 1:
+            raise ValueError("an output that has a law must be the number of one of its columns, or of none")
+        counts += np.bincount(outputs[:, 0] % len(counts), minlength=len(counts))
+        yield outputs
+
+
+def _bounds_of(chosen: ChosenEvent, hits: Sequence[IntArray], number: int, *, risk: float, proven: float) -> Bounds:
+    """Return the bounds that hits among so many outputs of the first and of the second neighbor give."""
     likely, unlikely = hits if chosen.event.is_above else hits[::-1]
-    epsilon = float(epsilon_bounds(likely[:1], unlikely[:1], number, of_epsilon)[0])
+    epsilon = float(epsilon_bounds(likely[:1], unlikely[:1], number, risk * _OF_EPSILON)[0])
+    if not chosen.curve:
+        return Bounds(epsilon, samples=number)
     first, second = hits[0][1:], hits[1][1:]
-    if not len(first):
-        return _Measured(epsilon, 0.0, 0.0, [])
-    each = of_curve / len(first)
-    delta = float(delta_bounds(first, second, number, each, case.proven).max())
+    each = risk * _OF_CURVE / len(first)
+    delta = float(delta_bounds(first, second, number, each, proven).max())
     mu = max(0.0, float(mu_bounds(first, second, number, each).max()))
     errors, misses = upper_limits(second, number, each / 2), 1 - lower_limits(first, number, each / 2)
     curve = [(float(error), float(miss)) for error, miss in zip(errors, misses, strict=True)]
-    return _Measured(epsilon, delta, mu, sorted(curve))
-
-
-def _greatest(sides: Sequence[_Side]) -> _Side:
-    """Return the pair with the greatest exact ε; of equal ones the one that is drawn, then the one told apart most."""
-
-    def key(side: _Side) -> tuple[float, bool, float]:
-        assert side.laws is not None  # noqa: S101  these are the ones with laws
-        # Rounded, so that pairs alike by symmetry are compared by the rest.
-        return round(exact_epsilon(side.laws), 9), side.draws is not None, exact_delta(side.laws, 0.0)
-
-    return max(sides, key=key)
-
-
-def _audit_law(case: Case, side: _Side, *, samples: int, risk: float, source: Source, streams: _Streams) -> Audited:
-    """Audit by the exact laws, and hold what is drawn against them."""
-    laws = side.laws
-    assert laws is not None  # noqa: S101  the caller has looked
-    # One more column, which neither law has: the last one, so that `NO_PLACE` is its place.
-    extended: FloatArray = np.pad(laws, ((0, 0), (0, 1)))
-    score = _law_score(extended)
-    columns = np.arange(laws.shape[1], dtype=np.int64)[:, None]
-    events = _law_events(laws, score(columns))
-    chosen = _Chosen(side, "the likelihood ratio", score, events[0], events[1:], 0.0)
-    measured, follows = None, None
-    if side.draws is not None:
-        counts = [np.zeros(extended.shape[1], dtype=np.int64) for _ in laws]
-
-        def counter(own: IntArray) -> Callable[[IntArray], None]:
-            def count(outputs: IntArray) -> None:
-                if outputs.shape[1] != 1 or not NO_PLACE <= int(outputs.min()) <= int(outputs.max()) < len(own) - 1:
-                    raise ValueError("an output that has a law must be the number of one of its columns, or of none")
-                np.add(own, np.bincount(outputs[:, 0] % len(own), minlength=len(own)), out=own)
-
-            return count
-
-        hits = [
-            _hits(chosen, draw, samples, streams, counter(own)) for draw, own in zip(side.draws, counts, strict=True)
-        ]
-        rest = risk * (1 - _OF_LAW)
-        measured = _counted(chosen, hits, samples, rest * _OF_EPSILON, rest * _OF_CURVE, case)
-        each = risk * _OF_LAW / len(laws)
-        follows = not any(_departs(own, law, samples, each) for own, law in zip(counts, extended, strict=True))
-    return _judged(case, source, chosen, measured, samples=samples, risk=risk, exact=laws, follows=follows)
-
-
-def _law_score(laws: FloatArray) -> Score:
-    with np.errstate(divide="ignore", invalid="ignore"):  # impossible outputs: ±∞, or nan where both are
-        ratios = np.log(laws[0]) - np.log(laws[1])
-    return lambda outputs: ratios[outputs[:, 0]]
-
-
-def _law_events(laws: FloatArray, scores: FloatArray) -> list[_Event]:
-    """Return the event whose sampled bound should be the greatest, then events along the curve."""
-    scores = np.where(np.isnan(scores), 0.0, scores)
-    order = np.argsort(scores, kind="stable")
-    first, second = laws[:, order]
-    # As many hits as some outputs would have, so that rare events do not win.
-    number = 1 << 17
-    above = [np.floor(number * np.cumsum(law[::-1])[::-1]).astype(np.int64).clip(0, number) for law in (first, second)]
-    below = [np.floor(number * np.cumsum(law)).astype(np.int64).clip(0, number) for law in (first, second)]
-    step = max(1, len(order) // _MOST_BINS)
-    of_above = epsilon_bounds(above[0][::step], above[1][::step], number, 0.01)
-    of_below = epsilon_bounds(below[1][::step], below[0][::step], number, 0.01)
-    is_above = float(of_above.max()) >= float(of_below.max())
-    ordered = scores[order]
-    place = int(np.argmax(of_above if is_above else of_below)) * step
-    cumulated = np.cumsum((first + second) / 2)
-    levels = np.arange(1, _NUM_CURVE_POINTS + 1) / (_NUM_CURVE_POINTS + 1)
-    along = ordered[np.minimum(np.searchsorted(cumulated, levels), len(ordered) - 1)]
-    return [
-        _Event(float(ordered[place]), is_above),
-        *(_Event(float(level), is_above=True) for level in np.unique(along)),
-    ]
+    return Bounds(epsilon, delta, mu, sorted(curve), number)
 
 
 def _departs(counts: IntArray, law: FloatArray, number: int, risk: float) -> bool:
     """Return whether outputs of one neighbor do not follow its law.
 
     Neighboring outputs that are too rare are counted together; then their low bits are counted too.
+
+    Args:
+        counts: of each output, and last of those that are none, shape (outputs + 1,).
+        law: shape (outputs,).
+        number: of outputs that were drawn.
+        risk: that outputs of this law depart from it.
     """
+    law = np.append(law, 0.0)
     least = max(_LEAST_EXPECTED, number / _MOST_BINS)
     starts = np.flatnonzero(np.diff(np.floor(np.cumsum(law) * number / least), prepend=-1.0))
     hits, masses = [np.add.reduceat(counts, starts)], [np.add.reduceat(law, starts)]
@@ -469,60 +247,3 @@ def _departs(counts: IntArray, law: FloatArray, number: int, risk: float) -> boo
     hits.append(np.array([counts[impossible].sum()], dtype=np.int64))
     masses.append(np.zeros(1))
     return departs(np.concatenate(hits), np.concatenate(masses), number, risk)
-
-
-def _judged(
-    case: Case,
-    source: Source,
-    chosen: _Chosen,
-    measured: _Measured | None,
-    *,
-    samples: int,
-    risk: float,
-    exact: FloatArray | None,
-    follows: bool | None,
-) -> Audited:
-    """Return what was found, with its verdict."""
-    sampled = None if measured is None or measured.epsilon <= 0 else measured.epsilon
-    sampled_delta = 0.0 if measured is None else measured.delta
-    known = None if exact is None else exact_epsilon(exact)
-    # A sampler of another law has another ε: then only what was drawn says anything.
-    is_exact = known is not None and follows is not False
-    epsilon = known if is_exact else sampled
-    greatest = max(epsilon or 0.0, sampled or 0.0)
-    if follows is False or greatest > case.proven + TOLERANCE or sampled_delta > TOLERANCE:
-        verdict = Verdict.PROOF_REFUTED
-    elif greatest > case.claimed + TOLERANCE:
-        verdict = Verdict.CLAIM_REFUTED
-    elif epsilon is None and case.proven > 0:
-        verdict = Verdict.NO_STATEMENT
-    else:
-        verdict = Verdict.CONSISTENT
-    needed = samples_needed(case.proven, risk * _OF_EPSILON)
-    return Audited(
-        group=case.group,
-        name=case.name,
-        source="law" if measured is None else source,
-        verdict=verdict,
-        epsilon=epsilon,
-        is_exact=is_exact,
-        sampled_epsilon=sampled,
-        delta=exact_delta(exact, case.proven) if exact is not None and is_exact else sampled_delta,
-        mu=exact_mu(exact) if exact is not None and is_exact else (0.0 if measured is None else measured.mu),
-        trade_off=_corners(exact)
-        if exact is not None and is_exact
-        else ([] if measured is None else measured.trade_off),
-        follows_law=follows,
-        pair=chosen.side.pair.name,
-        event=chosen.name,
-        samples=0 if measured is None else samples,
-        needed=None if needed is None else math.ceil(needed / (1 - _SHARE_THAT_CHOOSES)),
-        confidence=1 - risk,
-    )
-
-
-def _corners(laws: FloatArray) -> list[tuple[float, float]]:
-    """Return some corners of the exact curve: enough to draw it by."""
-    corners = exact_trade_off(laws)
-    places = np.unique(np.linspace(0, len(corners) - 1, 65).astype(np.int64))
-    return [(float(error), float(miss)) for error, miss in corners[places]]

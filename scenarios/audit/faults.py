@@ -29,7 +29,7 @@ from ...protocol.mechanisms import (
 )
 from ...protocol.privacy import NeighboringRelation, TrustModel
 from ...protocol.randomness import SimulatedNoise
-from .case import Case, Draw, Pair
+from .case import Case, OutputSampler, Pair
 
 __all__ = ["CONFIDENCE", "GROUP", "SAMPLES", "Fault", "planted_faults"]
 
@@ -248,7 +248,7 @@ def _biased_response() -> Fault:
     def pairs(kind: type[GeneralizedRandomizedResponse]) -> Sequence[Pair]:
         response = kind(_EPSILON, _WIDTH)
         laws = np.array(response.channel_matrix())[:2]
-        draws: list[Draw] = [_draw(_reports(response, [value])) for value in range(2)]
+        draws: list[OutputSampler] = [_draw(_reports(response, [value])) for value in range(2)]
         return [Pair("0 and 1", laws=laws, draws=(draws[0], draws[1]))]
 
     return Fault(
@@ -317,7 +317,7 @@ def _reports(mechanism: RowMechanism, row: Sequence[int]) -> _Outputs:
     return outputs
 
 
-def _draw(outputs: _Outputs) -> Draw:
+def _draw(outputs: _Outputs) -> OutputSampler:
     return lambda number, stream: outputs(SimulatedNoise(stream, session=GROUP), number)
 
 

@@ -17,9 +17,10 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError
 from ..running.processes import num_cores, open_worker
-from .case import Case
+from .case import Case, Source
 from .cases import mechanism_cases, session_cases
-from .engine import Audited, Source, Verdict, audit, check_confidence, check_samples
+from .engine import audit, check_confidence, check_samples
+from .verdict import Audited, AuditVerdict
 
 __all__ = [
     "ALL",
@@ -85,7 +86,7 @@ class AuditRow(msgspec.Struct, frozen=True, kw_only=True):
     audited: float | None
     tightness: float | None
     is_tight: bool
-    verdict: Verdict
+    verdict: AuditVerdict
     note: str
     audits: list[Audited]
     seconds: float
@@ -117,7 +118,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_refuted(self) -> bool:
         """Whether a proof is."""
-        return any(row.verdict is Verdict.PROOF_REFUTED for row in self.rows)
+        return any(row.verdict is AuditVerdict.PROOF_REFUTED for row in self.rows)
 
 
 @functools.lru_cache(maxsize=1)
@@ -292,10 +293,10 @@ def row_of(case: Case, audits: Iterable[Audited], *, seconds: float = 0.0) -> Au
     )
 
 
-def _worst(audits: Sequence[Audited]) -> Verdict:
+def _worst(audits: Sequence[Audited]) -> AuditVerdict:
     """Return what the audits say together: a refutation, else that all is consistent, else nothing."""
     said = {audited.verdict for audited in audits}
-    for verdict in (Verdict.PROOF_REFUTED, Verdict.CLAIM_REFUTED, Verdict.CONSISTENT):
+    for verdict in (AuditVerdict.PROOF_REFUTED, AuditVerdict.CLAIM_REFUTED, AuditVerdict.CONSISTENT):
         if verdict in said:
             return verdict
-    return Verdict.NO_STATEMENT
+    return AuditVerdict.NO_STATEMENT

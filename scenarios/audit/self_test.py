@@ -5,8 +5,9 @@ from rich.console import Console
 from rich.text import Text
 
 from ..presentation.terminal import show_note, show_table
-from .engine import Verdict, audit
+from .engine import audit
 from .faults import CONFIDENCE, SAMPLES, planted_faults
+from .verdict import AuditVerdict
 
 __all__ = ["FaultResult", "run_self_test", "show_self_test"]
 
@@ -30,15 +31,15 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     proven: float
     audited: float | None
-    verdict: Verdict
+    verdict: AuditVerdict
     repaired_audited: float | None
-    repaired_verdict: Verdict
+    repaired_verdict: AuditVerdict
 
     @property
     def is_right(self) -> bool:
         """Whether the fault was caught, and its repair was not."""
-        refuted = {Verdict.PROOF_REFUTED, Verdict.CLAIM_REFUTED}
-        return self.verdict is Verdict.PROOF_REFUTED and self.repaired_verdict not in refuted
+        refuted = {AuditVerdict.PROOF_REFUTED, AuditVerdict.CLAIM_REFUTED}
+        return self.verdict is AuditVerdict.PROOF_REFUTED and self.repaired_verdict not in refuted
 
 
 def run_self_test(*, samples: int = SAMPLES, seed: int = 1) -> list[FaultResult]:

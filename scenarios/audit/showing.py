@@ -8,16 +8,16 @@ from rich.text import Text
 
 from ..presentation.terminal import Cell, show_note, show_table
 from ..running.folder import RunFolder
-from .engine import Audited, Verdict
 from .running import AuditReport, AuditRow
+from .verdict import Audited, AuditVerdict
 
 __all__ = ["show_report", "write_report"]
 
 _STYLES = {
-    Verdict.CONSISTENT: "",
-    Verdict.CLAIM_REFUTED: "yellow",
-    Verdict.PROOF_REFUTED: "bold red",
-    Verdict.NO_STATEMENT: "dim",
+    AuditVerdict.CONSISTENT: "",
+    AuditVerdict.CLAIM_REFUTED: "yellow",
+    AuditVerdict.PROOF_REFUTED: "bold red",
+    AuditVerdict.NO_STATEMENT: "dim",
 }
 _NOTHING = "–"
 _MECHANISM = "mechanism"
@@ -33,7 +33,7 @@ def show_report(console: Console, report: AuditReport) -> None:
         _show_group(console, group, rows)
         for line in dict.fromkeys(_remarks(rows)):
             show_note(console, line)
-    counts = {verdict: sum(row.verdict is verdict for row in report.rows) for verdict in Verdict}
+    counts = {verdict: sum(row.verdict is verdict for row in report.rows) for verdict in AuditVerdict}
     told = ", ".join(f"{number} {verdict.value}" for verdict, number in counts.items() if number)
     console.print(Text(f"\n{len(report.rows)} losses in {report.seconds:,.0f} s: {told}."))
     samples = ", ".join(f"{number:,} {source}" for source, number in report.samples.items())
@@ -128,6 +128,6 @@ def _remarks(rows: Sequence[AuditRow]) -> Iterator[str]:
         for audited in row.audits:
             if audited.follows_law is False:
                 yield f"{row.name}: {audited.source} outputs do not follow the law that the proof is of."
-            if audited.verdict is Verdict.NO_STATEMENT:
+            if audited.verdict is AuditVerdict.NO_STATEMENT:
                 least = "no number" if audited.needed is None else f"at least {audited.needed:,}"
                 yield f"{row.name}: {audited.samples:,} {audited.source} outputs tell nothing; it takes {least}."

@@ -9,7 +9,7 @@ import click
 from .group import cli
 
 if TYPE_CHECKING:
-    from ..audit.engine import Source
+    from ..audit.case import Source
 
 __all__ = ["audit"]
 

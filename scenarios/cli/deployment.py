@@ -12,7 +12,8 @@ from .options import load, make_folder, out_option, scenario_options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..deployment import Agreement, ServerSide
+    from ..deployment import Agreement
+    from ..running.resolution import Resolved
 
 __all__ = ["join", "roster", "serve"]
 
@@ -46,10 +47,11 @@ def roster(scenario: str, settings: tuple[str, ...], data: str | None, out: Path
     psephos join 127.0.0.1:7000 --as Germany --input germany.csv --invitation vote/invitations
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.roles import SessionKind
-    from ..deployment import draw_invitations, resolve_server, write_invitations
+    from ..deployment import draw_invitations, write_invitations
     from ..deployment.server import roster_rows
+    from ..running.resolution import resolve
 
-    side = resolve_server(load(scenario, settings, data))
+    side = resolve(load(scenario, settings, data), is_served=True)
     folder = make_folder(out, side.scenario.name)
     kind = SessionKind.SIMULATION if simulate else SessionKind.DEPLOYMENT
     drawn, invitations = draw_invitations(side.protocol, side.roster, session=side.scenario.name, kind=kind)
@@ -95,17 +97,18 @@ def serve(
     psephos serve eu-council --listen 127.0.0.1:7000 --simulate --seed 345
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import ConfigurationError
-    from ..deployment import resolve_server, serve_in_folder
+    from ..deployment import serve_in_folder
     from ..deployment.common import check_address, check_seed, make_mode
     from ..presentation import make_console, show_outcome
     from ..running.progress import watch
     from ..running.report import show_privacy
+    from ..running.resolution import resolve
 
     check_seed(simulate=simulate, seed=seed)
     loaded = load(scenario, settings, data)
     check_address(listen, field="--listen", is_insecure=insecure)
-    side = resolve_server(loaded, roster=roster_file)
-    if insecure and side.roster.token_digests is None:
+    side = resolve(loaded, is_served=True, roster=roster_file)
+    if insecure and side.token_digests is None:
         allowed = "left out without a roster that has tokens: draw one up with `psephos roster`"
         raise ConfigurationError(field="--insecure", value="given", allowed=allowed)
     mode = make_mode(side.scenario.name, seed=seed, round_number=side.scenario.round)
@@ -114,7 +117,7 @@ def serve(
     if not as_json:
         _show_session(console, side, kind=mode.kind.value)
     shown = None if as_json else console
-    with watch(console=shown, errors=make_console(stderr=True), num_parties=len(side.roster)) as watcher:
+    with watch(console=shown, errors=make_console(stderr=True), num_parties=len(side.names)) as watcher:
         left = serve_in_folder(
             side,
             folder,
@@ -123,7 +126,7 @@ def serve(
             pictures=pictures,
             listener=watcher.on_effect,
             on_listening=lambda address: click.echo(
-                f"listening on {address} for {len(side.roster):,} {side.protocol.client_role}s; "
+                f"listening on {address} for {len(side.names):,} {side.protocol.client_role}s; "
                 f"who comes and goes is in {folder.events}",
                 err=as_json,
             ),
@@ -249,15 +252,15 @@ def join(
     console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
 
 
-def _show_session(console: "Console", side: "ServerSide", *, kind: str) -> None:
+def _show_session(console: "Console", side: "Resolved", *, kind: str) -> None:
     from ..running.report import show_heading
 
     scenario, protocol = side.scenario, side.protocol
     facts = [
-        f"{len(side.roster):,} {protocol.client_role}s",
+        f"{len(side.names):,} {protocol.client_role}s",
         f"protocol {protocol.name}",
         kind,
-        "with tokens" if side.roster.token_digests is not None else "known by their names alone",
+        "with tokens" if side.token_digests is not None else "known by their names alone",
     ]
     title = scenario.title or scenario.name
     show_heading(console, title=title, facts=facts, description="", trust=scenario.trust)

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import click
 
-__all__ = ["cli", "main"]
+__all__ = ["cli", "main", "of_systems"]
 
 _RUN_FAILED, _WRONG_INPUT, _INTERRUPTED = 1, 2, 130
 
@@ -16,14 +16,15 @@ class _Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return sorted({*self.commands, *_of_systems()})
+        return sorted({*self.commands, *of_systems()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return super().get_command(ctx, cmd_name) or _of_systems().get(cmd_name)
+        return super().get_command(ctx, cmd_name) or of_systems().get(cmd_name)
 
 
 @functools.cache
-def _of_systems() -> dict[str, click.Command]:
+def of_systems() -> dict[str, click.Command]:
+    """Return the commands that systems bring, by name; looked up once."""
     from ..system import commands
 
     return commands(click.Command)

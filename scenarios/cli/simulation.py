@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ..running.folder import RunFolder
     from ..running.resolution import Resolved
     from ..running.run import Finished
-    from ..running.streaming import StreamedSession
 
 __all__ = ["ledger", "run", "scenarios"]
 
@@ -56,19 +55,10 @@ def run(
     replace the scenario's.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ..running.resolution import resolve
-    from ..running.streaming import is_streamed, resolve_stream
 
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
-    loaded = load(scenario, (*chosen, *settings), data)
-    if is_streamed(loaded):
-        if record:
-            raise click.UsageError("--record keeps every voter's values: leave it out where voters are streamed")
-        session = resolve_stream(loaded)
-        _run_stream(session, make_folder(out, loaded.name), as_json=as_json, pictures=pictures)
-        return
-    resolved = resolve(loaded, record=record)
-    folder = make_folder(out, resolved.scenario.name)
-    _run(resolved, folder, as_json=as_json, pictures=pictures)
+    resolved = resolve(load(scenario, (*chosen, *settings), data), record=record)
+    _run(resolved, make_folder(out, resolved.scenario.name), as_json=as_json, pictures=pictures)
 
 
 @cli.command()
@@ -145,41 +135,8 @@ def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: 
     _show_end(console, resolved, finished)
     for lesson in finished.lessons:
         show_lesson(console, lesson)
-    console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
-
-
-def _run_stream(session: "StreamedSession", folder: "RunFolder", *, as_json: bool, pictures: bool) -> None:
-    import msgspec
-
-    from ..presentation import make_console, show_outcome
-    from ..running.progress import watch
-    from ..running.report import show_heading, show_privacy, show_release
-    from ..running.streaming import run_stream_in_folder
-
-    console = make_console()
-    scenario, protocol = session.scenario, session.protocol
-    if not as_json:
-        facts = ["streamed voters", f"protocol {protocol.name}", "arrays, no agents", f"{scenario.noise} noise"]
-        title = scenario.title or scenario.name
-        show_heading(console, title=title, facts=facts, description=scenario.description, trust=scenario.trust)
-    (phase,) = protocol.phases
-    total = session.stream.num_voters
-    with watch(console=None, errors=make_console(stderr=True), num_parties=total or 0) as watcher:
-        finished = run_stream_in_folder(
-            session,
-            folder,
-            pictures=pictures,
-            on_batch=lambda count: watcher.on_progress(phase.name, count, max(0, (total or 0) - count)),
-        )
-    if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(finished.result), indent=2))
-        return
-    console.print(f"  {phase.name:<12} {finished.num_voters:,} reported, in {finished.seconds:,.0f} s")
-    show_release(console, num_heard=finished.num_voters, role=protocol.client_role)
-    show_outcome(console, finished.outcome, truth=None)
-    console.print()
-    show_privacy(console, protocol)
-    console.print(f"\n  {finished.reading.description}", soft_wrap=True)
+    if finished.note:
+        console.print(f"\n  {finished.note}", soft_wrap=True)
     console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
 
 
@@ -188,7 +145,7 @@ def _show_beginning(console: "Console", resolved: "Resolved") -> None:
 
     scenario, protocol = resolved.scenario, resolved.protocol
     facts = [
-        f"{len(resolved.names):,} {protocol.client_role}s",
+        f"streamed {protocol.client_role}s" if resolved.stream else f"{len(resolved.names):,} {protocol.client_role}s",
         f"protocol {protocol.name}",
         *([f"variant {protocol.parameters.variant}"] if hasattr(protocol.parameters, "variant") else []),
         {"array": "arrays, no agents"}.get(scenario.transport, f"agents over {scenario.transport}"),
@@ -204,7 +161,7 @@ def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") ->
     from ..running.report import show_privacy, show_release
 
     protocol, record = resolved.protocol, finished.record
-    heard = len(resolved.names) - len(record.endings)
+    heard = finished.num_parties - len(record.endings)
     show_release(console, num_heard=heard, role=protocol.client_role)
     show_outcome(console, record.outcome, truth=finished.truth, gold=finished.gold)
     console.print()

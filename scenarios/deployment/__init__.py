@@ -6,18 +6,16 @@ and, in its invitation, what it agreed to, with a token that nobody else has.
 
 from .client import DEFAULT_BUDGET, Agreement, join, join_in_folder
 from .invitations import Invitation, draw_invitations, find_invitation, write_invitations
-from .server import ServerSide, resolve_server, serve, serve_in_folder
+from .server import serve, serve_in_folder
 
 __all__ = [
     "DEFAULT_BUDGET",
     "Agreement",
     "Invitation",
-    "ServerSide",
     "draw_invitations",
     "find_invitation",
     "join",
     "join_in_folder",
-    "resolve_server",
     "serve",
     "serve_in_folder",
     "write_invitations",

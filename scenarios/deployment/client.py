@@ -18,10 +18,10 @@ from ...protocol.privacy import Budget, Ledger, PrivacyLoss
 from ...protocol.roles import SessionKind
 from ...transports.tcp import TCPTransport
 from ..plugins import find_client_role
+from ..running.blaming import blaming
 from ..running.conversion import convert
-from ..running.folder import RunFolder, open_event_log
-from ..running.resolution import blaming
-from ..running.run import describe_failure
+from ..running.folder import RunFolder
+from ..running.writing import describe_failure, open_run
 from ..system import find_protocol
 from .common import make_mode, naming_address
 from .invitations import Invitation
@@ -261,9 +261,8 @@ def join_in_folder(
     Arguments and errors are those of `join`; what was charged is in the ledger however the session ends.
     """
     ledger = _open_ledger(party, budget=budget, is_invited=invitation is not None)
-    ending: dict[str, Any] = {}
-    try:
-        with open_event_log(folder.events, is_live=True) as log:
+    with open_run(folder, None, {"party": party, "server": address}, is_live=True, describe=_describe) as run:
+        try:
             session = functools.partial(
                 join,
                 address,
@@ -273,21 +272,23 @@ def join_in_folder(
                 invitation=invitation,
                 trusts_server=trusts_server,
                 round_number=round_number,
-                log=log,
+                log=run.log,
                 on_agreed=on_agreed,
                 ledger=ledger,
             )
             heard = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
-            ending["transcript"] = heard.transcript
-    except BaseException as error:
-        ending["failure"] = describe_failure(error)
-        if isinstance(error, ConfigurationError):  # it shows the entry, which is private, to the party alone
-            ending["failure"]["reason"] = f"{error.field} must be {error.allowed}"
-        raise
-    finally:  # whatever happened, what was charged is paid
-        folder.write_ledger(ledger.entries)
-        folder.write_json("run.json", {"party": party, "server": address, **ending})
+            run.ending["transcript"] = heard.transcript
+        finally:
+            run.entries += ledger.entries
     folder.write_json("outcome.json", heard.outcome)
     if heard.own is not None:
         folder.write_json("own_outcome.json", heard.own)
     return heard
+
+
+def _describe(error: BaseException) -> dict[str, str]:
+    """Return what is written of a failure; an entry, which is private, is shown to the party alone."""
+    described = describe_failure(error)
+    if isinstance(error, ConfigurationError):
+        described["reason"] = f"{error.field} must be {error.allowed}"
+    return described

@@ -13,9 +13,8 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster, digest_of
 
-__all__ = ["TOKEN_COLUMN", "Invitation", "draw_invitations", "find_invitation", "write_invitations"]
+__all__ = ["Invitation", "draw_invitations", "find_invitation", "write_invitations"]
 
-TOKEN_COLUMN: Final = "token_sha256"  # noqa: S105  a column's name
 """The roster's column with the digests of the tokens."""
 
 _TOKEN_BYTES: Final = 24

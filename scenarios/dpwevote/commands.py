@@ -18,15 +18,15 @@ def variants(scenario: str, settings: tuple[str, ...], data: str | None) -> None
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.dpwevote import Parameters
     from ...protocol.errors import ConfigurationError
-    from ..deployment import resolve_server
     from ..presentation import make_console
+    from ..running.resolution import resolve
     from .variants import show_variants
 
-    side = resolve_server(load(scenario, settings, data))
+    side = resolve(load(scenario, settings, data), is_served=True)
     parameters = side.protocol.parameters
     if not isinstance(parameters, Parameters):
         raise ConfigurationError(field="scenario", value=scenario, allowed="one of protocol 'dpwevote'")
     if parameters.public_weights:
         allowed = "one with private weights: where they are public, opinions alone are reported, by 'joint'"
         raise ConfigurationError(field="scenario", value=scenario, allowed=allowed)
-    show_variants(make_console(), parameters, num_partners=len(side.roster))
+    show_variants(make_console(), parameters, num_partners=len(side.names))

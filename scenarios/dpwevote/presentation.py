@@ -159,7 +159,7 @@ def _say_weights(weights: WeightsOutcome) -> Text:
     return Text(", approximate quota ").append_text(estimate_text(weights.quota))
 
 
-WEIGHTS: Presenter[WeightsOutcome] = dataclasses.replace(PLAIN, say=_say_weights)
+WEIGHTS: Presenter[Any] = dataclasses.replace(PLAIN, say=_say_weights)
 """What the first phase publishes."""
 
 PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: VOTES, WeightsOutcome: WEIGHTS}

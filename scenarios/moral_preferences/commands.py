@@ -44,7 +44,7 @@ def decide(run: Path, first: str | None, second: str | None, pairs_file: Path | 
     from ...protocol.errors import ConfigurationError
     from ..presentation import make_console
     from .decisions import (
-        Pair,
+        AlternativePair,
         decide_pairs,
         parse_alternative,
         read_outcome,
@@ -65,7 +65,7 @@ def decide(run: Path, first: str | None, second: str | None, pairs_file: Path | 
             side: parse_alternative(text or "", outcome, field=f"--{side}")
             for side, text in (("first", first), ("second", second))
         }
-        pairs = [Pair(name="", **alternatives)]
+        pairs = [AlternativePair(name="", **alternatives)]
     else:
         pairs = read_pairs(pairs_file, outcome)
     decisions = decide_pairs(outcome, pairs)

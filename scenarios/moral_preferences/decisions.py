@@ -25,10 +25,10 @@ from ...protocol.moral_preferences.records import GREATEST_FEATURE
 from ..presentation.terminal import Cell, show_note, show_table
 from ..running.conversion import convert
 from ..running.reading import readable
-from .data.tables import Table, codes_of, read_table
+from .data.csv_numbers import NumberTable, codes_of, read_numbers
 
 __all__ = [
-    "Pair",
+    "AlternativePair",
     "decide_pairs",
     "parse_alternative",
     "read_outcome",
@@ -48,7 +48,7 @@ _MOST_NAMED: Final = 30
 _EXAMPLE: Final = "as in 'Man=1, Dog=0'"
 
 
-class Pair(msgspec.Struct, frozen=True, kw_only=True):
+class AlternativePair(msgspec.Struct, frozen=True, kw_only=True):
     """Two alternatives.
 
     Args:
@@ -182,7 +182,7 @@ def _number(text: str, *, field: str) -> float:
     return value
 
 
-def read_pairs(path: Path, outcome: Outcome, *, field: str = "--pairs") -> list[Pair]:
+def read_pairs(path: Path, outcome: Outcome, *, field: str = "--pairs") -> list[AlternativePair]:
     """Return the pairs of a CSV file, in order of first appearance.
 
     The columns are `pair`, `alternative` and features, of which those that are missing are 0. Each pair has two lines,
@@ -215,7 +215,7 @@ def read_pairs(path: Path, outcome: Outcome, *, field: str = "--pairs") -> list[
             _check_feature(name, outcome, field="header")
         return (_PAIR, _ALTERNATIVE), features
 
-    table = read_table(path, choose, field=field)
+    table = read_numbers(path, choose, field=field)
     codes, names = codes_of(table.names[_PAIR])
     alternatives: list[dict[str, dict[str, float]]] = [{} for _ in names]
     lines: list[int] = [0] * len(names)
@@ -234,12 +234,12 @@ def read_pairs(path: Path, outcome: Outcome, *, field: str = "--pairs") -> list[
             allowed = f"two lines: the {missing} one is missing"
             raise ConfigurationError(field=f"pair {name!r} ({path.name} line {line})", value=value, allowed=allowed)
     return [
-        Pair(name=name, first=sides["first"], second=sides["second"])
+        AlternativePair(name=name, first=sides["first"], second=sides["second"])
         for name, sides in zip(names, alternatives, strict=True)
     ]
 
 
-def _side_of(table: Table, row: int) -> str:
+def _side_of(table: NumberTable, row: int) -> str:
     given = str(table.names[_ALTERNATIVE][row])
     side = given.strip()
     if side not in _SIDES:
@@ -248,7 +248,7 @@ def _side_of(table: Table, row: int) -> str:
     return side
 
 
-def decide_pairs(outcome: Outcome, pairs: Sequence[Pair]) -> list[Decision]:
+def decide_pairs(outcome: Outcome, pairs: Sequence[AlternativePair]) -> list[Decision]:
     """Return the society's choice in each pair.
 
     Privacy:
@@ -257,7 +257,7 @@ def decide_pairs(outcome: Outcome, pairs: Sequence[Pair]) -> list[Decision]:
     return [decide(outcome, pair.first, pair.second) for pair in pairs]
 
 
-def show_decision(console: Console, outcome: Outcome, pair: Pair, decision: Decision) -> None:
+def show_decision(console: Console, outcome: Outcome, pair: AlternativePair, decision: Decision) -> None:
     """Print one decision in words."""
     console.print()
     for side, alternative in zip(_SIDES, (pair.first, pair.second), strict=True):
@@ -287,7 +287,9 @@ def _sentence(outcome: Outcome, decision: Decision) -> list[str]:
     return [f"{said};", f"the noise leaves the choice certain to {_probability(decision.certainty)}"]
 
 
-def show_decisions(console: Console, outcome: Outcome, pairs: Sequence[Pair], decisions: Sequence[Decision]) -> None:
+def show_decisions(
+    console: Console, outcome: Outcome, pairs: Sequence[AlternativePair], decisions: Sequence[Decision]
+) -> None:
     """Print a line for each decision, then how they are to be read."""
     with_probability = not outcome.is_direction
     with_certainty = outcome.errors is not None

@@ -18,6 +18,7 @@ Rows = list[dict[str, object]]
 
 
 def _nothing(outcome: object) -> Text:
+    """Return an empty text."""
     del outcome
     return Text()
 

@@ -1,31 +1,39 @@
-"""From what a scenario names to what can be run: everything is looked up and checked before anything happens."""
+"""From what a scenario names to what can be run: everything is looked up and checked before anything happens.
 
-import contextlib
+One way for all: parties that are read at once, parties that come in batches, and parties that are elsewhere.
+"""
+
 import dataclasses
 import math
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
+from ...protocol.admission import check_sizes
 from ...protocol.arrays import IntArray
 from ...protocol.errors import ConfigurationError
-from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.phases import Entries, Inputs, PhasedProtocol
+from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, PhaseRules
-from ...protocol.server_machine import check_sizes
 from ..adversaries.reading import read_adversaries
 from ..adversaries.role import Role, Scene
 from ..datasets import DATA_VARIABLE
 from ..plugins import ARRAY, check_transport
 from ..system import find_protocol
+from .blaming import blaming
 from .config import Scenario
 from .conversion import convert
 from .parties import read_parties, sources_of
+from .rosters import TOKEN_COLUMN, check_columns, described_by, digests_in, left_to_parties, read_roster
 from .session import check_descriptors
 from .sources import PartiesTable
+from .streams import PartyStream, is_streamed, open_stream
 
-__all__ = ["Resolved", "blaming", "data_folder", "make_rules", "make_scene", "refuse_large", "resolve"]
+__all__ = ["Resolved", "make_scene", "most_paid", "resolve"]
 
 
 class Resolved(msgspec.Struct, kw_only=True):
@@ -34,17 +42,21 @@ class Resolved(msgspec.Struct, kw_only=True):
     Args:
         scenario: as written, with what was set, and with the folder that a data set was found in.
         protocol: the protocol with its parameters.
-        names: the parties.
-        inputs: their rows.
+        names: the parties; none where they are streamed.
+        inputs: their rows; of parties elsewhere the public ones alone.
         rules: by phase.
         default_rules: for the other phases.
         may_show_truth: whether the truth may stand beside the estimates: in a simulation of nobody real, or of values
             that are public record.
         record: whether seed, private inputs and views are kept as well.
-        parameters_of_data: the parameters that the scenario leaves to its data set, which says them again in a rerun.
+        parameters_of_parties: the parameters that the scenario leaves to its parties, who say them again in a rerun.
         gold: what is true, where somebody knows: a name's true value. It is no party's, and may always be shown.
         note: what became of the rows of the parties' file, as a line for people.
         adversaries: who deviates, watches or infers.
+        stream: the parties, where they come in batches.
+        is_served: whether the parties are elsewhere.
+        public_table: of parties elsewhere the public columns, as they were given.
+        token_digests: of their tokens, where they have any.
     """
 
     scenario: Scenario
@@ -55,10 +67,19 @@ class Resolved(msgspec.Struct, kw_only=True):
     default_rules: PhaseRules
     may_show_truth: bool
     record: bool
-    parameters_of_data: frozenset[str] = frozenset()
+    parameters_of_parties: frozenset[str] = frozenset()
     gold: Mapping[str, str] = {}
     note: str = ""
     adversaries: tuple[Role, ...] = ()
+    stream: PartyStream | None = None
+    is_served: bool = False
+    public_table: Mapping[str, Entries] = {}
+    token_digests: Sequence[str] | None = None
+
+    @property
+    def roster(self) -> Roster:
+        """Who may take part."""
+        return Roster(self.names, self.inputs.public, token_digests=self.token_digests)
 
     def scene(self, *, seed: int) -> Scene:
         """Return what is run, as adversaries find it.
@@ -85,41 +106,64 @@ def make_scene(
     )
 
 
-def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
+def resolve(
+    scenario: Scenario, *, record: bool = False, is_served: bool = False, roster: Path | None = None
+) -> Resolved:
     """Look up and check everything that a scenario names.
 
     Args:
         scenario: what is to be run.
         record: also keep seed, private inputs and what each party sees; for agents in simulations only.
+        is_served: the parties are elsewhere: no private column is looked at.
+        roster: where they are elsewhere, a CSV of the parties: the role's name, the public columns, and
+            `rosters.TOKEN_COLUMN`; by default the scenario's own parties, without tokens.
 
     Raises:
         ConfigurationError: something is not allowed.
     """
     kind = find_protocol(scenario.protocol)
-    folder = data_folder(scenario)
-    parties = read_parties(scenario.parties, parameters=scenario.parameters, protocol=kind, data=folder)
+    stream = None
+    if not is_served and isinstance(scenario.parties, Mapping) and is_streamed(kind, scenario.parties):
+        _check_streamed(scenario, kind)
+        stream = open_stream(kind, scenario.parties)
+    parties = _parties_of(scenario, kind, stream, roster)
     if parties.is_of_data_set:
-        scenario = msgspec.structs.replace(scenario, data=folder)
+        scenario = msgspec.structs.replace(scenario, data=_data_folder(scenario))
+    table = {name: entries for name, entries in parties.table.items() if not (is_served and name == TOKEN_COLUMN)}
+    public_table: Mapping[str, Entries] = {}
     with blaming(kind):
+        described = parties if roster is None else _described(scenario, kind, parties)
         with parties.naming_lines():
-            given = kind.complete(parties.complete(scenario.parameters), parties.table)
+            given = described.complete(scenario.parameters)
+            if stream is None:
+                given = kind.complete(given, {**described.table, **table})
         protocol = kind(convert(given, kind.parameters_type, "parameters"))
-        with parties.naming_lines():
-            inputs = protocol.encode(parties.table)
-        protocol.check_roster(inputs.public)
-        protocol.check_inputs(inputs)  # which makes the phases
-    _check_path(scenario, num_parties=len(parties.names), record=record)
-    if scenario.transport != ARRAY:
-        refuse_large(protocol, inputs.public)
-    _check_budget(scenario, protocol, inputs)
-    rules, default_rules = make_rules(scenario, protocol, num_parties=len(parties.names))
-    adversaries = read_adversaries(
-        scenario.adversary,
-        make_scene(scenario, protocol, parties.names, inputs, seed=0),  # no draw of the session's own
-        has_agents=scenario.transport != ARRAY,
-    )
-    if any(role.watches_traffic for role in adversaries):
-        check_descriptors(scenario.transport, num_parties=len(parties.names), is_tapped=True)
+        if stream is not None:
+            stream.check(protocol)
+            nobody: IntArray = np.empty((0, 0), dtype=np.int64)
+            inputs = Inputs(nobody, nobody)
+        elif is_served:
+            _check_columns(parties, protocol, are_private_known=roster is None)
+            public = [column.name for column in protocol.columns() if not column.private]
+            public_table = {name: table[name] for name in public if name in table}
+            with parties.naming_lines():
+                public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
+            protocol.check_roster(public_rows)
+            inputs = Inputs(np.empty((len(public_rows), 0), dtype=np.int64), public_rows)
+        else:
+            with parties.naming_lines():
+                inputs = protocol.encode(table)
+            protocol.check_roster(inputs.public)
+            protocol.check_inputs(inputs)
+        paid = most_paid(protocol, inputs.public)  # which makes the phases
+    if not is_served:
+        _check_path(scenario, num_parties=len(parties.names), record=record)
+        _check_budget(scenario, paid)
+    if is_served or scenario.transport != ARRAY:
+        _refuse_large(protocol, inputs.public)
+    num_parties = len(parties.names) if stream is None else stream.num_parties or stream.most_parties
+    rules, default_rules = _make_rules(scenario, protocol, num_parties=num_parties)
+    is_nobody_real = scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record
     return Resolved(
         scenario=scenario,
         protocol=protocol,
@@ -127,14 +171,68 @@ def resolve(scenario: Scenario, *, record: bool = False) -> Resolved:
         inputs=inputs,
         rules=rules,
         default_rules=default_rules,
-        may_show_truth=scenario.noise == "simulated"
-        and (scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record),
+        may_show_truth=is_nobody_real and scenario.noise == "simulated" and stream is None and not is_served,
         record=record,
-        parameters_of_data=_said_by(parties, kind) - frozenset(scenario.parameters),
+        parameters_of_parties=frozenset() if is_served else _said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
         note=parties.note,
-        adversaries=adversaries,
+        adversaries=() if is_served else _adversaries_of(scenario, protocol, parties.names, inputs),
+        stream=stream,
+        is_served=is_served,
+        public_table=public_table,
+        token_digests=digests_in(parties) if is_served else None,
     )
+
+
+def most_paid(protocol: PhasedProtocol[Any, Any], public: IntArray) -> float:
+    """Return ε proven that a whole session costs whoever pays most.
+
+    Args:
+        protocol: with its parameters.
+        public: the parties' public rows; without any, all that anybody can pay counts.
+    """
+    return math.fsum(
+        max(math.fsum(loss.proven for loss in losses) for _, _, losses in phase.loss_groups(public))
+        if len(public)
+        else math.fsum(loss.proven for loss in phase.losses)
+        for phase in protocol.phases
+    )
+
+
+def _parties_of(
+    scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], stream: PartyStream | None, roster: Path | None
+) -> PartiesTable:
+    if roster is not None:
+        return read_roster(roster, kind)
+    if stream is not None:
+        source = f"the streamed {kind.client_role}s"
+        return PartiesTable((), {}, source=source, parameters=stream.parameters, fixed=stream.fixed)
+    return _own_parties(scenario, kind)
+
+
+def _own_parties(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
+    parameters, data = scenario.parameters, _data_folder(scenario)
+    return read_parties(scenario.parties, parameters=parameters, protocol=kind, data=data)
+
+
+def _described(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster: PartiesTable) -> PartiesTable:
+    """Return the table that says of the parameters what neither the scenario nor a roster does."""
+    is_of_data_set = isinstance(scenario.parties, Mapping) and "data" in scenario.parties
+    is_needed = bool(scenario.parties) and (is_of_data_set or bool(left_to_parties(kind, scenario.parameters)))
+    own = _own_parties(scenario, kind) if is_needed else None
+    return described_by(kind, roster, own, scenario.parameters)
+
+
+def _adversaries_of(
+    scenario: Scenario, protocol: PhasedProtocol[Any, Any], names: Sequence[str], inputs: Inputs
+) -> tuple[Role, ...]:
+    if not scenario.adversary:
+        return ()
+    scene = make_scene(scenario, protocol, names, inputs, seed=0)  # no draw of the session's own
+    adversaries = read_adversaries(scenario.adversary, scene, has_agents=scenario.transport != ARRAY)
+    if any(role.watches_traffic for role in adversaries):
+        check_descriptors(scenario.transport, num_parties=len(names), is_tapped=True)
+    return adversaries
 
 
 def _said_by(parties: PartiesTable, kind: type[PhasedProtocol[Any, Any]]) -> frozenset[str]:
@@ -144,12 +242,12 @@ def _said_by(parties: PartiesTable, kind: type[PhasedProtocol[Any, Any]]) -> fro
     return names.union(*(group for group in sources.alternatives if group & names))
 
 
-def data_folder(scenario: Scenario) -> str:
+def _data_folder(scenario: Scenario) -> str:
     """Return the folder of data sets that the scenario, or else the environment, names; empty where neither does."""
     return scenario.data or os.environ.get(DATA_VARIABLE, "")
 
 
-def make_rules(
+def _make_rules(
     scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int
 ) -> tuple[dict[str, PhaseRules], PhaseRules]:
     """Return a scenario's rules by phase, and those of the other phases.
@@ -167,24 +265,7 @@ def make_rules(
     return rules, default_rules
 
 
-@contextlib.contextmanager
-def blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
-    """Turn what a protocol's own code makes of parameters and entries that it did not foresee into a sentence.
-
-    Raises:
-        ConfigurationError: as the code inside, or in place of its arithmetic, lookup, type and value errors.
-    """
-    try:
-        yield
-    except ConfigurationError:
-        raise
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        allowed = f"what protocol {kind.name!r} can take"
-        value = f"{type(error).__name__}: {error}"
-        raise ConfigurationError(field="parameters and entries", value=value, allowed=allowed) from error
-
-
-def refuse_large(protocol: PhasedProtocol[Any, Any], public: IntArray) -> None:
+def _refuse_large(protocol: PhasedProtocol[Any, Any], public: IntArray) -> None:
     """Raise ConfigurationError if a session of agents would have a message above the limit.
 
     Args:
@@ -209,13 +290,26 @@ def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
         raise ConfigurationError(field="--record", value="given", allowed="left out where noise is secure")
 
 
-def _check_budget(scenario: Scenario, protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> None:
+def _check_streamed(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> None:
+    """Raise ConfigurationError unless the path keeps nothing of each party, and nobody wants to know it."""
+    if scenario.transport != ARRAY:
+        allowed = f"{ARRAY!r} where {kind.client_role}s are streamed: no agents, and so no memory for each"
+        raise ConfigurationError(field="transport", value=scenario.transport, allowed=allowed)
+    if scenario.adversary:
+        allowed = f"left out where {kind.client_role}s are streamed: nobody's values are kept"
+        raise ConfigurationError(field="adversary", value=f"{len(scenario.adversary)} given", allowed=allowed)
+
+
+def _check_columns(parties: PartiesTable, protocol: PhasedProtocol[Any, Any], *, are_private_known: bool) -> None:
+    """Raise ConfigurationError if parties elsewhere have a column of another name; a roster has no private one."""
+    columns = protocol.columns()
+    private = [column.name for column in columns if column.private and are_private_known]
+    public = [column.name for column in columns if not column.private]
+    check_columns(parties, [protocol.client_role, *public, *private, TOKEN_COLUMN])
+
+
+def _check_budget(scenario: Scenario, paid: float) -> None:
     """Raise ConfigurationError unless the budget allows the session to whoever pays most."""
-    most = (
-        max(math.fsum(loss.proven for loss in losses) for _, _, losses in phase.loss_groups(inputs.public))
-        for phase in protocol.phases
-    )
-    paid = math.fsum(most)
     if scenario.budget is not None and not scenario.budget >= paid:
         raise ConfigurationError(field="budget", value=scenario.budget, allowed=f"at least the session's {paid:g}")
 

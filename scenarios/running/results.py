@@ -16,19 +16,18 @@ from .session import SessionRecord
 __all__ = ["published", "result_of"]
 
 
-def result_of(resolved: Resolved, record: SessionRecord, *, truth: Truth | None) -> dict[str, Any]:
+def result_of(resolved: Resolved, record: SessionRecord, *, num_parties: int, truth: Truth | None) -> dict[str, Any]:
     """Return the content of `result.json`.
 
     Args:
         resolved: what was run.
         record: what the session left.
+        num_parties: how many there were.
         truth: what the outcome estimates, where that may be shown.
     """
     kind = SessionKind.DEPLOYMENT if resolved.scenario.noise == "secure" else SessionKind.SIMULATION
     left = SessionResult(record.outcome, record.tallies, record.num_received)
-    result = published(
-        resolved.protocol, left, session=resolved.scenario.name, kind=kind, num_parties=len(resolved.names)
-    )
+    result = published(resolved.protocol, left, session=resolved.scenario.name, kind=kind, num_parties=num_parties)
     if truth is not None:
         result["truth"] = dict(truth)
     return result

@@ -1,14 +1,11 @@
 """Running a scenario: from what was resolved to a folder with everything that came of it."""
 
+import contextlib
 import dataclasses
 import functools
-import importlib.metadata
-import os
 import secrets
-import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final, cast
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 import trio
@@ -19,22 +16,22 @@ from ...agents.events import Log
 from ...agents.modes import Deployment, Mode, Simulation
 from ...agents.noise import SecureNoise
 from ...protocol.errors import PsephosError
-from ...protocol.phases import Truth
+from ...protocol.phases import Inputs, Truth
 from ...protocol.privacy import Budget, LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.views import View
 from ...transports.tap import TappedTransport, Traffic
 from ..adversaries.role import Happened, Lesson, Scene
 from ..plugins import ARRAY, make_transport
-from ..presentation import draw_lesson, draw_outcome, rows_of, written_lesson
-from .config import move_paths
-from .folder import RunFolder, open_event_log
-from .parties import sources_of
+from ..presentation import draw_lesson, written_lesson
+from .folder import RunFolder
 from .resolution import Resolved
 from .results import result_of
-from .session import SessionRecord, Strangers, run_agents, run_arrays
+from .session import SessionRecord, Strangers, run_agents, run_arrays, run_streamed
+from .streams import StreamedInputs
+from .writing import open_run, write_outcome
 
-__all__ = ["Finished", "Watched", "describe_failure", "run_in_folder", "run_session", "seen_from"]
+__all__ = ["Finished", "Watched", "run_in_folder", "run_session"]
 
 _SEED_BITS: Final = 128
 
@@ -57,6 +54,8 @@ class Finished(msgspec.Struct, kw_only=True):
         truth: what the outcome estimates, where that may be shown.
         gold: what is true by somebody who knows; None where nobody does.
         seconds: the session's own time.
+        num_parties: how many there were.
+        note: what became of the rows of a stream, as a line for people.
         lessons: what its adversaries learnt, or did.
     """
 
@@ -65,6 +64,8 @@ class Finished(msgspec.Struct, kw_only=True):
     truth: Truth | None
     gold: Mapping[str, str] | None
     seconds: float
+    num_parties: int
+    note: str = ""
     lessons: Sequence[Lesson] = ()
 
 
@@ -77,6 +78,7 @@ def run_session(
     on_progress: Callable[[str, int, int], None] | None = None,
     entries: list[LedgerEntry] | None = None,
     watched: Watched | None = None,
+    batches: Generator[Inputs] | None = None,
 ) -> SessionRecord:
     """Run a resolved scenario's session on the path that it names.
 
@@ -88,6 +90,7 @@ def run_session(
         on_progress: called a few times a second (agents only).
         entries: the caller's list, which gets every loss however the session ends.
         watched: the caller's, which gets what adversaries see however the session ends.
+        batches: of a stream, the parties' rows, which are closed in the end, and temporary files with them.
 
     Raises:
         QuorumError: a phase closed without its quorum.
@@ -96,6 +99,20 @@ def run_session(
     """
     scenario = resolved.scenario
     noise = SimulatedNoise(seed, session=scenario.name, round_number=scenario.round)
+    if resolved.stream is not None:
+        if batches is None:
+            raise ValueError("a streamed scenario is run over batches of its parties")
+        with contextlib.closing(batches):
+            return run_streamed(
+                resolved.protocol,
+                batches=batches,
+                num_parties=resolved.stream.num_parties,
+                noise=noise,
+                session=scenario.name,
+                log=log,
+                listener=listener,
+                on_progress=on_progress,
+            )
     if scenario.transport == ARRAY:
         return run_arrays(
             resolved.protocol,
@@ -155,10 +172,10 @@ def run_in_folder(
 
     Args:
         resolved: the scenario.
-        folder: the run's folder.
+        folder: the run's folder; temporary files of a stream are below it while that is read.
         pictures: also draw the outcome.
         listener: told of the server's effects.
-        on_progress: called a few times a second (agents only).
+        on_progress: called a few times a second (agents), or after each batch (streams).
         on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
 
     Raises:
@@ -167,54 +184,49 @@ def run_in_folder(
     """
     scenario, protocol = resolved.scenario, resolved.protocol
     seed = secrets.randbits(_SEED_BITS) if scenario.seed is None else scenario.seed
-    folder.write_json("scenario.json", _to_run_again(resolved, folder.path))
-    started = time.perf_counter()
-    entries: list[LedgerEntry] = []
-    ending: dict[str, Any] = {}
     watched = Watched() if resolved.adversaries else None
-    try:
-        with open_event_log(folder.events) as log:
+    streamed = None if resolved.stream is None else StreamedInputs(protocol, resolved.stream)
+    how = {"transport": scenario.transport, "noise": scenario.noise}
+    if resolved.note:
+        how["parties"] = resolved.note
+    with open_run(folder, resolved, how) as run:
+        try:
             record = run_session(
                 resolved,
                 seed=seed,
-                log=log,
+                log=run.log,
                 listener=listener,
                 on_progress=on_progress,
-                entries=entries,
+                entries=run.entries,
                 watched=watched,
+                batches=None if streamed is None else streamed.open(folder.path),
             )
-        ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}
-    except PsephosError as error:
-        ending["failure"] = describe_failure(error)
-        if watched is not None and watched.views:  # else nothing began
-            happened = Happened(
-                views=watched.views,
-                traffic=watched.traffic,
-                entries=entries,
-                failure=error,
-                attempts=watched.attempts,
-            )
-            lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
-            if on_failure is not None:
-                on_failure(lessons)
-        raise
-    except BaseException as error:
-        ending["failure"] = describe_failure(error)
-        raise
-    finally:  # whatever happened, what was charged is paid
-        seconds = time.perf_counter() - started
-        folder.write_ledger(entries)
-        folder.write_json("run.json", {**_how_it_ran(resolved, seconds=seconds), **ending})
+        except PsephosError as error:
+            if watched is not None and watched.views:  # else nothing began
+                happened = Happened(
+                    views=watched.views,
+                    traffic=watched.traffic,
+                    entries=run.entries,
+                    failure=error,
+                    attempts=watched.attempts,
+                )
+                lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
+                if on_failure is not None:
+                    on_failure(lessons)
+            raise
+        finally:
+            if streamed is not None:
+                run.entries += streamed.entries(scenario.name)
+                run.ending |= {"parties": streamed.note} if streamed.note else {}
+        run.ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}
     truth = protocol.truth(resolved.inputs) if resolved.may_show_truth else None
     gold = resolved.gold or None
-    result = result_of(resolved, record, truth=truth)
-    folder.write_json("result.json", result)
-    folder.write_table("estimates.csv", rows_of(record.outcome, truth=truth, gold=gold))
+    num_parties = len(resolved.names) if streamed is None else streamed.num_parties
+    result = result_of(resolved, record, num_parties=num_parties, truth=truth)
+    title = scenario.title or scenario.name
+    write_outcome(folder, record.outcome, result, title=title, truth=truth, gold=gold, pictures=pictures)
     if resolved.record:
         folder.write_recording(_recording(resolved, seed=seed), record.views)
-    if pictures:
-        title = scenario.title or scenario.name
-        draw_outcome(record.outcome, title=title, truth=truth, gold=gold, folder=folder.path)
     lessons: Sequence[Lesson] = ()
     if watched is not None:
         happened = Happened(
@@ -222,12 +234,21 @@ def run_in_folder(
             traffic=watched.traffic,
             tallies=record.tallies,
             outcome=record.outcome,
-            entries=entries,
+            entries=run.entries,
             endings=record.endings,
             attempts=watched.attempts,
         )
         lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
-    return Finished(record=record, result=result, truth=truth, gold=gold, seconds=seconds, lessons=lessons)
+    return Finished(
+        record=record,
+        result=result,
+        truth=truth,
+        gold=gold,
+        seconds=run.seconds,
+        num_parties=num_parties,
+        note="" if streamed is None else streamed.note,
+        lessons=lessons,
+    )
 
 
 def _learn(resolved: Resolved, happened: Happened, folder: RunFolder, *, seed: int, pictures: bool) -> Sequence[Lesson]:
@@ -241,51 +262,6 @@ def _learn(resolved: Resolved, happened: Happened, folder: RunFolder, *, seed: i
         if pictures and lesson.figures:
             draw_lesson(lesson, folder=folder.path, name=f"adversary-{number}")
     return lessons
-
-
-def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
-    """Return the scenario as plain data: without the seed, without anybody's values, every path from `folder`."""
-    written: dict[str, Any] = msgspec.to_builtins(resolved.scenario)
-    parameters: dict[str, Any] = msgspec.to_builtins(resolved.protocol.parameters)
-    written["parameters"] = {
-        name: value for name, value in parameters.items() if name not in resolved.parameters_of_data
-    }
-    written.pop("seed")
-    if isinstance(written["parties"], list):
-        written.pop("parties")
-    for path in ("parties", "data"):
-        if isinstance(written.get(path), str) and written[path]:
-            written[path] = seen_from(folder, written[path])
-    if isinstance(resolved.scenario.parties, dict):
-        written["parties"] = move_paths(
-            resolved.scenario.parties, lambda path: seen_from(folder, path), sources_of(type(resolved.protocol))
-        )
-    return written
-
-
-def seen_from(folder: Path, path: str) -> str:
-    """Return a path as it is written in a file of this folder."""
-    # Without links, since ".." leads out of where a link leads to.
-    return os.path.relpath(Path(path).resolve(), folder.resolve())
-
-
-def _how_it_ran(resolved: Resolved, *, seconds: float) -> dict[str, Any]:
-    """Return the content of `run.json` but for the ending: what may differ between two runs with the same result."""
-    return {
-        "transport": resolved.scenario.transport,
-        "noise": resolved.scenario.noise,
-        **({"parties": resolved.note} if resolved.note else {}),
-        "seconds": seconds,
-        "psephos": importlib.metadata.version("psephos"),
-        "numpy": importlib.metadata.version("numpy"),
-    }
-
-
-def describe_failure(error: BaseException) -> dict[str, str]:
-    """Return what `run.json` says of a failure; of several at once, the first."""
-    if isinstance(error, BaseExceptionGroup):
-        return describe_failure(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
-    return {"error": type(error).__name__, "reason": str(error)}
 
 
 def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:

@@ -17,11 +17,11 @@ from ...agents.driver import EffectListener
 from ...agents.events import Log, log_effect
 from ...agents.modes import Mode, Simulation
 from ...agents.server import Server
-from ...protocol.effects import Closed, Opened
+from ...protocol.effects import Closed, Effect, Opened
 from ...protocol.errors import ConfigurationError, PsephosError
 from ...protocol.messages import Hello
 from ...protocol.phases import Inputs, Phase, PhasedProtocol
-from ...protocol.population import run_population
+from ...protocol.population import run_batches, run_population
 from ...protocol.privacy import Budget, LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.roster import Roster
@@ -36,7 +36,16 @@ from .parties import check_names
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
-__all__ = ["AgentClasses", "SessionRecord", "Strangers", "check_descriptors", "run_agents", "run_arrays", "simulate"]
+__all__ = [
+    "AgentClasses",
+    "SessionRecord",
+    "Strangers",
+    "check_descriptors",
+    "run_agents",
+    "run_arrays",
+    "run_streamed",
+    "simulate",
+]
 
 # Descriptors of a session over sockets that are not its channels: listener, files, trio's own.
 _SPARE_DESCRIPTORS: Final = 64
@@ -290,13 +299,10 @@ def run_arrays(
     """
 
     def on_phase(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> None:
-        effects = (Opened(phase.name, len(inputs)), Closed(phase.name, tally.num_reports, 0, outcome))
-        for effect in effects:
-            if log is not None:
-                log_effect(log, session=session, party="arrays", effect=effect)
-            if listener is not None:
-                listener(effect)
+        tell(Opened(phase.name, len(inputs)))
+        tell(Closed(phase.name, tally.num_reports, 0, outcome))
 
+    tell = _telling(session, log, listener)
     entries = [] if entries is None else entries
     entries.extend(
         LedgerEntry.of(
@@ -318,6 +324,64 @@ def run_arrays(
         entries=entries,
         own_outcomes=result.own_outcomes,
     )
+
+
+def run_streamed(
+    protocol: PhasedProtocol[Any, Any],
+    *,
+    batches: Iterable[Inputs],
+    num_parties: int | None,
+    noise: SimulatedNoise,
+    session: str,
+    log: Log | None = None,
+    listener: EffectListener | None = None,
+    on_progress: Callable[[str, int, int], None] | None = None,
+) -> SessionRecord:
+    """Run a session of one phase as array computations over parties that come in batches; see `run_arrays`.
+
+    Args:
+        protocol: what is run.
+        batches: their rows; whoever opened them knows what was charged.
+        num_parties: how many there are, where that is known beforehand.
+        noise: the simulation's.
+        session: the session's name.
+        log: where events go.
+        listener: told of the phase as it opens and closes.
+        on_progress: called after each batch with the phase, how many have reported and how many have not.
+
+    Raises:
+        ValueError: as `run_batches`.
+    """
+    phase = protocol.phases[0]
+    tell = _telling(session, log, listener)
+    if log is not None:  # how many will be asked is not always known
+        log.info("phase_opened", session=session, party="arrays", phase=phase.name)
+
+    def on_batch(count: int) -> None:
+        if on_progress is not None:
+            on_progress(phase.name, count, max(0, (num_parties or 0) - count))
+
+    result = run_batches(protocol, batches, noise=noise, on_batch=on_batch)
+    tell(Closed(phase.name, result.tallies[0].num_reports, 0, None))
+    return SessionRecord(
+        outcome=result.outcome,
+        tallies=result.tallies,
+        num_received=tuple(tally.num_reports for tally in result.tallies),
+        entries=(),
+        own_outcomes=result.own_outcomes,
+    )
+
+
+def _telling(session: str, log: Log | None, listener: EffectListener | None) -> EffectListener:
+    """Return what tells of the effects that the server's machine would have."""
+
+    def tell(effect: Effect) -> None:
+        if log is not None:
+            log_effect(log, session=session, party="arrays", effect=effect)
+        if listener is not None:
+            listener(effect)
+
+    return tell
 
 
 def simulate(

@@ -100,6 +100,7 @@ class ReadParties(Protocol):
 
 
 def _as_it_is(path: str) -> str:
+    """Return the path itself."""
     return path
 
 

@@ -11,7 +11,7 @@ from psephos.protocol.privacy import (
     Accountant,
     ApproximateAccountant,
     Composed,
-    DiscreteLaplace,
+    DiscreteLaplaceNoise,
     LocalRandomizer,
     NeighboringRelation,
     NonPrivate,
@@ -26,7 +26,7 @@ from psephos.protocol.privacy import (
 RELATIONS = list(NeighboringRelation)
 REPLACE = NeighboringRelation.REPLACE_ONE
 HALF = RandomizedResponse(0.5, 3)
-LAPLACE = DiscreteLaplace(8.0, 2)
+LAPLACE = DiscreteLaplaceNoise(8.0, 2)
 LOCAL = LocalRandomizer(0.4)
 PURE = PureMechanism(0.3)
 
@@ -58,10 +58,10 @@ UNSUPPORTED: list[PrivacyEvent] = [
     LocalRandomizer(math.nan),
     PureMechanism(-0.5),
     PureMechanism(math.nan),
-    DiscreteLaplace(0.0, 1),
-    DiscreteLaplace(-2.0, 1),
-    DiscreteLaplace(math.nan, 1),
-    DiscreteLaplace(2.0, -1),
+    DiscreteLaplaceNoise(0.0, 1),
+    DiscreteLaplaceNoise(-2.0, 1),
+    DiscreteLaplaceNoise(math.nan, 1),
+    DiscreteLaplaceNoise(2.0, -1),
     SelfComposed(HALF, -1),
 ]
 

@@ -74,7 +74,7 @@ def test_reports_of_persons_with_randomizers_of_their_own_are_theirs_alone() -> 
     """Each as if it were drawn for by itself, by its own mechanism and its own uniforms, in any batch."""
     protocol = make_preferences(2, epsilons=(0.1, 1.0, 5.0))
     inputs = make_preference_inputs(protocol, 10)
-    (phase,) = protocol.phases
+    phase = protocol.phase
     drawn = draw_reports(phase, inputs, noise=NOISE, protocol=protocol.name, start=0)
     rows: list[list[int]] = inputs.private.tolist()
     public: list[list[int]] = inputs.public.tolist()

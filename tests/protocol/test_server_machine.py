@@ -163,7 +163,7 @@ def test_a_report_beyond_the_senders_own_range_is_refused_though_others_may_send
     server.start()
     for party in session.names:
         server.receive(party, hello(party, protocol=protocol.name))
-    (phase,) = protocol.phases
+    phase = protocol.phase
     far = Report(0, raw([phase.mechanism_of((1,)).report_range[1] + 1, 0]))
     error = drop_of(server.receive("p0", far)).error
     assert isinstance(error, MalformedMessageError)

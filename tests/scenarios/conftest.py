@@ -13,7 +13,10 @@ from typing import Any
 
 import coverage
 import pytest
+from adversary_runs import play, stage
 from psephos.scenarios.cli import main
+
+__all__ = ["play", "stage"]
 
 # A protocol, a transport and a role as a third party would write them, with entries that are none of these.
 SURVEY = '''

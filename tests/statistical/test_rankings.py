@@ -85,7 +85,7 @@ def test_the_local_mechanism_of_least_variance_has_it_in_sessions_too() -> None:
 
 def test_a_tally_of_nobody_leaves_every_alternative_indifferent() -> None:
     vote = make_fair_vote(*SIZES, mechanism="sampled_pair")
-    (phase,) = vote.phases
+    phase = vote.phase
     nobody = phase.tally(np.empty((0, 1), dtype=np.int64), earlier=[], public=np.empty((0, 1), dtype=np.int64))
     assert isinstance(nobody, Tally)
     assert [own.disparity for own in vote.outcome([nobody]).alternatives] == [0.0] * 3

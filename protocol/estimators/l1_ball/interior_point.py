@@ -20,7 +20,7 @@ import numpy as np
 from ...arrays import FloatArray
 from .lanes import sum_over_features
 from .maximum import BallMaximum
-from .objectives import MaskArray, Objective
+from .objectives import ConvexFunctions, MaskArray
 
 __all__ = ["DEFAULT_MAX_ITERATIONS", "DEFAULT_TOLERANCE", "maximize_in_lanes"]
 
@@ -94,7 +94,7 @@ class _State:
 
 
 def maximize_in_lanes(
-    objective: Objective,
+    objective: ConvexFunctions,
     *,
     num_features: int,
     num_lanes: int,
@@ -209,7 +209,13 @@ def _begin(centers: FloatArray, shares: FloatArray, radius: float) -> _State:
 
 
 def _walk(
-    objective: Objective, state: _State, gradients: FloatArray, is_going: MaskArray, *, radius: float, slips: FloatArray
+    objective: ConvexFunctions,
+    state: _State,
+    gradients: FloatArray,
+    is_going: MaskArray,
+    *,
+    radius: float,
+    slips: FloatArray,
 ) -> tuple[_State, FloatArray]:
     """Return the state after one step, and the gradients there.
 
@@ -241,7 +247,9 @@ def _walk(
     return after, gradients
 
 
-def _find_step(objective: Objective, state: _State, gradients: FloatArray, radius: float) -> tuple[_State, FloatArray]:
+def _find_step(
+    objective: ConvexFunctions, state: _State, gradients: FloatArray, radius: float
+) -> tuple[_State, FloatArray]:
     """Return the step of predictor and corrector, and ΔβᵀHΔβ."""
     system = _System(objective, state, gradients)
     predictor, _ = system.direct(0.0, 0.0)
@@ -273,7 +281,7 @@ class _System:
         gradients: ∇f, shape (d, lanes).
     """
 
-    def __init__(self, objective: Objective, state: _State, gradients: FloatArray) -> None:
+    def __init__(self, objective: ConvexFunctions, state: _State, gradients: FloatArray) -> None:
         self._objective = objective
         self._state = state
         self._inverse = state.halves / state.duals  # 1/a, 1/b

@@ -16,7 +16,7 @@ from scipy.special import erfcx
 from ...arrays import FloatArray
 from .lanes import factorize, solve_factorized, sum_over_features, sum_over_records
 
-__all__ = ["MaskArray", "Objective", "ProbitByFeatures", "ProbitByRecords", "Quadratics", "inverse_mills_ratios"]
+__all__ = ["ConvexFunctions", "MaskArray", "ProbitByFeatures", "ProbitByRecords", "Quadratics", "inverse_mills_ratios"]
 
 MaskArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
@@ -26,7 +26,7 @@ _SQRT_TWO_OVER_PI: Final = math.sqrt(2 / math.pi)
 _FLAT_BELOW: Final = -1e3
 
 
-class Objective(Protocol):
+class ConvexFunctions(Protocol):
     """Some convex functions of d variables, one for each lane."""
 
     def descend(self, points: FloatArray) -> FloatArray:
@@ -84,14 +84,14 @@ class ProbitByRecords:
         self._factors = np.zeros((num_records, num_records, lanes))
 
     def descend(self, points: FloatArray) -> FloatArray:
-        """See `Objective.descend`."""
+        """See `ConvexFunctions.descend`."""
         np.multiply(self._differences, points, out=self._terms)
         slopes, self._curvatures = _probit_derivatives(sum_over_features(self._terms))
         np.multiply(self._differences, slopes[:, None], out=self._terms)
         return -sum_over_records(self._terms)
 
     def factorize(self, inverse_diagonal: FloatArray) -> None:
-        """See `Objective.factorize`."""
+        """See `ConvexFunctions.factorize`."""
         self._inverse_diagonal = inverse_diagonal
         np.multiply(self._differences, np.sqrt(self._curvatures)[:, None], out=self._scaled)
         for record in range(len(self._scaled)):
@@ -102,7 +102,7 @@ class ProbitByRecords:
         factorize(self._factors)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """See `Objective.solve`."""
+        """See `ConvexFunctions.solve`."""
         inner = np.empty((len(right), len(self._scaled), right.shape[-1]))
         for side, each in enumerate(right):
             np.multiply(self._scaled, each * self._inverse_diagonal, out=self._terms)
@@ -116,7 +116,7 @@ class ProbitByRecords:
         return solutions
 
     def keep(self, lanes: MaskArray) -> None:
-        """See `Objective.keep`."""
+        """See `ConvexFunctions.keep`."""
         self._differences = np.compress(lanes, self._differences, axis=-1)
         self._curvatures = np.compress(lanes, self._curvatures, axis=-1)
         self._reserve()
@@ -140,7 +140,7 @@ class _FeatureSystem:
         factorize(self._factors)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """See `Objective.solve`."""
+        """See `ConvexFunctions.solve`."""
         solutions = right * self._roots
         solve_factorized(self._factors, solutions)
         solutions *= self._roots
@@ -167,14 +167,14 @@ class ProbitByFeatures:
         self._system = _FeatureSystem(num_features, lanes)
 
     def descend(self, points: FloatArray) -> FloatArray:
-        """See `Objective.descend`."""
+        """See `ConvexFunctions.descend`."""
         np.multiply(self._differences, points, out=self._terms)
         slopes, self._curvatures = _probit_derivatives(sum_over_features(self._terms))
         np.multiply(self._differences, slopes[:, None], out=self._terms)
         return -sum_over_records(self._terms)
 
     def factorize(self, inverse_diagonal: FloatArray) -> None:
-        """See `Objective.factorize`."""
+        """See `ConvexFunctions.factorize`."""
         np.multiply(self._differences, self._curvatures[:, None], out=self._scaled)
         for feature in range(len(inverse_diagonal)):
             terms = self._terms[:, : feature + 1]
@@ -183,11 +183,11 @@ class ProbitByFeatures:
         self._system.factorize(self._hessians, inverse_diagonal)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """See `Objective.solve`."""
+        """See `ConvexFunctions.solve`."""
         return self._system.solve(right)
 
     def keep(self, lanes: MaskArray) -> None:
-        """See `Objective.keep`."""
+        """See `ConvexFunctions.keep`."""
         self._differences = np.compress(lanes, self._differences, axis=-1)
         self._curvatures = np.compress(lanes, self._curvatures, axis=-1)
         self._reserve()
@@ -207,19 +207,19 @@ class Quadratics:
         self._system = _FeatureSystem(*linear.shape)
 
     def descend(self, points: FloatArray) -> FloatArray:
-        """See `Objective.descend`."""
+        """See `ConvexFunctions.descend`."""
         return sum_over_features(self._hessians * points) - self._linear
 
     def factorize(self, inverse_diagonal: FloatArray) -> None:
-        """See `Objective.factorize`."""
+        """See `ConvexFunctions.factorize`."""
         self._system.factorize(self._hessians, inverse_diagonal)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """See `Objective.solve`."""
+        """See `ConvexFunctions.solve`."""
         return self._system.solve(right)
 
     def keep(self, lanes: MaskArray) -> None:
-        """See `Objective.keep`."""
+        """See `ConvexFunctions.keep`."""
         self._linear = np.compress(lanes, self._linear, axis=-1)
         self._hessians = np.compress(lanes, self._hessians, axis=-1)
         self._system = _FeatureSystem(*self._linear.shape)

@@ -12,9 +12,8 @@ from typing import Final
 import numpy as np
 
 from ....protocol.mechanisms import DiscreteLaplace, RowMechanism, SphericalLaplace, VectorLaplace
-from ....protocol.privacy import NeighboringRelation, TrustModel
 from ..case import Case, Pair
-from .sampling import EPSILONS, Row, finite_pairs, pair_of
+from .sampling import EPSILONS, PrivateRow, finite_pairs, local_case, pair_of
 
 __all__ = ["noise_cases"]
 
@@ -34,16 +33,18 @@ def noise_cases() -> Iterator[Case]:
         steps = round(epsilon * scale)
         is_secure = epsilon in _SECURE
         pairs = _of_number(scale, steps, is_secure=is_secure)
-        yield _case(f"Laplace, ε = {epsilon:g}", "laplace", "number", epsilon, pairs)
+        yield local_case(f"Laplace, ε = {epsilon:g}", "laplace", "number", pairs, proven=epsilon)
         vector = VectorLaplace(scale=scale, sensitivity=steps, bound=steps)
         apart = [steps, *([0] * (_WIDTH - 1))]
         spread = [steps - (_WIDTH - 1) * (steps // _WIDTH), *([steps // _WIDTH] * (_WIDTH - 1))]
         pairs = _of_rows(vector, [apart, spread], is_secure=is_secure)
-        yield _case(f"{_WIDTH} × Laplace, ε = {epsilon:g}", "vector-laplace", "row", epsilon, pairs)
+        name = f"{_WIDTH} × Laplace, ε = {epsilon:g}"
+        yield local_case(name, "vector-laplace", "row", pairs, proven=epsilon, secure_share=_ROW_SHARE)
         spherical = SphericalLaplace(scale=scale, sensitivity=steps, bound=steps, dimension=_WIDTH)
         diagonal = [math.floor(steps / math.sqrt(_WIDTH))] * _WIDTH
         pairs = _of_rows(spherical, [apart, diagonal], is_secure=is_secure)
-        yield _case(f"spherical, d = {_WIDTH}, ε = {epsilon:g}", "spherical-laplace", "row", epsilon, pairs)
+        name = f"spherical, d = {_WIDTH}, ε = {epsilon:g}"
+        yield local_case(name, "spherical-laplace", "row", pairs, proven=epsilon, secure_share=_ROW_SHARE)
 
 
 def _of_number(scale: float, steps: int, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
@@ -52,21 +53,6 @@ def _of_number(scale: float, steps: int, *, is_secure: bool) -> Callable[[], Seq
     return lambda: finite_pairs(mechanism, ends, is_secure=is_secure)
 
 
-def _of_rows(mechanism: RowMechanism, rows: Sequence[Row], *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
+def _of_rows(mechanism: RowMechanism, rows: Sequence[PrivateRow], *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
     zero = [0] * _WIDTH
     return lambda: [pair_of(mechanism, zero, row, name=f"{zero} and {row}", is_secure=is_secure) for row in rows]
-
-
-def _case(name: str, group: str, unit: str, epsilon: float, pairs: Callable[[], Sequence[Pair]]) -> Case:
-    return Case(
-        name=name,
-        group=group,
-        unit=unit,
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.LOCAL,
-        claimed=epsilon,
-        proven=epsilon,
-        pairs=pairs,
-        is_tight=True,
-        secure_share=1.0 if unit == "number" else _ROW_SHARE,
-    )

@@ -7,9 +7,8 @@ from typing import Final
 import numpy as np
 
 from ....protocol.mechanisms import FiniteMechanism, GeneralizedRandomizedResponse, UnbiasedReport, optimal, two_point
-from ....protocol.privacy import NeighboringRelation, TrustModel
 from ..case import Case, Pair
-from .sampling import EPSILONS, finite_pairs
+from .sampling import EPSILONS, finite_pairs, local_case
 
 __all__ = ["response_cases"]
 
@@ -26,10 +25,12 @@ def response_cases() -> Iterator[Case]:
         for epsilon in EPSILONS:
             mechanism = GeneralizedRandomizedResponse(epsilon, size)
             is_secure = (epsilon, size) in _SECURE
-            yield _case(f"{size}-RR, ε = {epsilon:g}", "k-rr", epsilon, _pairs(mechanism, is_secure=is_secure))
+            pairs = _pairs(mechanism, is_secure=is_secure)
+            yield local_case(f"{size}-RR, ε = {epsilon:g}", "k-rr", "value", pairs, proven=epsilon)
     for epsilon in EPSILONS:
         for name, make in (("two-point", two_point), ("optimal", optimal)):
-            yield _case(f"{name} report, ε = {epsilon:g}", "channels", epsilon, _reports(make, epsilon))
+            pairs = _reports(make, epsilon)
+            yield local_case(f"{name} report, ε = {epsilon:g}", "channels", "value", pairs, proven=epsilon)
 
 
 def _pairs(mechanism: FiniteMechanism, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
@@ -43,17 +44,3 @@ def _reports(make: Callable[..., UnbiasedReport], epsilon: float) -> Callable[[]
         return _pairs(make(_WEIGHTS, epsilon=epsilon).mechanism, is_secure=True)()
 
     return pairs
-
-
-def _case(name: str, group: str, epsilon: float, pairs: Callable[[], Sequence[Pair]]) -> Case:
-    return Case(
-        name=name,
-        group=group,
-        unit="value",
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.LOCAL,
-        claimed=epsilon,
-        proven=epsilon,
-        pairs=pairs,
-        is_tight=True,
-    )

@@ -14,12 +14,22 @@ import numpy as np
 from ....agents.noise import SecureNoise
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.mechanisms import RowMechanism
+from ....protocol.privacy import NeighboringRelation, TrustModel
 from ....protocol.randomness import SimulatedNoise
-from ..case import NO_PLACE, Draw, Pair, Score
+from ..case import NO_PLACE, Case, OutputSampler, Pair, Score
 
-__all__ = ["EPSILONS", "Row", "all_rows", "finite_pairs", "pair_of", "secure_draw", "simulated_draw"]
+__all__ = [
+    "EPSILONS",
+    "PrivateRow",
+    "all_rows",
+    "finite_pairs",
+    "local_case",
+    "pair_of",
+    "secure_draw",
+    "simulated_draw",
+]
 
-Row: TypeAlias = Sequence[int]
+PrivateRow: TypeAlias = Sequence[int]
 """Private values."""
 
 EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -29,7 +39,45 @@ _NAME: Final = "audit"
 """Of the session, the protocol and the phase, where outputs are drawn without any."""
 
 
-def simulated_draw(mechanism: RowMechanism, row: Row) -> Draw:
+def local_case(
+    name: str,
+    group: str,
+    unit: str,
+    pairs: Callable[[], Sequence[Pair]],
+    *,
+    proven: float,
+    claimed: float | None = None,
+    note: str = "",
+    secure_share: float = 1.0,
+) -> Case:
+    """Return the case of a local randomizer whose proof is tight: a party's own values are replaced by others.
+
+    Args:
+        name: see `Case`.
+        group: see `Case`.
+        unit: see `Case`.
+        pairs: see `Case`.
+        proven: ε that is proven, in nats.
+        claimed: ε that the paper states; by default the proven one.
+        note: see `Case`.
+        secure_share: see `Case`.
+    """
+    return Case(
+        name=name,
+        group=group,
+        unit=unit,
+        relation=NeighboringRelation.REPLACE_ONE,
+        model=TrustModel.LOCAL,
+        claimed=proven if claimed is None else claimed,
+        proven=proven,
+        pairs=pairs,
+        is_tight=True,
+        note=note,
+        secure_share=secure_share,
+    )
+
+
+def simulated_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
     """Return draws of a row's reports with the noise of simulations."""
     values = np.array([row], dtype=np.int64)
     slots = mechanism.slots_of(len(row))
@@ -42,7 +90,7 @@ def simulated_draw(mechanism: RowMechanism, row: Row) -> Draw:
     return draw
 
 
-def secure_draw(mechanism: RowMechanism, row: Row) -> Draw:
+def secure_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
     """Return draws of a row's reports with the noise of deployments, which know no streams."""
     values = list(row)
 
@@ -57,7 +105,7 @@ def secure_draw(mechanism: RowMechanism, row: Row) -> Draw:
     return draw
 
 
-def pair_of(mechanism: RowMechanism, first: Row, second: Row, *, name: str, is_secure: bool) -> Pair:
+def pair_of(mechanism: RowMechanism, first: PrivateRow, second: PrivateRow, *, name: str, is_secure: bool) -> Pair:
     """Return two rows as neighbors, told apart by the mechanism's likelihoods where it has them.
 
     Args:
@@ -72,7 +120,7 @@ def pair_of(mechanism: RowMechanism, first: Row, second: Row, *, name: str, is_s
     return Pair(name, draws=draws, score=_score(mechanism, first, second, draws[0]), secure=secure)
 
 
-def _score(mechanism: RowMechanism, first: Row, second: Row, draw: Draw) -> Score | None:
+def _score(mechanism: RowMechanism, first: PrivateRow, second: PrivateRow, draw: OutputSampler) -> Score | None:
     rows = np.array([first, second], dtype=np.int64)
 
     def score(outputs: IntArray) -> FloatArray:
@@ -165,5 +213,5 @@ def _encoder(outputs: IntArray) -> Callable[[IntArray], IntArray]:
     return encode
 
 
-def _encoded(draw: Draw, encode: Callable[[IntArray], IntArray]) -> Draw:
+def _encoded(draw: OutputSampler, encode: Callable[[IntArray], IntArray]) -> OutputSampler:
     return lambda number, stream: encode(draw(number, stream))

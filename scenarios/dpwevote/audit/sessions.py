@@ -10,7 +10,7 @@ from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VariantName
 from ....protocol.privacy import LedgerEntry
 from ...audit.case import Case
-from ...audit.views import case_of, view_of_party
+from ...audit.exposures import case_of, exposure_of_party
 
 __all__ = ["case_of_partner", "dpwevote_cases"]
 
@@ -58,7 +58,7 @@ def case_of_partner(vote: DPWeVote, name: str, *, num_sessions: int, note: str =
     rows, public, names, _ = _candidates(vote)
     return case_of(
         vote,
-        lambda: view_of_party(vote, rows, public, num_sessions=num_sessions),
+        lambda: exposure_of_party(vote, rows, public, num_sessions=num_sessions),
         public,
         name=name,
         unit="opinions" if vote.parameters.public_weights else _ALL,
@@ -82,7 +82,7 @@ def _weight_alone(vote: DPWeVote) -> Case:
 
     return case_of(
         vote,
-        lambda: view_of_party(vote, rows, public, num_sessions=2),
+        lambda: exposure_of_party(vote, rows, public, num_sessions=2),
         public,
         name="joint, two candidates, the weight alone",
         unit="weight",

@@ -15,6 +15,7 @@ from ....protocol.dpwevote.parameters import VariantName
 from ....protocol.mechanisms import FiniteMechanism
 from ...audit.bounds import exact_epsilon
 from ...experiments.findings import BoundedFinding, Certainty
+from ..attack.true_groups import evaluate_true_groups
 from ..audit.sessions import case_of_partner
 from .published import EPSILONS, TABLE_4
 from .theory import chance_of_passing, expected_quota_error, law_of
@@ -80,17 +81,13 @@ def _collusion() -> BoundedFinding:
 
 
 def _true_groups() -> BoundedFinding:
-    vote = _vote("printed", _EPSILON)
-    _, opinions = _channels(vote)
-    groups: FloatArray = np.eye(len(vote.parameters.group_means))
-    # The group that an opinion is counted in, and the opinion: outputs of a weight's rows have nothing in common.
-    laws = np.array([np.multiply.outer(group, opinions[0]).reshape(-1) for group in (groups[0], groups[-1])])
+    parameters = _vote("printed", _EPSILON).parameters
     return _found(
         key="W1",
         claim="Opinions are counted by weight group and weights stay private (4.3), if the group is the true one",
         quantity="ε of the weight, ε = 1",
-        claimed=vote.parameters.loss_of_weight,
-        found=exact_epsilon(laws),
+        claimed=parameters.loss_of_weight,
+        found=evaluate_true_groups(parameters).true.greatest_odds,
         only="if opinions are counted by the reported group",
         note="The count an opinion goes into tells the weight.",
     )

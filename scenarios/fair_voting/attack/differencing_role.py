@@ -24,7 +24,7 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting import FairVoting
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
-from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, belief_figure, success_figure
 from ...attacks import (
     Coalition,
     Evaluation,
@@ -329,16 +329,8 @@ def _figures(
         "two elections": (two.success, 2 * two.success_error),
         "bound": (bound, 0.0),
     }
-    heights, errors = zip(*bars.values(), strict=True)
-    series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
-    title = f"How often the {secret} is named rightly"
-    yield Figure(title=title, x_label="", y_label="probability", series=(series,))
+    yield success_figure(f"How often the {secret} is named rightly", bars)
     if posteriors is None or len(posteriors.labels) > _MOST_BARS:
         return
     before: FloatArray = np.broadcast_to(posteriors.prior, posteriors.probabilities.shape)[0]
-    beliefs = tuple(
-        Series(name=name, x=posteriors.labels, y=tuple(values.tolist()), style="bars")
-        for name, values in (("before", before), ("after both", posteriors.probabilities[0]))
-    )
-    title = f"What is believed of the target's {secret}"
-    yield Figure(title=title, x_label="", y_label="probability", series=beliefs)
+    yield belief_figure(secret, posteriors.labels, {"before": before, "after both": posteriors.probabilities[0]})

@@ -27,6 +27,7 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting import DisclosedRankings, FairVoting, RandomizedRankings, Rankings
+from ....protocol.fair_voting.choices import Choice
 from ....protocol.mechanisms import code_of_rankings, rankings_of_codes
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
@@ -99,14 +100,7 @@ class FairVotingAttack(Attack):
     @property
     def joins_sessions(self) -> bool:
         """In the central model. See `Attack.joins_sessions`."""
-        return isinstance(self.phase, DisclosedRankings)
-
-    @property
-    def phase(self) -> DisclosedRankings | RandomizedRankings:
-        """The session's one phase."""
-        (phase,) = self.protocol.phases
-        assert isinstance(phase, (DisclosedRankings, RandomizedRankings))  # noqa: S101  what the protocol makes
-        return phase
+        return isinstance(self.protocol.phase, DisclosedRankings)
 
     @property
     def population(self) -> FloatArray:
@@ -154,7 +148,7 @@ class FairVotingAttack(Attack):
 
     def _designed(self, secret: str) -> IntArray:
         size = self.size
-        name = self.phase.report.name if isinstance(self.phase, RandomizedRankings) else "central"
+        name = self.protocol.phase.report.name if isinstance(self.protocol.phase, RandomizedRankings) else "central"
         is_linear = name in {"sampled_pair", "sampled_position"}
         number = 2 * (size - 1) * size if secret == FAVORITE else (size - 1) * size * 2 * (size - 2)
         if secret == RANKING or not is_linear or number > _MOST_DESIGNED:
@@ -181,8 +175,7 @@ class FairVotingAttack(Attack):
 
     def utilities(self, rows: IntArray) -> IntArray:
         """Return the utilities of rankings, in steps from the aggregator's center."""
-        assert isinstance(self.phase, DisclosedRankings)  # noqa: S101  asked in the central model alone
-        return self.phase.scoring.utilities_of(Rankings(rows))
+        return self.protocol.disclosed.scoring.utilities_of(Rankings(rows))
 
     def session_log_likelihoods(
         self, sessions: Sequence[Seen], targets: IntArray, candidates: Candidates
@@ -196,7 +189,7 @@ class FairVotingAttack(Attack):
             ConfigurationError: Algorithm 2 samples voters first, there are several sessions, and a voter is unknown.
         """
         heard = [seen for seen in sessions if not seen.coalition.has_server and totals_of(seen) is not None]
-        if len(heard) <= 1 or isinstance(self.phase, RandomizedRankings):
+        if len(heard) <= 1 or isinstance(self.protocol.phase, RandomizedRankings):
             return super().session_log_likelihoods(sessions, targets, candidates)
         total = np.zeros((len(targets), len(candidates.rows)))
         for seen in sessions:
@@ -206,8 +199,8 @@ class FairVotingAttack(Attack):
 
     def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return what the release tells: of the voters of one group the same. See the module for what is exact."""
-        if isinstance(self.phase, RandomizedRankings):
-            return self._local_log_likelihoods(seen, self.phase, targets, candidates.rows)
+        if isinstance(self.protocol.phase, RandomizedRankings):
+            return self._local_log_likelihoods(seen, self.protocol.phase, targets, candidates.rows)
         heard = [seen] if totals_of(seen) is not None else []
         return self._central_log_likelihoods(heard, targets, candidates)
 
@@ -219,11 +212,10 @@ class FairVotingAttack(Attack):
         for group in np.unique(groups).tolist():
             others = self.others(heard[0], group)
             self._check_joint(others, len(heard))
-            joint: FloatArray | None = None
-            for seen in heard:
-                weights, logs = self.log_laws(others, group, candidates.rows, totals=totals_of(seen))
-                joint = (log_of(weights)[:, None] if joint is None else joint) + logs[:, :, 0]
-            assert joint is not None  # noqa: S101  there is a session
+            laws = [self.log_laws(others, group, candidates.rows, totals=totals_of(seen)) for seen in heard]
+            joint = log_of(laws[0][0])[:, None]
+            for _, logs in laws:
+                joint = joint + logs[:, :, 0]
             total[groups == group] = log_sums(joint, axis=0)
         return total
 
@@ -272,14 +264,13 @@ class FairVotingAttack(Attack):
             The weights of what the others may add up to, shape (s,), and the logarithms: shape (s, c, outcomes), one
             outcome where `totals` is given.
         """
-        assert isinstance(self.phase, DisclosedRankings)  # noqa: S101  asked in the central model alone
+        phase = self.protocol.disclosed
         own = self.utilities(rows) * (not is_absent)
-        if self.phase.choice is None:
-            assert totals is not None  # noqa: S101  noisy sums have no list of outcomes
+        if phase.choice is None and totals is not None:
             law = self._law(others[group : group + 1], most=_MOST_NOISY_SUMS, draws=_MOST_NOISY_SUMS // 4)
             sums = law.rows[:, None] + own
             flat = sums.reshape(-1, self.size)
-            told = self.phase.tally_mechanism.log_likelihoods(totals[group : group + 1], flat)
+            told = phase.tally_mechanism.log_likelihoods(totals[group : group + 1], flat)
             return law.weights, told.reshape(*sums.shape[:2], 1)
         key = (group, own.tobytes(), *(part for each in others for part in each.key))
         held = self._held
@@ -318,11 +309,10 @@ class FairVotingAttack(Attack):
         return np.ones(1), log_sums(np.stack(parts), axis=0)[None]
 
     def _log_winners(self, sums: IntArray, own: IntArray, group: int) -> FloatArray:
-        assert isinstance(self.phase, DisclosedRankings) and self.phase.choice is not None  # noqa: S101, PT018  as asked
         rows = np.repeat(sums[:, None], len(own), axis=1)
         rows[:, :, group * self.size : (group + 1) * self.size] += own
         distinct, places = np.unique(rows.reshape(-1, sums.shape[1]), axis=0, return_inverse=True)
-        laws = self.phase.choice.log_laws(distinct)
+        laws = self.protocol.disclosed.elects_by(Choice).log_laws(distinct)
         return laws[places.reshape(-1)].reshape(len(sums), len(own), self.size)
 
     # Local model
@@ -341,7 +331,7 @@ class FairVotingAttack(Attack):
             if totals is not None and totals[group, 0] == own[group, 0]:
                 continue  # whoever is honest did not report
             if totals is None or totals[group, 0] - own[group, 0] == 1:
-                consistent = last_reports(self.protocol, seen, own, group)
+                consistent = last_reports(self.protocol, phase, seen, own, group)
                 logs = phase.mechanism.log_likelihoods(consistent, rows)
                 told[groups == group] = log_sums(logs, axis=0)
             else:

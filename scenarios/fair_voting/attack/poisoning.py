@@ -42,7 +42,7 @@ class PoisonedRankings(Poisoning):
 
     def check_protocol(self) -> None:
         """Refuse a session that releases its winner alone. See `Poisoning.check_protocol`."""
-        (phase,) = self.protocol.phases
+        phase = self.protocol.phase
         if isinstance(phase, DisclosedRankings) and phase.choice is not None:
             allowed = "'laplace' or a local one: this one releases no estimate that a shift could be seen in"
             raise ConfigurationError(field="mechanism", value=self._parameters.mechanism, allowed=allowed)
@@ -62,7 +62,7 @@ class PoisonedRankings(Poisoning):
     def contributions(self, reports: Sequence[IntArray], public: IntArray, *, num_parties: int) -> FloatArray:
         """Return what is added to the mean utility. See `Poisoning.contributions`."""
         del public
-        (phase,) = self.protocol.phases
+        phase = self.protocol.phase
         if isinstance(phase, RandomizedRankings):
             own = reports[0]
             if isinstance(phase.mechanism, NoisyScores):  # affine in the alternative's own coordinate
@@ -78,7 +78,7 @@ class PoisonedRankings(Poisoning):
     def choices(self, public: Sequence[int]) -> Choices:
         """Return all reports of one number, both ends of noisy scores, or rankings. See `Poisoning.choices`."""
         del public
-        (phase,) = self.protocol.phases
+        phase = self.protocol.phase
         low, high = phase.mechanism.report_range
         if isinstance(phase.mechanism, NoisyScores):
             table = np.array([[low] * phase.num_reported, [high] * phase.num_reported], dtype=np.int64)
@@ -92,7 +92,7 @@ class PoisonedRankings(Poisoning):
 
     def random_choices(self, public: Sequence[int], uniforms: FloatArray) -> tuple[list[int], ...]:
         """Return any report; where rankings are shown, any ranking. See `Poisoning.random_choices`."""
-        if isinstance(self.protocol.phases[0], RandomizedRankings):
+        if isinstance(self.protocol.phase, RandomizedRankings):
             return super().random_choices(public, uniforms)
         return (np.argsort(uniforms, kind="stable").tolist(),)
 

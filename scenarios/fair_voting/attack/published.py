@@ -29,7 +29,7 @@ def totals_of(seen: Seen) -> IntArray | None:
     if seen.totals:
         return seen.totals[0]
     protocol, release = cast("FairVoting", seen.protocol), cast("Outcome | None", seen.release)
-    (phase,) = protocol.phases
+    phase = protocol.phase
     if release is None or not isinstance(phase, DisclosedRankings):
         return None
     if phase.choice is not None:
@@ -45,11 +45,12 @@ def totals_of(seen: Seen) -> IntArray | None:
     return np.array(columns, dtype=np.int64).T
 
 
-def last_reports(protocol: FairVoting, seen: Seen, own: IntArray, group: int) -> IntArray:
+def last_reports(protocol: FairVoting, phase: RandomizedRankings, seen: Seen, own: IntArray, group: int) -> IntArray:
     """Return the reports that the only honest voter of a group may have sent (the local model).
 
     Args:
         protocol: what was run.
+        phase: its own.
         seen: by the coalition.
         own: the tally of the coalition's reports, shape (G, 1 + width).
         group: the voter's.
@@ -60,8 +61,6 @@ def last_reports(protocol: FairVoting, seen: Seen, own: IntArray, group: int) ->
     Raises:
         ConfigurationError: the tally was not published, and more than one voter of the group is honest.
     """
-    (phase,) = protocol.phases
-    assert isinstance(phase, RandomizedRankings)  # noqa: S101  the local model's
     release = cast("Outcome", seen.release)
     if seen.totals:
         count, *rest = (seen.totals[0][group] - own[group]).tolist()

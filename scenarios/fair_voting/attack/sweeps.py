@@ -223,13 +223,12 @@ def _prior_of(prior: Sequence[float] | None, num_labels: int) -> FloatArray:
 
 def _nothing_yet(attack: FairVotingAttack, inputs: Inputs, coalition: Coalition) -> Seen:
     """Return what a coalition knows before an election: its members' rankings."""
-    (phase,) = attack.protocol.phases
     return Seen(
         protocol=attack.protocol,
         coalition=coalition,
         rows=inputs.private[list(coalition.members)],
         public=inputs.public,
-        reports=(np.zeros((len(inputs), phase.num_reported), dtype=np.int64),),
+        reports=(np.zeros((len(inputs), attack.protocol.phase.num_reported), dtype=np.int64),),
         told=(np.zeros(len(inputs), dtype=np.bool_),),
         outcomes=(),
         release=None,
@@ -244,8 +243,8 @@ def _channel(
     A winner's, or that of the target's report, where the others of its group collude and there are finitely many.
     """
     group = int(inputs.public[target, 0])
-    if isinstance(attack.phase, DisclosedRankings):
-        if attack.phase.choice is None:
+    if isinstance(attack.protocol.phase, DisclosedRankings):
+        if attack.protocol.phase.choice is None:
             return None
         others = attack.others(_nothing_yet(attack, inputs, coalition), group)
         weights, logs = attack.log_laws(others, group, rows, totals=None)

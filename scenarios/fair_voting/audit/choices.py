@@ -15,7 +15,6 @@ from ....protocol.arrays import IntArray
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import Choice, ExponentialChoice, SampledChoice, SampleScale
 from ....protocol.fair_voting.objective import Objective
-from ....protocol.fair_voting.phases import DisclosedRankings
 from ....protocol.fair_voting.scoring import Scoring, make_scores
 from ....protocol.privacy import NeighboringRelation, TrustModel
 from ...audit.case import Case, Pair
@@ -60,15 +59,13 @@ def election_cases() -> Iterator[Case]:
             gamma=gamma,
             scale=scale,
         )
-        (phase,) = FairVoting(parameters).phases
-        assert isinstance(phase, DisclosedRankings)  # noqa: S101  Algorithm 2 has no other
-        assert isinstance(phase.choice, SampledChoice)  # noqa: S101  the same
+        choice = FairVoting(parameters).disclosed.elects_by(SampledChoice)
         yield _case(
             f"Algorithm 2, {scale}, γ = {gamma:g}",
             "sampled-choice",
             claimed=parameters.epsilon,
-            proven=phase.choice.proven[0],
-            pairs=_searched(phase.choice),
+            proven=choice.proven[0],
+            pairs=_searched(choice),
         )
 
 

@@ -14,18 +14,18 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.fair_voting import DisclosedRankings, FairVoting
+from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from ....protocol.mechanisms import RowMechanism
-from ....protocol.phases import Draw as SessionDraw
+from ....protocol.phases import Draw
 from ....protocol.privacy import NeighboringRelation
 from ....protocol.randomness import SimulatedNoise
 from ....protocol.tally import Tally
-from ...audit.case import Case, Draw, Pair
-from ...audit.views import charge
+from ...audit.case import Case, OutputSampler, Pair
+from ...audit.exposures import charge
 from ..paper.neighbors import winner_law
 
-__all__ = ["Profile", "case_of_profiles", "law_of_winner", "sums_of_profile", "worst_neighbors"]
+__all__ = ["RankingCounts", "case_of_profiles", "law_of_winner", "sums_of_profile", "worst_neighbors"]
 
 _SHARE: Final = 0.002
 """Of the outputs that are asked for: an election takes a millisecond, and laws are exact anyway."""
@@ -33,7 +33,7 @@ _SIDES = 2
 _SESSION = "audited"
 
 
-class Profile(NamedTuple):
+class RankingCounts(NamedTuple):
     """How many voters of each group have each ranking, in the lexicographic order of positions."""
 
     left: tuple[int, ...]
@@ -42,7 +42,7 @@ class Profile(NamedTuple):
 
 def case_of_profiles(
     vote: FairVoting,
-    neighbors: Callable[[], tuple[Profile, Profile]],
+    neighbors: Callable[[], tuple[RankingCounts, RankingCounts]],
     *,
     suffix: str = "",
     share: float = _SHARE,
@@ -84,39 +84,38 @@ def case_of_profiles(
     )
 
 
-def law_of_winner(vote: FairVoting, profile: Profile) -> FloatArray:
+def law_of_winner(vote: FairVoting, profile: RankingCounts) -> FloatArray:
     """Return the exact law of the winner, shape (m,).
 
     Args:
         vote: of a mechanism that elects by chance.
         profile: its voters; one of a group may be missing.
     """
-    _, choice = _phase_of(vote)
-    if isinstance(choice, ExponentialChoice):
-        return np.array(choice.probabilities(sums_of_profile(vote, profile).reshape(-1).tolist()))
-    assert isinstance(choice, SampledChoice)  # noqa: S101  the other kind
+    phase = vote.disclosed
+    if isinstance(phase.choice, ExponentialChoice):
+        return np.array(phase.choice.probabilities(sums_of_profile(vote, profile).reshape(-1).tolist()))
+    choice = phase.elects_by(SampledChoice)
     if choice.sum_sizes == choice.group_sizes:
         return _sampled_law(choice, sums_of_profile(vote, profile))
     law = np.zeros(choice.num_alternatives)
     left, right = (list(_subsamples(own, size)) for own, size in zip(profile, choice.sum_sizes, strict=True))
     for (one, chance), (other, other_chance) in itertools.product(left, right):
-        law += chance * other_chance * _sampled_law(choice, sums_of_profile(vote, Profile(one, other)))
+        law += chance * other_chance * _sampled_law(choice, sums_of_profile(vote, RankingCounts(one, other)))
     return law
 
 
-def sums_of_profile(vote: FairVoting, profile: Profile) -> IntArray:
+def sums_of_profile(vote: FairVoting, profile: RankingCounts) -> IntArray:
     """Return the groups' sums of utilities, in steps from the center, shape (2, m).
 
     Args:
         vote: what is elected by.
         profile: its voters.
     """
-    phase, _ = _phase_of(vote)
-    utilities = np.array(phase.scoring.steps, dtype=np.int64)[_rankings(vote)]
+    utilities = np.array(vote.disclosed.scoring.steps, dtype=np.int64)[_rankings(vote)]
     return np.stack([np.array(own, dtype=np.int64) @ utilities for own in profile])
 
 
-def worst_neighbors(vote: FairVoting) -> tuple[Profile, Profile]:
+def worst_neighbors(vote: FairVoting) -> tuple[RankingCounts, RankingCounts]:
     """Return the neighbors that lose most among all profiles, the voter being of the first group.
 
     Args:
@@ -126,7 +125,7 @@ def worst_neighbors(vote: FairVoting) -> tuple[Profile, Profile]:
     number = math.factorial(len(vote.parameters.alternatives))
 
     @functools.cache
-    def log_law_of(profile: Profile) -> FloatArray:
+    def log_law_of(profile: RankingCounts) -> FloatArray:
         return np.log(law_of_winner(vote, profile))
 
     voters: list[tuple[int, ...]] = [_one(place, number) for place in range(number)]
@@ -134,13 +133,13 @@ def worst_neighbors(vote: FairVoting) -> tuple[Profile, Profile]:
     # Neighbors that differ in order alone are tried in one direction: the loss is that of both.
     changes = [((0,) * number, own) for own in voters] if is_removed else list(itertools.combinations(voters, 2))
 
-    def loss(pair: tuple[Profile, Profile]) -> float:
+    def loss(pair: tuple[RankingCounts, RankingCounts]) -> float:
         one, other = (log_law_of(profile) for profile in pair)
         return float(np.max(np.abs(one - other)))
 
     return max(
         (
-            (Profile(_sum(others, before), right), Profile(_sum(others, after), right))
+            (RankingCounts(_sum(others, before), right), RankingCounts(_sum(others, after), right))
             for others in _profiles(left_size - 1, number)
             for right in _profiles(right_size, number)
             for before, after in changes
@@ -157,13 +156,6 @@ def _sampled_law(choice: SampledChoice, sums: IntArray) -> FloatArray:
 def _law_of_sums(choice: SampledChoice, sums: tuple[int, ...]) -> FloatArray:
     """Return the exact law of Algorithm 2's winner; many profiles have the same sums."""
     return winner_law(choice, sums)
-
-
-def _phase_of(vote: FairVoting) -> tuple[DisclosedRankings, ExponentialChoice | SampledChoice]:
-    (phase,) = vote.phases
-    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the phase of the central model
-    assert isinstance(phase.choice, (ExponentialChoice, SampledChoice))  # noqa: S101  all that elect by chance
-    return phase, phase.choice
 
 
 def _rankings(vote: FairVoting) -> IntArray:
@@ -193,7 +185,7 @@ def _sum(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
     return tuple(a + b for a, b in zip(one, other, strict=True))
 
 
-def _describe(vote: FairVoting, profile: Profile, other: Profile) -> str:
+def _describe(vote: FairVoting, profile: RankingCounts, other: RankingCounts) -> str:
     """Return the ranking that the voter has in the first profile alone."""
     names = vote.parameters.alternatives
     for place, (count, other_count) in enumerate(zip(profile.left, other.left, strict=True)):
@@ -203,16 +195,15 @@ def _describe(vote: FairVoting, profile: Profile, other: Profile) -> str:
     return "nobody"
 
 
-def _tally_of(vote: FairVoting, profile: Profile) -> Tally:
-    phase, _ = _phase_of(vote)
+def _tally_of(vote: FairVoting, profile: RankingCounts) -> Tally:
     rankings = _rankings(vote)
     positions = np.concatenate([np.repeat(rankings, own, axis=0) for own in profile])
     groups = np.repeat(np.arange(len(profile), dtype=np.int64), [sum(own) for own in profile])
-    return phase.tally(positions, earlier=(), public=groups[:, None])
+    return vote.disclosed.tally(positions, earlier=(), public=groups[:, None])
 
 
-def _draw_of(vote: FairVoting, profile: Profile, *, side: int) -> Draw:
-    phase, _ = _phase_of(vote)
+def _draw_of(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSampler:
+    phase = vote.disclosed
     tally = _tally_of(vote, profile)
 
     def draw(number: int, stream: int) -> IntArray:
@@ -224,13 +215,12 @@ def _draw_of(vote: FairVoting, profile: Profile, *, side: int) -> Draw:
     return draw
 
 
-def _draw_at(noise: SimulatedNoise, vote: FairVoting, place: int) -> SessionDraw:
+def _draw_at(noise: SimulatedNoise, vote: FairVoting, place: int) -> Draw:
     """Return what a server draws by; where a session takes the first place of a stream, an election takes its own."""
-    (phase,) = vote.phases
     numbers = itertools.count(1)
 
     def draw(mechanism: RowMechanism, values: Sequence[int]) -> Sequence[int]:
-        stream = f"release of {phase.name}, draw {next(numbers)}"
+        stream = f"release of {vote.phase.name}, draw {next(numbers)}"
         return noise.randomize(mechanism, values, protocol=vote.name, phase=stream, place=place)
 
     return draw

@@ -11,9 +11,8 @@ from typing import Final
 import numpy as np
 
 from ....protocol.mechanisms import NoisyScores, RowMechanism, SampledPair, SampledPosition, WholeRanking
-from ....protocol.privacy import NeighboringRelation, TrustModel
 from ...audit.case import Case, Pair
-from ...audit.mechanisms.sampling import EPSILONS, finite_pairs, pair_of
+from ...audit.mechanisms.sampling import EPSILONS, finite_pairs, local_case, pair_of
 
 __all__ = ["ranking_cases"]
 
@@ -35,11 +34,18 @@ def ranking_cases() -> Iterator[Case]:
             "a position": SampledPosition(epsilon, _NUM_ALTERNATIVES),
             "whole": WholeRanking(epsilon, _NUM_ALTERNATIVES),
         }
-        for name, mechanism in finite.items():
-            yield _case(name, epsilon, _pairs(mechanism, is_secure=is_secure))
+        pairs = {name: _pairs(mechanism, is_secure=is_secure) for name, mechanism in finite.items()}
         steps = tuple(_STEPS * score for score in range(_NUM_ALTERNATIVES - 1, -1, -1))
-        scores = NoisyScores(epsilon, steps)
-        yield _case("noisy scores", epsilon, _reversed(scores, is_secure=is_secure))
+        pairs["noisy scores"] = _reversed(NoisyScores(epsilon, steps), is_secure=is_secure)
+        for name, own in pairs.items():
+            yield local_case(
+                f"{name}, m = {_NUM_ALTERNATIVES}, ε = {epsilon:g}",
+                "rankings",
+                "ranking",
+                own,
+                proven=epsilon,
+                secure_share=_SECURE_SHARES.get(name, 1.0),
+            )
 
 
 def _pairs(mechanism: RowMechanism, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
@@ -52,18 +58,3 @@ def _reversed(mechanism: RowMechanism, *, is_secure: bool) -> Callable[[], Seque
     return lambda: [
         pair_of(mechanism, ranking, ranking[::-1], name="a ranking and its reverse", is_secure=is_secure),
     ]
-
-
-def _case(name: str, epsilon: float, pairs: Callable[[], Sequence[Pair]]) -> Case:
-    return Case(
-        name=f"{name}, m = {_NUM_ALTERNATIVES}, ε = {epsilon:g}",
-        group="rankings",
-        unit="ranking",
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.LOCAL,
-        claimed=epsilon,
-        proven=epsilon,
-        pairs=pairs,
-        is_tight=True,
-        secure_share=_SECURE_SHARES.get(name, 1.0),
-    )

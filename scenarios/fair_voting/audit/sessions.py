@@ -13,15 +13,15 @@ from typing import Any, Final
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.fair_voting import DisclosedRankings, FairVoting, Parameters, positions_of_orders
+from ....protocol.fair_voting import FairVoting, Parameters, positions_of_orders
 from ....protocol.fair_voting.parameters import LOCAL
 from ....protocol.mechanisms import code_of_rankings
 from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case
-from ...audit.views import Released, View, case_of, view_of_party
-from .neighbors import Profile, case_of_profiles, worst_neighbors
+from ...audit.exposures import Exposure, Released, case_of, exposure_of_party
+from .neighbors import RankingCounts, case_of_profiles, worst_neighbors
 
-__all__ = ["LABEL", "LARGE_SIZES", "disliked_alternative", "fair_voting_cases", "view_of_algorithm_1"]
+__all__ = ["LABEL", "LARGE_SIZES", "disliked_alternative", "exposure_by_algorithm_1", "fair_voting_cases"]
 
 LARGE_SIZES: Final = (500, 1_001)
 """As in Table 1, but for one voter: groups of n and 2n have many ties, which lots decide."""
@@ -60,7 +60,7 @@ def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     yield case_of_profiles(large, lambda: disliked_alternative(large), suffix=", 500 and 1,001 voters", share=5e-4)
 
 
-def view_of_algorithm_1(vote: FairVoting, *, num_sessions: int) -> View:
+def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int) -> Exposure:
     """Return what Algorithm 1 releases, for each ranking of a voter of the first group.
 
     Where voters are added or removed, the first candidate is a group without that voter, and not all others are
@@ -70,14 +70,13 @@ def view_of_algorithm_1(vote: FairVoting, *, num_sessions: int) -> View:
         vote: of mechanism "laplace".
         num_sessions: how often.
     """
-    (phase,) = vote.phases
-    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the phase of the central model
+    phase = vote.disclosed
     rows, _ = _rankings(vote)
     # The other voters: of each group one, whose sums cancel out of every comparison.
     others, groups = np.stack([rows[0], rows[-1]]), np.array([0, 1], dtype=np.int64)
     sums = [phase.sums_of(others, groups)] if vote.parameters.relation is _REMOVE else []
     sums += [phase.sums_of(np.vstack([row, others]), np.append(0, groups)) for row in rows]
-    return View((Released(vote, phase, np.stack(sums).reshape(len(sums), -1)),), num_sessions)
+    return Exposure((Released(vote, phase, np.stack(sums).reshape(len(sums), -1)),), num_sessions)
 
 
 def _vote(**given: Any) -> FairVoting:
@@ -90,7 +89,7 @@ def _election(vote: FairVoting) -> Case:
     return case_of_profiles(vote, lambda: worst_neighbors(vote))
 
 
-def disliked_alternative(vote: FairVoting) -> tuple[Profile, Profile]:
+def disliked_alternative(vote: FairVoting) -> tuple[RankingCounts, RankingCounts]:
     """Return profiles in which both groups like an alternative least, and another in which one voter likes it best.
 
     Nobody's utility of it is above 0, so that parity elects it for sure on the printed scale, but for ties; a single
@@ -108,7 +107,7 @@ def disliked_alternative(vote: FairVoting) -> tuple[Profile, Profile]:
     counts[2, left], counts[3, right] = sizes[0] - 1, sizes[1]
     counts[2, reversed_left] = 1
     rows = [tuple(row) for row in counts.tolist()]
-    return Profile(rows[0], rows[1]), Profile(rows[2], rows[3])
+    return RankingCounts(rows[0], rows[1]), RankingCounts(rows[2], rows[3])
 
 
 def _local(vote: FairVoting) -> Case:
@@ -116,7 +115,7 @@ def _local(vote: FairVoting) -> Case:
     rows, names = _rankings(vote)
     return case_of(
         vote,
-        lambda: view_of_party(vote, rows, _PUBLIC, num_sessions=2),
+        lambda: exposure_of_party(vote, rows, _PUBLIC, num_sessions=2),
         _PUBLIC,
         name=vote.parameters.mechanism,
         unit=_UNIT,
@@ -133,7 +132,7 @@ def _algorithm_1(vote: FairVoting) -> Case:
     _, names = _rankings(vote)
     return case_of(
         vote,
-        lambda: view_of_algorithm_1(vote, num_sessions=2),
+        lambda: exposure_by_algorithm_1(vote, num_sessions=2),
         _PUBLIC,
         name=f"laplace, {parameters.calibration} scale, {parameters.relation.value}",
         unit=_UNIT,

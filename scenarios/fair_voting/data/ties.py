@@ -24,9 +24,9 @@ from ....protocol.fair_voting.rankings import positions_of_orders
 from ....protocol.randomness import philox_rows, stream_key
 from .ballots import Ballots
 
-__all__ = ["Ties", "break_ties"]
+__all__ = ["TieRule", "break_ties"]
 
-Ties: TypeAlias = Literal["random", "listed", "refuse"]
+TieRule: TypeAlias = Literal["random", "listed", "refuse"]
 """The rules."""
 
 _BATCH_ROWS: Final = 1 << 14
@@ -34,7 +34,7 @@ _MAX_NAMED: Final = 4
 
 
 def break_ties(
-    ballots: Ballots, *, ties: Ties, seed: int, kept: Sequence[int], skipped: IntArray | None = None
+    ballots: Ballots, *, ties: TieRule, seed: int, kept: Sequence[int], skipped: IntArray | None = None
 ) -> tuple[IntArray, int]:
     """Return the ranking of each voter, over some of the alternatives.
 

@@ -4,20 +4,19 @@ Source: Mohsin, Fair and Private Voting Rules, project report; readings F1 to F5
 """
 
 import functools
-import math
 from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.fair_voting import DisclosedRankings, FairVoting, Parameters
+from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import SampledChoice
 from ....protocol.fair_voting.sampling_bounds import num_samples
 from ....protocol.privacy import NeighboringRelation
 from ...experiments.findings import BoundedFinding, Certainty
 from ..audit.neighbors import sums_of_profile
-from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, view_of_algorithm_1
+from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, exposure_by_algorithm_1
 from .cells import GAMMA
 from .evidence import limits_of_samples, mean_without_disparity
 from .neighbors import Ties, loss_between
@@ -61,7 +60,7 @@ def _vote(**given: Any) -> FairVoting:
 def _algorithm_1(relation: NeighboringRelation) -> BoundedFinding:
     vote = _vote(mechanism="laplace", calibration="printed", relation=relation, epsilon=1.0)
     is_replaced = relation is NeighboringRelation.REPLACE_ONE
-    losses = view_of_algorithm_1(vote, num_sessions=1).losses
+    losses = exposure_by_algorithm_1(vote, num_sessions=1).losses
     # Where a voter is removed, the first candidate is the profile without, and the others are its neighbors.
     found = losses if is_replaced else np.concatenate([losses[0], losses[:, 0]])
     return _found(
@@ -129,10 +128,7 @@ def _sampling(**given: Any) -> FairVoting:
 
 
 def _choice_of(vote: FairVoting) -> SampledChoice:
-    (phase,) = vote.phases
-    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the phase of the central model
-    assert isinstance(phase.choice, SampledChoice)  # noqa: S101  what Algorithm 2 elects by
-    return phase.choice
+    return vote.disclosed.elects_by(SampledChoice)
 
 
 def _disliked_loss(vote: FairVoting, *, ties: Ties = "random") -> float:
@@ -221,7 +217,5 @@ def _objective() -> BoundedFinding:
         claimed=None,
         found=float(welfare[fairest] / welfare.max()),
         command=_REPRODUCE,
-        note=f"Parity elects what both groups like least: W = {welfare[fairest]:.2f}, the table's 0.68."
-        if math.isfinite(welfare[fairest])
-        else "",
+        note=f"Parity elects what both groups like least: W = {welfare[fairest]:.2f}, the table's 0.68.",
     )

@@ -25,7 +25,7 @@ from typing import Final, cast
 
 import msgspec
 
-from ....protocol.fair_voting import DisclosedRankings, FairVoting, Parameters
+from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import SampledChoice, SampleScale
 from ....protocol.fair_voting.parameters import LOCAL, MechanismName
 from ....protocol.fair_voting.sampling_bounds import (
@@ -268,8 +268,7 @@ def _noises(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[
                 once = cells.parameters("laplace", 1.0, calibration=calibration, relation=relation)
                 parameters = msgspec.structs.replace(once, epsilon=price / proven_of(once))
                 found = cells.measure(parameters, ("parity",))["parity"]
-                (phase,) = FairVoting(parameters).phases
-                assert isinstance(phase, DisclosedRankings)  # noqa: S101  Algorithm 1 has no other
+                phase = FairVoting(parameters).disclosed
                 noise = cast("VectorLaplace", phase.tally_mechanism)
                 yield NoiseRow(
                     society=setting.name,
@@ -357,10 +356,7 @@ def _searches(*, seed: int) -> Iterator[SearchRow]:
             parameters = msgspec.structs.replace(
                 Cells.parameters_only(4, sizes), mechanism="sampling", epsilon=label, gamma=gamma, scale=scale
             )
-            (phase,) = FairVoting(parameters).phases
-            assert isinstance(phase, DisclosedRankings)  # noqa: S101  Algorithm 2 has no other
-            choice = phase.choice
-            assert isinstance(choice, SampledChoice)  # noqa: S101  the same
+            choice = FairVoting(parameters).disclosed.elects_by(SampledChoice)
             found = search_neighbors(choice, seed=seed, num_starts=_SEARCH_STARTS, num_steps=_SEARCH_STEPS, ties=ties)
             yield SearchRow(
                 size_1=sizes[1],

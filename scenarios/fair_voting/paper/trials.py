@@ -99,14 +99,12 @@ def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: Simulat
         trials: how many.
         noise: the simulation's.
     """
-    (phase,) = vote.phases
+    phase = vote.phase
     if isinstance(phase, RandomizedRankings):
         return _local(vote, phase, profiles, trials=trials, noise=noise)
-    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the other kind
     if phase.choice is None:
         return _laplace(vote, phase, profiles, trials=trials, noise=noise)
-    assert isinstance(phase.choice, SampledChoice)  # noqa: S101  the caller asks for no other
-    return _sampled(vote, phase, phase.choice, profiles, trials=trials, noise=noise)
+    return _sampled(vote, phase, phase.elects_by(SampledChoice), profiles, trials=trials, noise=noise)
 
 
 def choice_shares(vote: FairVoting, profiles: Profiles) -> FloatArray:
@@ -119,10 +117,8 @@ def choice_shares(vote: FairVoting, profiles: Profiles) -> FloatArray:
     Returns:
         float64, shape (elections, m): the protocol's own law, to within some 1e-12.
     """
-    (phase,) = vote.phases
-    assert isinstance(phase, DisclosedRankings)  # noqa: S101  the caller asks for no other
-    choice = phase.choice
-    assert isinstance(choice, ExponentialChoice)  # noqa: S101  the same
+    phase = vote.disclosed
+    choice = phase.elects_by(ExponentialChoice)
     if len(profiles) == 1:
         sums: list[int] = profiles.sums(phase.scoring).reshape(-1).tolist()
         return np.array([choice.probabilities(sums)])

@@ -19,7 +19,6 @@ synthetic likelihoods.
 """
 
 import dataclasses
-import functools
 import math
 from collections.abc import Sequence
 from typing import ClassVar, Final, Literal, cast
@@ -31,10 +30,12 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import MoralPreferences, Outcome
 from ....protocol.moral_preferences.functional import NoisyObjective
+from ....protocol.moral_preferences.summaries import AdditiveNoise
 from ....protocol.phases import CentralPhase, Inputs
 from ...attacks.attack import Attack, Candidates
 from ...attacks.posteriors import Evaluation, Posteriors
 from ...attacks.seen import Coalition, Seen
+from .membership import mechanism_faced
 
 __all__ = ["NOT_IN_LINE_UP", "MoralAttack", "PreferencePrior", "Reconstruction"]
 
@@ -156,7 +157,7 @@ class MoralAttack(Attack):
 
     def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return ln P[seen | candidate]; of Algorithm 3's reports an approximation. See `Attack.log_likelihoods`."""
-        (phase,) = self.protocol.phases
+        phase = self.protocol.phase
         if not seen.coalition.has_server or not isinstance(phase.mechanism, NoisyObjective):
             return super().log_likelihoods(seen, targets, candidates)
         (reports,), (told,) = seen.reports, seen.told
@@ -173,7 +174,7 @@ class MoralAttack(Attack):
         Raises:
             ConfigurationError: several voters are honest, and what they report is no sum.
         """
-        (phase,) = self.protocol.phases
+        phase = self.protocol.phase
         logs = np.zeros((len(targets), len(candidates.rows)))
         for level in np.unique(self._levels_of(seen.public[targets])).tolist():
             of_level = self._levels_of(seen.public[targets]) == level
@@ -186,7 +187,7 @@ class MoralAttack(Attack):
                 low, high = mechanism.report_range
                 logs[of_level] = self._law_of(mechanism, np.clip(total, low, high)[None, :], candidates.rows)
                 continue
-            if isinstance(mechanism, NoisyObjective):
+            if not isinstance(mechanism, AdditiveNoise):
                 allowed = "one voter at most without the coalition: places of maxima have no additive noise"
                 raise ConfigurationError(field="coalition", value=f"{num_honest} honest voters", allowed=allowed)
             num_draws = 1 if isinstance(phase, CentralPhase) else num_honest
@@ -246,7 +247,7 @@ class MoralAttack(Attack):
 
     def _observed(self, seen: Seen, targets: IntArray) -> FloatArray:
         """Return targets' rows with noise, in grid steps, shape (targets, w)."""
-        (phase,) = self.protocol.phases
+        phase = self.protocol.phase
         if isinstance(phase.mechanism, NoisyObjective):
             allowed = "a mechanism with additive noise"
             raise ConfigurationError(field="mechanism", value="functional", allowed=allowed)
@@ -273,7 +274,7 @@ class MoralAttack(Attack):
         members = list(seen.coalition.members)
         levels = self._levels_of(seen.public)
         num_voters, num_members = (int(np.sum(of == level)) for of in (levels, levels[members]))
-        if isinstance(self.protocol.phases[0], CentralPhase):
+        if isinstance(self.protocol.phase, CentralPhase):
             if cast("Outcome", seen.release).num_voters != seen.num_parties:
                 return None
             return seen.totals[0] - seen.rows.sum(axis=0, dtype=np.int64), num_voters - num_members
@@ -284,11 +285,10 @@ class MoralAttack(Attack):
         return of_level[_FIRST_SUM:] - own.sum(axis=0, dtype=np.int64), num_voters - num_members
 
     def _of_crowd(
-        self, mechanism: RowMechanism, total: IntArray, rows: IntArray, num_others: int, num_draws: int
+        self, mechanism: AdditiveNoise, total: IntArray, rows: IntArray, num_others: int, num_draws: int
     ) -> FloatArray:
         """Return ln P[a sum | candidate], the others being the line-up's and all together normal: shape (c,)."""
-        variance: float = getattr(mechanism, "noise_variance")  # noqa: B009  of both mechanisms with additive noise
-        spread = num_others * self.line_up.var(axis=0) + num_draws * variance
+        spread = num_others * self.line_up.var(axis=0) + num_draws * mechanism.noise_variance
         misses = total - num_others * self.line_up.mean(axis=0) - rows
         logs: FloatArray = -0.5 * np.sum(misses * misses / spread, axis=1)
         return logs
@@ -328,20 +328,16 @@ class MoralAttack(Attack):
 
     def _mechanism(self, level: int) -> RowMechanism:
         """Return what puts noise on a row: a voter of this level, or the server."""
-        (phase,) = self.protocol.phases
-        return phase.tally_mechanism if isinstance(phase, CentralPhase) else self._local_mechanisms[level]
+        phase = self.protocol.phase
+        return phase.tally_mechanism if isinstance(phase, CentralPhase) else phase.mechanism_of(self._public_of(level))
 
     def _noise_variance(self, level: int) -> float:
         """Return the variance of the noise in each number, in squared units."""
-        variance = self.protocol.summary.noise_variance(self._mechanism(level))
-        assert variance is not None  # noqa: S101  asked only where noise is additive
-        return variance
+        return self.protocol.summary.noise_variance(mechanism_faced(self.protocol, self._public_of(level)))
 
-    @functools.cached_property
-    def _local_mechanisms(self) -> tuple[RowMechanism, ...]:
-        (phase,) = self.protocol.phases
-        width = int(self.protocol.parameters.is_personal)
-        return tuple(phase.mechanism_of((level,) * width) for level in range(len(self.protocol.parameters.levels)))
+    def _public_of(self, level: int) -> tuple[int, ...]:
+        """Return the public row of a voter of this level."""
+        return (level,) * int(self.protocol.parameters.is_personal)
 
     def _levels_of(self, public: IntArray) -> IntArray:
         """Return the place of each voter's ε among the levels."""

@@ -20,9 +20,8 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
-from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import MoralPreferences
-from ....protocol.moral_preferences.functional import NoisyObjective
+from ....protocol.moral_preferences.summaries import AdditiveNoise
 from ....protocol.phases import CentralPhase
 from ...attacks.posteriors import infer, success_bound
 
@@ -52,7 +51,7 @@ class AfterReleases:
     expected_error: float
 
 
-def mechanism_faced(protocol: MoralPreferences, public: Sequence[int] = ()) -> RowMechanism:
+def mechanism_faced(protocol: MoralPreferences, public: Sequence[int] = ()) -> AdditiveNoise:
     """Return what puts noise on a voter's row before anybody sees it who is not trusted.
 
     Args:
@@ -62,9 +61,9 @@ def mechanism_faced(protocol: MoralPreferences, public: Sequence[int] = ()) -> R
     Raises:
         ConfigurationError: the noise is not additive.
     """
-    (phase,) = protocol.phases
+    phase = protocol.phase
     mechanism = phase.tally_mechanism if isinstance(phase, CentralPhase) else phase.mechanism_of(public)
-    if isinstance(mechanism, NoisyObjective):
+    if not isinstance(mechanism, AdditiveNoise):
         raise ConfigurationError(field="mechanism", value="functional", allowed="one with additive noise")
     return mechanism
 
@@ -96,7 +95,6 @@ def repeat_releases(
         raise ValueError("expected a line-up of two rows or more, and at least one round and one release")
     mechanism = mechanism_faced(protocol, public)
     variance = protocol.summary.noise_variance(mechanism)
-    assert variance is not None  # noqa: S101  additive
     epsilon = math.fsum(loss.proven for loss in protocol.losses_of(public))
     generator = np.random.Generator(np.random.Philox(seed))
     is_suspect = generator.random(num_rounds) < 1 / 2

@@ -168,8 +168,8 @@ def repeat_to_crowd(
     """
     mechanism = mechanism_faced(protocol, public)
     summary, population = protocol.summary, line_up[1:]
-    variance = cast("float", summary.noise_variance(mechanism))  # additive, else it was refused
-    num_draws = 1 if isinstance(protocol.phases[0], CentralPhase) else num_unknown + 1
+    variance = summary.noise_variance(mechanism)
+    num_draws = 1 if isinstance(protocol.phase, CentralPhase) else num_unknown + 1
     epsilon = math.fsum(loss.proven for loss in protocol.losses_of(public))
     generator = np.random.Generator(np.random.Philox(seed))
     is_suspect = generator.random(num_rounds) < 1 / 2

@@ -71,13 +71,13 @@ class PoisonedPreferences(Poisoning):
     def contributions(self, reports: Sequence[IntArray], public: IntArray, *, num_parties: int) -> FloatArray:
         """Return what is added to the mean. See `Poisoning.contributions`."""
         del public
-        is_central = isinstance(self.protocol.phases[0], CentralPhase)
+        is_central = isinstance(self.protocol.phase, CentralPhase)
         step = self._summary.step if is_central else self._summary.reported_step
         return reports[0][:, self._number].astype(np.float64) * (step / num_parties)
 
     def choices(self, public: Sequence[int]) -> Choices:
         """Return both ends of the coordinate, the others being 0. See `Poisoning.choices`."""
-        (phase,) = self.protocol.phases
+        phase = self.protocol.phase
         low, high = phase.mechanism_of(public).report_range
         rows = np.zeros((2, phase.num_reported), dtype=np.int64)
         rows[:, self._number] = high, low
@@ -88,7 +88,7 @@ class PoisonedPreferences(Poisoning):
     def random_choices(self, public: Sequence[int], uniforms: FloatArray) -> tuple[list[int], ...]:
         """Return any place of the coordinate; where reports have to be short, the others are 0. See the base class."""
         (columns,) = self.choices(public).touched
-        low, high = self.protocol.phases[0].mechanism_of(public).report_range
+        low, high = self.protocol.phase.mechanism_of(public).report_range
         drawn = low + int(float(uniforms[0]) * (high - low + 1))
         return ([drawn if column == self._number else 0 for column in columns],)
 
@@ -112,7 +112,7 @@ class PoisonedPreferences(Poisoning):
 
     def _measured_range(self, public: Sequence[int]) -> float:
         """Return how far the mean reports of two opposite voters are apart, in units."""
-        mechanism = self.protocol.phases[0].mechanism_of(public)
+        mechanism = self.protocol.phase.mechanism_of(public)
         pairs = np.zeros((self._parameters.max_records, 2, self._parameters.num_features))
         pairs[:, 0, self._number] = 1
         both = Records.of_voters([pairs, pairs[:, ::-1]], num_features=self._parameters.num_features)
@@ -136,7 +136,7 @@ class PoisonedPreferences(Poisoning):
 
     def error_of_release(self, outcome: Any) -> float:
         """Return that of the noisy sum, over the number of voters. See `Poisoning.error_of_release`."""
-        (phase,) = self.protocol.phases
+        phase = self.protocol.phase
         if not isinstance(phase, CentralPhase):
             return 0.0
         return math.sqrt(self._summary.noise_variance(phase.tally_mechanism) or 0.0) / outcome.num_voters

@@ -105,7 +105,7 @@ def play_record_game(
     """
     if len(line_up) != 2:  # noqa: PLR2004  a pair
         raise ConfigurationError(field="line-up", value=f"{len(line_up)} rows", allowed="two rows")
-    (phase,) = protocol.phases
+    phase = protocol.phase
     (loss,) = protocol.losses
     generator = np.random.Generator(np.random.Philox(seed))
     truths = generator.integers(0, 2, num_targets)
@@ -129,5 +129,5 @@ def play_record_game(
         distance = float(np.abs(change).sum()) / of_noise.scale
     else:
         distance = math.sqrt(float(np.sum(change * change))) / float(getattr(of_noise, "scale"))  # noqa: B009  spherical
-    epsilon = loss.proven if loss.part is None else loss.part.proven
+    epsilon = loss.finest.proven
     return RecordGame(evaluate(posteriors, truths), epsilon, distance)

@@ -21,7 +21,7 @@ from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences import Level, MoralPreferences, Records
-from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, success_figure
 from ...attacks import Evaluation, success_bound
 from .record_inference import RecordGame, pair_of, play_record_game, record_line_up
 
@@ -95,21 +95,23 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         number = self.records or protocol.parameters.max_records
         games = self._play(protocol, number, seed=scene.seed)
         (loss,) = protocol.losses
-        assert loss.part is not None  # noqa: S101  at record level
-        bounds = {1: success_bound(loss.part.proven, _EVEN), number: success_bound(number * loss.part.proven, _EVEN)}
+        bounds = {
+            1: success_bound(loss.finest.proven, _EVEN),
+            number: success_bound(number * loss.finest.proven, _EVEN),
+        }
         charged = [
             entry
             for entry in happened.entries
             if entry.proven == loss.proven and (entry.person == self.target or entry.num_persons > 1)
         ]
         sentences = [
-            *_said_of_record(games, epsilon=loss.part.proven),
-            *_said_of_voter(games, number, epsilon=loss.part.proven),
+            *_said_of_record(games, epsilon=loss.finest.proven),
+            *_said_of_voter(games, number, epsilon=loss.finest.proven),
         ]
         if charged:
             sentences.append(
                 f"The target's ledger has {loss.proven:g} for the voter, of up to {protocol.parameters.max_records:,} "
-                f"records, and {loss.part.proven:g} for each as a part of it."
+                f"records, and {loss.finest.proven:g} for each as a part of it."
             )
         if happened.failure is not None:
             sentences.insert(0, "The session came to no end; the games are tried beside it.")
@@ -118,7 +120,7 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
             who=f"{_who(protocol, len(scene.names))}, to whom all records of {self.target} but one are known",
             trust=_TRUST,
             sentences=tuple(sentences),
-            rows=tuple(_rows(games, bounds=bounds, epsilon=loss.part.proven)),
+            rows=tuple(_rows(games, bounds=bounds, epsilon=loss.finest.proven)),
             figures=tuple(_figures(games, bounds=bounds)),
         )
 
@@ -232,7 +234,5 @@ def _figures(games: Mapping[tuple[int, str], RecordGame], *, bounds: Mapping[int
         if records > 1:
             bars["a record's bound"] = (bounds[1], 0.0)
         bars["bound"] = (bounds[records], 0.0)
-        heights, errors = zip(*bars.values(), strict=True)
         which = "Which of two records the last one is" if records == 1 else f"Of which of two kinds all {records:,} are"
-        series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
-        yield Figure(title=f"{which}: named rightly", x_label="", y_label="probability", series=(series,))
+        yield success_figure(f"{which}: named rightly", bars)

@@ -1,7 +1,7 @@
 """Moral preferences: every mechanism in every paradigm, with records that are as far apart as any that are known.
 
-The list and its records are the experiments' (`audit_list`). What is told apart is the randomizer's report alone; a
-voter's or a server's whole view is `protocols`'.
+The list and its records are the experiments' (`audit_list`). What is told apart is the randomizer's report alone;
+what a voter or a server gives away in whole sessions is `sessions`'.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -14,13 +14,12 @@ import numpy as np
 from ....protocol.arrays import IntArray
 from ....protocol.moral_preferences import DisclosedPhase, Level, MoralPreferences, Paradigm, Parameters, Records
 from ....protocol.moral_preferences.parameters import MechanismName
-from ....protocol.phases import CentralPhase
 from ....protocol.privacy import LedgerEntry, TrustModel
 from ...audit.case import Case
-from ...audit.views import Released, View, case_of, view_of_party
+from ...audit.exposures import Exposure, Released, case_of, exposure_of_party
 from ..paper.audit_list import audit_list
 
-__all__ = ["moral_preferences_cases", "view_of_preferences"]
+__all__ = ["exposure_of_preferences", "moral_preferences_cases"]
 
 _FEATURES = ("x", "y", "z")
 _RECORDS = 2
@@ -53,7 +52,7 @@ def moral_preferences_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
         yield _case(given, unit="voter", num_sessions=2, public=[place], suffix=f", own ε = {level:g}")
 
 
-def view_of_preferences(protocol: MoralPreferences, public: Sequence[int], *, num_sessions: int) -> View:
+def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *, num_sessions: int) -> Exposure:
     """Return what leaves a voter, or a trusted server, for records that point one way and the other.
 
     Args:
@@ -62,16 +61,15 @@ def view_of_preferences(protocol: MoralPreferences, public: Sequence[int], *, nu
         num_sessions: how often.
     """
     rows = np.concatenate([protocol.summary.rows_of(records) for records in _neighbors(protocol.parameters)])
-    (phase,) = protocol.phases
-    if not isinstance(phase, CentralPhase):
-        return view_of_party(protocol, rows, public, num_sessions=num_sessions)
-    assert isinstance(phase, DisclosedPhase)  # noqa: S101  the only central phase
+    phase = protocol.phase
+    if not isinstance(phase, DisclosedPhase):
+        return exposure_of_party(protocol, rows, public, num_sessions=num_sessions)
     nobody = np.empty((2, 0), dtype=np.int64)
     # One more voter, whose row cancels out of every comparison.
     totals: IntArray = np.stack(
         [phase.tally(np.stack([row, rows[0]]), earlier=(), public=nobody).totals.reshape(-1) for row in rows]
     )
-    return View((Released(protocol, phase, totals),), num_sessions)
+    return Exposure((Released(protocol, phase, totals),), num_sessions)
 
 
 def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequence[int] = (), suffix: str = "") -> Case:
@@ -95,7 +93,7 @@ def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequen
     printed = ", printed Δ" if parameters.sensitivity == "printed" else ""
     return case_of(
         protocol,
-        lambda: view_of_preferences(protocol, public, num_sessions=num_sessions),
+        lambda: exposure_of_preferences(protocol, public, num_sessions=num_sessions),
         public,
         name=f"{parameters.paradigm.value} {parameters.mechanism}{printed}, {unit}{suffix}",
         unit=unit if parameters.max_records == 1 else f"{unit} of {parameters.max_records} records",

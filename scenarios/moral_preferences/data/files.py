@@ -18,8 +18,8 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences.records import Records
 from ....protocol.roles import check_party_name
+from .csv_numbers import Choose, NumberTable, codes_of, line_fault, read_numbers
 from .survey import Reading, Survey
-from .tables import Choose, Table, codes_of, line_fault, read_table
 
 __all__ = ["read_own_records", "read_survey"]
 
@@ -42,7 +42,7 @@ def read_survey(path: Path, *, features: Sequence[str] | None = None, field: str
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
     chosen_features: list[str] = []
-    table = read_table(path, _chooser((_VOTER, _RECORD, _CHOICE), features, chosen_features), field=field)
+    table = read_numbers(path, _chooser((_VOTER, _RECORD, _CHOICE), features, chosen_features), field=field)
     voter_of_row, voters = codes_of(table.names[_VOTER])
     first_lines = table.lines[_first_appearances(voter_of_row)[1]]
     for name, line in zip(voters, first_lines.tolist(), strict=True):
@@ -88,7 +88,7 @@ def read_own_records(
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
     chosen_features: list[str] = []
-    table = read_table(path, _chooser((_RECORD, _CHOICE), features, chosen_features), field=field)
+    table = read_numbers(path, _chooser((_RECORD, _CHOICE), features, chosen_features), field=field)
     key_of_row, names = codes_of(table.names[_RECORD])
     chosen_rows, rejected_rows = _pair(table, key_of_row, len(names))
     values = table.numbers[:, 1:]
@@ -130,7 +130,7 @@ def _first_appearances(keys: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     return distinct[order], first[order].astype(np.int64), ranks[inverse].astype(np.int64)
 
 
-def _pair(table: Table, key_of_row: IntArray, num_keys: int) -> tuple[IntArray, IntArray]:
+def _pair(table: NumberTable, key_of_row: IntArray, num_keys: int) -> tuple[IntArray, IntArray]:
     """Return the rows of each record's chosen and rejected alternative.
 
     Raises:

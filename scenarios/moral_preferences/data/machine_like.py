@@ -20,7 +20,7 @@ Source: Awad et al. (2018) for types, characters and signs; Wang et al. (2019), 
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -30,7 +30,7 @@ from scipy.special import ndtr
 
 from ....protocol.arrays import FloatArray, IntArray
 from .dilemmas import CHARACTERS, FEATURES, features_of_rows
-from .made_up import in_batches, made_up_survey
+from .made_up import made_up_survey
 from .options import MAX_VOTERS, check_option, check_range, dot, draw_normals, draw_uniforms
 from .survey import Survey
 
@@ -42,7 +42,6 @@ __all__ = [
     "draw_dilemmas",
     "draw_preferences",
     "make_machine_like",
-    "stream_machine_like",
     "voter_names",
 ]
 
@@ -255,19 +254,6 @@ def make_machine_like(spec: MoralMachineLike, *, start: int = 0, stop: int | Non
         truth=truth,
         source=f"made-up voters with dilemmas like the Moral Machine's (seed {spec.seed})",
     )
-
-
-def stream_machine_like(spec: MoralMachineLike, *, batch_voters: int) -> Iterator[Survey]:
-    """Return the same voters, at most so many at a time. See `in_batches`.
-
-    Args:
-        spec: their description.
-        batch_voters: at least 1.
-
-    Raises:
-        ValueError: it is less.
-    """
-    return in_batches(make_machine_like, spec, batch_voters=batch_voters)
 
 
 def _counts(kinds: IntArray, uniforms: FloatArray) -> NDArray[np.int64]:

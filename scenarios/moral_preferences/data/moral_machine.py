@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ....protocol.arrays import IntArray
+from .csv_numbers import codes_of, read_numbers, row_at
 from .responses import (
     ENTRY_COLUMNS,
     RESPONSE,
@@ -26,7 +27,6 @@ from .responses import (
     survey_of_rows,
 )
 from .survey import Survey
-from .tables import codes_of, read_table, row_at
 
 __all__ = ["read_moral_machine"]
 
@@ -60,7 +60,7 @@ def read_moral_machine(
         check_header(header)
         return (RESPONSE, VOTER), (*ENTRY_COLUMNS, *([TOTAL] if TOTAL in header else []))
 
-    table = read_table(path, choose, field=field, is_strict=False)
+    table = read_numbers(path, choose, field=field, is_strict=False)
     width = len(ENTRY_COLUMNS)
     totals = table.numbers[:, width] if table.numbers.shape[1] > width else None
     codes, names = codes_of(table.names[VOTER])

@@ -21,6 +21,7 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.errors import ConfigurationError
+from .csv_numbers import header_of, row_at
 from .dilemmas import CHARACTERS
 from .options import check_option
 from .responses import (
@@ -38,7 +39,6 @@ from .responses import (
     survey_of_rows,
 )
 from .survey import Survey
-from .tables import header_of, row_at
 
 __all__ = ["check_outofcore", "stream_moral_machine"]
 

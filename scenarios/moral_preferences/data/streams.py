@@ -3,6 +3,7 @@
 A scenario asks for it by `stream = true` in its table of voters; such a session runs by arrays.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
@@ -11,18 +12,22 @@ from typing import Any, Final
 import msgspec
 
 from ....protocol.errors import ConfigurationError
+from ....protocol.phases import PhasedProtocol
 from ...running.conversion import convert
 from ...running.settings import did_you_mean
+from ...running.streams import Batch, PartyStream
+from .csv_numbers import header_of
 from .dilemmas import FEATURES
-from .machine_like import MoralMachineLike, stream_machine_like
+from .machine_like import MoralMachineLike, make_machine_like
+from .made_up import in_batches
 from .moral_machine_stream import check_outofcore, stream_moral_machine
-from .privacy_groups import PrivacyGroups
+from .options import MAX_VOTERS
+from .privacy_groups import PrivacyGroups, draw_epsilons
 from .responses import Limits, check_header
-from .survey import Survey
-from .synthetic import SyntheticPreferences, stream_preferences
-from .tables import header_of
+from .survey import Reading, Survey
+from .synthetic import SyntheticPreferences, make_preferences
 
-__all__ = ["StreamedResponses", "SurveyStream", "is_stream", "open_stream"]
+__all__ = ["StreamedResponses", "SurveyStream", "open_stream", "stream_voters"]
 
 _FIELD: Final = "voters"
 _BATCH_VOTERS: Final = 10_000
@@ -67,11 +72,6 @@ class SurveyStream:
     def epsilons(self) -> tuple[float, ...]:
         """The levels of ε that voters may have; none where everybody has the session's."""
         return () if self.groups is None else self.groups.levels
-
-
-def is_stream(parties: object) -> bool:
-    """Return whether a table of voters asks to be streamed."""
-    return isinstance(parties, Mapping) and bool(parties.get("stream"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  of any keys
 
 
 def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
@@ -126,7 +126,7 @@ def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> Surv
 def _of_normal(spec: SyntheticPreferences, groups: PrivacyGroups | None) -> SurveyStream:
     def make(folder: Path) -> Generator[Survey]:
         del folder
-        yield from stream_preferences(spec, batch_voters=_BATCH_VOTERS)
+        yield from in_batches(make_preferences, spec, batch_voters=_BATCH_VOTERS)
 
     features = tuple(f"x{place}" for place in range(1, spec.features + 1))
     return SurveyStream(features, spec.records, groups, spec.voters, is_generated=True, open=make)
@@ -135,6 +135,42 @@ def _of_normal(spec: SyntheticPreferences, groups: PrivacyGroups | None) -> Surv
 def _of_machine(spec: MoralMachineLike, groups: PrivacyGroups | None) -> SurveyStream:
     def make(folder: Path) -> Generator[Survey]:
         del folder
-        yield from stream_machine_like(spec, batch_voters=_BATCH_VOTERS)
+        yield from in_batches(make_machine_like, spec, batch_voters=_BATCH_VOTERS)
 
     return SurveyStream(tuple(FEATURES), spec.records, groups, spec.voters, is_generated=True, open=make)
+
+
+def stream_voters(parties: Mapping[str, Any]) -> PartyStream:
+    """Return the voters of a table that asks to be streamed, as the parties of a session; as `open_stream`."""
+    stream = open_stream(parties)
+    said: dict[str, Any] = {"max_records": stream.max_records, "features": list(stream.features)}
+    if stream.epsilons:
+        said["epsilons"] = list(stream.epsilons)
+
+    def check(protocol: PhasedProtocol[Any, Any]) -> None:
+        if protocol.parameters.max_records < stream.max_records:
+            allowed = f"at least {stream.max_records}, the most records of a streamed voter"
+            raise ConfigurationError(field="max_records", value=protocol.parameters.max_records, allowed=allowed)
+
+    def batches(folder: Path) -> Generator[Batch]:
+        reading: Reading | None = None
+        start = 0
+        with contextlib.closing(stream.open(folder)) as surveys:
+            for survey in surveys:
+                table: dict[str, Any] = {"records": survey.records}
+                number = len(survey.voters)
+                if stream.groups is not None:
+                    table["epsilon"] = draw_epsilons(stream.groups, num_voters=number, start=start)
+                start += number
+                reading = survey.reading if reading is None else reading + survey.reading
+                yield Batch(table, number, reading.description)
+
+    return PartyStream(
+        parameters=said,
+        fixed=frozenset({"features"}),
+        check=check,
+        num_parties=stream.num_voters,
+        most_parties=MAX_VOTERS,
+        pays_alike=stream.groups is None,
+        open=batches,
+    )

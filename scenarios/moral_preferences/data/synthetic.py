@@ -10,18 +10,17 @@ Source: Wang et al. (2019), Section 5.1.
 """
 
 import math
-from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray
-from .made_up import in_batches, made_up_survey, names_of
+from .made_up import made_up_survey, names_of
 from .options import MAX_VOTERS, check_option, check_range, dot, draw_normals, draw_uniforms
 from .survey import Survey
 
-__all__ = ["SyntheticPreferences", "make_preferences", "mean_preferences", "stream_preferences"]
+__all__ = ["SyntheticPreferences", "make_preferences", "mean_preferences"]
 
 _GENERATOR: Final = "moral-synthetic"
 _MAX_FEATURES: Final = 1000
@@ -94,16 +93,3 @@ def make_preferences(spec: SyntheticPreferences, *, start: int = 0, stop: int | 
         truth=truth,
         source=f"made-up voters with normal preferences (seed {spec.seed})",
     )
-
-
-def stream_preferences(spec: SyntheticPreferences, *, batch_voters: int) -> Iterator[Survey]:
-    """Return the same voters, at most so many at a time. See `in_batches`.
-
-    Args:
-        spec: their description.
-        batch_voters: at least 1.
-
-    Raises:
-        ValueError: it is less.
-    """
-    return in_batches(make_preferences, spec, batch_voters=batch_voters)

@@ -23,9 +23,9 @@ import numpy as np
 
 from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences.records import Records
+from .csv_numbers import codes_of, line_fault, read_numbers
 from .options import check_option
 from .survey import Reading, Survey
-from .tables import codes_of, line_fault, read_table
 
 __all__ = ["DILEMMAS", "TROLLEY_FEATURES", "read_trolley"]
 
@@ -60,7 +60,7 @@ def read_trolley(path: Path, *, min_records: int = 1, field: str = "file") -> Su
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
     check_option("min_records", min_records, is_allowed=1 <= min_records <= len(DILEMMAS), allowed="1, 2 or 3")
-    table = read_table(path, _choose, field=field)
+    table = read_numbers(path, _choose, field=field)
     outcomes = table.numbers[:, 0]
     is_fault = (outcomes != 0) & (outcomes != 1)
     if np.any(is_fault):

@@ -13,11 +13,11 @@ import math
 import numpy as np
 
 from ....protocol.arrays import FloatArray
-from ....protocol.mechanisms import RowMechanism, SphericalLaplace, VectorLaplace
+from ....protocol.mechanisms import SphericalLaplace
 from ....protocol.moral_preferences import Level, MoralPreferences, Paradigm, Parameters, Records
 from ....protocol.moral_preferences.functional import NoisyObjective
 from ....protocol.moral_preferences.parameters import MechanismName
-from ....protocol.phases import CentralPhase
+from ....protocol.moral_preferences.summaries import AdditiveNoise
 from ....protocol.privacy import NeighboringRelation, TrustModel
 from .theory import search_sensitivity, sensitivity_witness
 
@@ -65,19 +65,20 @@ class AuditEntry:
     def claimed(self) -> float:
         """The loss of the unit that the paper, or the parameter, states."""
         (loss,) = self.protocol.losses
-        return loss.claimed if loss.part is None else loss.part.claimed
+        return loss.finest.claimed
 
     @property
     def proven(self) -> float:
         """The loss of the unit that is proven."""
         (loss,) = self.protocol.losses
-        return loss.proven if loss.part is None else loss.part.proven
+        return loss.finest.proven
 
     @property
-    def mechanism(self) -> RowMechanism:
+    def mechanism(self) -> AdditiveNoise | NoisyObjective:
         """What is told apart: the voter's randomizer, or the server's of the sum."""
-        (phase,) = self.protocol.phases
-        return phase.tally_mechanism if isinstance(phase, CentralPhase) else phase.mechanism
+        summary, parameters = self.protocol.summary, self.protocol.parameters
+        make = summary.local_mechanism if parameters.is_local else summary.central_mechanism
+        return make(parameters.levels[0])
 
     @property
     def reach(self) -> float:
@@ -89,7 +90,6 @@ class AuditEntry:
             mechanism = mechanism.noise
         if isinstance(mechanism, SphericalLaplace):
             return math.sqrt(sum(entry * entry for entry in change)) / mechanism.sensitivity
-        assert isinstance(mechanism, VectorLaplace)  # noqa: S101  the other kind of noise that summaries make
         return sum(map(abs, change)) / mechanism.sensitivity
 
 

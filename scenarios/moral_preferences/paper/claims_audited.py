@@ -20,7 +20,7 @@ from ....protocol.privacy import PrivacyLoss
 from ....protocol.randomness import SimulatedNoise
 from ...audit.bounds import lower_limits
 from ...experiments.findings import BoundedFinding, Certainty
-from ..audit.sessions import view_of_preferences
+from ..audit.sessions import exposure_of_preferences
 from .published import BASELINES, HIGH_RATIO
 from .societies import SYNTHETIC, Setting, draw_society
 from .theory import probability_within, search_sensitivity, utility_bound
@@ -89,7 +89,7 @@ def _loss(protocol: MoralPreferences) -> PrivacyLoss:
 def _laplace(paradigm: Paradigm, key: str, claim: str) -> BoundedFinding:
     """Return the proven loss, and that of voters whose one record points one way or the other."""
     protocol = _protocol(paradigm, "laplace")
-    view = view_of_preferences(protocol, (), num_sessions=1)
+    exposure = exposure_of_preferences(protocol, (), num_sessions=1)
     return _found(
         key=key,
         claim=claim,
@@ -98,20 +98,19 @@ def _laplace(paradigm: Paradigm, key: str, claim: str) -> BoundedFinding:
         found=_loss(protocol).proven,
         certainty=Certainty.PROVEN,
         command=_AUDIT,
-        note=f"One record can move β from end to end of the ball, and loses {view.losses.max():.6f}.",
+        note=f"One record can move β from end to end of the ball, and loses {exposure.losses.max():.6f}.",
     )
 
 
 def _central_functional() -> BoundedFinding:
     loss = _loss(_protocol(Paradigm.RLCP, "pooled"))
-    assert loss.part is not None  # noqa: S101  of a record
     return _found(
         key="M17",
         claim="The functional mechanism cannot be adopted under centralized perturbation (4.1)",
         quantity="ε of a record, coefficients of all voters pooled under one noise; claimed: none",
         claimed=math.inf,
         bound="=",
-        found=loss.part.proven,
+        found=loss.finest.proven,
         certainty=Certainty.PROVEN,
         command=_REPRODUCE,
         note="Coefficients add up over voters, and one noise is enough.",
@@ -166,13 +165,12 @@ def _sensitivity() -> BoundedFinding:
 
 def _functional() -> BoundedFinding:
     loss = _loss(_protocol(Paradigm.RLDP, "functional", printed=True))
-    assert loss.part is not None  # noqa: S101  of a record
     return _found(
         key="M19",
         claim="Algorithm 3 is ε-DP for RLDP (Theorem 5), each item clipped by itself",
         quantity=f"ε of a record, d = {_FEATURES}",
         claimed=_EPSILON,
-        found=loss.part.proven,
+        found=loss.finest.proven,
         certainty=Certainty.PROVEN,
         command=_AUDIT,
     )
@@ -185,7 +183,7 @@ def _maximum() -> BoundedFinding:
         Setting(records=_RECORDS, features=_FEATURES), num_voters=_VOTERS, seed=_SEED, start=0, stop=_SOCIETIES
     )
     rows = protocol.summary.rows_of(society.records)
-    (phase,) = protocol.phases
+    phase = protocol.phase
     assert isinstance(phase.mechanism, PostProcessed)  # noqa: S101  the maximum comes after the noise
     noise = SimulatedNoise(_SEED, session="paper")
     uniforms = noise.uniforms(
@@ -208,13 +206,13 @@ def _maximum() -> BoundedFinding:
 def _units() -> BoundedFinding:
     """Return the loss of a voter whose records are all replaced, in the coefficients that Algorithm 3 perturbs."""
     protocol = _protocol(Paradigm.RLDP, "functional", records=_RECORDS, printed=True)
-    view = view_of_preferences(protocol, (), num_sessions=1)
+    exposure = exposure_of_preferences(protocol, (), num_sessions=1)
     return _found(
         key="M7",
         claim="Figure 4 compares Algorithms 1 to 3 at equal ε, 1 and 2 of a voter and 3 of a record",
         quantity=f"ε of a voter in Algorithm 3's coefficients, n = {_RECORDS}",
         claimed=_EPSILON,
-        found=float(view.losses.max()),
+        found=float(exposure.losses.max()),
         certainty=Certainty.FOUND,
         command=_AUDIT,
         only="for a voter with one record",

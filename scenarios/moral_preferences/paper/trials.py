@@ -210,7 +210,7 @@ class _Bench:
         levels = () if first.groups is None else first.groups.levels
         protocols = {cell: self.protocol(cell, levels) for cell in cells}
         protocol = protocols[first]
-        (phase,) = protocol.phases
+        phase = protocol.phase
         rows = self._rows_of(protocol)
         places = self._places(most)
         inputs = Inputs(rows[places], self._public(first, protocol, most))
@@ -222,7 +222,7 @@ class _Bench:
             reports = _draw(phase, inputs, noise, protocol)
         found: dict[Cell, Trials] = {}
         for cell, own in protocols.items():
-            (phase,) = own.phases
+            phase = own.phase
             outcomes: list[Outcome] = []
             for number, session in enumerate(sessions):
                 voters = slice(number * most, number * most + cell.voters)

@@ -32,7 +32,7 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import Inputs
 from ....protocol.truth_discovery import Outcome, TruthDiscovery
-from ....protocol.truth_discovery.tables import NO_TASK
+from ....protocol.truth_discovery.codes import NO_TASK
 from ...attacks.attack import Attack, Candidates, check_targets
 from ...attacks.posteriors import Evaluation, Posteriors, check_prior, evaluate, infer
 from ...attacks.seen import Coalition, Seen
@@ -226,7 +226,7 @@ class TruthDiscoveryAttack(Attack):
         reports = weights.argmax(axis=2) + self.protocol.codes.offset_of_task[seen.public[targets, 1:]]
         logs = np.zeros((len(targets), len(candidates.rows)))
         if np.any(is_known):
-            (phase,) = self.protocol.phases
+            phase = self.protocol.phase
             logs[is_known] = phase.mechanism.log_likelihoods(reports[is_known], candidates.rows)
         return logs
 
@@ -276,7 +276,7 @@ class TruthDiscoveryAttack(Attack):
             ConfigurationError: workers draw none of their own.
         """
         tasks, of_tasks = seen.public[targets, 1:], self.task_priors(seen)
-        (phase,) = self.protocol.phases
+        phase = self.protocol.phase
         sets = self.protocol.codes.set_of_task[tasks]
         return infer_flips(self._weights(seen, targets, of_tasks), sets, of_tasks[tasks], phase.mechanism)
 
@@ -373,7 +373,7 @@ class TruthDiscoveryAttack(Attack):
 
     def _of_session(self, weights: FloatArray, tasks: IntArray, of_others: FloatArray) -> FloatArray:
         """Return ln P[what was seen of a session's reports | one answer], shape (targets, max_answers, labels)."""
-        (phase,) = self.protocol.phases
+        phase = self.protocol.phase
         codes = self.protocol.codes
         law = flip_law(phase.mechanism, degree=tasks.shape[1])
         logs = answer_log_likelihoods(weights, codes.set_of_task[tasks], of_others, law)

@@ -17,8 +17,8 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import Inputs
 from ....protocol.truth_discovery import TruthDiscovery
+from ....protocol.truth_discovery.codes import NO_TASK
 from ....protocol.truth_discovery.parameters import PRICES
-from ....protocol.truth_discovery.tables import NO_TASK
 from ...attacks.poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedTruths"]

@@ -21,9 +21,8 @@ from ....protocol.mechanisms import (
     loss_of_all_answers,
     loss_of_one_answer,
 )
-from ....protocol.privacy import NeighboringRelation, TrustModel
 from ...audit.case import Case, Pair
-from ...audit.mechanisms.sampling import EPSILONS, all_rows, finite_pairs
+from ...audit.mechanisms.sampling import EPSILONS, all_rows, finite_pairs, local_case
 
 __all__ = ["answer_cases"]
 
@@ -102,15 +101,5 @@ def _pairs(
 
 
 def _case(name: str, unit: str, *, claimed: float, proven: float, pairs: Callable[[], Sequence[Pair]]) -> Case:
-    return Case(
-        name=f"{name}: {unit}",
-        group="answers",
-        unit=unit,
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.LOCAL,
-        claimed=claimed,
-        proven=proven,
-        pairs=pairs,
-        is_tight=True,
-        note=f"{_NUM_ANSWERS} answers a worker",
-    )
+    note = f"{_NUM_ANSWERS} answers a worker"
+    return local_case(f"{name}: {unit}", "answers", unit, pairs, proven=proven, claimed=claimed, note=note)

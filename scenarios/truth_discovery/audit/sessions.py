@@ -10,7 +10,7 @@ from ....protocol.privacy import LedgerEntry
 from ....protocol.truth_discovery import Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.case import Case
-from ...audit.views import case_of, view_of_party
+from ...audit.exposures import case_of, exposure_of_party
 
 __all__ = ["case_of_worker", "truth_discovery_cases"]
 
@@ -56,8 +56,7 @@ def case_of_worker(
     def charged(entry: LedgerEntry) -> tuple[float, float]:
         if not is_one_answer:
             return entry.claimed, entry.proven
-        assert entry.part is not None  # noqa: S101  every loss of truth discovery states it
-        return entry.part.claimed, entry.part.proven
+        return entry.finest.claimed, entry.finest.proven
 
     def are_neighbors(first: int, second: int) -> bool:
         num_changed = int(np.count_nonzero(rows[first] != rows[second]))
@@ -65,7 +64,7 @@ def case_of_worker(
 
     return case_of(
         survey,
-        lambda: view_of_party(survey, rows, public, num_sessions=num_sessions),
+        lambda: exposure_of_party(survey, rows, public, num_sessions=num_sessions),
         public,
         name=f"{name}, one of them" if is_one_answer else name,
         unit="one answer, the others known" if is_one_answer else "all answers of a worker",

@@ -16,7 +16,7 @@ from ....protocol.errors import ConfigurationError, quote
 from ....protocol.estimators.truth_inference import Answers
 from .crowd import Crowd
 
-__all__ = ["SEPARATOR", "AnswerSets", "Column", "Repeats", "Rows", "assemble", "in_order"]
+__all__ = ["SEPARATOR", "AnswerSets", "CodedColumn", "Repeats", "Rows", "assemble", "in_order"]
 
 Repeats: TypeAlias = Literal["error", "first", "last"]
 """What becomes of several answers of one worker to one task: one of them counts, or labels that differ are an error."""
@@ -31,7 +31,7 @@ _MAX_SHOWN: Final = 12
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Column:
+class CodedColumn:
     """A column of names.
 
     Args:
@@ -43,7 +43,7 @@ class Column:
     codes: IntArray
 
     @classmethod
-    def of(cls, values: Iterable[str]) -> "Column":
+    def of(cls, values: Iterable[str]) -> "CodedColumn":
         """Return the column with these entries."""
         index: dict[str, int] = {}
         codes = np.fromiter((index.setdefault(value, len(index)) for value in values), dtype=np.int64)
@@ -70,11 +70,11 @@ class Rows:
         answer_sets: the answer set of the row's task; None where all tasks have one.
     """
 
-    tasks: Column
-    labels: Column
+    tasks: CodedColumn
+    labels: CodedColumn
     where: Callable[[int], str]
-    workers: Column | None = None
-    answer_sets: Column | None = None
+    workers: CodedColumn | None = None
+    answer_sets: CodedColumn | None = None
 
     @property
     def label_word(self) -> str:

@@ -18,7 +18,8 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.elementary import exp
 from ....protocol.estimators import truth_inference
 from ....protocol.estimators.truth_inference import Answers, Confusions, DebiasedCounts, Inference, KnownNoise, Ties
-from .frames import FrameAnswers, Repeats, encode_frame
+from .assembly import Repeats
+from .frames import FrameAnswers, encode_frame
 
 __all__ = [
     "CautiousTruthDiscovery",
@@ -31,8 +32,8 @@ __all__ = [
     "TruthDiscovery",
 ]
 
-Codes: TypeAlias = "Answers | tuple[IntArray, IntArray, IntArray]"
-Series: TypeAlias = "pd.Series[Any]"
+CodedAnswers: TypeAlias = "Answers | tuple[IntArray, IntArray, IntArray]"
+NamedSeries: TypeAlias = "pd.Series[Any]"
 
 _Result = TypeVar("_Result", bound=Inference)
 
@@ -57,10 +58,10 @@ class _Estimator(Generic[_Result]):
     """
 
     inference_: _Result
-    labels_: "Series | IntArray"
+    labels_: "NamedSeries | IntArray"
     probas_: "pd.DataFrame | FloatArray"
-    confidences_: "Series | FloatArray"
-    skills_: "Series | FloatArray"
+    confidences_: "NamedSeries | FloatArray"
+    skills_: "NamedSeries | FloatArray"
 
     def __init__(
         self, *, labels: Sequence[Hashable] | None = None, repeats: Repeats = "error", ties: Ties = "first"
@@ -69,7 +70,7 @@ class _Estimator(Generic[_Result]):
         self.repeats: Repeats = repeats
         self.ties: Ties = ties
 
-    def fit(self, data: "pd.DataFrame | Codes") -> Self:
+    def fit(self, data: "pd.DataFrame | CodedAnswers") -> Self:
         """Infer the truths, and return this estimator.
 
         Args:
@@ -97,18 +98,18 @@ class _Estimator(Generic[_Result]):
         return self
 
     @overload
-    def fit_predict(self, data: pd.DataFrame) -> Series: ...
+    def fit_predict(self, data: pd.DataFrame) -> NamedSeries: ...
     @overload
-    def fit_predict(self, data: Codes) -> IntArray: ...
-    def fit_predict(self, data: "pd.DataFrame | Codes") -> "Series | IntArray":
+    def fit_predict(self, data: CodedAnswers) -> IntArray: ...
+    def fit_predict(self, data: "pd.DataFrame | CodedAnswers") -> "NamedSeries | IntArray":
         """Return the truth of each task: a series by task, or codes. See `fit`."""
         return self.fit(data).labels_
 
     @overload
     def fit_predict_proba(self, data: pd.DataFrame) -> pd.DataFrame: ...
     @overload
-    def fit_predict_proba(self, data: Codes) -> FloatArray: ...
-    def fit_predict_proba(self, data: "pd.DataFrame | Codes") -> "pd.DataFrame | FloatArray":
+    def fit_predict_proba(self, data: CodedAnswers) -> FloatArray: ...
+    def fit_predict_proba(self, data: "pd.DataFrame | CodedAnswers") -> "pd.DataFrame | FloatArray":
         """Return the probability of each label for each task: a frame, tasks by labels, or an array. See `fit`."""
         return self.fit(data).probas_
 
@@ -151,7 +152,7 @@ class TruthDiscovery(_Estimator[Inference]):
         weights_: of each worker.
     """
 
-    weights_: "Series | FloatArray"
+    weights_: "NamedSeries | FloatArray"
 
     def __init__(
         self,
@@ -190,7 +191,7 @@ class _Iterative(_Estimator[_Result]):
     """
 
     loss_history_: list[float]
-    priors_: "Series | Mapping[int, FloatArray]"
+    priors_: "NamedSeries | Mapping[int, FloatArray]"
 
     def __init__(
         self,
@@ -279,7 +280,7 @@ class DawidSkene(_Iterative[Confusions]):
         self.errors_ = confusions if frame is None else _error_frame(frame, _only(confusions))
 
 
-class _Noise:
+class _Perturbation:
     """What is known of a perturbation; exactly one of the three.
 
     Args:
@@ -369,7 +370,7 @@ class NoiseAwareOneCoin(_Iterative[Inference]):
         ties: Ties = "first",
     ) -> None:
         super().__init__(n_iter, tol, class_prior=class_prior, labels=labels, repeats=repeats, ties=ties)
-        self.noise = _Noise(flip_probability, epsilon, bounds)
+        self.noise = _Perturbation(flip_probability, epsilon, bounds)
         self.competence_prior, self.least_competence = competence_prior, least_competence
 
     def _check(self, frame: FrameAnswers) -> None:
@@ -426,7 +427,7 @@ class CautiousTruthDiscovery(_Estimator[Inference]):
     ) -> None:
         super().__init__(labels=labels, repeats=repeats, ties=ties)
         self.n_iter, self.tol = n_iter, tol
-        self.noise = _Noise(flip_probability, epsilon, bounds)
+        self.noise = _Perturbation(flip_probability, epsilon, bounds)
         self.least_odds, self.clamp = least_odds, clamp
 
     def _check(self, frame: FrameAnswers) -> None:
@@ -488,7 +489,7 @@ class NoiseAwareDawidSkene(_Iterative[Confusions]):
         ties: Ties = "first",
     ) -> None:
         super().__init__(n_iter, tol, class_prior=class_prior, labels=labels, repeats=repeats, ties=ties)
-        self.noise = _Noise(flip_probability, epsilon, bounds)
+        self.noise = _Perturbation(flip_probability, epsilon, bounds)
         self.prior_answers, self.prior_quality = prior_answers, prior_quality
 
     def _check(self, frame: FrameAnswers) -> None:
@@ -546,7 +547,7 @@ class DebiasedMajority(_Estimator[DebiasedCounts]):
         ties: Ties = "first",
     ) -> None:
         super().__init__(labels=labels, repeats=repeats, ties=ties)
-        self.noise = _Noise(flip_probability, epsilon, bounds)
+        self.noise = _Perturbation(flip_probability, epsilon, bounds)
 
     def _check(self, frame: FrameAnswers) -> None:
         _check_labels(self.labels, frame)

@@ -13,7 +13,7 @@ from typing import Final
 from ...running.reading import readable
 from .assembly import AnswerSets, Repeats, Rows, assemble
 from .crowd import Crowd
-from .tables import read_table
+from .csv_names import read_names
 
 __all__ = ["answers_of", "read_crowd", "truths_of"]
 
@@ -61,7 +61,7 @@ def answers_of(path: Path) -> Rows:
         ConfigurationError: the content is not what it should be, with its line.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
-    table = read_table(path, _ANSWERS, _OPTIONAL)
+    table = read_names(path, _ANSWERS, _OPTIONAL)
     columns = table.columns
     return Rows(
         columns["task"],
@@ -79,5 +79,5 @@ def truths_of(path: Path) -> Rows:
         ConfigurationError: the content is not what it should be, with its line.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
-    table = read_table(path, _TRUTHS, _OPTIONAL)
+    table = read_names(path, _TRUTHS, _OPTIONAL)
     return Rows(table.columns["task"], table.columns["truth"], table.where, answer_sets=table.columns.get("answer_set"))

@@ -5,20 +5,18 @@ Not imported by the package: pandas is slow to start, and only those who have a 
 
 import dataclasses
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.estimators.truth_inference import Answers
+from .assembly import Repeats
 
-__all__ = ["COLUMNS", "FrameAnswers", "Repeats", "encode_frame"]
+__all__ = ["COLUMNS", "FrameAnswers", "encode_frame"]
 
 COLUMNS = ("task", "worker", "label")
-
-Repeats: TypeAlias = Literal["error", "first", "last"]
-"""What becomes of a worker's second answer to a task: it is refused, or the first or the last answer counts."""
 
 _MAX_NAMED = 5
 

@@ -16,7 +16,7 @@ from ....protocol.errors import ConfigurationError
 from ...running.conversion import convert
 from ...running.reading import readable_in_data_folder
 from ...running.settings import did_you_mean
-from .assembly import Column, Repeats, Rows, assemble
+from .assembly import CodedColumn, Repeats, Rows, assemble
 from .crowd import Crowd
 from .files import answers_of, truths_of
 from .matlab import Matrix, read_matrix
@@ -109,15 +109,15 @@ def _load_duchenne(options: Repeated, folder: Path) -> Crowd:
     """Return the smiles; an image that experts judged and no worker did is left out."""
     answers = _text_rows(folder / "mturklabels.txt", r"([0-9]+) (\w+) ([01])", "of the form: image worker label")
     truths = _text_rows(folder / "groundtruth.txt", r"([0-9]+)\t([01])", "of the form: image, TAB, label")
-    images = Column.of(entries[0] for _, entries in answers)
+    images = CodedColumn.of(entries[0] for _, entries in answers)
     known = set(images.names)
     truths = [(where, entries) for where, entries in truths if entries[0] in known]
     return assemble(
         Rows(
             images,
-            Column.of(entries[2] for _, entries in answers),
+            CodedColumn.of(entries[2] for _, entries in answers),
             lambda row: answers[row][0],
-            workers=Column.of(entries[1] for _, entries in answers),
+            workers=CodedColumn.of(entries[1] for _, entries in answers),
         ),
         truths=_truth_rows(truths),
         repeats=options.repeats,
@@ -138,10 +138,10 @@ def _load_ducks(_: Unchanged, folder: Path) -> Crowd:
     ducks = {species[name] for name in _DUCKS}
     return assemble(
         Rows(
-            Column.of(entries[0] for _, entries in answers),
-            Column.of(entries[2] for _, entries in answers),
+            CodedColumn.of(entries[0] for _, entries in answers),
+            CodedColumn.of(entries[2] for _, entries in answers),
             lambda row: answers[row][0],
-            workers=Column.of(entries[1] for _, entries in answers),
+            workers=CodedColumn.of(entries[1] for _, entries in answers),
         ),
         truths=_truth_rows([(classes.name, (image, str(int(which in ducks)))) for image, which in images.items()]),
         answer_sets=_BINARY,
@@ -152,12 +152,14 @@ def _load_peer_grading(options: PassMark, folder: Path) -> Crowd:
     """Return the grades as pass or fail; graders have running numbers in place of the ids that they were given."""
     grades = _matrix(folder / "gradeass3.mat", "gradeass3", columns=4)
     staff = _matrix(folder / "ground3.mat", "ground3", columns=3)
-    graders = Column.of(str(grader) for _, grader, _, _ in grades)
-    workers = Column([str(number) for number in range(1, len(graders.names) + 1)], graders.codes)
+    graders = CodedColumn.of(str(grader) for _, grader, _, _ in grades)
+    workers = CodedColumn([str(number) for number in range(1, len(graders.names) + 1)], graders.codes)
     return assemble(
         Rows(
-            Column.of(str(gradee) for gradee, _, _, _ in grades),
-            Column.of(_mark(score, options, f"gradeass3.mat row {n}") for n, (*_, score) in enumerate(grades, start=1)),
+            CodedColumn.of(str(gradee) for gradee, _, _, _ in grades),
+            CodedColumn.of(
+                _mark(score, options, f"gradeass3.mat row {n}") for n, (*_, score) in enumerate(grades, start=1)
+            ),
             lambda row: f"gradeass3.mat row {row + 1}",
             workers=workers,
         ),
@@ -181,8 +183,8 @@ def _mark(score: object, options: PassMark, where: str) -> str:
 def _truth_rows(truths: Sequence[tuple[str, Sequence[str]]]) -> Rows:
     """Return truths, of where each stands, its task and its label."""
     return Rows(
-        Column.of(entries[0] for _, entries in truths),
-        Column.of(entries[1] for _, entries in truths),
+        CodedColumn.of(entries[0] for _, entries in truths),
+        CodedColumn.of(entries[1] for _, entries in truths),
         lambda row: truths[row][0],
     )
 

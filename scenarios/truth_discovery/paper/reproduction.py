@@ -137,8 +137,7 @@ def _losses(noise: Noise, layout: Layout) -> tuple[float, float]:
     """Return what is proven for one answer and for all answers of the worker with most answers."""
     of_set = np.bincount(layout.crowd.answer_set_of_task, minlength=len(noise.sizes))
     loss = noise.loss_of(tuple(np.minimum(of_set, layout.parameters.max_answers).tolist()))
-    assert loss.part is not None  # noqa: S101  `Noise.loss_of` states it
-    return loss.part.proven, loss.proven
+    return loss.finest.proven, loss.proven
 
 
 def _weights(workloads: Workloads, *, seed: int) -> Iterator[WeightRow]:

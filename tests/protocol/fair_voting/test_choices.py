@@ -15,7 +15,7 @@ from helpers import make_fair_vote
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.fair_voting import DisclosedRankings, FairVoting, Objective, Scoring, make_scores
 from psephos.protocol.fair_voting.choices import Choice, ExponentialChoice, SampledChoice, SampleScale
-from psephos.protocol.fair_voting.sampling_bounds import Reading
+from psephos.protocol.fair_voting.sampling_bounds import SampleReading
 from psephos.protocol.mechanisms import Below, ExactMechanism, RowMechanism
 from psephos.protocol.privacy import NeighboringRelation, NonPrivate, PureMechanism
 from scipy.special import chdtrc
@@ -28,16 +28,8 @@ Profile = tuple[tuple[Ranking | None, ...], ...]
 """Each group's rankings; None for who is missing."""
 
 
-def phase_of(vote: FairVoting) -> DisclosedRankings:
-    (phase,) = vote.phases
-    assert isinstance(phase, DisclosedRankings)
-    return phase
-
-
 def choice_of(vote: FairVoting) -> Choice:
-    choice = phase_of(vote).choice
-    assert choice is not None
-    return choice
+    return vote.disclosed.elects_by(Choice)
 
 
 def present(profile: Profile) -> tuple[IntArray, IntArray]:
@@ -63,7 +55,7 @@ def profiles_of(sizes: Sequence[int], num_alternatives: int) -> Iterator[Profile
 
 
 def printed_algorithm_2(
-    vote: FairVoting, profile: Sequence[Sequence[Ranking]], below: Below, *, scale: SampleScale, reading: Reading
+    vote: FairVoting, profile: Sequence[Sequence[Ranking]], below: Below, *, scale: SampleScale, reading: SampleReading
 ) -> int:
     """Play Algorithm 2 line by line, as printed but for the two readings and for ties, which fall at random."""
     parameters = vote.parameters
@@ -97,7 +89,7 @@ def printed_algorithm_2(
 
 def elected_exactly(vote: FairVoting, profile: Profile) -> dict[int, Fraction]:
     """Return the exact law of the winner through the phase itself, subsampling included."""
-    phase = phase_of(vote)
+    phase = vote.disclosed
     rankings, public = present(profile)
     tally = phase.tally(rankings, earlier=[], public=public)
 
@@ -202,7 +194,7 @@ def test_the_law_of_sampled_choices_is_that_of_all_counts(given: dict[str, Any])
     choice = choice_of(vote)
     assert isinstance(choice, SampledChoice)
     profile = (((0, 1, 2), (2, 0, 1)), ((1, 0, 2), (1, 2, 0), (0, 1, 2)))
-    values = sums_of(phase_of(vote), profile)
+    values = sums_of(vote.disclosed, profile)
     law = law_of_rows(lambda below: choice.randomize_exactly(values, below))
     expected = law_by_enumeration(choice, values)
     assert sum(expected) == 1
@@ -220,8 +212,8 @@ def test_simulated_sampled_choices_follow_the_same_law(given: dict[str, Any]) ->
     profile = (((0, 1, 2), (2, 0, 1)), ((1, 0, 2), (1, 2, 0), (0, 1, 2)))
     check_simulated(
         choice,
-        sums_of(phase_of(vote), profile),
-        [float(p) for p in law_by_enumeration(choice, sums_of(phase_of(vote), profile))],
+        sums_of(vote.disclosed, profile),
+        [float(p) for p in law_by_enumeration(choice, sums_of(vote.disclosed, profile))],
     )
 
 
@@ -244,7 +236,7 @@ def test_chances_of_a_hit_are_those_of_the_questions() -> None:
     vote = make_fair_vote(2, 1, mechanism="sampling", num_samples=1)
     choice = choice_of(vote)
     assert isinstance(choice, SampledChoice)
-    values = sums_of(phase_of(vote), (((0, 1, 2), (1, 0, 2)), ((2, 0, 1),)))
+    values = sums_of(vote.disclosed, (((0, 1, 2), (1, 0, 2)), ((2, 0, 1),)))
     assert choice.hit_probabilities(values) == [
         [Fraction(2, 3) * Fraction(3, 4), Fraction(2, 3) * Fraction(3, 4), Fraction(0)],
         [Fraction(0), Fraction(2, 3), Fraction(1, 3)],
@@ -270,7 +262,7 @@ def test_the_unbiased_estimate_is_unbiased(scores: Any) -> None:
     choice = choice_of(vote)
     assert isinstance(choice, SampledChoice)
     profile = (((0, 1, 2), (2, 0, 1)), ((1, 0, 2), (1, 2, 0), (0, 1, 2)))
-    chances = choice.hit_probabilities(sums_of(phase_of(vote), profile))
+    chances = choice.hit_probabilities(sums_of(vote.disclosed, profile))
     unit, zero = choice.utilities_of([[1] * 3, [0] * 3])  # linear in the counts, whose means are fractions
     means = [
         [least + 4 * chance * (one - least) for chance, one, least in zip(group, unit, zero, strict=True)]
@@ -286,7 +278,7 @@ def test_the_unbiased_estimate_is_unbiased(scores: Any) -> None:
 def test_below_gamma_any_alternative_wins(uniform: float) -> None:
     vote = make_fair_vote(2, 3, mechanism="sampling", num_samples=1, gamma=0.25)
     choice = choice_of(vote)
-    values = sums_of(phase_of(vote), (((0, 1, 2),) * 2, ((0, 1, 2),) * 3))
+    values = sums_of(vote.disclosed, (((0, 1, 2),) * 2, ((0, 1, 2),) * 3))
     expected = min(int(uniform / 0.25 * 3), 2)
     assert choice.randomize_row(values, [uniform] + [0.5] * 7) == [expected]
 
@@ -318,7 +310,7 @@ def test_losses_of_groups_and_the_greatest_of_them() -> None:
 
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(("reading", "gamma"), [("group", 0.05), ("group", 0.5), ("subsample", 0.05)])
-def test_algorithm_2_is_as_private_as_it_is_proven_to_be(reading: Reading, gamma: float) -> None:
+def test_algorithm_2_is_as_private_as_it_is_proven_to_be(reading: SampleReading, gamma: float) -> None:
     """By brute force over all profiles of groups of 2 and 1 on three alternatives, and all changes of one ranking."""
     vote = make_fair_vote(2, 1, mechanism="sampling", num_samples=1, gamma=gamma, reading=reading)
     proven = [vote.losses_of([group])[0].proven for group in (0, 1)]
@@ -327,9 +319,9 @@ def test_algorithm_2_is_as_private_as_it_is_proven_to_be(reading: Reading, gamma
 
     def law(profile: Profile) -> list[Fraction]:
         if reading == "group":
-            return law_by_enumeration(choice, sums_of(phase_of(vote), profile))
+            return law_by_enumeration(choice, sums_of(vote.disclosed, profile))
         laws = [  # each voter of the first group is the one that is sampled as often
-            law_by_enumeration(choice, sums_of(phase_of(vote), ((own,), profile[1]))) for own in profile[0]
+            law_by_enumeration(choice, sums_of(vote.disclosed, ((own,), profile[1]))) for own in profile[0]
         ]
         return [sum(chances, Fraction(0)) / len(laws) for chances in zip(*laws, strict=True)]
 
@@ -387,7 +379,7 @@ def test_choices_by_quality_are_as_private_as_they_are_proven_to_be(
             if first == (None, None) and second is None:
                 laws[profile] = list(choice.probabilities([0] * 6))
             else:
-                laws[profile] = list(choice.probabilities(sums_of(phase_of(vote), profile)))
+                laws[profile] = list(choice.probabilities(sums_of(vote.disclosed, profile)))
     if relation is REPLACE:
         check_private(laws, proven)
         return
@@ -417,7 +409,7 @@ def test_the_law_of_the_exponential_mechanism_is_its_definition(given: dict[str,
     qualities = [objective.quality(utilities, (2, 3), place) for place in range(3)]
     delta = max(objective.quality_sensitivity(1, (2, 3), group) * (scores[0] - scores[-1]) for group in (0, 1))
     masses = [math.exp(2.0 * float((quality - max(qualities)) / (2 * delta))) for quality in qualities]
-    values = sums_of(phase_of(vote), profile)
+    values = sums_of(vote.disclosed, profile)
     law = choice.probabilities(values)
     assert law == pytest.approx([mass / math.fsum(masses) for mass in masses], rel=1e-9)
     check_simulated(choice, values, law)
@@ -430,7 +422,7 @@ def test_simulated_permute_and_flip_follows_its_law(given: dict[str, Any]) -> No
     choice = choice_of(vote)
     assert isinstance(choice, ExponentialChoice)
     profile = (((0, 1, 2), (2, 0, 1)), ((1, 0, 2), (1, 2, 0), (0, 1, 2)))
-    values = sums_of(phase_of(vote), profile)
+    values = sums_of(vote.disclosed, profile)
     check_simulated(choice, values, choice.probabilities(values))
 
 
@@ -453,7 +445,7 @@ def test_at_much_epsilon_the_best_alternative_wins(mechanism: str) -> None:
     choice = choice_of(vote)
     assert isinstance(choice, ExponentialChoice)
     profile = (((0, 1, 2),) * 300, ((2, 1, 0),) * 300)
-    assert choice.probabilities(sums_of(phase_of(vote), profile)) == pytest.approx((0, 1, 0), abs=1e-12)
+    assert choice.probabilities(sums_of(vote.disclosed, profile)) == pytest.approx((0, 1, 0), abs=1e-12)
 
 
 def test_choices_know_their_ranges() -> None:

@@ -30,6 +30,7 @@ from psephos.protocol.fair_voting import (
     make_scores,
     reference_run,
 )
+from psephos.protocol.fair_voting.choices import SampledChoice
 from psephos.protocol.fair_voting.parameters import CENTRAL, LOCAL
 from psephos.protocol.mechanisms import VectorLaplace
 from psephos.protocol.messages import MAX_MESSAGE_BYTES, Report
@@ -187,7 +188,7 @@ def test_a_row_that_is_no_ranking_is_refused_everywhere(row: list[int]) -> None:
         inputs = Inputs(np.array([row] * 4, dtype=np.int64), np.array([[0], [0], [1], [1]]))
         with pytest.raises(ValueError, match=r"no ranking|takes values in"):
             vote.check_inputs(inputs)
-        (phase,) = vote.phases
+        phase = vote.phase
         if isinstance(phase, DisclosedRankings):
             with pytest.raises(ValueError, match="no ranking"):
                 phase.check_report(row, [0])
@@ -242,8 +243,7 @@ def test_the_loss_of_algorithm_1_is_the_l1_distance_of_sums_in_scales(
 ) -> None:
     """By brute force over one voter's rankings; no other group's sums move."""
     vote = make_fair_vote(2, 2, relation=relation, calibration=calibration, scores=scores, epsilon=1.3)
-    (phase,) = vote.phases
-    assert isinstance(phase, DisclosedRankings)
+    phase = vote.disclosed
     assert phase.choice is None
     others = np.array([[0, 1, 2], [2, 1, 0], [1, 0, 2]], dtype=np.int64)
     groups = np.array([0, 1, 1])
@@ -272,7 +272,7 @@ def test_the_printed_scale_is_the_papers() -> None:
 @every_mechanism
 def test_everybody_pays_what_the_groups_say(given: dict[str, Any]) -> None:
     vote = make_fair_vote(8, 3, **given)
-    (phase,) = vote.phases
+    phase = vote.phase
     public = make_fair_inputs(vote).public
     groups = phase.loss_groups(public)
     assert sum(number for _, number, _ in groups) == 11
@@ -291,7 +291,7 @@ def test_the_model_says_whether_the_server_is_trusted(given: dict[str, Any]) -> 
     vote = make_fair_vote(8, 3, **given)
     is_central = given["mechanism"] in CENTRAL
     assert vote.trusts_server is is_central
-    (phase,) = vote.phases
+    phase = vote.phase
     assert isinstance(phase, DisclosedRankings if is_central else RandomizedRankings)
     (loss,) = vote.losses
     assert loss.model is (TrustModel.CENTRAL if is_central else TrustModel.LOCAL)
@@ -363,8 +363,7 @@ def test_a_session_with_a_quorum_is_that_of_those_who_reported(given: dict[str, 
 def test_a_missing_voter_is_indifferent_to_algorithm_1() -> None:
     """Its group's sums are those of the others, and the mean is over the roster: half of 1, from a center of 1."""
     vote = make_fair_vote(2, 1, epsilon=30.0)
-    (phase,) = vote.phases
-    assert isinstance(phase, DisclosedRankings)
+    phase = vote.disclosed
     reports = np.array([[0, 1, 2], [2, 1, 0]], dtype=np.int64)
     tally = phase.tally(reports, earlier=[], public=np.array([[0], [1]]))
     outcome = vote.outcome([tally])  # without noise
@@ -379,7 +378,7 @@ def test_a_missing_voter_is_indifferent_to_algorithm_1() -> None:
 @pytest.mark.parametrize("mechanism", LOCAL)
 def test_a_group_without_a_report_is_indifferent_in_the_local_model(mechanism: str) -> None:
     vote = make_fair_vote(2, 1, mechanism=mechanism)
-    (phase,) = vote.phases
+    phase = vote.phase
     reports = phase.mechanism.randomize_rows(np.array([[0, 1, 2]]), np.full((1, phase.mechanism.slots_of(3)), 0.3))
     outcome = vote.outcome([phase.tally(reports, earlier=[], public=np.array([[0]]))])
     assert outcome.num_reports == (1, 0)
@@ -401,7 +400,7 @@ def test_a_deployments_noise_serves_every_mechanism(given: dict[str, Any]) -> No
     """And what it draws leads to an outcome that a session can release."""
     vote = make_fair_vote(4, 3, **given)
     inputs = make_fair_inputs(vote)
-    (phase,) = vote.phases
+    phase = vote.phase
     noise = SecureNoise()
     noise.check(phase.mechanism)
     rows: list[list[int]] = inputs.private.tolist()
@@ -487,7 +486,7 @@ def test_a_session_whose_release_would_not_fit_is_not_begun() -> None:
 def test_tallies_of_batches_keep_rankings_apart_only_where_voters_are_sampled() -> None:
     for reading, width in (("group", 0), ("subsample", 2)):
         vote = make_fair_vote(4, 3, mechanism="sampling", num_samples=2, reading=reading)
-        (phase,) = vote.phases
+        phase = vote.phase
         inputs = make_fair_inputs(vote)
         whole = phase.tally(inputs.private, earlier=[], public=inputs.public)
         assert whole.rows.shape == ((7 if width else 0), width)
@@ -498,11 +497,18 @@ def test_tallies_of_batches_keep_rankings_apart_only_where_voters_are_sampled() 
         assert released.rows.shape == (0, 0)  # what is released has no voter's ranking
 
 
+def test_a_phase_or_a_choice_of_another_kind_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="one of the central model"):
+        _ = make_fair_vote(2, 1, mechanism="noisy_scores").disclosed
+    for mechanism in ("laplace", "exponential"):
+        with pytest.raises(ConfigurationError, match=f"elects by a SampledChoice, got '{mechanism}'"):
+            make_fair_vote(2, 1, mechanism=mechanism).disclosed.elects_by(SampledChoice)
+
+
 def test_simulated_draws_of_a_server_have_streams_of_their_own() -> None:
     """A second draw of one phase is not the first one again."""
     vote = make_fair_vote(30, 30, mechanism="sampling", num_samples=30, reading="subsample")
-    (phase,) = vote.phases
-    assert isinstance(phase, DisclosedRankings)
+    phase = vote.disclosed
     draw = draw_for_release(NOISE, protocol=vote.name, phase=phase)
     mechanism = VectorLaplace(1000.0, 1000, 1)
     first, second, third = (list(draw(mechanism, [0] * 6)) for _ in range(3))

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from helpers import make_fair_vote
-from psephos.protocol.fair_voting import DisclosedRankings, Objective, Scoring, make_scores
+from psephos.protocol.fair_voting import Objective, Scoring, make_scores
 from psephos.protocol.fair_voting.choices import SampledChoice, SampleScale
 from psephos.protocol.fair_voting.sampling_bounds import (
     Comparison,
@@ -208,10 +208,7 @@ def test_bounds_take_many_alternatives_and_samples() -> None:
 
 def test_a_session_charges_the_bound() -> None:
     vote = make_fair_vote(mechanism="sampling", num_samples=7, gamma=0.3)
-    (phase,) = vote.phases
-    assert isinstance(phase, DisclosedRankings)
-    choice = phase.choice
-    assert isinstance(choice, SampledChoice)
+    choice = vote.disclosed.elects_by(SampledChoice)
     assert choice.proven == tuple(proven(choice, group) for group in range(len(choice.group_sizes)))
 
 

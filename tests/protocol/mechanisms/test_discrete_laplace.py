@@ -124,7 +124,7 @@ def test_one_value_is_randomized_as_in_an_array(data: st.DataObject) -> None:
 def test_the_largest_log_ratio_is_the_proven_epsilon(scale: float, least: int, spread: int) -> None:
     """It is ln P[r | v] − ln P[r | v'] = (|r − v'| − |r − v|)/scale, largest at r = v = greatest, v' = least."""
     mechanism = DiscreteLaplace(scale, least, least + spread)
-    assert mechanism.event == events.DiscreteLaplace(scale=scale, sensitivity=spread)
+    assert mechanism.event == events.DiscreteLaplaceNoise(scale=scale, sensitivity=spread)
     proven = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
     if proven < 600:  # beyond, the smaller probability is no number any more
         ratio = mechanism.noise_probability(0) / mechanism.noise_probability(spread)

@@ -77,7 +77,7 @@ def test_a_bound_out_of_range_is_refused(bound: float) -> None:
 @pytest.mark.parametrize("bound", [MIN_BOUND, MAX_BOUND])
 @pytest.mark.parametrize("epsilon", [MIN_EPSILON, MAX_EPSILON])
 def test_bounds_and_epsilons_at_both_limits_have_mechanisms(bound: float, epsilon: float) -> None:
-    (phase,) = make_preferences(bound=bound, epsilon=epsilon).phases
+    phase = make_preferences(bound=bound, epsilon=epsilon).phase
     assert phase.losses[0].proven == pytest.approx(epsilon, rel=1e-12)
 
 
@@ -183,7 +183,7 @@ def test_the_widest_reports_at_every_limit_fit_into_64_bits(mechanism: Any, epsi
         bound=MAX_BOUND,
         sensitivity="printed",
     )
-    (phase,) = type(protocol)(parameters).phases
+    phase = type(protocol)(parameters).phase
     assert max(map(abs, phase.mechanism.report_range)) < 2**62
 
 

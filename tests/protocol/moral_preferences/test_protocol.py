@@ -281,7 +281,7 @@ def test_a_row_that_no_records_give_is_neither_drawn_for_nor_counted(given: dict
 @every_kind
 def test_a_type_of_phase_shows_whom_voters_trust(given: dict[str, Any]) -> None:
     protocol = make_preferences(**given)
-    (phase,) = protocol.phases
+    phase = protocol.phase
     is_central = given["paradigm"] in {Paradigm.VLCP, Paradigm.RLCP}
     assert type(phase) is (DisclosedPhase if is_central else PerturbedPhase)
     assert protocol.trusts_server == is_central
@@ -330,7 +330,7 @@ def test_the_printed_sensitivity_loses_less_than_it_claims(
 @every_local_kind
 def test_each_level_has_its_own_losses_and_noise(given: dict[str, Any]) -> None:
     protocol = make_preferences(epsilons=LEVELS, max_records=5, **given)
-    (phase,) = protocol.phases
+    phase = protocol.phase
     times = 5 if given["paradigm"] is Paradigm.RLDP and given["mechanism"] != "laplace" else 1
     for place, epsilon in enumerate(LEVELS):
         (loss,) = phase.losses_of((place,))
@@ -344,19 +344,19 @@ def test_each_level_has_its_own_losses_and_noise(given: dict[str, Any]) -> None:
 
 
 def test_losses_are_grouped_by_level() -> None:
-    (phase,) = make_preferences(epsilons=LEVELS).phases
+    phase = make_preferences(epsilons=LEVELS).phase
     groups = phase.loss_groups(np.array([[2], [0], [2], [2]], dtype=np.int64))
     assert [(name, number) for name, number, _ in groups] == [("with ε = 0.01", 1), ("with ε = 1", 3)]
     assert [losses for _, _, losses in groups] == [phase.losses_of((0,)), phase.losses_of((2,))]
     (alone,) = phase.loss_groups(np.array([[1], [1]], dtype=np.int64))
     assert alone == ("", 2, phase.losses_of((1,)))
-    (same,) = make_preferences().phases
+    same = make_preferences().phase
     assert same.loss_groups(np.empty((4, 0), dtype=np.int64)) == [("", 4, same.losses)]
 
 
 @every_local_kind
 def test_mechanisms_are_grouped_by_level_and_everybody_is_in_one_group(given: dict[str, Any]) -> None:
-    (phase,) = make_preferences(epsilons=LEVELS, **given).phases
+    phase = make_preferences(epsilons=LEVELS, **given).phase
     public = np.array([[2], [0], [2], [1], [0]], dtype=np.int64)
     groups = {mechanism: np.arange(5)[places].tolist() for mechanism, places in phase.mechanism_groups(public)}
     assert groups == {phase.mechanism_of((0,)): [1, 4], phase.mechanism_of((1,)): [3], phase.mechanism_of((2,)): [0, 2]}
@@ -370,7 +370,7 @@ def test_each_voters_noise_has_the_scale_of_its_own_epsilon(mechanism: Any) -> N
     a radius, and theirs is √(7/3/4000) = .024. Eight of them are allowed: false alarm below 1e-9; fixed seed.
     """
     protocol = make_preferences(epsilons=LEVELS, mechanism=mechanism)
-    (phase,) = protocol.phases
+    phase = protocol.phase
     number = 12_000
     public = np.arange(number, dtype=np.int64)[:, None] % 3
     inputs = Inputs(np.zeros((number, 2), dtype=np.int64), public)
@@ -385,7 +385,7 @@ def test_each_voters_noise_has_the_scale_of_its_own_epsilon(mechanism: Any) -> N
 
 @every_local_kind
 def test_a_report_beyond_what_the_voters_own_noise_reaches_is_refused(given: dict[str, Any]) -> None:
-    (phase,) = make_preferences(epsilons=LEVELS, **given).phases
+    phase = make_preferences(epsilons=LEVELS, **given).phase
     for place in range(3):
         low, high = phase.mechanism_of((place,)).report_range
         width = phase.num_reported
@@ -402,7 +402,7 @@ def test_a_report_beyond_what_the_voters_own_noise_reaches_is_refused(given: dic
 def test_a_place_just_outside_of_the_ball_is_no_maximum(report: list[int]) -> None:
     """It would weigh more than any voter's: the ball of radius 2 has 2²⁰ steps of 2⁻¹⁹ on either side."""
     protocol = make_preferences(2, paradigm=Paradigm.RLDP, mechanism="functional")
-    (phase,) = protocol.phases
+    phase = protocol.phase
     assert phase.mechanism.report_range == (-(1 << 20), 1 << 20)
     with pytest.raises(ValueError, match="outside of the ball"):
         phase.check_report(report, ())
@@ -413,7 +413,7 @@ def test_a_place_just_outside_of_the_ball_is_no_maximum(report: list[int]) -> No
 @every_kind
 def test_a_report_of_another_width_or_out_of_range_does_not_decode(given: dict[str, Any]) -> None:
     protocol = make_preferences(2, max_records=3, **given)
-    (phase,) = protocol.phases
+    phase = protocol.phase
     width = 2 if given["mechanism"] != "pooled" else 5
     assert phase.num_reported == width
     low, high = phase.mechanism.report_range
@@ -455,7 +455,7 @@ def test_a_summary_that_no_records_give_is_refused_and_the_others_are_counted(gi
     assert released.num_voters == 3
     assert set(wire.outcomes) == {"p0", "p1", "p3"}
     rows = np.delete(session.inputs.private, 2, axis=0)
-    (phase,) = protocol.phases
+    phase = protocol.phase
     assert isinstance(phase, DisclosedPhase)
     noisy = session.fresh_noise().randomize(
         phase.tally_mechanism,
@@ -471,14 +471,14 @@ def test_a_summary_that_no_records_give_is_refused_and_the_others_are_counted(gi
 
 
 def test_a_central_tally_has_the_sums() -> None:
-    (phase,) = make_preferences(paradigm=Paradigm.VLCP).phases
+    phase = make_preferences(paradigm=Paradigm.VLCP).phase
     reports = np.array([[3, -1], [4, 0], [-2, 5]], dtype=np.int64)
     tally = phase.tally(reports, earlier=[], public=np.empty((3, 0), dtype=np.int64))
     assert tally == Tally(3, np.array([5, 4], dtype=np.int64))
 
 
 def test_a_local_tally_has_for_each_level_the_number_coarse_squares_and_sums() -> None:
-    (phase,) = make_preferences(epsilons=(0.5, 1.0)).phases
+    phase = make_preferences(epsilons=(0.5, 1.0)).phase
     assert isinstance(phase, PerturbedPhase)
     reports = np.array([[1 << 24, 0], [5, -7], [-(1 << 24), 1 << 24]], dtype=np.int64)
     public = np.array([[1], [0], [1]], dtype=np.int64)
@@ -497,7 +497,7 @@ def test_coarse_squares_are_those_of_the_reports_within_half_a_coarse_step(
 ) -> None:
     """Each report is rounded to a grid of coarse steps: c = r + δ, |δ| ≤ h, so |c² − r²| ≤ 2|r|h + h²."""
     protocol = make_preferences(epsilons=epsilons, **given)
-    (phase,) = protocol.phases
+    phase = protocol.phase
     assert isinstance(phase, PerturbedPhase)
     inputs = make_preference_inputs(protocol, 60)
     reports = draw_reports(phase, inputs, noise=NOISE, protocol=protocol.name, start=0)
@@ -517,7 +517,7 @@ def test_coarse_squares_are_those_of_the_reports_within_half_a_coarse_step(
 
 
 def test_squares_of_the_widest_reports_do_not_overflow() -> None:
-    (phase,) = make_preferences(epsilons=(1e-4, 100.0), mechanism="pooled", paradigm=Paradigm.RLDP).phases
+    phase = make_preferences(epsilons=(1e-4, 100.0), mechanism="pooled", paradigm=Paradigm.RLDP).phase
     for place in (0, 1):
         for end in phase.mechanism_of((place,)).report_range:
             reports = np.full((3, 5), end, dtype=np.int64)
@@ -591,7 +591,7 @@ def test_pooled_preferences_are_on_a_public_grid() -> None:
 def test_no_preference_is_a_negative_zero(given: dict[str, Any]) -> None:
     """Of voters who see no difference, without noise to speak of where that is possible."""
     protocol = make_preferences(2, epsilon=100.0, **given)
-    (phase,) = protocol.phases
+    phase = protocol.phase
     shape = phase.tally_mechanism if isinstance(phase, DisclosedPhase) else None
     totals = [0] * protocol.summary.num_values if shape else [[4, 0, *[0] * phase.num_reported]]
     outcome = protocol.outcome([Tally(4, np.array(totals, dtype=np.int64))])

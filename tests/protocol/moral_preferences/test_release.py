@@ -148,7 +148,7 @@ def test_an_aggregator_that_nobody_trusts_sees_only_what_was_perturbed(given: di
     session = Session(protocol, make_preference_inputs(protocol, 5), seed=3)
     wire = session.play()
     seen = values_in_view(session, wire)
-    (phase,) = protocol.phases
+    phase = protocol.phase
     assert seen.shape == (5, phase.num_reported)
     if given.get("mechanism") != "functional":
         assert not np.any(seen == session.inputs.private)

@@ -10,7 +10,7 @@ from psephos.protocol.mechanisms import optimal
 from psephos.protocol.privacy import (
     ApproximateAccountant,
     Composed,
-    DiscreteLaplace,
+    DiscreteLaplaceNoise,
     LocalRandomizer,
     NeighboringRelation,
     NonPrivate,
@@ -60,10 +60,10 @@ def exact_composed_epsilon(epsilon: float, times: int, delta: float) -> float:
         (PureMechanism(0.0), 0.0),
         (SelfComposed(PureMechanism(0.5), 6), 3.0),
         (Composed((PureMechanism(0.5), LocalRandomizer(0.25))), 0.75),
-        (DiscreteLaplace(scale=8.0, sensitivity=4), 0.5),
-        (DiscreteLaplace(scale=8.0, sensitivity=0), 0.0),
+        (DiscreteLaplaceNoise(scale=8.0, sensitivity=4), 0.5),
+        (DiscreteLaplaceNoise(scale=8.0, sensitivity=0), 0.0),
         (Composed(()), 0.0),
-        (Composed((RandomizedResponse(0.5, 2), DiscreteLaplace(4.0, 1))), 0.75),
+        (Composed((RandomizedResponse(0.5, 2), DiscreteLaplaceNoise(4.0, 1))), 0.75),
         (SelfComposed(RandomizedResponse(0.5, 2), 6), 3.0),
         (SelfComposed(NonPrivate(), 0), 0.0),
         (SelfComposed(SelfComposed(NonPrivate(), 0), 7), 0.0),
@@ -84,7 +84,7 @@ def test_an_event_by_itself_leaves_no_trace_in_another_accountant() -> None:
 
 def test_laplace_noise_is_bounded_when_a_unit_is_added_or_removed_too() -> None:
     """The event says what a neighbor changes; which relation that is measured under is the protocol's to state."""
-    assert PureAccountant.epsilon_of(DiscreteLaplace(8.0, 4), ADD_OR_REMOVE) == 0.5
+    assert PureAccountant.epsilon_of(DiscreteLaplaceNoise(8.0, 4), ADD_OR_REMOVE) == 0.5
 
 
 def test_randomized_response_is_refused_unless_a_value_is_replaced() -> None:
@@ -131,7 +131,7 @@ def test_one_laplace_draw_costs_what_its_law_says() -> None:
     """δ(ε') = Σ_x max(0, P[x] − e^ε'·P[x − s]), summed over all noise that matters."""
     scale, sensitivity, delta = 4.0, 3, 1e-3
     accountant = ApproximateAccountant(REPLACE, delta=delta)
-    accountant.compose(DiscreteLaplace(scale, sensitivity))
+    accountant.compose(DiscreteLaplaceNoise(scale, sensitivity))
     law = {x: math.tanh(0.5 / scale) * math.exp(-abs(x) / scale) for x in range(-400, 401)}
 
     def delta_at(at: float) -> float:
@@ -143,7 +143,7 @@ def test_one_laplace_draw_costs_what_its_law_says() -> None:
 
 def test_mixed_events_compose_below_the_sum() -> None:
     approximate, pure = ApproximateAccountant(REPLACE, delta=1e-6), PureAccountant(REPLACE)
-    for event in (RandomizedResponse(0.2, 3), DiscreteLaplace(20.0, 4), RandomizedResponse(0.2, 2)):
+    for event in (RandomizedResponse(0.2, 3), DiscreteLaplaceNoise(20.0, 4), RandomizedResponse(0.2, 2)):
         for accountant in (approximate, pure):
             accountant.compose(event, 40)
     assert 0 < approximate.epsilon < pure.epsilon
@@ -158,7 +158,7 @@ def test_few_events_never_cost_more_than_the_pure_sum() -> None:
 FREE: Sequence[PrivacyEvent] = (
     NoRelease(),
     RandomizedResponse(0.5, 1),
-    DiscreteLaplace(2.0, 0),
+    DiscreteLaplaceNoise(2.0, 0),
     RandomizedResponse(0.0, 2),
 )
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from psephos.protocol.privacy import (
     Composed,
-    DiscreteLaplace,
+    DiscreteLaplaceNoise,
     LocalRandomizer,
     NonPrivate,
     NoRelease,
@@ -18,7 +18,7 @@ EVENTS: list[PrivacyEvent] = [
     NoRelease(),
     NonPrivate(),
     RandomizedResponse(0.5, 3),
-    DiscreteLaplace(4.0, 2),
+    DiscreteLaplaceNoise(4.0, 2),
     LocalRandomizer(0.5),
     PureMechanism(0.5),
     Composed((NoRelease(), NonPrivate())),
@@ -44,13 +44,15 @@ def test_a_written_event_is_read_back_as_itself(event: PrivacyEvent) -> None:
 
 @pytest.mark.parametrize(
     "event",
-    [RandomizedResponse(0.5, 3), DiscreteLaplace(4.0, 2), PureMechanism(0.5), SelfComposed(NonPrivate(), 2)],
+    [RandomizedResponse(0.5, 3), DiscreteLaplaceNoise(4.0, 2), PureMechanism(0.5), SelfComposed(NonPrivate(), 2)],
 )
 def test_events_cannot_be_changed(event: PrivacyEvent) -> None:
     with pytest.raises(AttributeError):
         setattr(event, msgspec.structs.fields(event)[0].name, 0)
 
 
-@pytest.mark.parametrize("changed", [RandomizedResponse(0.5, 4), RandomizedResponse(0.25, 3), DiscreteLaplace(0.5, 3)])
+@pytest.mark.parametrize(
+    "changed", [RandomizedResponse(0.5, 4), RandomizedResponse(0.25, 3), DiscreteLaplaceNoise(0.5, 3)]
+)
 def test_another_number_or_another_class_is_another_event(changed: PrivacyEvent) -> None:
     assert changed != RandomizedResponse(0.5, 3)

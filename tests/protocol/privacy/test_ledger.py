@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from psephos.protocol.errors import BudgetExceededError, ConfigurationError, PrivacyError, UnsupportedEventError
 from psephos.protocol.privacy import (
     Budget,
-    DiscreteLaplace,
+    DiscreteLaplaceNoise,
     Ledger,
     LedgerEntry,
     NeighboringRelation,
@@ -56,7 +56,12 @@ def charge(ledger: Ledger, *losses: PrivacyLoss) -> None:
 
 def test_the_proven_loss_is_derived_from_the_event_and_not_from_the_claim() -> None:
     loss = PrivacyLoss(
-        mechanism="discrete Laplace", event=DiscreteLaplace(4.0, 3), unit="w", relation=REPLACE, model=LOCAL, claimed=9
+        mechanism="discrete Laplace",
+        event=DiscreteLaplaceNoise(4.0, 3),
+        unit="w",
+        relation=REPLACE,
+        model=LOCAL,
+        claimed=9,
     )
     assert (loss.claimed, loss.proven) == (9, 0.75)
 
@@ -81,7 +86,7 @@ def test_a_loss_that_cannot_be_proven_is_refused_when_it_is_stated() -> None:
         loss_of(0.5, relation=ADD_OR_REMOVE, model=CENTRAL)
 
 
-@pytest.mark.parametrize("event", [RandomizedResponse(0.5, 2), DiscreteLaplace(4.0, 2)])
+@pytest.mark.parametrize("event", [RandomizedResponse(0.5, 2), DiscreteLaplaceNoise(4.0, 2)])
 def test_a_report_shows_that_its_owner_took_part(event: PrivacyEvent) -> None:
     with pytest.raises(PrivacyError, match="took part"):
         loss_of(0.5, relation=ADD_OR_REMOVE, event=event)
@@ -133,7 +138,7 @@ def test_a_charge_shows_the_totals_after_it() -> None:
 
 
 def test_totals_are_kept_by_relation_model_and_unit() -> None:
-    laplace = DiscreteLaplace(1.0, 2)
+    laplace = DiscreteLaplaceNoise(1.0, 2)
     ledger = Ledger("ada")
     charge(
         ledger,
@@ -186,7 +191,7 @@ def test_a_check_adds_up_all_losses_and_charges_none() -> None:
 
 def test_a_loss_under_another_relation_than_the_budget_is_refused() -> None:
     ledger = Ledger("ada", budget=Budget(epsilon=9.0))
-    other = loss_of(0.1, relation=ADD_OR_REMOVE, model=CENTRAL, event=DiscreteLaplace(10.0, 1))
+    other = loss_of(0.1, relation=ADD_OR_REMOVE, model=CENTRAL, event=DiscreteLaplaceNoise(10.0, 1))
     with pytest.raises(PrivacyError, match="add-remove-one neighbors, the budget for replace-one") as caught:
         ledger.check([loss_of(0.1), other])
     assert not isinstance(caught.value, BudgetExceededError)
@@ -197,7 +202,7 @@ def test_a_loss_under_another_relation_than_the_budget_is_refused() -> None:
 
 def test_a_budget_under_add_or_remove_takes_losses_of_its_own_relation() -> None:
     ledger = Ledger("ada", budget=Budget(epsilon=0.5, relation=ADD_OR_REMOVE))
-    charge(ledger, loss_of(0.5, relation=ADD_OR_REMOVE, model=CENTRAL, event=DiscreteLaplace(2.0, 1)))
+    charge(ledger, loss_of(0.5, relation=ADD_OR_REMOVE, model=CENTRAL, event=DiscreteLaplaceNoise(2.0, 1)))
     assert ledger.remaining == 0.0
 
 

@@ -208,7 +208,7 @@ def row(*tasks: int, width: int) -> list[int]:
 def test_a_worker_pays_for_what_it_is_asked(mechanism: Any) -> None:
     protocol = TruthDiscovery(make(6, TWO, THREE, OTHER_TWO, mechanism=mechanism, flip_probability=0.3, max_answers=4))
     noise = protocol.noise
-    (phase,) = protocol.phases
+    phase = protocol.phase
     for tasks, counts in [((0,), (1, 0, 0)), ((3, 1, 4), (1, 2, 0)), ((2, 5, 0, 3), (2, 0, 2))]:
         public = row(*tasks, width=4)
         assert phase.losses_of(public) == protocol.losses_of(public) == (noise.loss_of(counts),)
@@ -220,7 +220,7 @@ def test_a_worker_pays_for_what_it_is_asked(mechanism: Any) -> None:
 def test_nobody_pays_more_than_the_phase_states(data: st.DataObject) -> None:
     protocol = data.draw(truth_discoveries())
     inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 6))))
-    (phase,) = protocol.phases
+    phase = protocol.phase
     (worst,) = phase.losses
     assert worst.part is not None
     assert phase.event == worst.event
@@ -264,7 +264,7 @@ def test_a_price_of_all_answers_is_the_price_that_is_stated_where_sets_differ(me
 
 def test_groups_are_named_by_what_their_workers_give() -> None:
     protocol = TruthDiscovery(make(6, TWO, THREE, epsilon=1.0, max_answers=3))
-    (phase,) = protocol.phases
+    phase = protocol.phase
     public = np.array([row(0, width=3), row(2, 1, width=3), row(1, 4, width=3), row(width=3)], dtype=np.int64)
     groups = phase.loss_groups(public)
     assert sum(number for _, number, _ in groups) == 4
@@ -281,7 +281,7 @@ def test_groups_are_named_by_what_their_workers_give() -> None:
 
 
 def test_groups_of_two_sets_of_one_size_have_different_names() -> None:
-    (phase,) = TruthDiscovery(make(2, TWO, OTHER_TWO)).phases
+    phase = TruthDiscovery(make(2, TWO, OTHER_TWO)).phase
     groups = phase.loss_groups(np.array([row(0, width=2), row(1, width=2)], dtype=np.int64))
     assert len({name for name, _, _ in groups}) == len(groups)
     assert sum(number for _, number, _ in groups) == 2

@@ -178,7 +178,7 @@ def test_a_perturbation_that_is_not_possible_is_refused_by_field(
     ids=str,
 )
 def test_what_is_just_allowed_is_allowed(given: dict[str, Any]) -> None:
-    (phase,) = TruthDiscovery(make(**given)).phases
+    phase = TruthDiscovery(make(**given)).phase
     (loss,) = phase.losses
     assert 0 <= loss.proven < math.inf
 

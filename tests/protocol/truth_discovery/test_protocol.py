@@ -30,7 +30,6 @@ from psephos.protocol.roster import Roster
 from psephos.protocol.server_machine import ServerMachine
 from psephos.protocol.truth_discovery import (
     NO_TASK,
-    AnswersPhase,
     Outcome,
     OwnOutcome,
     Parameters,
@@ -87,8 +86,7 @@ def on_grid(number: float) -> float:
 
 def test_there_is_one_phase_over_all_answers() -> None:
     protocol = make(4, max_answers=3, epsilon=1.0)
-    (phase,) = protocol.phases
-    assert isinstance(phase, AnswersPhase)
+    phase = protocol.phase
     assert (phase.name, phase.columns, phase.num_values) == ("answers", slice(0, 3), 3)
     assert phase.mechanism == OneLayer.of_epsilon((2,), 1.0)
     assert protocol.name == "truth-discovery"
@@ -128,7 +126,7 @@ def test_no_answers_are_counted_as_none() -> None:
 def test_the_tallies_of_any_partition_merge_into_that_of_all(data: st.DataObject) -> None:
     protocol = data.draw(truth_discoveries())
     inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 8))))
-    (phase,) = protocol.phases
+    phase = protocol.phase
     noise = SimulatedNoise(data.draw(seeds()), session="s")
     reports = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
     whole = phase.tally(reports, earlier=(), public=inputs.public)

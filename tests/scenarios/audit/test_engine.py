@@ -12,7 +12,7 @@ import pytest
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
-from psephos.scenarios.audit import Audited, Case, Draw, Pair, Verdict, audit
+from psephos.scenarios.audit import Audited, AuditVerdict, Case, OutputSampler, Pair, audit
 from psephos.scenarios.audit.case import NO_PLACE
 
 CONFIDENCE = 1 - 1e-6
@@ -21,7 +21,7 @@ KEEP = 1 / (1 + math.exp(-EPSILON))
 LAWS = np.array([[KEEP, 1 - KEEP], [1 - KEEP, KEEP]])
 
 
-def flips(keep: float, value: int) -> Draw:
+def flips(keep: float, value: int) -> OutputSampler:
     """Return draws of binary randomized response."""
 
     def draw(number: int, stream: int) -> IntArray:
@@ -68,21 +68,21 @@ def test_a_law_is_audited_exactly() -> None:
     result = found(make_case(Pair("0 and 1", laws=LAWS)))
     assert result.epsilon == pytest.approx(EPSILON, abs=1e-12)
     assert (result.is_exact, result.source, result.samples) == (True, "law", 0)
-    assert (result.verdict, result.follows_law) == (Verdict.CONSISTENT, None)
+    assert (result.verdict, result.follows_law) == (AuditVerdict.CONSISTENT, None)
     assert result.trade_off[1] == pytest.approx((1 - KEEP, 1 - KEEP))
 
 
 @pytest.mark.parametrize(
     ("claimed", "proven", "verdict"),
     [
-        (1.0, 1.0, Verdict.CONSISTENT),
-        (0.9, 1.0, Verdict.CLAIM_REFUTED),
-        (0.9, 0.99, Verdict.PROOF_REFUTED),
-        (1.1, 0.99, Verdict.PROOF_REFUTED),
-        (1.0, math.inf, Verdict.CONSISTENT),
+        (1.0, 1.0, AuditVerdict.CONSISTENT),
+        (0.9, 1.0, AuditVerdict.CLAIM_REFUTED),
+        (0.9, 0.99, AuditVerdict.PROOF_REFUTED),
+        (1.1, 0.99, AuditVerdict.PROOF_REFUTED),
+        (1.0, math.inf, AuditVerdict.CONSISTENT),
     ],
 )
-def test_the_verdict_is_by_the_proof_first(claimed: float, proven: float, verdict: Verdict) -> None:
+def test_the_verdict_is_by_the_proof_first(claimed: float, proven: float, verdict: AuditVerdict) -> None:
     assert found(make_case(Pair("0 and 1", laws=LAWS), claimed=claimed, proven=proven)).verdict is verdict
 
 
@@ -93,7 +93,7 @@ def test_outputs_bound_the_loss_from_below_whether_the_score_is_given_or_learned
     result = found(make_case(sampled_pair(score=score)))
     assert result.epsilon is not None
     assert 0.8 < result.epsilon <= EPSILON
-    assert (result.is_exact, result.verdict, result.source) == (False, Verdict.CONSISTENT, "simulated")
+    assert (result.is_exact, result.verdict, result.source) == (False, AuditVerdict.CONSISTENT, "simulated")
     assert result.delta == 0
     assert 0 < result.mu < 2 * 0.6160  # Φ⁻¹(KEEP)
     assert all(miss >= 1 - error * math.exp(EPSILON) - 1e-9 for error, miss in result.trade_off)
@@ -101,7 +101,7 @@ def test_outputs_bound_the_loss_from_below_whether_the_score_is_given_or_learned
 
 def test_a_loss_beyond_the_proof_is_refuted_by_outputs() -> None:
     result = found(make_case(sampled_pair(), proven=0.5))
-    assert result.verdict is Verdict.PROOF_REFUTED
+    assert result.verdict is AuditVerdict.PROOF_REFUTED
     assert result.delta > 0
 
 
@@ -115,16 +115,16 @@ def test_the_pair_that_tells_most_is_chosen() -> None:
 
 def test_a_sampler_of_another_law_refutes_the_proof_even_where_it_is_more_private() -> None:
     honest = Pair("0 and 1", laws=LAWS, draws=(flips(KEEP, 0), flips(KEEP, 1)))
-    assert (found(make_case(honest)).verdict, found(make_case(honest)).follows_law) == (Verdict.CONSISTENT, True)
+    assert (found(make_case(honest)).verdict, found(make_case(honest)).follows_law) == (AuditVerdict.CONSISTENT, True)
     other = Pair("0 and 1", laws=LAWS, draws=(flips(KEEP - 0.1, 0), flips(KEEP - 0.1, 1)))
     result = found(make_case(other))
-    assert (result.verdict, result.follows_law, result.is_exact) == (Verdict.PROOF_REFUTED, False, False)
+    assert (result.verdict, result.follows_law, result.is_exact) == (AuditVerdict.PROOF_REFUTED, False, False)
     assert result.epsilon == result.sampled_epsilon
 
 
 def test_too_few_outputs_are_no_statement_and_no_zero() -> None:
     result = found(make_case(sampled_pair()), samples=60)
-    assert (result.verdict, result.epsilon) == (Verdict.NO_STATEMENT, None)
+    assert (result.verdict, result.epsilon) == (AuditVerdict.NO_STATEMENT, None)
     assert result.needed is not None
     assert result.needed > 60
     assert found(make_case(sampled_pair()), samples=20 * result.needed).epsilon is not None
@@ -133,7 +133,7 @@ def test_too_few_outputs_are_no_statement_and_no_zero() -> None:
 def test_neighbors_that_are_alike_are_consistent_with_a_loss_of_nothing() -> None:
     always = Pair("alike", draws=(flips(1.0, 0), flips(1.0, 0)))
     result = found(make_case(always, claimed=0, proven=0))
-    assert (result.verdict, result.epsilon, result.needed) == (Verdict.CONSISTENT, None, None)
+    assert (result.verdict, result.epsilon, result.needed) == (AuditVerdict.CONSISTENT, None, None)
 
 
 def test_outputs_come_in_chunks_of_streams_that_differ() -> None:
@@ -159,7 +159,7 @@ def test_a_source_that_a_case_does_not_have_is_not_audited() -> None:
     secure = make_case(dataclasses.replace(sampled_pair(), draws=None, secure=(flips(KEEP, 0), flips(KEEP, 1))))
     result = audit(secure, samples=20_000, confidence=CONFIDENCE, source="secure")
     assert result is not None
-    assert (result.source, result.verdict) == ("secure", Verdict.CONSISTENT)
+    assert (result.source, result.verdict) == ("secure", AuditVerdict.CONSISTENT)
 
 
 def test_a_seed_draws_the_same_and_another_one_others() -> None:
@@ -171,7 +171,7 @@ def test_a_seed_draws_the_same_and_another_one_others() -> None:
 def test_a_value_that_seldom_leaves_in_clear_is_a_delta_that_refutes_the_proof() -> None:
     """Of 3 in 1000 outputs; δ of the two is just that."""
 
-    def seldom_in_clear(value: int) -> Draw:
+    def seldom_in_clear(value: int) -> OutputSampler:
         def draw(number: int, stream: int) -> IntArray:
             is_clear = np.random.default_rng([stream, 1]).random(number) < 0.003
             return np.where(is_clear[:, None], 2 + value, flips(KEEP, value)(number, stream))
@@ -179,7 +179,7 @@ def test_a_value_that_seldom_leaves_in_clear_is_a_delta_that_refutes_the_proof()
         return draw
 
     result = found(make_case(Pair("0 and 1", draws=(seldom_in_clear(0), seldom_in_clear(1)))), samples=100_000)
-    assert result.verdict is Verdict.PROOF_REFUTED
+    assert result.verdict is AuditVerdict.PROOF_REFUTED
     assert 0.001 < result.delta <= 0.003
 
 
@@ -190,7 +190,7 @@ def test_an_output_that_no_law_has_refutes_the_proof() -> None:
         return outputs
 
     result = found(make_case(Pair("0 and 1", laws=LAWS, draws=(sometimes_none, flips(KEEP, 1)))))
-    assert (result.verdict, result.follows_law) == (Verdict.PROOF_REFUTED, False)
+    assert (result.verdict, result.follows_law) == (AuditVerdict.PROOF_REFUTED, False)
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, math.nan])

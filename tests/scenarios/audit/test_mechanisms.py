@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, TwoLayer, Uniform, VectorLaplace
-from psephos.scenarios.audit import Verdict, audit
+from psephos.scenarios.audit import AuditVerdict, audit
 from psephos.scenarios.audit.cases import mechanism_cases
 from psephos.scenarios.audit.mechanisms.sampling import all_rows, finite_pairs, pair_of, secure_draw, simulated_draw
 
@@ -32,7 +32,7 @@ def test_a_correct_mechanism_passes_and_a_tight_law_is_attained(name: str) -> No
     case = CASES[name]
     found = audit(case, samples=2_000, confidence=CONFIDENCE)
     assert found is not None
-    assert found.verdict is not Verdict.PROOF_REFUTED
+    assert found.verdict is not AuditVerdict.PROOF_REFUTED
     if found.is_exact and case.is_tight:
         assert found.epsilon == pytest.approx(case.proven, rel=1e-6)
 
@@ -48,7 +48,7 @@ def test_the_noise_of_deployments_follows_the_law_too(name: str) -> None:
 def test_one_answer_of_a_worker_costs_more_than_the_paper_claims() -> None:
     found = audit(CASES["answers: two layers, s = 2, p in [0, .6]: one answer"], samples=100, confidence=CONFIDENCE)
     assert found is not None
-    assert found.verdict is Verdict.CLAIM_REFUTED
+    assert found.verdict is AuditVerdict.CLAIM_REFUTED
 
 
 @pytest.mark.parametrize("group", ["exponential", "permute-and-flip"])

@@ -5,7 +5,7 @@ all repairs together are refuted falsely with a probability of at most 1e-10. Se
 """
 
 import pytest
-from psephos.scenarios.audit import Verdict, audit
+from psephos.scenarios.audit import AuditVerdict, audit
 from psephos.scenarios.audit.faults import CONFIDENCE, SAMPLES, Fault, planted_faults
 from psephos.scenarios.audit.self_test import FaultResult, show_self_test
 from psephos.scenarios.presentation import make_console
@@ -32,14 +32,14 @@ def test_there_are_the_nine_faults() -> None:
 def test_the_fault_is_caught(fault: Fault) -> None:
     found = audit(fault.faulty, samples=SAMPLES, confidence=CONFIDENCE)
     assert found is not None
-    assert found.verdict is Verdict.PROOF_REFUTED
+    assert found.verdict is AuditVerdict.PROOF_REFUTED
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
 def test_the_repair_passes(fault: Fault) -> None:
     found = audit(fault.repaired, samples=FEW, confidence=CONFIDENCE)
     assert found is not None
-    assert found.verdict in {Verdict.CONSISTENT, Verdict.NO_STATEMENT}
+    assert found.verdict in {AuditVerdict.CONSISTENT, AuditVerdict.NO_STATEMENT}
     assert fault.repaired.proven == fault.faulty.proven
 
 
@@ -50,9 +50,9 @@ def test_the_self_test_tells_what_is_not_caught(capsys: pytest.CaptureFixture[st
         unit="row",
         proven=1.0,
         audited=1.5,
-        verdict=Verdict.PROOF_REFUTED,
+        verdict=AuditVerdict.PROOF_REFUTED,
         repaired_audited=None,
-        repaired_verdict=Verdict.NO_STATEMENT,
+        repaired_verdict=AuditVerdict.NO_STATEMENT,
     )
     missed = FaultResult(
         name="randomness reused",
@@ -60,9 +60,9 @@ def test_the_self_test_tells_what_is_not_caught(capsys: pytest.CaptureFixture[st
         unit="value",
         proven=1.0,
         audited=0.9,
-        verdict=Verdict.CONSISTENT,
+        verdict=AuditVerdict.CONSISTENT,
         repaired_audited=0.9,
-        repaired_verdict=Verdict.CONSISTENT,
+        repaired_verdict=AuditVerdict.CONSISTENT,
     )
     assert caught.is_right
     assert not missed.is_right

@@ -14,13 +14,12 @@ from psephos.protocol.fair_voting import Parameters as ElectionParameters
 from psephos.protocol.mechanisms import TwoLayer, loss_of_all_answers, loss_of_one_answer, uniform_for
 from psephos.protocol.mechanisms.answer_perturbation import flip_probability_of
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.scenarios.audit import Case
+from psephos.scenarios.audit import AuditVerdict, Case, audit
 from psephos.scenarios.audit.bounds import departs, epsilon_bounds, exact_epsilon
 from psephos.scenarios.audit.case import NO_PLACE
 from psephos.scenarios.audit.cases import session_cases
-from psephos.scenarios.audit.engine import Verdict, audit
-from psephos.scenarios.audit.views import charge, view_of_party
-from psephos.scenarios.fair_voting.audit.neighbors import Profile, law_of_winner
+from psephos.scenarios.audit.exposures import charge, exposure_of_party
+from psephos.scenarios.fair_voting.audit.neighbors import RankingCounts, law_of_winner
 from psephos.scenarios.fair_voting.audit.sessions import LARGE_SIZES, disliked_alternative
 
 CASES = session_cases()
@@ -107,10 +106,10 @@ def test_no_session_loses_more_than_the_ledger_says(case: Case) -> None:
 def test_audits_say_what_the_ledger_allows() -> None:
     """False alarm: 1e-6 each."""
     verdicts = {
-        "dpwevote: joint, two candidates, twice": Verdict.CONSISTENT,
-        "truth-discovery: two_layer, 5 answers, claimed 0": Verdict.CLAIM_REFUTED,
-        "fair-voting: sampling, group, printed, 500 and 1,001 voters": Verdict.CLAIM_REFUTED,
-        "moral-preferences: VLDP laplace, voter, own ε = 2, twice": Verdict.CONSISTENT,
+        "dpwevote: joint, two candidates, twice": AuditVerdict.CONSISTENT,
+        "truth-discovery: two_layer, 5 answers, claimed 0": AuditVerdict.CLAIM_REFUTED,
+        "fair-voting: sampling, group, printed, 500 and 1,001 voters": AuditVerdict.CLAIM_REFUTED,
+        "moral-preferences: VLDP laplace, voter, own ε = 2, twice": AuditVerdict.CONSISTENT,
     }
     for name, verdict in verdicts.items():
         found = audit(case_named(name), samples=SAMPLES, confidence=1 - RISK)
@@ -147,7 +146,7 @@ def test_loss_that_is_understated_is_found(name: str) -> None:
     understated = dataclasses.replace(case, proven=case.proven / 4, claimed=0.0, share=1.0)
     found = audit(understated, samples=SAMPLES, confidence=1 - RISK)
     assert found is not None
-    assert found.verdict is Verdict.PROOF_REFUTED
+    assert found.verdict is AuditVerdict.PROOF_REFUTED
 
 
 def test_repeated_votes_share_no_noise() -> None:
@@ -161,11 +160,11 @@ def test_repeated_votes_share_no_noise() -> None:
     assert np.array_equal(outputs, pair.draws[0](100, 3))
 
 
-def test_independent_views_are_what_agents_draw_at_their_places() -> None:
+def test_independent_outputs_are_what_agents_draw_at_their_places() -> None:
     vote = DPWeVote(Parameters(candidates=("a", "b"), variant="laplace"))
     rows = vote.encode({"weight": [1, 3], "a": [0, 1], "b": [1, 1]}).private
-    view = view_of_party(vote, rows, (), num_sessions=1)
-    for part, phase in zip(view.parts, vote.phases, strict=True):
+    exposure = exposure_of_party(vote, rows, (), num_sessions=1)
+    for part, phase in zip(exposure.parts, vote.phases, strict=True):
         drawn = part.draw(1, 5, SimulatedNoise(7, session="views"))
         agent = SimulatedNoise(7, session="views")
         values = rows[1, phase.columns].tolist()
@@ -197,8 +196,8 @@ def test_law_of_a_winner_adds_up_over_sub_samples() -> None:
     def counts(*places: int) -> tuple[int, ...]:
         return tuple(places.count(place) for place in range(6))
 
-    law = law_of_winner(vote, Profile(counts(0, 3), counts(5, 5)))
-    each = [law_of_winner(single, Profile(counts(place), counts(5))) for place in (0, 3)]
+    law = law_of_winner(vote, RankingCounts(counts(0, 3), counts(5, 5)))
+    each = [law_of_winner(single, RankingCounts(counts(place), counts(5))) for place in (0, 3)]
     assert law == pytest.approx(np.mean(each, axis=0))
     assert math.fsum(law.tolist()) == pytest.approx(1)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
-from psephos.scenarios.audit import Case, Pair, Verdict, running
+from psephos.scenarios.audit import AuditVerdict, Case, Pair, running
 from psephos.scenarios.audit.running import AuditReport, Job, audit_all, audit_cases, cases_of, sources_of
 from psephos.scenarios.audit.showing import show_report, write_report
 from psephos.scenarios.cli import cli
@@ -90,10 +90,10 @@ def test_a_row_holds_the_worst_verdict_and_the_greatest_bound(known: Callable[..
     )
     report = run()
     assert [row.verdict for row in report.rows] == [
-        Verdict.CONSISTENT,
-        Verdict.CLAIM_REFUTED,
-        Verdict.PROOF_REFUTED,
-        Verdict.NO_STATEMENT,
+        AuditVerdict.CONSISTENT,
+        AuditVerdict.CLAIM_REFUTED,
+        AuditVerdict.PROOF_REFUTED,
+        AuditVerdict.NO_STATEMENT,
     ]
     assert report.is_refuted
     assert report.rows[0].audited == pytest.approx(ONE)

@@ -11,12 +11,12 @@ from deployments import ENTRIES, SEED, serving, write_vote
 from psephos.protocol import ConfigurationError, SessionKind
 from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.errors import QuorumError
-from psephos.scenarios import load_scenario
-from psephos.scenarios.deployment import ServerSide, draw_invitations, resolve_server, serve_in_folder
+from psephos.scenarios import Resolved, load_scenario, resolve
+from psephos.scenarios.deployment import draw_invitations, serve_in_folder
 from psephos.scenarios.deployment.common import make_mode
-from psephos.scenarios.deployment.invitations import TOKEN_COLUMN
 from psephos.scenarios.deployment.server import roster_rows
 from psephos.scenarios.running.folder import RunFolder
+from psephos.scenarios.running.rosters import TOKEN_COLUMN
 from psephos.transports.tcp import format_address
 
 Write = Callable[[str, str | bytes], Path]
@@ -45,19 +45,19 @@ def public(write: Write) -> str:
 def refusal(scenario: str, *settings: str, roster: Path | None = None) -> ConfigurationError:
     """Return why a server refuses."""
     with pytest.raises(ConfigurationError) as caught:
-        resolve_server(load_scenario(scenario, settings), roster=roster)
+        resolve(load_scenario(scenario, settings), is_served=True, roster=roster)
     return caught.value
 
 
 def test_private_columns_may_hold_anything_since_a_server_looks_at_none(public: str, write: Write) -> None:
-    side = resolve_server(load_scenario(public))
+    side = resolve(load_scenario(public), is_served=True)
     assert (side.roster.names, side.roster.token_digests) == (("ann", "bob", "cid"), None)
     parameters = side.protocol.parameters
     assert isinstance(parameters, Parameters)
     assert (parameters.candidates, parameters.weights) == (("merger",), (2.0, 4.0))
     assert list(side.public_table) == ["weight"]
     mine = write("mine.csv", "partner,weight,merger\nann,heavy,\nbob,nan,maybe\n")
-    side = resolve_server(load_scenario(public, [f"partners={mine}", "public_weights=false"]))
+    side = resolve(load_scenario(public, [f"partners={mine}", "public_weights=false"]), is_served=True)
     assert (side.roster.names, side.public_table) == (("ann", "bob"), {})
     assert side.roster.public.shape == (2, 0)
 
@@ -86,19 +86,19 @@ def write_roster(path: Path, rows: list[dict[str, object]]) -> Path:
     return path
 
 
-def draw(side: ServerSide, path: Path) -> Path:
+def draw(side: Resolved, path: Path) -> Path:
     """Draw tokens, and write the roster's file."""
     drawn, _ = draw_invitations(side.protocol, side.roster, session="public", kind=SessionKind.DEPLOYMENT)
     return write_roster(path, roster_rows(side, drawn))
 
 
 def test_a_rosters_file_holds_names_public_columns_and_digests_and_is_read_again(public: str, tmp_path: Path) -> None:
-    side = resolve_server(load_scenario(public))
+    side = resolve(load_scenario(public), is_served=True)
     path = draw(side, tmp_path / "roster.csv")
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == f"partner,weight,{TOKEN_COLUMN}"
     assert [line.split(",")[:2] for line in lines[1:]] == [["ann", "4"], ["bob", "2"], ["cid", "4"]]
-    again = resolve_server(load_scenario(public), roster=path)
+    again = resolve(load_scenario(public), is_served=True, roster=path)
     assert again.roster.names == side.roster.names
     assert again.roster.token_digests == tuple(line.split(",")[2] for line in lines[1:])
     assert again.roster.public.tolist() == side.roster.public.tolist()
@@ -106,7 +106,7 @@ def test_a_rosters_file_holds_names_public_columns_and_digests_and_is_read_again
 
 
 def test_a_roster_without_tokens_says_so(public: str) -> None:
-    side = resolve_server(load_scenario(public))
+    side = resolve(load_scenario(public), is_served=True)
     assert [row[TOKEN_COLUMN] for row in roster_rows(side, side.roster)] == [""] * 3
 
 
@@ -114,15 +114,15 @@ def test_a_roster_leaves_it_to_the_scenario_what_is_voted_on(tmp_path: Path, wri
     # The candidates are the columns of the scenario's own table, and a roster has none of them.
     write("mine.csv", "partner,weight,merger,move\nann,x,x,x\nbob,x,x,x\n")
     scenario = str(write("mine.toml", 'protocol = "dpwevote"\npartners = "mine.csv"\n'))
-    side = resolve_server(load_scenario(scenario))
-    again = resolve_server(load_scenario(scenario), roster=draw(side, tmp_path / "roster.csv"))
+    side = resolve(load_scenario(scenario), is_served=True)
+    again = resolve(load_scenario(scenario), is_served=True, roster=draw(side, tmp_path / "roster.csv"))
     assert again.protocol.parameters == side.protocol.parameters
     assert again.protocol.parameters.candidates == ("merger", "move")
     alone = str(write("alone.toml", 'protocol = "dpwevote"\n'))
     error = refusal(alone, roster=tmp_path / "roster.csv")
     assert (error.field, error.value) == ("candidates", "left out")
     settings = ["candidates=['merger', 'move']"]
-    again = resolve_server(load_scenario(alone, settings), roster=tmp_path / "roster.csv")
+    again = resolve(load_scenario(alone, settings), is_served=True, roster=tmp_path / "roster.csv")
     assert again.protocol.parameters == side.protocol.parameters
 
 
@@ -172,7 +172,7 @@ def test_a_column_that_nobody_knows_is_refused_by_a_server_too(tmp_path: Path, w
     assert (error.field, error.value) == ("marger (three.csv line 1)", "an unknown column")
 
 
-def served_folder(side: ServerSide, path: Path, *, address: str, seed: int | None = SEED) -> Mapping[str, object]:
+def served_folder(side: Resolved, path: Path, *, address: str, seed: int | None = SEED) -> Mapping[str, object]:
     """Serve in a folder until the session fails, and return what `run.json` says."""
     with pytest.raises((OSError, QuorumError)):
         serve_in_folder(side, RunFolder(path), address=address, mode=make_mode("vote", seed=seed))
@@ -180,7 +180,7 @@ def served_folder(side: ServerSide, path: Path, *, address: str, seed: int | Non
 
 
 def test_a_taken_address_is_named_and_leaves_no_result(tmp_path: Path) -> None:
-    side = resolve_server(load_scenario(write_vote(tmp_path)))
+    side = resolve(load_scenario(write_vote(tmp_path)), is_served=True)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = format_address(*taken.getsockname())
         run = served_folder(side, tmp_path / "out", address=address)
@@ -190,7 +190,7 @@ def test_a_taken_address_is_named_and_leaves_no_result(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [None, SEED])
 def test_a_session_without_its_quorum_leaves_its_failure_and_no_result(tmp_path: Path, seed: int | None) -> None:
-    side = resolve_server(load_scenario(write_vote(tmp_path, lines="deadline_seconds = 0.01")))
+    side = resolve(load_scenario(write_vote(tmp_path, lines="deadline_seconds = 0.01")), is_served=True)
     run = served_folder(side, tmp_path / "out", address="127.0.0.1:0", seed=seed)
     assert run["kind"] == ("deployment" if seed is None else "simulation")
     failure = run["failure"]
@@ -202,12 +202,14 @@ def test_a_session_without_its_quorum_leaves_its_failure_and_no_result(tmp_path:
 
 def test_what_a_folder_says_was_served_can_be_served_again_with_a_roster(tmp_path: Path) -> None:
     scenario = write_vote(tmp_path, lines='deadline_seconds = 0.01\nquorum = 2\ntitle = "A vote"')
-    side = resolve_server(load_scenario(scenario, ["epsilon=3"]))
+    side = resolve(load_scenario(scenario, ["epsilon=3"]), is_served=True)
     served_folder(side, tmp_path / "out", address="127.0.0.1:0")
     written = json.loads((tmp_path / "out" / "scenario.json").read_bytes())
     assert written.keys().isdisjoint({"parties", "partners", "seed", "data"})
     roster = draw(side, tmp_path / "roster.csv")
-    again = resolve_server(load_scenario(str(tmp_path / "out" / "scenario.json"), ["name=vote"]), roster=roster)
+    again = resolve(
+        load_scenario(str(tmp_path / "out" / "scenario.json"), ["name=vote"]), is_served=True, roster=roster
+    )
     assert again.protocol.parameters == side.protocol.parameters
     assert (again.rules, again.default_rules) == (side.rules, side.default_rules)
     assert (again.roster.names, again.scenario.title) == (side.roster.names, "A vote")

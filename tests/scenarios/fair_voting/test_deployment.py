@@ -31,7 +31,7 @@ from psephos.protocol.errors import BudgetExceededError, PsephosError, QuorumErr
 from psephos.protocol.fair_voting.parameters import CENTRAL
 from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Release
 from psephos.scenarios import load_scenario, resolve, run_session
-from psephos.scenarios.deployment import Agreement, resolve_server
+from psephos.scenarios.deployment import Agreement
 from psephos.scenarios.deployment.client import Heard, check_beforehand
 from psephos.scenarios.running.folder import read_ledger
 
@@ -531,7 +531,7 @@ def test_a_roster_says_again_who_takes_part_and_in_which_group(
     words = [word for setting in settings for word in ("--set", setting)]
     assert psephos("roster", "two-societies", *words, "--out", "drawn").status == 0
     scenario = load_scenario("two-societies", settings)
-    own, drawn = resolve_server(scenario), resolve_server(scenario, roster=Path("drawn/roster.csv"))
+    own, drawn = resolve(scenario, is_served=True), resolve(scenario, is_served=True, roster=Path("drawn/roster.csv"))
     assert drawn.protocol.parameters == own.protocol.parameters
     assert list(drawn.roster.names) == list(own.roster.names)
     assert drawn.roster.public.tolist() == own.roster.public.tolist()
@@ -546,7 +546,7 @@ def test_a_roster_of_fewer_voters_is_what_counts(psephos: Psephos, write: Write)
     assert psephos("roster", "two-societies", "--set", "voters=v.csv", "--out", "drawn").status == 0
     lines = Path("drawn/roster.csv").read_text(encoding="utf-8").splitlines(keepends=True)
     write("drawn/roster.csv", "".join(lines[:-1]))
-    side = resolve_server(load_scenario("two-societies", ["voters=v.csv"]), roster=Path("drawn/roster.csv"))
+    side = resolve(load_scenario("two-societies", ["voters=v.csv"]), is_served=True, roster=Path("drawn/roster.csv"))
     assert (side.protocol.parameters.groups, side.protocol.parameters.group_sizes) == (("north", "south"), (1, 1))
 
 
@@ -570,6 +570,6 @@ def test_a_fault_in_a_roster_of_voters_is_named_with_its_line(
 ) -> None:
     plans = write_plans(tmp_path, lines="groups = ['north', 'south']")
     with pytest.raises(ConfigurationError) as caught:
-        resolve_server(load_scenario(plans), roster=write("roster.csv", content))
+        resolve(load_scenario(plans), is_served=True, roster=write("roster.csv", content))
     assert caught.value.field == field or not field
     assert allowed in str(caught.value)

@@ -13,7 +13,7 @@ from pages import Page
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.moral_preferences import Decision, LevelOutcome, Outcome
 from psephos.scenarios.moral_preferences.decisions import (
-    Pair,
+    AlternativePair,
     decide_pairs,
     parse_alternative,
     read_outcome,
@@ -195,9 +195,9 @@ two,first,0,0
 
 def test_pairs_of_a_file_keep_the_order_in_which_they_appear(write: Write, tmp_path: Path) -> None:
     expected = [
-        Pair(name="one", first={"Dog": 0.0, "Man": 1.0}, second={"Dog": 2.0, "Man": 0.0}),
-        Pair(name="two", first={"Dog": 0.0, "Man": 0.0}, second={"Dog": 3.0, "Man": 0.0}),
-        Pair(name="b, c", first={"Dog": 0.5, "Man": -1000.0}, second={"Dog": 0.0, "Man": 0.0}),
+        AlternativePair(name="one", first={"Dog": 0.0, "Man": 1.0}, second={"Dog": 2.0, "Man": 0.0}),
+        AlternativePair(name="two", first={"Dog": 0.0, "Man": 0.0}, second={"Dog": 3.0, "Man": 0.0}),
+        AlternativePair(name="b, c", first={"Dog": 0.5, "Man": -1000.0}, second={"Dog": 0.0, "Man": 0.0}),
     ]
     assert read_pairs(write("pairs.csv", PAIRS), OUTCOME) == expected
     packed = tmp_path / "pairs.csv.gz"
@@ -248,9 +248,9 @@ def test_a_file_that_is_not_there_is_blamed_on_its_option(tmp_path: Path) -> Non
 # Decisions
 
 
-def pair(first: dict[str, float], second: dict[str, float]) -> Pair:
+def pair(first: dict[str, float], second: dict[str, float]) -> AlternativePair:
     """Return a pair of alternatives."""
-    return Pair(name="p", first=first, second=second)
+    return AlternativePair(name="p", first=first, second=second)
 
 
 MAN_OR_DOGS = pair({"Man": 1.0}, {"Dog": 1.0})
@@ -264,7 +264,7 @@ def test_decisions_are_those_of_the_probit_model() -> None:
     assert decision.certainty == pytest.approx(normal(1.0), abs=1e-15)
 
 
-def said(outcome: Outcome, decided: Pair) -> str:
+def said(outcome: Outcome, decided: AlternativePair) -> str:
     """Return a decision in words, on one line."""
     page = Page(width=80)
     (decision,) = decide_pairs(outcome, [decided])

@@ -29,7 +29,7 @@ from psephos.protocol.errors import BudgetExceededError, PsephosError
 from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Release
 from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.scenarios import load_scenario, resolve, run_session
-from psephos.scenarios.deployment import Agreement, resolve_server
+from psephos.scenarios.deployment import Agreement
 from psephos.scenarios.deployment.client import Heard, check_beforehand
 from psephos.scenarios.running.folder import read_ledger
 
@@ -179,7 +179,7 @@ def test_a_server_that_turns_local_terms_into_central_ones_is_found_out(tmp_path
     ids=["plain", "another order of columns", "another order of lines", "quotes", "as spreadsheets save it"],
 )
 def test_a_voters_file_is_read_in_every_usual_form(survey: str, write: Write, tmp_path: Path, content: str) -> None:
-    side = resolve_server(load_scenario(survey))
+    side = resolve(load_scenario(survey), is_served=True)
     whole = resolve(load_scenario(survey)).inputs.private.tolist()
     write("ann.csv", content)
     assert list(side.protocol.encode_own(entries_of("ann", tmp_path), ())) == whole[0]
@@ -444,7 +444,7 @@ def test_a_roster_says_again_who_takes_part_and_at_which_epsilon(
     words = [word for setting in settings for word in ("--set", setting)]
     assert psephos("roster", "moral-synthetic", *words, "--out", "drawn").status == 0
     scenario = load_scenario("moral-synthetic", settings)
-    own, drawn = resolve_server(scenario), resolve_server(scenario, roster=Path("drawn/roster.csv"))
+    own, drawn = resolve(scenario, is_served=True), resolve(scenario, is_served=True, roster=Path("drawn/roster.csv"))
     assert drawn.protocol.parameters == own.protocol.parameters
     assert list(drawn.roster.names) == list(own.roster.names) == ["ann", "bob"]
     assert drawn.roster.public.tolist() == own.roster.public.tolist() == ([[0], [1]] if more else [[], []])
@@ -471,6 +471,6 @@ def test_a_fault_in_a_roster_of_voters_is_named_with_its_line(
 ) -> None:
     survey = write_survey(tmp_path, lines="paradigm = 'VLDP'")
     with pytest.raises(ConfigurationError) as caught:
-        resolve_server(load_scenario(survey), roster=write("roster.csv", content))
+        resolve(load_scenario(survey), is_served=True, roster=write("roster.csv", content))
     assert caught.value.field == field
     assert allowed in caught.value.allowed

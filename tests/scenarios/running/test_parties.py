@@ -171,7 +171,7 @@ def test_a_file_of_answers_has_a_line_for_each_of_them(write: Write) -> None:
     assert resolved.inputs.public.tolist() == [[0, 1, -1], [1, 0, 1]]
     assert resolved.inputs.private.tolist() == [[1, -1], [1, 0]]
     assert (resolved.gold, resolved.may_show_truth) == ({}, False)
-    assert resolved.parameters_of_data >= {"tasks", "answer_sets", "max_answers"}
+    assert resolved.parameters_of_parties >= {"tasks", "answer_sets", "max_answers"}
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_a_file_of_choices_has_two_lines_for_each_record(write: Write) -> None:
     assert list(resolved.names) == ["bob", "ann"]
     assert resolved.protocol.parameters.features == ("lives", "law")
     assert resolved.protocol.parameters.max_records == 1
-    assert resolved.parameters_of_data >= {"features", "max_records"}
+    assert resolved.parameters_of_parties >= {"features", "max_records"}
     assert resolved.note == "2 records of 2 voters, from 4 rows"
     assert not resolved.may_show_truth
 

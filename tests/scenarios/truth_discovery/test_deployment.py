@@ -15,7 +15,7 @@ from psephos.protocol.errors import BudgetExceededError, RemoteProtocolError
 from psephos.protocol.mechanisms import NO_ANSWER
 from psephos.protocol.truth_discovery import NO_TASK, OwnOutcome
 from psephos.scenarios import load_scenario, resolve, run_session
-from psephos.scenarios.deployment import DEFAULT_BUDGET, Agreement, resolve_server
+from psephos.scenarios.deployment import DEFAULT_BUDGET, Agreement
 from psephos.scenarios.deployment.client import Heard
 from psephos.scenarios.running.folder import read_ledger
 
@@ -224,7 +224,7 @@ def test_processes_that_rehearse_with_a_seed_leave_the_result_of_a_run(psephos: 
     ],
 )
 def test_a_workers_file_is_read_in_every_usual_form(quiz: str, write: Write, tmp_path: Path, content: str) -> None:
-    side = resolve_server(load_scenario(quiz))
+    side = resolve(load_scenario(quiz), is_served=True)
     write("ann.csv", content)
     own = side.protocol.encode_own(entries_of("ann", tmp_path), tuple(side.roster.public[0].tolist()))
     assert own == (0, 1, NO_ANSWER)
@@ -421,7 +421,7 @@ def test_a_roster_says_again_who_is_asked_what(psephos: Psephos, write: Write, c
     write("answers.csv", content)
     assert psephos("roster", "crowd", "--set", "workers=answers.csv", "--out", "drawn").status == 0
     scenario = load_scenario("crowd", ["workers=answers.csv"])
-    own, drawn = resolve_server(scenario), resolve_server(scenario, roster=Path("drawn/roster.csv"))
+    own, drawn = resolve(scenario, is_served=True), resolve(scenario, is_served=True, roster=Path("drawn/roster.csv"))
     assert drawn.protocol.parameters == own.protocol.parameters
     assert drawn.roster.names == own.roster.names
     assert drawn.roster.public.tolist() == own.roster.public.tolist()
@@ -447,6 +447,6 @@ def test_a_fault_in_a_roster_of_workers_is_named_with_its_line(
     quiz: str, write: Write, content: str, field: str | None, allowed: str
 ) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        resolve_server(load_scenario(quiz, ["tasks=['q1', 'q2', 'q3']"]), roster=write("roster.csv", content))
+        resolve(load_scenario(quiz, ["tasks=['q1', 'q2', 'q3']"]), is_served=True, roster=write("roster.csv", content))
     assert field in {None, caught.value.field}
     assert allowed in caught.value.allowed

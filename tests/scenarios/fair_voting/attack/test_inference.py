@@ -10,7 +10,7 @@ import pytest
 from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise
 from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.protocol.fair_voting import DisclosedRankings, FairVoting, Parameters, RandomizedRankings
+from psephos.protocol.fair_voting import FairVoting, Parameters, RandomizedRankings
 from psephos.protocol.mechanisms import rankings_of_codes
 from psephos.protocol.privacy import NeighboringRelation
 from psephos.scenarios.attacks import Coalition, Seen, find_attack, seen_by_arrays
@@ -54,8 +54,7 @@ def see(attack: FairVotingAttack, inputs: Inputs, *members: int, seed: int = 3, 
 
 def released_law(attack: FairVotingAttack, seen: Seen, rankings: IntArray, groups: IntArray) -> float:
     """Return the probability of what was published, of all voters' rankings."""
-    phase = attack.phase
-    assert isinstance(phase, DisclosedRankings)
+    phase = attack.protocol.disclosed
     sums = phase.sums_of(rankings, groups).reshape(1, -1)
     return math.exp(phase.tally_mechanism.log_likelihoods(seen.totals[0].reshape(1, -1), sums)[0, 0])
 
@@ -83,8 +82,7 @@ def test_a_release_is_judged_over_all_that_honest_voters_may_rank(form: str, mem
 
 def test_line_4_of_algorithm_2_is_judged_over_all_sub_samples() -> None:
     attack, inputs = make("sub-sampling")
-    phase = attack.phase
-    assert isinstance(phase, DisclosedRankings)
+    phase = attack.protocol.disclosed
     assert phase.choice is not None
     seen = see(attack, inputs, 1, 2, 3, 4, 5, 6)
     found = attack.posteriors([seen], TARGET, secret=RANKING)
@@ -123,7 +121,7 @@ def test_sessions_with_the_same_voters_are_judged_together() -> None:
 @pytest.mark.parametrize("form", ["pair", "position"])
 def test_a_tally_of_reports_is_judged_over_all_that_honest_voters_may_report(form: str) -> None:
     attack, inputs = make(form)
-    phase = attack.phase
+    phase = attack.protocol.phase
     assert isinstance(phase, RandomizedRankings)
     seen = see(attack, inputs, 3, 4, 5)
     found = attack.posteriors([seen], np.array([1, 6]), secret=RANKING)
@@ -262,7 +260,7 @@ def test_a_few_rankings_stand_for_all_of_a_label(mechanism: str, secret: str) ->
     attack = FairVotingAttack(vote, pair=("c", "b"))
     candidates = attack.candidates(secret)
     listed = rankings_of_codes(np.arange(math.factorial(7), dtype=np.int64), 7)
-    (phase,) = vote.phases
+    phase = vote.phase
     reports = np.arange(phase.mechanism.report_range[1] + 1, dtype=np.int64)[:, None]
     places = np.argmin(listed, axis=1) if secret == FAVORITE else (listed[:, 2] > listed[:, 1]).astype(np.int64)
     for label in range(len(candidates.labels)):
@@ -390,12 +388,6 @@ def test_who_did_not_vote_is_counted_as_indifferent() -> None:
         rankings[0] = own
         expected.append(released_law(attack, seen, rankings, short.public[:, 0]))
     assert found.probabilities[0] == pytest.approx(normalized(expected), rel=1e-9)
-
-
-def test_the_protocol_has_one_phase_of_either_kind() -> None:
-    assert isinstance(make("pair")[0].phase, RandomizedRankings)
-    assert isinstance(make("laplace")[0].phase, DisclosedRankings)
-    assert isinstance(make("laplace")[0].protocol, FairVoting)
 
 
 def test_sessions_of_the_local_model_are_not_joined() -> None:

@@ -9,7 +9,6 @@ import pytest
 from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise
 from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.protocol.fair_voting import DisclosedRankings
 from psephos.protocol.fair_voting.parameters import MechanismName
 from psephos.protocol.mechanisms import rankings_of_codes
 from psephos.scenarios.attacks import (
@@ -39,8 +38,7 @@ def make(mechanism: MechanismName, *sizes: int, epsilon: float = 4.0) -> tuple[F
 
 
 def winners(attack: FairVotingAttack, rankings: IntArray, groups: IntArray) -> FloatArray:
-    phase = attack.phase
-    assert isinstance(phase, DisclosedRankings)
+    phase = attack.protocol.disclosed
     assert phase.choice is not None
     return np.exp(phase.choice.log_laws(phase.sums_of(rankings, groups).reshape(1, -1))[0])
 

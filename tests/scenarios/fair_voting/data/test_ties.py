@@ -7,7 +7,7 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.randomness import philox_rows, stream_key
 from psephos.scenarios.fair_voting.data.ballots import Ballots
-from psephos.scenarios.fair_voting.data.ties import Ties, break_ties
+from psephos.scenarios.fair_voting.data.ties import TieRule, break_ties
 from scipy.stats import chi2
 
 
@@ -29,7 +29,7 @@ def ballots_of(classes: list[list[int]], listed: list[list[int]] | None = None, 
 
 
 def positions_of(
-    ballots: Ballots, *, ties: Ties = "random", seed: int = 0, kept: list[int] | None = None
+    ballots: Ballots, *, ties: TieRule = "random", seed: int = 0, kept: list[int] | None = None
 ) -> list[list[int]]:
     """Return the rankings alone."""
     every = range(len(ballots.alternatives))
@@ -40,7 +40,7 @@ def positions_of(
 
 
 @pytest.mark.parametrize("ties", ["random", "listed", "refuse"])
-def test_strict_orders_are_the_same_under_every_rule(ties: Ties) -> None:
+def test_strict_orders_are_the_same_under_every_rule(ties: TieRule) -> None:
     ballots = ballots_of([[0, 1, 2], [2, 0, 1], [2, 0, 3]])  # the last one does not list alternative c
     positions, num_tied = break_ties(ballots, ties=ties, seed=0, kept=range(3))
     assert positions.tolist() == [[0, 1, 2], [2, 0, 1], [1, 0, 2]]

@@ -121,7 +121,7 @@ def test_printed_scale_is_that_of_the_same_counts() -> None:
 def test_shares_are_the_protocol_s_law(mechanism: str, objective: str) -> None:
     vote = make_vote(mechanism, objective)
     profiles = draw_profiles(FITTED, SIZES, trials=TRIALS, seed=1)
-    (phase,) = vote.phases
+    phase = vote.phase
     choice: Any = phase.mechanism if isinstance(phase.mechanism, ExponentialChoice) else getattr(phase, "choice")  # noqa: B009  of the central phase alone
     sums = profiles.sums(choice.scoring).reshape(TRIALS, -1).tolist()
     expected = [choice.probabilities(row) for row in sums]
@@ -182,7 +182,7 @@ def test_winners_of_algorithm_2_have_its_exact_law() -> None:
     vote = make_vote("sampling", "parity", (40, 20), num_samples=30)
     released = release(vote, profiles, trials=trials, noise=SimulatedNoise(SEED, session=CELL))
     winners = elect(released, Objective("parity"))
-    (phase,) = vote.phases
+    phase = vote.phase
     choice: SampledChoice = getattr(phase, "choice")  # noqa: B009  of the central phase alone
     law = winner_law(choice, profiles.sums(choice.scoring).reshape(-1).tolist())
     shares = np.bincount(winners, minlength=4) / trials

@@ -8,18 +8,10 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.arrays import FloatArray
 from psephos.scenarios.moral_preferences.data.fairness import FAIRNESS_FEATURES, FairnessJudgements, make_fairness
-from psephos.scenarios.moral_preferences.data.machine_like import (
-    MoralMachineLike,
-    make_machine_like,
-    stream_machine_like,
-)
+from psephos.scenarios.moral_preferences.data.machine_like import MoralMachineLike, make_machine_like
+from psephos.scenarios.moral_preferences.data.made_up import in_batches
 from psephos.scenarios.moral_preferences.data.survey import Survey
-from psephos.scenarios.moral_preferences.data.synthetic import (
-    SyntheticPreferences,
-    make_preferences,
-    mean_preferences,
-    stream_preferences,
-)
+from psephos.scenarios.moral_preferences.data.synthetic import SyntheticPreferences, make_preferences, mean_preferences
 from scipy.special import chdtrc, ndtr
 
 KINDS: dict[str, tuple[Any, Callable[..., Survey]]] = {
@@ -98,18 +90,13 @@ def test_voters_that_are_not_there_cannot_be_made(kind: str, start: int, stop: i
         make(struct(voters=3), start=start, stop=stop)
 
 
-@pytest.mark.parametrize(
-    ("stream", "spec"),
-    [
-        (stream_preferences, SyntheticPreferences(voters=7, records=2)),
-        (stream_machine_like, MoralMachineLike(voters=7, records=2)),
-    ],
-    ids=["synthetic", "machine"],
-)
-def test_stream_ends_with_a_smaller_batch(stream: Callable[..., Any], spec: Any) -> None:
-    assert [len(survey.voters) for survey in stream(spec, batch_voters=3)] == [3, 3, 1]
+@pytest.mark.parametrize("kind", KINDS)
+def test_batches_end_with_a_smaller_one(kind: str) -> None:
+    struct, make = KINDS[kind]
+    spec = struct(voters=7, records=2)
+    assert [len(survey.voters) for survey in in_batches(make, spec, batch_voters=3)] == [3, 3, 1]
     with pytest.raises(ValueError, match="at least 1"):
-        next(stream(spec, batch_voters=0))
+        next(in_batches(make, spec, batch_voters=0))
 
 
 def test_spread_of_zero_makes_all_voters_alike() -> None:

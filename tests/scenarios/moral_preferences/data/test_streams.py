@@ -13,7 +13,7 @@ from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.moral_preferences.data.moral_machine import read_moral_machine
 from psephos.scenarios.moral_preferences.data.parties import load_voters
 from psephos.scenarios.moral_preferences.data.privacy_groups import PrivacyGroups
-from psephos.scenarios.moral_preferences.data.streams import is_stream, open_stream
+from psephos.scenarios.moral_preferences.data.streams import open_stream
 
 Put = Callable[[str], Path]
 
@@ -26,22 +26,6 @@ def table(**options: Any) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "_BATCH_VOTERS", 7)
-
-
-@pytest.mark.parametrize(
-    ("parties", "is_one"),
-    [
-        ({"stream": True}, True),
-        ({"stream": "yes"}, True),  # which is then refused by its name
-        ({"stream": False}, False),
-        ({"voters": 3}, False),
-        ({}, False),
-        ("mine.csv", False),
-        ([{"voter": "ann", "stream": True}], False),
-    ],
-)
-def test_only_a_table_asks_to_be_streamed(parties: object, *, is_one: bool) -> None:
-    assert is_stream(parties) is is_one
 
 
 @pytest.mark.parametrize(

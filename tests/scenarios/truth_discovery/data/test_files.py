@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.truth_discovery.data import Crowd, tables
-from psephos.scenarios.truth_discovery.data.assembly import Column, Rows, assemble, in_order
+from psephos.scenarios.truth_discovery.data import Crowd, csv_names
+from psephos.scenarios.truth_discovery.data.assembly import CodedColumn, Rows, assemble, in_order
 from psephos.scenarios.truth_discovery.data.files import read_crowd
 
 # The two ways to read a file; which one was taken cannot be seen from outside.
-READ_PLAIN, READ_ANY = tables._read_plain, tables._read_any  # pyright: ignore[reportPrivateUsage]  the two ways are compared
+READ_PLAIN, READ_ANY = csv_names._read_plain, csv_names._read_any  # pyright: ignore[reportPrivateUsage]  the two ways are compared
 HEAD = "task,worker,label\n"
 SETS = "task,worker,label,answer_set\n"
 
@@ -109,8 +109,8 @@ def test_the_fast_way_the_careful_way_and_the_csv_module_agree(
     put(path, text.getvalue())
     expected = [tuple(entry.strip() for entry in row) for row in table]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "_BLOCK_BYTES", block)
-        found = tables.read_table(path, {name: (name,) for name in ("task", "worker", "label")})
+        patch.setattr(csv_names, "_BLOCK_BYTES", block)
+        found = csv_names.read_names(path, {name: (name,) for name in ("task", "worker", "label")})
     fast = READ_PLAIN(path, [0, 1, 2], width=3)
     for columns in (list(found.columns.values()), READ_ANY(path, [0, 1, 2]), fast or []):
         entries = [[column.name(row) for row in range(len(column.codes))] for column in columns]
@@ -133,8 +133,8 @@ def test_five_megabytes_are_read_in_blocks_without_a_slow_line(tmp_path: Path, m
     pairs = np.random.Generator(np.random.Philox(key=5)).permutation(300_000)
     lines = [f"t{pair // 300:05d},w{pair % 300:03d},c{pair % 7}\n" for pair in pairs.tolist()]
     path = put(tmp_path / "a.csv", HEAD + "".join(lines))
-    monkeypatch.setattr(tables, "_BLOCK_BYTES", 1 << 20)
-    monkeypatch.setattr(tables, "_read_any", None)
+    monkeypatch.setattr(csv_names, "_BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr(csv_names, "_read_any", None)
     crowd = read_crowd(path)
     order = np.arange(300_000).reshape(1000, 300).T.ravel()
     assert np.array_equal(crowd.answers.tasks, order // 300)
@@ -223,7 +223,7 @@ def test_repeats_are_reduced_as_a_dictionary_would(table: list[tuple[str, str, s
             conflict = row
         if repeats == "last":
             expected[worker, task] = label
-    tasks, workers, labels = (Column.of(column) for column in zip(*table, strict=True))
+    tasks, workers, labels = (CodedColumn.of(column) for column in zip(*table, strict=True))
     given_rows = Rows(tasks, labels, str, workers=workers)
     if repeats == "error" and conflict is not None:
         with pytest.raises(ConfigurationError) as caught:
@@ -320,4 +320,4 @@ def test_a_truth_that_is_not_allowed(tmp_path: Path, answers: str, truth: str, f
 def test_an_unknown_rule_for_repeats_and_rows_without_workers_are_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, ANSWERS, repeats="majority").field == "repeats"
     with pytest.raises(ValueError, match="answers need workers"):
-        assemble(Rows(Column.of("ab"), Column.of("xy"), str))
+        assemble(Rows(CodedColumn.of("ab"), CodedColumn.of("xy"), str))

@@ -129,7 +129,7 @@ def test_the_session_finds_in_the_rows_what_stands_in_the_crowd() -> None:
     loaded = as_parties(crowd)
     protocol = protocol_of(loaded)
     inputs = protocol.encode(loaded.table)
-    (phase,) = protocol.phases
+    phase = protocol.phase
     answers = protocol.answers_in(phase.tally(inputs.private, earlier=(), public=inputs.public))
     for name in ("tasks", "workers", "labels", "sizes"):
         assert getattr(answers, name).tolist() == getattr(crowd.answers, name).tolist()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.truth_discovery.data import Crowd
+from psephos.scenarios.truth_discovery.data.csv_names import read_names
 from psephos.scenarios.truth_discovery.data.published import CROWDS, PassMark, load_crowd
-from psephos.scenarios.truth_discovery.data.tables import read_table
 from scipy.io import savemat
 
 Put = Callable[[str, str | bytes], None]
@@ -117,7 +117,7 @@ def test_a_real_crowd_has_the_counts_and_the_accuracy_that_are_known(real_sets: 
 @pytest.mark.parametrize("name", EVERY_ROW)
 def test_all_rows_of_a_crowd_with_repeats_have_the_published_accuracy(real_sets: Path, name: str) -> None:
     crowd = load_crowd(name, real_sets)
-    columns = read_table(real_sets / name / "label.csv", {"item": ("item",), "label": ("label",)}).columns
+    columns = read_names(real_sets / name / "label.csv", {"item": ("item",), "label": ("label",)}).columns
     size = len(crowd.answer_sets[0])
     place = {task: code for code, task in enumerate(crowd.tasks)}
     label = {text: code for code, text in enumerate(crowd.answer_sets[0])}

@@ -12,7 +12,7 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import NO_ANSWER, block_offsets
 from psephos.protocol.population import draw_reports
 from psephos.protocol.truth_discovery import NO_TASK, Codes, Parameters, TruthDiscovery
-from psephos.protocol.truth_discovery.tables import answers_of, tasks_in, tasks_of
+from psephos.protocol.truth_discovery.codes import answers_of, tasks_in, tasks_of
 from strategies import CHECKED, crowds, seeds, truth_discoveries
 
 # Codes: no 0, yes 1; red 2, green 3, blue 4.
@@ -399,7 +399,7 @@ def test_a_refusal_says_nothing_of_the_answers() -> None:
 def test_every_honest_report_passes_and_every_code_outside_its_block_does_not(data: st.DataObject) -> None:
     protocol = data.draw(truth_discoveries())
     inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 5))))
-    (phase,) = protocol.phases
+    phase = protocol.phase
     noise = SimulatedNoise(data.draw(seeds()), session="s")
     reports = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
     offsets = block_offsets(protocol.codes.sizes)

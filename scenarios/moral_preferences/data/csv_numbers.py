@@ -24,7 +24,7 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences.records import GREATEST_FEATURE
 from ...running.reading import readable
 
-__all__ = ["Choose", "Table", "codes_of", "header_of", "line_fault", "read_table", "row_at"]
+__all__ = ["Choose", "NumberTable", "codes_of", "header_of", "line_fault", "read_numbers", "row_at"]
 
 Choose: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[str], Sequence[str]]]
 """From a header to the columns of names and the columns of numbers that are wanted; it may refuse the header."""
@@ -35,7 +35,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Table:
+class NumberTable:
     """Some columns of a file.
 
     Args:
@@ -60,9 +60,9 @@ def line_fault(path: Path, line: int, value: object, allowed: str) -> Configurat
     return ConfigurationError(field=f"{path.name} line {line}", value=value, allowed=allowed)
 
 
-def read_table(
+def read_numbers(
     path: Path, choose: Choose, *, field: str, greatest: float = GREATEST_FEATURE, is_strict: bool = True
-) -> Table:
+) -> NumberTable:
     """Return columns of a CSV file with a header, which may be packed (`.gz`).
 
     UTF-8, with or without a byte order mark; lines end with LF or CR LF; entries may be quoted; blank lines are
@@ -155,7 +155,7 @@ def _is_plain(path: Path, *, width: int) -> bool:
     return True
 
 
-def _read_plain(path: Path, _: Sequence[str], names: Sequence[str], numbers: Sequence[str]) -> Table:
+def _read_plain(path: Path, _: Sequence[str], names: Sequence[str], numbers: Sequence[str]) -> NumberTable:
     """Return columns of a plain file."""
     pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
     frame = pandas.read_csv(
@@ -176,7 +176,7 @@ def _read_plain(path: Path, _: Sequence[str], names: Sequence[str], numbers: Seq
             columns[:, place] = column.to_numpy(dtype=np.float64)
         else:  # an entry is not written as a number
             columns[:, place] = [_number(str(entry)) for entry in column]
-    return Table(path, {name: frame[name].to_numpy(dtype=object) for name in names}, columns, lines)
+    return NumberTable(path, {name: frame[name].to_numpy(dtype=object) for name in names}, columns, lines)
 
 
 def _exact(version: str) -> dict[str, str]:
@@ -185,7 +185,7 @@ def _exact(version: str) -> dict[str, str]:
     return {} if release >= _EXACT_SINCE else {"float_precision": "round_trip"}
 
 
-def _read_any(path: Path, header: Sequence[str], names: Sequence[str], numbers: Sequence[str]) -> Table:
+def _read_any(path: Path, header: Sequence[str], names: Sequence[str], numbers: Sequence[str]) -> NumberTable:
     """Return columns of any file."""
     texts: dict[str, list[str]] = {name: [] for name in names}
     columns: dict[str, list[float]] = {name: [] for name in numbers}
@@ -199,7 +199,7 @@ def _read_any(path: Path, header: Sequence[str], names: Sequence[str], numbers: 
         for name, column in columns.items():
             column.append(_number(entries[places[name]]))
         lines.append(line)
-    return Table(
+    return NumberTable(
         path,
         {name: np.array(text, dtype=object) for name, text in texts.items()},
         np.array([columns[name] for name in numbers], dtype=np.float64).reshape(len(numbers), len(lines)).T.copy(),

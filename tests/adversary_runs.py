@@ -1,4 +1,4 @@
-"""What the tests of adversaries share: small sessions of all four protocols, with adversaries on them."""
+"""Small sessions of all four protocols with adversaries on them, as fixtures of the tests of engines and of systems."""
 
 import dataclasses
 from collections.abc import Callable, Sequence

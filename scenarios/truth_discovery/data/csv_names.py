@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from ....protocol.errors import ConfigurationError
 from ...running.reading import decoded, open_bytes
-from .assembly import Column
+from .assembly import CodedColumn
 
-__all__ = ["Table", "read_table"]
+__all__ = ["NameTable", "read_names"]
 
 _BLOCK_BYTES: Final = 1 << 23
 """Lines that are parsed at once: a few MB keep the parser's own tables small."""
@@ -34,7 +34,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Table:
+class NameTable:
     """Some columns of a file.
 
     Args:
@@ -43,7 +43,7 @@ class Table:
     """
 
     path: Path
-    columns: Mapping[str, Column]
+    columns: Mapping[str, CodedColumn]
 
     def where(self, row: int) -> str:
         """Return where a row stands, for errors. It is found by reading the file again."""
@@ -51,7 +51,7 @@ class Table:
         return f"{self.path.name} line {line}"
 
 
-def read_table(path: Path, required: Mapping[str, Sequence[str]], optional: Sequence[str] = ()) -> Table:
+def read_names(path: Path, required: Mapping[str, Sequence[str]], optional: Sequence[str] = ()) -> NameTable:
     """Return columns of a CSV file with a header, which may be packed (`.gz`).
 
     UTF-8, with or without a byte order mark; lines end with LF or CR LF; entries may be quoted. Blank lines are
@@ -85,14 +85,14 @@ def read_table(path: Path, required: Mapping[str, Sequence[str]], optional: Sequ
     columns = _read_plain(path, picks, width=len(header)) or _read_any(path, picks)
     if not len(columns[0].codes):
         raise ConfigurationError(field=path.name, value="a header alone", allowed="a CSV file with rows")
-    return Table(path, dict(zip(places, columns, strict=True)))
+    return NameTable(path, dict(zip(places, columns, strict=True)))
 
 
 def _header_line(path: Path) -> int:
     return next(_rows(path))[0]
 
 
-def _read_plain(path: Path, picks: Sequence[int], *, width: int) -> list[Column] | None:
+def _read_plain(path: Path, picks: Sequence[int], *, width: int) -> list[CodedColumn] | None:
     """Return columns of a plain file, and None of any other, whatever is unusual about it."""
     blocks: list[list[NDArray[np.uint64]]] = []  # for each block of lines the words of each column
     with open_bytes(path) as file:
@@ -169,13 +169,13 @@ def _words(lines: bytes, picks: Sequence[int], *, width: int) -> list[NDArray[np
     return columns
 
 
-def _column(blocks: list[NDArray[np.uint64]]) -> Column:
+def _column(blocks: list[NDArray[np.uint64]]) -> CodedColumn:
     """Return the column whose entries are given as words, block for block."""
     pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
     num_words = max(block.shape[1] for block in blocks) if blocks else 0
     num_rows = sum(map(len, blocks))
     if not num_words:
-        return Column([""] if num_rows else [], np.zeros(num_rows, dtype=np.int64))
+        return CodedColumn([""] if num_rows else [], np.zeros(num_rows, dtype=np.int64))
     codes = np.zeros(num_rows, dtype=np.int64)
     for place in range(num_words):
         word = np.concatenate(
@@ -194,10 +194,10 @@ def _column(blocks: list[NDArray[np.uint64]]) -> Column:
     index: dict[str, int] = {}  # blanks around a name do not count, so several codes may become one
     texts: list[bytes] = rows.view(f"S{num_words * _WORD_BYTES}").ravel().tolist()
     lookup = np.array([index.setdefault(text.decode().strip(), len(index)) for text in texts], dtype=np.int64)
-    return Column(list(index), lookup[codes])
+    return CodedColumn(list(index), lookup[codes])
 
 
-def _read_any(path: Path, picks: Sequence[int]) -> list[Column]:
+def _read_any(path: Path, picks: Sequence[int]) -> list[CodedColumn]:
     """Return columns of any file, or name what is wrong with it."""
     indexes: list[dict[str, int]] = [{} for _ in picks]
     codes: list[list[int]] = [[] for _ in picks]
@@ -208,7 +208,9 @@ def _read_any(path: Path, picks: Sequence[int]) -> list[Column]:
             if not row[pick]:
                 raise ConfigurationError(field=f"{header[pick]} ({path.name} line {line})", value="", allowed="given")
             parts.append(index.setdefault(row[pick], len(index)))
-    return [Column(list(index), np.array(parts, dtype=np.int64)) for index, parts in zip(indexes, codes, strict=True)]
+    return [
+        CodedColumn(list(index), np.array(parts, dtype=np.int64)) for index, parts in zip(indexes, codes, strict=True)
+    ]
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:

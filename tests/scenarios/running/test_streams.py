@@ -10,17 +10,20 @@ import msgspec
 import pytest
 from machine_files import write_moral_machine_like
 from psephos.protocol import ConfigurationError
-from psephos.scenarios import RunFolder, load_scenario, read_ledger, resolve, run_in_folder
-from psephos.scenarios.moral_preferences.data import streams
-from psephos.scenarios.moral_preferences.data.survey import Reading, Survey
-from psephos.scenarios.running import streaming
-from psephos.scenarios.running.streaming import (
-    FinishedStream,
-    is_streamed,
-    resolve_stream,
-    run_stream,
-    run_stream_in_folder,
+from psephos.scenarios import (
+    Finished,
+    Resolved,
+    RunFolder,
+    SessionRecord,
+    load_scenario,
+    read_ledger,
+    resolve,
+    run_in_folder,
+    run_session,
 )
+from psephos.scenarios.moral_preferences.data import streams
+from psephos.scenarios.running.streams import Batch, StreamedInputs, is_streamed
+from psephos.scenarios.system import find_protocol
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -62,10 +65,10 @@ def responses(tmp_path: Path) -> Path:
     return path
 
 
-def streamed(folder: Path, *settings: str, scenario: str = "moral-synthetic", **options: Any) -> FinishedStream:
+def streamed(folder: Path, *settings: str, scenario: str = "moral-synthetic", **options: Any) -> Finished:
     """Run a streamed scenario in a folder."""
-    session = resolve_stream(load_scenario(scenario, ["seed=7", *settings, *STREAMED]))
-    return run_stream_in_folder(session, RunFolder(folder), pictures=False, **options)
+    resolved = resolve(load_scenario(scenario, ["seed=7", *settings, *STREAMED]))
+    return run_in_folder(resolved, RunFolder(folder), pictures=False, **options)
 
 
 def at_once(folder: Path, *settings: str, scenario: str = "moral-synthetic") -> dict[str, Any]:
@@ -83,7 +86,7 @@ def read(path: Path) -> Any:
 def refusal(*settings: str, scenario: str = "moral-synthetic") -> ConfigurationError:
     """Return why a streamed scenario is not run."""
     with pytest.raises(ConfigurationError) as caught:
-        resolve_stream(load_scenario(scenario, [*STREAMED, *settings]))
+        resolve(load_scenario(scenario, [*STREAMED, *settings]))
     return caught.value
 
 
@@ -142,7 +145,7 @@ def test_a_file_of_responses_is_alike_in_batches(
     else:
         assert read(tmp_path / "whole" / "run.json")["parties"].endswith(rows)
         assert read(tmp_path / "stream" / "run.json")["parties"].endswith(rows)
-        assert finished.reading.description.endswith(rows)
+        assert finished.note.endswith(rows)
 
 
 def test_another_seed_or_round_is_another_result(tmp_path: Path) -> None:
@@ -155,30 +158,39 @@ def test_another_seed_or_round_is_another_result(tmp_path: Path) -> None:
 
 
 def test_without_a_seed_every_run_draws_another(tmp_path: Path) -> None:
-    session = resolve_stream(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
+    session = resolve(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
     session.scenario = msgspec.structs.replace(session.scenario, seed=None)
     first, second = (
-        run_stream_in_folder(session, RunFolder(tmp_path / name), pictures=False).outcome for name in ("a", "b")
+        run_in_folder(session, RunFolder(tmp_path / name), pictures=False).record.outcome for name in ("a", "b")
     )
     assert first != second
 
 
 def test_progress_is_told_batch_by_batch(tmp_path: Path) -> None:
-    told: list[int] = []
-    finished = streamed(tmp_path / "out", *SMALL, on_batch=told.append)
-    assert told == [7, 14, 21, 23]
-    assert (finished.num_voters, finished.reading.num_records) == (23, 92)
+    told: list[tuple[str, int, int]] = []
+
+    def tell(phase: str, received: int, outstanding: int) -> None:
+        told.append((phase, received, outstanding))
+
+    finished = streamed(tmp_path / "out", *SMALL, on_progress=tell)
+    assert told == [("preferences", number, 23 - number) for number in (7, 14, 21, 23)]
+    assert (finished.num_parties, finished.note) == (23, "92 records of 23 voters, from 184 rows")
 
 
 def test_a_session_alone_leaves_nothing_in_the_folder(tmp_path: Path) -> None:
-    session = resolve_stream(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
+    session = resolve(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
     folder = RunFolder(tmp_path / "out")
-    readings: list[Reading] = []
-    result = run_stream(session, folder, seed=2019, readings=readings)
+    result = _run(session, folder)
     assert result.tallies[0].num_reports == 23
-    assert [reading.num_voters for reading in readings] == [7, 7, 7, 2]
     assert not list(folder.path.iterdir())
-    assert run_stream(session, folder, seed=2019).outcome == result.outcome
+    assert _run(session, folder).outcome == result.outcome
+    with pytest.raises(ValueError, match="over batches"):
+        run_session(session, seed=2019)
+
+
+def _run(session: Resolved, folder: RunFolder) -> SessionRecord:
+    assert session.stream is not None
+    return run_session(session, seed=2019, batches=StreamedInputs(session.protocol, session.stream).open(folder.path))
 
 
 # What is left.
@@ -273,7 +285,28 @@ def test_a_streamed_run_of_the_command_line_shows_the_outcome(psephos: Psephos, 
     ],
 )
 def test_only_a_survey_is_streamed(scenario: str, settings: tuple[str, ...], *, expected: bool) -> None:
-    assert is_streamed(load_scenario(scenario, settings)) is expected
+    loaded = load_scenario(scenario, settings)
+    assert is_streamed(find_protocol(loaded.protocol), loaded.parties) is expected
+
+
+@pytest.mark.parametrize(
+    ("parties", "is_one"),
+    [
+        ({"stream": True}, True),
+        ({"stream": False}, False),
+        ({}, False),
+        ("mine.csv", False),
+        ([{"voter": "ann", "stream": True}], False),
+    ],
+)
+def test_only_a_table_asks_to_be_streamed(parties: object, *, is_one: bool) -> None:
+    assert is_streamed(find_protocol("moral-preferences"), parties) is is_one
+
+
+def test_adversaries_do_not_watch_a_stream() -> None:
+    error = refusal("adversary=[{role='coalition', members=['server']}]")
+    assert (error.field, error.value) == ("adversary", "1 given")
+    assert error.allowed.startswith("left out where voters are streamed")
 
 
 @pytest.mark.parametrize("transport", ["memory", "tcp", "pigeon"])
@@ -316,7 +349,7 @@ def test_what_is_wrong_with_a_stream_is_said_before_a_voter_is_read(
 def test_groups_beyond_the_most_levels_are_refused() -> None:
     settings = ("paradigm=VLDP", "voters.groups.epsilon_liberal=10.01")
     assert refusal(*settings).field == "epsilon_conservative, epsilon_moderate, epsilon_liberal"
-    resolve_stream(load_scenario("moral-synthetic", [*STREAMED, *settings[:1], "voters.groups.epsilon_liberal=10"]))
+    resolve(load_scenario("moral-synthetic", [*STREAMED, *settings[:1], "voters.groups.epsilon_liberal=10"]))
 
 
 @pytest.mark.parametrize(
@@ -345,7 +378,7 @@ def test_nothing_of_a_stream_can_be_recorded(psephos: Psephos) -> None:
     words = [word for setting in STREAMED for word in ("--set", setting)]
     ended = psephos("run", "moral-synthetic", *words, "--record", "--out", "out")
     assert (ended.status, ended.out) == (2, "")
-    assert "--record keeps every voter's values" in ended.err
+    assert "--record must be left out on the array path, where nobody sees anything" in ended.err
     assert not Path("out").exists()
 
 
@@ -382,22 +415,23 @@ def test_a_fault_in_a_file_is_named_with_its_line_and_kept_in_the_folder(
 def test_what_was_drawn_before_a_failure_is_in_the_ledger_and_temporary_files_are_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = resolve_stream(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
+    session = resolve(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
+    assert session.stream is not None
     whole = session.stream.open
 
-    def failing(folder: Path) -> Iterator[Survey]:
+    def failing(folder: Path) -> Iterator[Batch]:
         (folder / "temporary").mkdir()
         try:
-            for number, survey in enumerate(whole(folder)):
+            for number, batch in enumerate(whole(folder)):
                 if number == 2:
                     raise OSError(28, "No space left on device")
-                yield survey
+                yield batch
         finally:
             (folder / "temporary").rmdir()
 
     monkeypatch.setitem(vars(session.stream), "open", failing)
     with pytest.raises(OSError, match="No space left"):
-        run_stream_in_folder(session, RunFolder(tmp_path / "out"), pictures=False)
+        run_in_folder(session, RunFolder(tmp_path / "out"), pictures=False)
     (entry,) = read_ledger(tmp_path / "out")
     assert (entry.person, entry.num_persons) == ("each of 14 voters", 14)
     run = read(tmp_path / "out" / "run.json")
@@ -408,33 +442,24 @@ def test_what_was_drawn_before_a_failure_is_in_the_ledger_and_temporary_files_ar
 
 
 def test_temporary_files_go_where_whoever_takes_batches_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = resolve_stream(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
+    session = resolve(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
+    assert session.stream is not None
     whole = session.stream.open
 
-    def temporary(folder: Path) -> Iterator[Survey]:
+    def temporary(folder: Path) -> Iterator[Batch]:
         (folder / "temporary").mkdir()
         try:
             yield from whole(folder)
         finally:
             (folder / "temporary").rmdir()
 
-    def fail(count: int) -> None:
+    def fail(phase: str, count: int, outstanding: int) -> None:
+        assert (phase, outstanding) == ("preferences", 16)
         assert (tmp_path / "out" / "temporary").is_dir()
         raise RuntimeError(count)
 
     monkeypatch.setitem(vars(session.stream), "open", temporary)
     with pytest.raises(RuntimeError) as caught:
-        run_stream_in_folder(session, RunFolder(tmp_path / "out"), pictures=False, on_batch=fail)
+        run_in_folder(session, RunFolder(tmp_path / "out"), pictures=False, on_progress=fail)
     assert caught.value.args == (7,)
     assert not (tmp_path / "out" / "temporary").exists()  # although somebody still holds the error
-
-
-def test_names_are_those_of_the_module() -> None:
-    assert set(streaming.__all__) == {
-        "FinishedStream",
-        "StreamedSession",
-        "is_streamed",
-        "resolve_stream",
-        "run_stream",
-        "run_stream_in_folder",
-    }

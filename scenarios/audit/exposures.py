@@ -1,7 +1,7 @@
-"""Views as audits need them: what leaves one party in whole sessions, for each of the rows that it may hold.
+"""Exposures: what leaves one party in whole sessions, for each of the rows that it may hold.
 
-A view is a list of parts, each what one randomizer makes of each candidate row; parts share no randomness, so that
-log-likelihoods add. Independent views of one row are one array call: n parties with the same row, each with its own
+An exposure is a list of parts, each what one randomizer makes of each candidate row; parts share no randomness, so that
+log-likelihoods add. Independent outputs of one row are one array call: n parties with the same row, each with its own
 uniforms. The second session of a repeated vote is the same session in another round.
 
 The rule that holds here: outputs are drawn by the code that runs in a session, scores are differences of the
@@ -20,22 +20,21 @@ import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms import PostProcessed, Prepared, RowMechanism
-from ...protocol.moral_preferences.functional import NoisyObjective
 from ...protocol.phases import CentralPhase, Inputs, Phase, PhasedProtocol
 from ...protocol.population import draw_reports
 from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.randomness import SimulatedNoise
-from .case import NO_PLACE, Case, Draw, Pair, Score
+from .case import NO_PLACE, Case, OutputSampler, Pair, Score
 
 __all__ = [
     "MAX_OUTPUTS",
+    "Exposure",
     "Part",
     "Released",
     "Reported",
-    "View",
     "case_of",
     "charge",
-    "view_of_party",
+    "exposure_of_party",
 ]
 
 MAX_OUTPUTS: Final = 1 << 14
@@ -119,20 +118,15 @@ class Part(abc.ABC):
     def score(self, outputs: IntArray, first: int, second: int) -> FloatArray:
         """Return by how much each output speaks for the first candidate and against the second.
 
-        The log-likelihood ratio; where reports are computed from noise, the projection on the line between the two
-        places without noise.
+        The log-likelihood ratio; where reports are computed from noise, whose own law is not written down, the
+        projection on the line between the two reports without noise.
         """
-        if isinstance(self.mechanism, NoisyObjective):
-            line = self._clean_places[first] - self._clean_places[second]
+        if isinstance(self.mechanism, PostProcessed):
+            clear = self.mechanism.finish_rows(self.values[[first, second]]).astype(np.float64)
+            line = clear[0] - clear[1]
             return outputs @ line / max(float(line @ line), 1.0)
         log_likelihoods = self.mechanism.log_likelihoods(outputs, self.values[[first, second]])
         return log_likelihoods[:, 0] - log_likelihoods[:, 1]
-
-    @functools.cached_property
-    def _clean_places(self) -> FloatArray:
-        """Where each candidate's objective is greatest without noise."""
-        assert isinstance(self.mechanism, NoisyObjective)  # noqa: S101  asked for where it is
-        return self.mechanism.places_of(self.values, noise_scale=0.0).astype(np.float64)
 
 
 class Reported(Part):
@@ -184,7 +178,7 @@ class Released(Part):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class View:
+class Exposure:
     """What leaves one party, or what a server releases, in some sessions on the same data.
 
     Args:
@@ -217,7 +211,7 @@ class View:
             laws = (laws[:, :, None] + own[:, None, :]).reshape(_SIDES, -1)
         return np.exp(laws)
 
-    def _numbered(self, draw: Draw) -> Draw:
+    def _numbered(self, draw: OutputSampler) -> OutputSampler:
         """Return a draw of the columns in which outputs are in the laws."""
 
         def draw_numbers(number: int, stream: int) -> IntArray:
@@ -235,7 +229,7 @@ class View:
 
         return draw_numbers
 
-    def _draw_of(self, candidate: int, *, side: int) -> Draw:
+    def _draw_of(self, candidate: int, *, side: int) -> OutputSampler:
         def draw(number: int, stream: int) -> IntArray:
             outputs: list[IntArray] = []
             for round_number in range(self.num_sessions):
@@ -259,9 +253,9 @@ class View:
         return score
 
 
-def view_of_party(
+def exposure_of_party(
     protocol: PhasedProtocol[Any, Any], rows: IntArray, public: Sequence[int], *, num_sessions: int
-) -> View:
+) -> Exposure:
     """Return all that leaves a party with one of these rows.
 
     Args:
@@ -271,7 +265,7 @@ def view_of_party(
         num_sessions: how often.
     """
     parts = tuple(Reported(protocol, phase, rows, public) for phase in protocol.phases)
-    return View(parts, num_sessions)
+    return Exposure(parts, num_sessions)
 
 
 def charge(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, num_sessions: int) -> Sequence[LedgerEntry]:
@@ -286,7 +280,7 @@ def charge(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, num_ses
 
 def case_of(
     protocol: PhasedProtocol[Any, Any],
-    view: Callable[[], View],
+    exposure: Callable[[], Exposure],
     public: Sequence[int],
     *,
     name: str,
@@ -305,11 +299,11 @@ def case_of(
 
     Args:
         protocol: what is run.
-        view: makes the view; called when neighbors are asked for.
+        exposure: makes what leaves the party; called when neighbors are asked for.
         public: the party's public row.
         name: of the variant, distinct with the number of sessions.
         unit: in words, without the sessions.
-        num_sessions: as the view's.
+        num_sessions: as the exposure's.
         names: of the candidates.
         are_neighbors: which candidates differ in the unit alone.
         charged: what a line of the ledger claims and proves of the unit.
@@ -323,7 +317,7 @@ def case_of(
     charges = [charged(entry) for entry in entries]
 
     def pairs() -> list[Pair]:
-        made = view()
+        made = exposure()
         first, second = _worst(made.losses, are_neighbors)
         return [made.pair(first, second, name=f"{names[first]}, against {names[second]}")]
 

@@ -1,0 +1,112 @@
+"""Who may join a session, and what a party is told before: terms for whoever asks, a welcome for whoever joins.
+
+What a party says here is held against what the server runs and against its roster, without regard to how far the
+session is; whether it comes in time is for the machine to say.
+"""
+
+from typing import Any
+
+import msgspec
+
+from .arrays import IntArray
+from .errors import RemoteProtocolError, quote
+from .integers import bytes_of
+from .messages import PROTOCOL_VERSION, Hello, Inquiry, Release, Terms, Welcome, encode
+from .phases import PhasedProtocol
+from .roles import SessionKind
+from .roster import Roster
+
+__all__ = ["Admission", "check_sizes"]
+
+
+class Admission:
+    """The door of one session.
+
+    Args:
+        protocol: the protocol with its public parameters.
+        roster: who may take part.
+        session: the session's name.
+        kind: where the clients' randomness comes from; a client of the other kind is refused.
+
+    Attributes:
+        welcome: what everybody is told who joins, without its public row.
+
+    Raises:
+        ValueError: the parameters, or a release, would not fit into a message.
+    """
+
+    __slots__ = ("_expected", "_roster", "_terms", "welcome")
+
+    def __init__(self, protocol: PhasedProtocol[Any, Any], *, roster: Roster, session: str, kind: SessionKind) -> None:
+        self._roster = roster
+        self._expected = {"protocol": protocol.name, "session": session, "kind": kind.value}
+        parameters = protocol.encoded_parameters
+        self.welcome = Welcome(PROTOCOL_VERSION, parameters)
+        self._terms = Terms(PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, len(roster) - 1)
+        check_sizes(protocol, roster.public, terms=self._terms)
+
+    def answer(self, inquiry: Inquiry) -> Terms:
+        """Return what a party would take part in.
+
+        Raises:
+            RemoteProtocolError: the version differs, the party is not on the roster, or the token is not its own.
+        """
+        self._check_version(inquiry)
+        place = self._check_party(inquiry)
+        return msgspec.structs.replace(self._terms, place=place, public=self.public_row(place))
+
+    def check(self, hello: Hello) -> None:
+        """Check that a party means this session, and is who it says.
+
+        Raises:
+            RemoteProtocolError: version, session, protocol or kind differ, the party is not on the roster, or the token
+                is not its own.
+        """
+        self._check_version(hello)
+        for field, ours in self._expected.items():
+            given: str = getattr(hello, field)
+            if given != ours:
+                reason = f"the server's {field} is {ours!r}, {quote(hello.party)} came with {quote(given)}"
+                raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
+        self._check_party(hello)
+
+    def welcome_of(self, place: int) -> Welcome:
+        """Return what the party at this place is told as it joins."""
+        public = self.public_row(place)
+        return msgspec.structs.replace(self.welcome, public=public) if public else self.welcome
+
+    def public_row(self, place: int) -> tuple[int, ...]:
+        """Return the public row of the party at this place; empty where the protocol has no public columns."""
+        return tuple(self._roster.public[place].tolist())
+
+    def _check_version(self, message: Hello | Inquiry) -> None:
+        if message.version != PROTOCOL_VERSION:
+            reason = f"the server's version is {PROTOCOL_VERSION}, {quote(message.party)} came with {message.version}"
+            name = type(message).__name__
+            raise RemoteProtocolError(reason, sender=message.party, role="server", message_type=name)
+
+    def _check_party(self, message: Hello | Inquiry) -> int:
+        try:
+            return self._roster.check(message.party, message.token)
+        except RemoteProtocolError as error:
+            error.message_type = type(message).__name__
+            raise
+
+
+def check_sizes(protocol: PhasedProtocol[Any, Any], public: IntArray, *, terms: Terms | None = None) -> None:
+    """Make sure, before anybody comes, that what a session sends fits into messages.
+
+    Args:
+        protocol: with its parameters.
+        public: the parties' public rows, shape (n, public columns).
+        terms: what parties are told that ask for them.
+
+    Raises:
+        ValueError: the parameters with a public row, or the release, would not fit.
+    """
+    widest: tuple[int, ...] = tuple(public[bytes_of(public).sum(axis=1).argmax()].tolist())
+    encode(Welcome(PROTOCOL_VERSION, protocol.encoded_parameters, widest))
+    if terms is not None:
+        encode(msgspec.structs.replace(terms, public=widest))
+    if (largest := protocol.largest_outcome(len(public))) is not None:
+        encode(Release(msgspec.Raw(msgspec.msgpack.encode(largest))))

@@ -1,0 +1,184 @@
+"""By which event two neighbors are told apart: one that some of their outputs choose, or that their laws choose.
+
+An event says of an output that its score is at least a threshold, or at most. Of all scores that there are of a pair,
+its own and those that are learned from outputs, that event is chosen whose bound on ε is the greatest; with it come
+events along the trade-off curve, and the one that says most of δ.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ...protocol.arrays import FloatArray, IntArray
+from .bounds import delta_bounds, epsilon_bounds, mu_bounds
+from .case import Pair, Score
+from .features import learn_scores
+
+__all__ = ["ChosenEvent", "Event", "choose_by_laws", "choose_by_outputs", "scored"]
+
+_MOST_THAT_TEACH: Final = 1 << 15
+_MOST_THAT_TEACH_MORE: Final = 1 << 14
+# Of intervals by which an event for δ is chosen from fewer outputs than decide: no rare event can win by chance, since
+# δ is at most its probability.
+_RISK_OF_DELTA_CHOICE: Final = 0.1
+_RISK_OF_LAW_CHOICE: Final = 0.01
+_HITS_BY_LAW: Final = 1 << 17
+"""Of probability 1: as many as some outputs would have, so that rare events do not win."""
+_NUM_CURVE_POINTS: Final = 7
+_NUM_THRESHOLDS: Final = 256
+_MOST_THRESHOLDS_OF_LAWS: Final = 512
+
+
+class Event(NamedTuple):
+    """That a score is on one side of a threshold.
+
+    Args:
+        threshold: on which it may be itself.
+        is_above: whether the event is at least the threshold, and more likely under the first neighbor; else at most,
+            and more likely under the second.
+    """
+
+    threshold: float
+    is_above: bool
+
+    def hits(self, scores: FloatArray) -> int:
+        """Return how many scores are in the event."""
+        return int(np.count_nonzero(scores >= self.threshold if self.is_above else scores <= self.threshold))
+
+
+class ChosenEvent(NamedTuple):
+    """What is to be told apart by what.
+
+    Args:
+        pair: the neighbors.
+        name: of the score.
+        score: the score.
+        event: which says most of ε.
+        curve: events along the trade-off curve.
+    """
+
+    pair: Pair
+    name: str
+    score: Score
+    event: Event
+    curve: Sequence[Event] = ()
+
+    def hits(self, outputs: IntArray) -> IntArray:
+        """Return how many outputs are in the event, and in each one of the curve."""
+        scores = scored(self.score, outputs)
+        return np.array([event.hits(scores) for event in (self.event, *self.curve)], dtype=np.int64)
+
+
+def scored(score: Score, outputs: IntArray) -> FloatArray:
+    """Return scores; 0 where an output is impossible for both neighbors, so that its logarithms' difference is none."""
+    scores = score(outputs)
+    return np.where(np.isnan(scores), 0.0, scores)
+
+
+def choose_by_outputs(drawn: Iterable[tuple[Pair, IntArray, IntArray]], *, risk: float, proven: float) -> ChosenEvent:
+    """Return the pair and the event that told most.
+
+    Args:
+        drawn: pairs, at least one, each with outputs of its first and of its second neighbor that do not decide.
+        risk: of the intervals that events are compared by.
+        proven: ε, at which δ is compared.
+    """
+    best: ChosenEvent | None = None
+    greatest = -math.inf
+    for pair, first, second in drawn:
+        if best is None:  # where all outputs are one and the same, which tells nothing, any event will do
+            best = ChosenEvent(pair, "nothing", _nothing, Event(0.0, is_above=True))
+        # A pair's own score is hard to beat; what is learned beside it finds what the law does not have.
+        taught = min(len(first) // 2, _MOST_THAT_TEACH if pair.score is None else _MOST_THAT_TEACH_MORE)
+        scores: list[tuple[str, Score, IntArray, IntArray]] = []
+        if pair.score is not None:
+            scores.append(("the likelihood ratio", pair.score, first, second))
+        # By other outputs than those that it was learned from, or the best would be what chance made the best.
+        shown = slice(taught, 3 * taught)
+        scores += [
+            (name, score, first[shown], second[shown]) for name, score in learn_scores(first[:taught], second[:taught])
+        ]
+        for name, score, ones, others in scores:
+            chosen, bound = _best_event(pair, name, score, (ones, others), risk=risk, proven=proven)
+            if bound > greatest:
+                best, greatest = chosen, bound
+    if best is None:
+        raise ValueError("there is no pair to choose from")
+    return best
+
+
+def choose_by_laws(pair: Pair, laws: FloatArray) -> ChosenEvent:
+    """Return the event whose bound by outputs should be the greatest; outputs are columns of the laws, or `NO_PLACE`.
+
+    Args:
+        pair: the neighbors.
+        laws: theirs, shape (2, outputs).
+    """
+    # One more column, which neither law has: the last one, so that `NO_PLACE` is its place.
+    extended: FloatArray = np.pad(laws, ((0, 0), (0, 1)))
+    score = _law_score(extended)
+    scores = scored(score, np.arange(laws.shape[1], dtype=np.int64)[:, None])
+    order = np.argsort(scores, kind="stable")
+    first, second = laws[:, order]
+    number = _HITS_BY_LAW
+    above = [np.floor(number * np.cumsum(law[::-1])[::-1]).astype(np.int64).clip(0, number) for law in (first, second)]
+    below = [np.floor(number * np.cumsum(law)).astype(np.int64).clip(0, number) for law in (first, second)]
+    step = max(1, len(order) // _MOST_THRESHOLDS_OF_LAWS)
+    of_above = epsilon_bounds(above[0][::step], above[1][::step], number, _RISK_OF_LAW_CHOICE)
+    of_below = epsilon_bounds(below[1][::step], below[0][::step], number, _RISK_OF_LAW_CHOICE)
+    is_above = float(of_above.max()) >= float(of_below.max())
+    ordered = scores[order]
+    place = int(np.argmax(of_above if is_above else of_below)) * step
+    cumulated = np.cumsum((first + second) / 2)
+    levels = np.arange(1, _NUM_CURVE_POINTS + 1) / (_NUM_CURVE_POINTS + 1)
+    along = ordered[np.minimum(np.searchsorted(cumulated, levels), len(ordered) - 1)]
+    event = Event(float(ordered[place]), is_above)
+    curve = [Event(float(level), is_above=True) for level in np.unique(along)]
+    return ChosenEvent(pair, "the likelihood ratio", score, event, curve)
+
+
+def _law_score(laws: FloatArray) -> Score:
+    with np.errstate(divide="ignore", invalid="ignore"):  # impossible outputs: ±∞, or nan where both are
+        ratios = np.log(laws[0]) - np.log(laws[1])
+    return lambda outputs: ratios[outputs[:, 0]]
+
+
+def _best_event(
+    pair: Pair, name: str, score: Score, outputs: tuple[IntArray, IntArray], *, risk: float, proven: float
+) -> tuple[ChosenEvent, float]:
+    """Return the threshold of a score that tells most, and the bound on ε that it gives."""
+    first, second = (np.sort(scored(score, rows)) for rows in outputs)
+    number = min(len(first), len(second))
+    thresholds = _thresholds(first, second)
+    above = [len(scores) - np.searchsorted(scores, thresholds, side="left") for scores in (first, second)]
+    below = [np.searchsorted(scores, thresholds, side="right") for scores in (first, second)]
+    of_above = epsilon_bounds(above[0], above[1], number, risk)
+    of_below = epsilon_bounds(below[1], below[0], number, risk)
+    is_above = float(of_above.max()) >= float(of_below.max())
+    bounds = of_above if is_above else of_below
+    place = int(np.argmax(bounds))
+    of_mu = mu_bounds(above[0], above[1], number, risk)
+    # What happens seldom, and under one neighbor alone, says little of ε and much of δ.
+    of_delta = delta_bounds(above[0], above[1], number, _RISK_OF_DELTA_CHOICE, proven)
+    evenly = thresholds[np.linspace(0, len(thresholds) - 1, _NUM_CURVE_POINTS + 2).astype(np.int64)[1:-1]]
+    of_both = thresholds[int(np.argmax(of_mu))], thresholds[int(np.argmax(of_delta))]
+    curve = {float(threshold) for threshold in (*of_both, *evenly)}
+    event = Event(float(thresholds[place]), is_above)
+    along = [Event(threshold, is_above=True) for threshold in sorted(curve)]
+    return ChosenEvent(pair, name, score, event, along), float(bounds[place])
+
+
+def _thresholds(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return some of the scores: at even ranks, and closer towards both ends."""
+    ordered = np.sort(np.concatenate([first, second]))
+    last = len(ordered) - 1
+    even = np.linspace(0, last, _NUM_THRESHOLDS)
+    ends = np.geomspace(1, max(last, 1), _NUM_THRESHOLDS // 4)
+    ranks = np.unique(np.concatenate([even, ends, last - ends]).astype(np.int64))
+    return np.unique(ordered[np.clip(ranks, 0, last)])
+
+
+def _nothing(outputs: IntArray) -> FloatArray:
+    return np.zeros(len(outputs))

@@ -1,0 +1,97 @@
+"""Rosters: who may take part in a session whose parties are elsewhere, what is public of them, and their tokens.
+
+The rule that holds here: of the parties' table no private column is looked at.
+"""
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.phases import PhasedProtocol
+from .parties import read_parties_file, sources_of
+from .sources import PartiesTable
+
+__all__ = ["TOKEN_COLUMN", "check_columns", "described_by", "digests_in", "left_to_parties", "read_roster"]
+
+TOKEN_COLUMN: Final = "token_sha256"  # noqa: S105  a column's name
+"""In a roster's file: a digest of each party's token."""
+
+
+def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
+    """Return the parties of a roster's file: the role's name, the public columns, and `TOKEN_COLUMN`.
+
+    Raises:
+        ConfigurationError: it cannot be read, or has a line that is no party's.
+    """
+    try:
+        return read_parties_file(path, kind.client_role)
+    except ConfigurationError as error:
+        if error.field != f"{kind.client_role}s":
+            raise
+        raise ConfigurationError(field="--roster", value=error.value, allowed=error.allowed) from None
+
+
+def described_by(
+    kind: type[PhasedProtocol[Any, Any]], roster: PartiesTable, own: PartiesTable | None, parameters: Mapping[str, Any]
+) -> PartiesTable:
+    """Return the table that says what a scenario leaves to its own parties: a roster has public columns alone.
+
+    Args:
+        kind: the protocol.
+        roster: as read.
+        own: the scenario's own parties; None where it has none, or nothing is left to them.
+        parameters: the scenario's, before they are checked.
+
+    Raises:
+        ConfigurationError: something is left to parties that the scenario does not have.
+    """
+    of_public = sources_of(kind).parameters_of_public_columns
+    if own is None:
+        if left_out := left_to_parties(kind, parameters):
+            allowed = "set, in the scenario or by --set: a roster has public columns alone, which do not say it"
+            raise ConfigurationError(field=left_out[0], value="left out", allowed=allowed)
+        return roster
+    table = {name: entries for name, entries in own.table.items() if name != TOKEN_COLUMN}
+    # What follows from the roster's public columns is that, and not what the scenario's own parties say of it.
+    others = {name: value for name, value in own.parameters.items() if name not in of_public}
+    with roster.naming_lines():
+        of_roster = of_public & kind.complete({**others, **parameters}, {**table, **roster.table}).keys()
+    kept = {name: value for name, value in own.parameters.items() if name not in of_roster}
+    return dataclasses.replace(own, table=table, parameters=kept, fixed=own.fixed - of_roster)
+
+
+def left_to_parties(kind: type[PhasedProtocol[Any, Any]], parameters: Mapping[str, Any]) -> list[str]:
+    """Return the parameters that a scenario leaves to its own parties, and that no public column says."""
+    sources = sources_of(kind)
+    return sorted(sources.parameters_of_table - sources.parameters_of_public_columns - parameters.keys())
+
+
+def check_columns(parties: PartiesTable, known: Sequence[str]) -> None:
+    """Raise ConfigurationError if there is a column of another name, such as a misspelled one of tokens."""
+    for name in parties.table:
+        if name not in known:
+            field = f"{name} ({parties.source} line 1)" if parties.lines else name
+            allowed = f"left out: the columns are {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"  # noqa: PLR2004  as many as are shown
+            raise ConfigurationError(field=field, value="an unknown column", allowed=allowed)
+
+
+def digests_in(parties: PartiesTable) -> list[str] | None:
+    """Return the digests of the parties' tokens; None where they have none.
+
+    Raises:
+        ConfigurationError: one is no digest.
+    """
+    if TOKEN_COLUMN not in parties.table:
+        return None
+    digests = [str(digest) for digest in parties.table[TOKEN_COLUMN]]
+    for place, digest in enumerate(digests):
+        if not re.fullmatch(r"[0-9a-f]{64}", digest):
+            line = f" line {parties.lines[place]}" if parties.lines else ""
+            field = f"{TOKEN_COLUMN} ({parties.source}{line})"
+            raise ConfigurationError(
+                field=field, value=digest, allowed="64 hexadecimal digits, as `psephos roster` writes"
+            )
+    return digests

@@ -1,0 +1,144 @@
+"""What every run leaves in its folder, whoever runs it: arrays, agents, a stream, a server, or one party."""
+
+import contextlib
+import dataclasses
+import importlib.metadata
+import os
+import time
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from ...agents.events import Log
+from ...protocol.phases import Truth
+from ...protocol.privacy import LedgerEntry
+from ..presentation import draw_outcome, rows_of
+from .config import move_paths
+from .folder import RunFolder, open_event_log
+from .parties import sources_of
+from .resolution import Resolved
+
+__all__ = ["Run", "describe_failure", "open_run", "write_outcome"]
+
+
+@dataclasses.dataclass
+class Run:
+    """A run that is under way.
+
+    Args:
+        log: where its events go.
+        entries: what was charged.
+        ending: what else `run.json` says in the end.
+        seconds: that it took, once it is over.
+    """
+
+    log: Log
+    entries: list[LedgerEntry] = dataclasses.field(default_factory=list[LedgerEntry])
+    ending: dict[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    seconds: float = 0.0
+
+
+def describe_failure(error: BaseException) -> dict[str, str]:
+    """Return what `run.json` says of a failure; of several at once, the first."""
+    if isinstance(error, BaseExceptionGroup):
+        return describe_failure(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    return {"error": type(error).__name__, "reason": str(error)}
+
+
+@contextlib.contextmanager
+def open_run(
+    folder: RunFolder,
+    resolved: Resolved | None,
+    how: Mapping[str, Any],
+    *,
+    has_ledger: bool = True,
+    is_live: bool = False,
+    describe: Callable[[BaseException], Mapping[str, str]] = describe_failure,
+) -> Generator[Run]:
+    """Let a run write its folder; whatever happens, what was charged is in the ledger, and why it failed in `run.json`.
+
+    Args:
+        folder: the run's folder.
+        resolved: what is run, to be run again; None where somebody else knows.
+        how: the beginning of `run.json`.
+        has_ledger: whether losses are kept here.
+        is_live: write each event at once, as `folder.open_event_log`.
+        describe: what is said of a failure.
+    """
+    if resolved is not None:
+        folder.write_json("scenario.json", _to_run_again(resolved, folder.path))
+    started = time.perf_counter()
+    run: Run | None = None
+    failure: dict[str, Any] = {}
+    try:
+        with open_event_log(folder.events, is_live=is_live) as log:
+            run = Run(log)
+            yield run
+    except BaseException as error:
+        failure["failure"] = describe(error)
+        raise
+    finally:
+        run = run or Run(cast("Log", None))
+        run.seconds = time.perf_counter() - started
+        if has_ledger:
+            folder.write_ledger(run.entries)
+        versions = {name: importlib.metadata.version(name) for name in ("psephos", "numpy")}
+        folder.write_json("run.json", {**how, "seconds": run.seconds, **versions, **run.ending, **failure})
+
+
+def write_outcome(
+    folder: RunFolder,
+    outcome: msgspec.Struct,
+    result: Mapping[str, Any],
+    *,
+    title: str,
+    truth: Truth | None = None,
+    gold: Mapping[str, str] | None = None,
+    pictures: bool = True,
+) -> None:
+    """Write what was released: `result.json`, `estimates.csv`, and a picture where one is wanted.
+
+    Args:
+        folder: the run's folder.
+        outcome: what was released.
+        result: the content of `result.json`.
+        title: the picture's.
+        truth: what the outcome estimates, where that may be shown.
+        gold: what is true, where somebody knows.
+        pictures: whether one is wanted.
+    """
+    folder.write_json("result.json", result)
+    folder.write_table("estimates.csv", rows_of(outcome, truth=truth, gold=gold))
+    if pictures:
+        draw_outcome(outcome, title=title, truth=truth, gold=gold, folder=folder.path)
+
+
+def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
+    """Return the scenario as plain data: without the seed, without anybody's values, every path from `folder`.
+
+    Of a served one, whose parties are elsewhere, all parameters that were agreed to stay, and no parties.
+    """
+    own = resolved.scenario
+    written: dict[str, Any] = msgspec.to_builtins(own)
+    parameters: dict[str, Any] = msgspec.to_builtins(resolved.protocol.parameters)
+    written["parameters"] = {
+        name: value for name, value in parameters.items() if name not in resolved.parameters_of_parties
+    }
+    written.pop("seed")
+    if resolved.is_served:
+        return {name: value for name, value in written.items() if name not in {"parties", "data"}}
+
+    def move(path: str) -> str:
+        # Without links, since ".." leads out of where a link leads to.
+        return os.path.relpath(Path(path).resolve(), folder.resolve())
+
+    if isinstance(own.parties, list):
+        written.pop("parties")
+    for path in ("parties", "data"):
+        if isinstance(written.get(path), str) and written[path]:
+            written[path] = move(written[path])
+    if isinstance(own.parties, dict):
+        written["parties"] = move_paths(own.parties, move, sources_of(type(resolved.protocol)))
+    return written

@@ -1,0 +1,189 @@
+"""Somebody else's system: a protocol with parts, installed as a distribution of its own, used exactly as ours are."""
+
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.protocol.dpwevote import DPWeVote
+from psephos.scenarios.attacks import Attack, find_attack
+from psephos.scenarios.attacks.poisoning import find_poisoning
+from psephos.scenarios.cli import group
+from psephos.scenarios.running.sources import PartySources
+from psephos.scenarios.system import System, find_protocol, load_each, part_of, protocol_names, systems
+
+HOUSE = '''
+"""A system: the total of bounded values, with parts of its own."""
+
+import dataclasses
+from pathlib import Path
+
+import click
+import msgspec
+
+from psephos.scenarios.datasets import DataSet
+from psephos.scenarios.deployment.own_entries import OwnEntries
+from psephos.scenarios.presentation.plain import PLAIN
+from psephos.scenarios.cli import group
+from psephos.scenarios.running.sources import PartiesTable, PartySources
+from psephos.scenarios.system import System
+from survey_elsewhere import BoundedTotal, Total
+
+
+class Tally(BoundedTotal):
+    name = "tally"
+    client_role = "surveyor"
+
+
+def read(parties, *, parameters):
+    if isinstance(parties, str):
+        return None
+    values = [parties["value"]] * parties["count"]
+    return PartiesTable([f"s{n}" for n in range(len(values))], {"value": values}, is_generated=True)
+
+
+SOURCES = PartySources(read=read, paths=("file",))
+OWN = OwnEntries(columns=frozenset({"coin"}), read=lambda file: {"value": str(len(file.rows))})
+
+
+class Choice(msgspec.Struct):
+    value: int = 3
+
+
+def load(options, folder, parameters):
+    return PartiesTable(["ann"], {"value": [options.value]}, is_public_record=True)
+
+
+DATA_SETS = {"coins": DataSet(Choice, load)}
+
+
+def show(console, outcome, known):
+    console.print("IN ALL", outcome.total)
+
+
+PRESENTERS = {Total: dataclasses.replace(PLAIN, show=show)}
+
+
+@click.command(short_help="Count coins.")
+def coins():
+    """Count coins."""
+    click.echo("three coins")
+
+
+SYSTEM = System(
+    protocol="house_elsewhere:Tally",
+    sources="house_elsewhere:SOURCES",
+    own_entries="house_elsewhere:OWN",
+    data_sets="house_elsewhere:DATA_SETS",
+    presenters="house_elsewhere:PRESENTERS",
+    commands={"coins": "house_elsewhere:coins"},
+)
+BROKEN = System(protocol="house_elsewhere:Tally", attack="house_elsewhere:Nothing", poisoning="house_elsewhere:Choice")
+'''
+SCENARIO = "protocol = 'tally'\ntransport = 'array'\nseed = 4\nmade_up = true\n"
+
+
+@pytest.fixture
+def house(survey: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Installs a system beside the protocol of `survey`; yields the file of its entry points."""
+    del survey
+    site = tmp_path / "house"
+    info = site / "house_elsewhere-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: house-elsewhere\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[psephos.systems]\ntally = house_elsewhere:SYSTEM\n", encoding="utf-8")
+    (site / "house_elsewhere.py").write_text(HOUSE, encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(site), *sys.path])
+    importlib.invalidate_caches()
+    yield info / "entry_points.txt"
+    sys.modules.pop("house_elsewhere", None)
+
+
+def test_a_system_stands_beside_ours(house: Path) -> None:
+    assert house.is_file()
+    assert list(systems())[-1] == "tally"
+    assert {"tally", "dpwevote", "bounded-total"} <= set(protocol_names())
+    assert find_protocol("tally").name == "tally"
+    assert [name for name, _ in load_each("sources", PartySources)][-1] == "tally"
+
+
+def test_its_generator_and_its_presenter_are_used(
+    house: Path, write: Callable[[str, str], Path], psephos: Callable[..., Any]
+) -> None:
+    del house
+    path = write("tally.toml", f"{SCENARIO}[surveyors]\ncount = 5\nvalue = 2\n")
+    ended = psephos("run", path, "--out", "out")
+    assert (ended.status, ended.err) == (0, "")
+    assert "5 surveyors" in ended.out
+    assert "IN ALL" in ended.out
+    assert json.loads(Path("out/result.json").read_bytes())["truth"] == {"total": 10.0}
+
+
+def test_its_data_set_is_found_and_no_other_protocols(
+    house: Path, write: Callable[[str, str], Path], psephos: Callable[..., Any], tmp_path: Path
+) -> None:
+    del house
+    path = write("tally.toml", f"{SCENARIO}[surveyors]\ndata = 'coins'\n")
+    assert psephos("run", path, "--data", tmp_path, "--out", "out").status == 0
+    assert json.loads(Path("out/result.json").read_bytes())["truth"] == {"total": 3.0}
+    ended = psephos("run", path, "--data", tmp_path, "--set", "surveyors.data=imf_votes", "--out", "again")
+    assert (ended.status, ended.out) == (2, "")
+    assert "another data set: this one is for protocol 'dpwevote'" in ended.err
+    ended = psephos("run", "imf", "--data", tmp_path, "--set", "partners.data=coins", "--out", "again")
+    assert "this one is for protocol 'tally'" in ended.err
+
+
+def test_its_command_is_one_of_the_command_lines(house: Path, psephos: Callable[..., Any]) -> None:
+    del house
+    group.of_systems.cache_clear()
+    try:
+        assert "coins      Count coins." in psephos("--help").out
+        assert psephos("coins").out == "three coins\n"
+    finally:
+        group.of_systems.cache_clear()
+
+
+def test_a_missing_part_is_what_any_protocol_has(
+    house: Path, write: Callable[[str, str], Path], psephos: Callable[..., Any]
+) -> None:
+    del house
+    path = write("tally.toml", f"{SCENARIO}[surveyors]\ncount = 2\nvalue = 1\n")
+    ended = psephos("run", path, "--set", "adversary=[{role='coalition', members=['server']}]", "--out", "out")
+    assert (ended.status, ended.out) == (2, "")
+    known = "dpwevote, fair-voting, moral-preferences, truth-discovery"
+    assert ended.err.startswith(f"psephos: adversary 1: protocol must be one whose inference is known: {known}")
+
+
+def test_a_subclass_has_the_parts_of_what_it_inherits_from() -> None:
+    class MyVote(DPWeVote):
+        name = "my-vote"
+
+    assert part_of(MyVote, "attack", Attack, is_class=True) is part_of(DPWeVote, "attack", Attack, is_class=True)
+    assert part_of(MyVote, "stream", Callable) is None
+
+
+@pytest.mark.parametrize(
+    ("entry", "part", "allowed"),
+    [
+        ("house_elsewhere:BROKEN", "attack", "registered as something that can be imported: house_elsewhere:Nothing"),
+        ("house_elsewhere:BROKEN", "poisoning", "registered as a Poisoning"),
+        ("house_elsewhere:read", "system", "registered as a System"),
+        ("nowhere_at_all:SYSTEM", "system", "can be imported: nowhere_at_all:SYSTEM cannot"),
+    ],
+)
+def test_a_part_that_is_none_is_refused_by_name(house: Path, entry: str, part: str, allowed: str) -> None:
+    house.write_text(f"[psephos.systems]\ntally = {entry}\n", encoding="utf-8")
+    importlib.invalidate_caches()
+    looks: Callable[[Any], object] = find_poisoning if part == "poisoning" else find_attack
+    with pytest.raises(ConfigurationError) as caught:
+        looks(find_protocol("tally")(find_protocol("tally").parameters_type()))
+    assert caught.value.field == part
+    assert allowed in caught.value.allowed
+
+
+def test_a_system_names_its_parts_by_text_alone() -> None:
+    assert System(protocol="nowhere:Nothing").attack == ""
