@@ -18,11 +18,12 @@ from ..presentation.drawing import (
     MUTED,
     POOR,
     RULE,
+    Marks,
     Picture,
     annotate_row,
     fold,
-    height_of_rows,
     name_rows,
+    size_of_rows,
 )
 from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Known, Presenter, Rows
@@ -97,10 +98,9 @@ def _draw(outcome: Outcome, known: Known) -> Picture:
     names = [fold(candidate.name) for candidate in shown]
     is_all = len(shown) == len(outcome.candidates)
     return Picture(
-        height=height_of_rows(names),
         draw=functools.partial(_draw_rows, candidates=shown, names=names, truth=known.truth),
-        marks=_marks(with_truth=known.truth is not None),
-        title_note="" if is_all else f" (the first {len(shown)} of {len(outcome.candidates):,})",
+        size=size_of_rows(names),
+        title="" if is_all else f" (the first {len(shown)} of {len(outcome.candidates):,})",
     )
 
 
@@ -115,8 +115,9 @@ def _marks(*, with_truth: bool) -> dict[str, dict[str, Any]]:
 
 
 def _draw_rows(
-    axes: Any, *, candidates: Sequence[CandidateOutcome], names: Sequence[str], truth: Mapping[str, float] | None
-) -> None:
+    panels: Any, *, candidates: Sequence[CandidateOutcome], names: Sequence[str], truth: Mapping[str, float] | None
+) -> Marks:
+    axes = panels[0, 0]
     for row, candidate in enumerate(candidates):
         color = GOOD if candidate.passed else POOR
         support, held_against = _shown(candidate)
@@ -140,8 +141,9 @@ def _draw_rows(
         verdict = "passes" if candidate.passed else "fails"
         annotate_row(axes, row, f"{verdict}, P(wrong) {percent(candidate.error_probability)}", color=color)
     is_margin = any(candidate.support is None for candidate in candidates)
-    axes.set_xlabel("margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes")
-    name_rows(axes, names)
+    meaning = "margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes"
+    name_rows(axes, names, x=meaning)
+    return _marks(with_truth=truth is not None)
 
 
 def _shown(candidate: CandidateOutcome) -> tuple[Estimate, Estimate]:

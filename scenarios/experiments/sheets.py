@@ -1,6 +1,8 @@
 """Tables as people read them: the same cells in a terminal and in Markdown; and rows as programs read them."""
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
 
 import msgspec
 from rich.box import SIMPLE_HEAD
@@ -10,7 +12,11 @@ from rich.text import Text
 
 from .measurements import Measurement
 
-__all__ = ["Sheet", "flatten", "markdown_of", "show_sheet"]
+__all__ = ["Pivot", "Sheet", "flatten", "in_percent", "listed", "markdown_of", "pivot", "show_sheet"]
+
+RowT = TypeVar("RowT")
+IndexT = TypeVar("IndexT", bound=Hashable)
+ColumnT = TypeVar("ColumnT", bound=Hashable)
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +35,80 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     rows: Sequence[Sequence[str]]
     note: str = ""
     num_labels: int = 0
+
+
+def listed(
+    rows: Iterable[RowT],
+    columns: Sequence[tuple[str, Callable[[RowT], str]]],
+    *,
+    title: str,
+    note: str = "",
+    num_labels: int = 0,
+) -> Sheet:
+    """Return a table with a line for each row.
+
+    Args:
+        rows: flat ones.
+        columns: the header of each, and the cell of a row.
+        title: see `Sheet`.
+        note: see `Sheet`.
+        num_labels: see `Sheet`.
+    """
+    lines = [[cell(row) for _, cell in columns] for row in rows]
+    headers = [header for header, _ in columns]
+    return Sheet(title=title, headers=headers, rows=lines, note=note, num_labels=num_labels)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pivot(Generic[RowT, IndexT, ColumnT]):
+    """Flat rows, set out in lines and columns.
+
+    Args:
+        lines: what tells lines apart, in the order of the first row of each.
+        columns: what tells columns apart, in the same order.
+        places: the row at each place that has one.
+    """
+
+    lines: Sequence[IndexT]
+    columns: Sequence[ColumnT]
+    places: Mapping[tuple[IndexT, ColumnT], RowT]
+
+    def rows(
+        self, labels: Callable[[IndexT], Sequence[str]], *cells: Callable[[RowT], str], missing: str = ""
+    ) -> list[list[str]]:
+        """Return all lines, each behind its labels; see `line`."""
+        return [[*labels(at), *self.line(at, *cells, missing=missing)] for at in self.lines]
+
+    def line(self, at: IndexT, *cells: Callable[[RowT], str], missing: str = "") -> list[str]:
+        """Return the cells of a line.
+
+        Args:
+            at: which line.
+            cells: what each column has of its row, side by side.
+            missing: what stands where there is no row.
+        """
+        rows = [self.places.get((at, column)) for column in self.columns]
+        return [missing if row is None else cell(row) for row in rows for cell in cells]
+
+
+def pivot(
+    rows: Iterable[RowT], *, lines: Callable[[RowT], IndexT], columns: Callable[[RowT], ColumnT]
+) -> Pivot[RowT, IndexT, ColumnT]:
+    """Set flat rows out in lines and columns.
+
+    Args:
+        rows: at most one for each place; of several the last one stands.
+        lines: what tells the line of a row.
+        columns: what tells its column.
+    """
+    places = {(lines(row), columns(row)): row for row in rows}
+    return Pivot(list(dict.fromkeys(at for at, _ in places)), list(dict.fromkeys(at for _, at in places)), places)
+
+
+def in_percent(measurement: Measurement, *, signed: bool = False) -> str:
+    """Return a share in percent, with its standard error, for a column that says so."""
+    sign = "+" if signed else ""
+    return f"{100 * measurement.value:{sign}.1f} ± {100 * measurement.standard_error:.1f}"
 
 
 def markdown_of(sheet: Sheet) -> str:

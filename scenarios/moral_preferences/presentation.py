@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ...protocol.moral_preferences import Level, LevelOutcome, Outcome, Paradigm
@@ -25,13 +24,16 @@ from ..presentation.drawing import (
     MUTED,
     POOR,
     RULE,
+    Marks,
     Picture,
     annotate_row,
     fold,
     name_rows,
+    size_of_rows,
 )
+from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.presenter import Known, Presenter, Rows
-from ..presentation.terminal import Cell, show_note, show_table
+from ..presentation.terminal import Cell, show_facts, show_note, show_table
 
 __all__ = ["PRESENTERS"]
 
@@ -41,9 +43,6 @@ _BAR_HEADER: Final = "against   0       for"
 _SURE, _UNSURE, _AXIS = "█", "░", "│"
 _MOST_LEVELS: Final = 10
 """Rows of the table of levels; more of them are joined to ranges."""
-_DIGITS: Final = 2
-_DIGITS_WITHOUT_ERRORS: Final = 3
-_MOST_DECIMALS: Final = 9
 
 _MECHANISMS: Final = {
     "laplace": "Laplace noise on preferences",
@@ -88,7 +87,9 @@ class _Feature:
 
     def written(self, decimals: int) -> str:
         """Return the preference, with its standard error where it has one."""
-        return _signed(self.value, decimals) + ("" if self.error is None else f" ± {self.error:,.{decimals}f}")
+        return rounded(self.value, decimals, signed=True) + (
+            "" if self.error is None else f" ± {self.error:,.{decimals}f}"
+        )
 
 
 def _features(outcome: Outcome, known: Known) -> list[_Feature]:
@@ -118,7 +119,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     shown = _strongest(features)
     _show_features(console, shown, _decimals(shown))
     if len(features) > len(shown):
-        show_note(console, f"… and {_some(len(features) - len(shown), 'feature')} nearer to 0 in {known.table}")
+        show_note(console, f"… and {some(len(features) - len(shown), 'feature')} nearer to 0 in {known.table}")
     console.print()
     _show_agreement(console, features)
     for note in _notes(outcome, shown):
@@ -128,18 +129,13 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
 def _show_header(console: Console, outcome: Outcome) -> None:
     """Print who trusts whom, for what, and what that costs."""
     paradigm = Paradigm(outcome.paradigm)
-    table = Table.grid(padding=(0, 0, 0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for label, said in (
-        (paradigm.value, f"{_some(outcome.num_voters, 'voter')}, by {_MECHANISMS[outcome.mechanism]}"),
-        ("ε protects", _PROTECTED[paradigm.level]),
-        ("Trusted", _trusted(paradigm, outcome.mechanism)),
-        ("Proven loss", _loss(outcome)),
-    ):
-        table.add_row(Text(label, style="bold"), Text(said))
-    console.print(table)
-    console.print()
+    facts = {
+        paradigm.value: f"{some(outcome.num_voters, 'voter')}, by {_MECHANISMS[outcome.mechanism]}",
+        "ε protects": _PROTECTED[paradigm.level],
+        "Trusted": _trusted(paradigm, outcome.mechanism),
+        "Proven loss": _loss(outcome),
+    }
+    show_facts(console, facts)
 
 
 def _trusted(paradigm: Paradigm, mechanism: str) -> str:
@@ -178,7 +174,7 @@ def _show_features(console: Console, features: Sequence[_Feature], decimals: int
         style = "" if feature.is_sure else "dim"
         cells: list[Cell] = [feature.name, _bar(feature, greatest), Text(feature.written(decimals), style=style)]
         if with_clean:
-            cells.append("" if feature.clean is None else _signed(feature.clean, decimals))
+            cells.append("" if feature.clean is None else rounded(feature.clean, decimals, signed=True))
         rows.append(cells)
     numbers = [_BAR_HEADER, "Preference", *(["Without noise"] if with_clean else [])]
     show_table(console, ("Feature",), numbers, rows=rows, drop=(_BAR_HEADER, "Without noise"))
@@ -233,22 +229,7 @@ def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
 
 
 def _decimals(features: Sequence[_Feature]) -> int:
-    """Return with how many decimals all of these are written: two digits of the least error, or three of a value."""
-    numbers, digits = [feature.error for feature in features if feature.error], _DIGITS
-    if not numbers:
-        numbers, digits = [max(abs(feature.value) for feature in features)], _DIGITS_WITHOUT_ERRORS
-    least = min(numbers)
-    return min(max(digits - 1 - math.floor(math.log10(least)), 0), _MOST_DECIMALS) if least else 0
-
-
-def _signed(value: float, decimals: int) -> str:
-    written = f"{value:+,.{decimals}f}"
-    # What is rounded to 0 has no sign.
-    return written[1:] if not any(digit in written for digit in "123456789") else written
-
-
-def _some(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return decimals_of([feature.value for feature in features], [feature.error for feature in features])
 
 
 def _rows(outcome: Outcome, known: Known) -> Rows:
@@ -267,12 +248,10 @@ def _draw(outcome: Outcome, known: Known) -> Picture:
     features = _strongest(_features(outcome, known))
     names = [fold(feature.name) for feature in features]
     is_all = len(features) == len(outcome.features)
-    lines = max(1 + name.count("\n") for name in names)
     return Picture(
-        height=2.0 + (0.17 + 0.15 * lines) * len(names),
         draw=functools.partial(_draw_rows, features=features, names=names, outcome=outcome),
-        marks=_marks(features),
-        title_note="" if is_all else f" (the strongest {len(features)} of {_some(len(outcome.features), 'feature')})",
+        size=size_of_rows(names, row=0.17, frame=2.0),
+        title="" if is_all else f" (the strongest {len(features)} of {some(len(outcome.features), 'feature')})",
     )
 
 
@@ -293,7 +272,8 @@ def _marks(features: Sequence[_Feature]) -> dict[str, dict[str, Any]]:
     return marks
 
 
-def _draw_rows(axes: Any, *, features: Sequence[_Feature], names: Sequence[str], outcome: Outcome) -> None:
+def _draw_rows(panels: Any, *, features: Sequence[_Feature], names: Sequence[str], outcome: Outcome) -> Marks:
+    axes = panels[0, 0]
     decimals = _decimals(features)
     axes.axvline(0, color=RULE, linewidth=1)
     for row, feature in enumerate(features):
@@ -308,10 +288,10 @@ def _draw_rows(axes: Any, *, features: Sequence[_Feature], names: Sequence[str],
     meaning = "how much the feature speaks for an alternative"
     if outcome.is_direction:
         meaning = "direction alone: how features compare, not how strong preferences are"
-    axes.set_xlabel(f"{meaning}\n{_source(outcome)}")
     if not any(feature.value or feature.error or feature.clean for feature in features):
         axes.set_xlim(-1, 1)
-    name_rows(axes, names)
+    name_rows(axes, names, x=f"{meaning}\n{_source(outcome)}")
+    return _marks(features)
 
 
 def _source(outcome: Outcome) -> str:
@@ -321,7 +301,7 @@ def _source(outcome: Outcome) -> str:
     epsilon = f"{epsilons[0]:g}" + (f" to {epsilons[-1]:g}" if len(epsilons) > 1 else "")
     said = f"{paradigm.value}, {outcome.mechanism}, ε = {epsilon} per {paradigm.level.value}"
     errors = "; no standard errors" if outcome.errors is None else ""
-    return f"{_some(outcome.num_voters, 'voter')}; {said}{errors}"
+    return f"{some(outcome.num_voters, 'voter')}; {said}{errors}"
 
 
 PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw)

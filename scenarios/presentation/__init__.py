@@ -94,7 +94,7 @@ def draw_outcome(
         The files; none where matplotlib is not installed.
     """
     picture = _presenter_of(outcome).draw(outcome, Known(truth=truth, gold=gold))
-    return [] if picture is None else save_picture(picture, title=title, folder=folder)
+    return [] if picture is None else save_picture(picture, folder=folder, name="estimates", title=title)
 
 
 def _presenter_of(outcome: msgspec.Struct) -> Presenter[Any]:

@@ -11,14 +11,14 @@ from rich.padding import Padding
 from rich.text import Text
 
 from ..adversaries.role import Figure, Lesson, Series
-from .drawing import INK, MUTED, POOR, RULE, Picture, clean, fold, save_picture
+from .drawing import COLORS, INK, MUTED, POOR, RULE, WIDTH, Picture, clean, fold, name_ticks, save_picture
 from .terminal import show_note, show_table
 
 __all__ = ["draw_lesson", "show_lesson", "written_lesson"]
 
 _HEIGHT_INCHES: Final = 3.2
 _TITLE_INCHES: Final = 0.5
-_COLORS: Final = ("#2f5d8a", "#c07d2b", "#2a7f62", "#7b5aa6", "#b3423a", "#52606d")
+_COLORS: Final = tuple(COLORS.values())
 _COLORS_OF_BARS: Final = {"guessing": "#b8c2cc", "bound": "#d9c7a0"}
 """What a measured success stands between."""
 _MOST_ANNOTATED: Final = 8
@@ -69,14 +69,13 @@ def draw_lesson(lesson: Lesson, *, folder: Path, name: str) -> list[Path]:
         The files; none where matplotlib is not installed.
     """
 
-    def draw(*panels: Any) -> None:
-        for axes, figure in zip(panels, lesson.figures, strict=True):
+    def draw(panels: Any) -> None:
+        for axes, figure in zip(panels.flat, lesson.figures, strict=True):
             _draw(axes, figure)
 
-    picture = Picture(
-        height=_HEIGHT_INCHES * len(lesson.figures) + _TITLE_INCHES, draw=draw, marks={}, panels=len(lesson.figures)
-    )
-    return save_picture(picture, title=f"{lesson.role}: {lesson.who}", folder=folder, name=name)
+    number = len(lesson.figures)
+    picture = Picture(draw=draw, size=(WIDTH, _HEIGHT_INCHES * number + _TITLE_INCHES), panels=(number, 1))
+    return save_picture(picture, folder=folder, name=name, title=f"{lesson.role}: {lesson.who}")
 
 
 def _draw(axes: Any, figure: Figure) -> None:
@@ -100,14 +99,14 @@ def _draw(axes: Any, figure: Figure) -> None:
             axes.errorbar(series.x, series.y, color=color, label=series.name, **line)
     if figure.is_log:
         axes.set_xscale("log")
-        if len(places := sorted({x for series in figure.series for x in series.x})) <= _MOST_TICKS:
-            axes.set_xticks(places)  # what was measured, rather than powers of ten of which few are in sight
-        axes.xaxis.set_major_formatter(_as_number)  # no powers of ten in a formula's type
-        axes.xaxis.set_minor_formatter(_as_nothing)
-    clean(axes, grid="y")
-    axes.set_title(figure.title, loc="left", fontsize=10, color=INK)
-    axes.set_xlabel(figure.x_label, fontsize=9, color=MUTED)
-    axes.set_ylabel(figure.y_label, fontsize=9, color=MUTED)
+        axes.xaxis.set_major_formatter("{x:g}")  # no powers of ten in a formula's type
+        axes.set_xticks([], minor=True)
+        if (
+            len(places := sorted({x for series in figure.series for x in series.x if isinstance(x, float)}))
+            <= _MOST_TICKS
+        ):
+            name_ticks(axes, places)  # what was measured, rather than powers of ten of which few are in sight
+    clean(axes, title=figure.title, x=figure.x_label, y=figure.y_label, grid="y")
     if len(figure.series) > 1:
         axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))  # beside, not over lines
 
@@ -126,17 +125,7 @@ def _draw_bars(axes: Any, series: Series, *, number: int, number_of_all: int) ->
         if error:
             axes.errorbar(place, height, yerr=error, color=INK, capsize=3)
         if len(series.x) * number_of_all <= _MOST_ANNOTATED:
-            axes.annotate(f"{height:.3f}", (place, height + error), ha="center", va="bottom", fontsize=9, color=INK)
-
-
-def _as_number(value: float, place: int | None) -> str:
-    del place
-    return f"{value:g}"
-
-
-def _as_nothing(value: float, place: int | None) -> str:
-    del value, place
-    return ""
+            axes.annotate(f"{height:.3f}", (place, height + error), ha="center", va="bottom", color=INK)
 
 
 def _title(key: str) -> str:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ...protocol.estimators import Estimate
 
-__all__ = ["Cell", "estimate_text", "make_console", "percent", "show_note", "show_table"]
+__all__ = ["Cell", "estimate_text", "make_console", "percent", "show_facts", "show_note", "show_table"]
 
 Cell: TypeAlias = str | Text
 
@@ -43,6 +43,17 @@ class _Console(Console):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self.file.fileno())  # which also takes what is left in the buffer
         os.close(nowhere)
+
+
+def show_facts(console: Console, facts: Mapping[str, Cell]) -> None:
+    """Print what stands above a table: a line for each fact, behind what it is a fact of."""
+    table = Table.grid(padding=(0, 0, 0, _PADDING))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, said in facts.items():
+        table.add_row(Text(label, style="bold"), _as_text(said))
+    console.print(table)
+    console.print()
 
 
 def show_note(console: Console, text: str, *, style: str = "dim") -> None:

@@ -19,18 +19,21 @@ from ...protocol.truth_discovery import Outcome, OwnOutcome
 from ..presentation.drawing import (
     ERRORS_SHOWN,
     GOOD,
-    INK,
     MOST_ROWS,
     MUTED,
     POOR,
     RULE,
+    WIDTH,
+    Marks,
     Picture,
     annotate_row,
     clean,
     fold,
-    height_of_rows,
     name_rows,
+    percent_scale,
+    size_of_rows,
 )
+from ..presentation.numbers import some
 from ..presentation.plain import PLAIN
 from ..presentation.presenter import Known, Presenter, Rows
 from ..presentation.terminal import Cell, estimate_text, show_note, show_table
@@ -85,7 +88,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     tasks = _tasks(outcome, known)
     _show_tasks(console, tasks[:_MOST_TASKS], known)
     if len(tasks) > _MOST_TASKS:
-        show_note(console, f"… and {_some(len(tasks) - _MOST_TASKS, 'more task')} in {known.table}")
+        show_note(console, f"… and {some(len(tasks) - _MOST_TASKS, 'more task')} in {known.table}")
     console.print()
     _show_summary(console, outcome, tasks)
     _show_comparisons(console, tasks)
@@ -137,12 +140,12 @@ def _show_summary(console: Console, outcome: Outcome, tasks: Sequence[_Task]) ->
     answered = labels.total()
     shares = [f"{name} for {number:,} ({100 * number / answered:.0f} %)" for name, number in labels.most_common()]
     if len(shares) > _MOST_LABELS:
-        shares[_MOST_LABELS:] = [f"{_some(len(shares) - _MOST_LABELS, 'more label')}"]
-    found = f"{answered:,} of {_some(len(tasks), 'task')} {'has' if answered == 1 else 'have'} an answer"
+        shares[_MOST_LABELS:] = [f"{some(len(shares) - _MOST_LABELS, 'more label')}"]
+    found = f"{answered:,} of {some(len(tasks), 'task')} {'has' if answered == 1 else 'have'} an answer"
     console.print(Text(f"  {found}{': ' if shares else ''}{', '.join(shares)}"))
-    answers = _some(sum(outcome.num_answers), "answer")
-    source = f"  from {answers} of {_some(outcome.num_workers, 'worker')}, by {outcome.estimator}"
-    steps = _some(outcome.num_iterations, "iteration")
+    answers = some(sum(outcome.num_answers), "answer")
+    source = f"  from {answers} of {some(outcome.num_workers, 'worker')}, by {outcome.estimator}"
+    steps = some(outcome.num_iterations, "iteration")
     if outcome.num_iterations and outcome.has_converged:
         source += f", which converged after {steps}"
     console.print(Text(source))
@@ -156,7 +159,7 @@ def _show_comparisons(console: Console, tasks: Sequence[_Task]) -> None:
     compared = [task for task in tasks if task.found is not None and task.clean is not None]
     if known:
         right = [task.is_right is True for task in known]
-        line = f"{sum(right):,} of {_some(len(known), 'task')} with a known truth {_are(sum(right))} right"
+        line = f"{sum(right):,} of {some(len(known), 'task')} with a known truth {_are(sum(right))} right"
         line += f" ({_share(right)})"
         if all(task.clean is not None for task in known):
             clean_right = sum(task.clean == task.gold for task in known)
@@ -164,7 +167,7 @@ def _show_comparisons(console: Console, tasks: Sequence[_Task]) -> None:
         console.print(Text(f"  {line}", style="bold"))
     if compared:
         same = [task.found == task.clean for task in compared]
-        line = f"{sum(same):,} of {_some(len(compared), 'task')} {_have(sum(same))} the label that the same estimator"
+        line = f"{sum(same):,} of {some(len(compared), 'task')} {_have(sum(same))} the label that the same estimator"
         console.print(Text(f"  {line} finds in the clean answers ({_share(same)})"))
     if known or compared:
         show_note(console, "± of a share is one standard error, for tasks drawn at random")
@@ -175,10 +178,6 @@ def _share(successes: Sequence[bool]) -> str:
     share = sum(successes) / len(successes)
     error = math.sqrt(share * (1 - share) / len(successes))
     return f"{share:.2f} ± {error:.2f}" if error else f"{share:.2f}"
-
-
-def _some(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _are(number: int) -> str:
@@ -218,6 +217,11 @@ def _draw(outcome: Outcome, known: Known) -> Picture:
 def _draw_each(tasks: Sequence[_Task]) -> Picture:
     """Return a row for each task: which share of its workers gave the label."""
     names = [fold(task.name) for task in tasks]
+    return Picture(draw=functools.partial(_draw_rows, tasks=tasks, names=names), size=size_of_rows(names))
+
+
+def _marks(tasks: Sequence[_Task]) -> Marks:
+    """Return what the legend explains, of what is there."""
     drawn = [task for task in tasks if task.support is not None]
     kinds = [kind for kind in _MARKS if any(task.is_right is kind for task in drawn)]
     of_kind = {kind: "estimate" if kinds == [None] else _VERDICTS[kind] for kind in kinds}
@@ -227,14 +231,11 @@ def _draw_each(tasks: Sequence[_Task]) -> Picture:
     if drawn:
         band = {"color": _POSSIBLE["color"], "marker": "s", "markersize": 11, "linestyle": "none"}
         marks["shares that are possible"] = band
-    return Picture(
-        height=height_of_rows(names),
-        draw=functools.partial(_draw_rows, tasks=tasks, names=names),
-        marks=marks,
-    )
+    return marks
 
 
-def _draw_rows(axes: Any, *, tasks: Sequence[_Task], names: Sequence[str]) -> None:
+def _draw_rows(panels: Any, *, tasks: Sequence[_Task], names: Sequence[str]) -> Marks:
+    axes = panels[0, 0]
     for row, task in enumerate(tasks):
         mark = _MARKS[task.is_right]
         if task.support is not None:
@@ -245,9 +246,10 @@ def _draw_rows(axes: Any, *, tasks: Sequence[_Task], names: Sequence[str]) -> No
     low, high = axes.get_xlim()
     axes.set_xlim(min(low, -0.03), max(high, 1.03))
     axes.axvspan(0, 1, **_POSSIBLE)
-    axes.xaxis.set_major_formatter(_as_percent)
-    axes.set_xlabel("workers who gave the label that was found: share of the task's answers, before the perturbation")
-    name_rows(axes, names)
+    percent_scale(axes, "x")
+    meaning = "workers who gave the label that was found: share of the task's answers, before the perturbation"
+    name_rows(axes, names, x=meaning)
+    return _marks(tasks)
 
 
 def _said_of(task: _Task) -> str:
@@ -264,26 +266,25 @@ def _draw_all(tasks: Sequence[_Task], estimator: str) -> Picture:
     known = [task for task in tasks if task.is_right is not None]
     num_panels = 1 if len(known) in {0, len(tasks)} else 2
     return Picture(
-        height=2.6 + 2 * num_panels,
         draw=functools.partial(_draw_confidences, tasks=tasks, known=known, estimator=estimator),
-        marks={},
-        panels=num_panels,
+        size=(WIDTH, 2.6 + 2 * num_panels),
+        panels=(num_panels, 1),
     )
 
 
-def _draw_confidences(*panels: Any, tasks: Sequence[_Task], known: Sequence[_Task], estimator: str) -> None:
+def _draw_confidences(panels: Any, *, tasks: Sequence[_Task], known: Sequence[_Task], estimator: str) -> None:
     # Whole bins, such that 1 ends the last one.
     num_bins = math.ceil((1 - min((_certainty(task) for task in tasks), default=0.5)) / _BIN) or 1
     edges = [1 - _BIN * place for place in range(num_bins, -1, -1)]
-    first, last = panels[0], panels[-1]
+    first, last = panels[0, 0], panels[-1, 0]
     if first is not last or not known:
-        _draw_bars(first, edges, {None: tasks}, title=f"{_some(len(tasks), 'task')} with an answer")
+        _draw_bars(first, edges, {None: tasks}, title=f"{some(len(tasks), 'task')} with an answer")
     if known:
         kinds: tuple[bool | None, ...] = (True, False)
         split: dict[bool | None, Sequence[_Task]] = {
             kind: [task for task in known if task.is_right is kind] for kind in kinds
         }
-        _draw_bars(last, edges, split, title=f"{_some(len(known), 'task')} with an answer and a known truth")
+        _draw_bars(last, edges, split, title=f"{some(len(known), 'task')} with an answer and a known truth")
     last.set_xlabel(f"confidence: {_CONFIDENCES.get(estimator, _POSTERIOR)}")
 
 
@@ -303,14 +304,12 @@ def _draw_bars(axes: Any, edges: Sequence[float], tasks: Mapping[bool | None, Se
         axes.bar(edges[:-1], heights, width=_BIN, align="edge", bottom=floor, label=label, **style)
         floor = [low + height for low, height in zip(floor, heights, strict=True)]
     if len(tasks) > 1:
-        axes.legend(loc="upper left", frameon=False, fontsize=9)
-    axes.set_title(title, loc="left", fontsize=10, color=INK)
-    axes.set_ylabel("tasks")
+        axes.legend(loc="upper left", frameon=False)
     axes.yaxis.get_major_locator().set_params(integer=True)
     axes.set_xlim(edges[0], 1)
-    axes.xaxis.set_major_formatter(_as_percent)
+    percent_scale(axes, "x")
+    clean(axes, title=title, y="tasks", grid="y")
     axes.tick_params(axis="y", length=0)
-    clean(axes, grid="y")
 
 
 def _counts(confidences: Iterable[float], edges: Sequence[float]) -> list[int]:
@@ -323,10 +322,6 @@ def _counts(confidences: Iterable[float], edges: Sequence[float]) -> list[int]:
 
 def _certainty(task: _Task) -> float:
     return 0.0 if task.confidence is None else task.confidence
-
-
-def _as_percent(value: float, _place: int) -> str:
-    return f"{100 * value:.0f} %"
 
 
 def _show_own(console: Console, own: OwnOutcome, _known: Known) -> None:

@@ -1,26 +1,29 @@
 """The reproduction's pictures: points are simulated, lines are computed."""
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...experiments.figures import (
+from ...experiments.measurements import Measurement
+from ...presentation.drawing import (
     COLORS,
     INK,
     MUTED,
+    Marks,
     Picture,
     clean,
-    draw_figures,
+    draw_measured,
     label_lines,
-    legend_below,
     log_scale,
+    name_ticks,
     percent_scale,
+    save_pictures,
 )
-from ...experiments.measurements import Measurement
-from .rows import Cell, Cost, PowerPoint, PublishedCell, Reproduction
+from .rows import Cell, Cost, PublishedCell, Reproduction
 from .tables import NAMES
 
-__all__ = ["draw_pictures"]
+__all__ = ["draw_pictures", "pictures_of"]
 
 _VARIANT_COLORS = {
     "optimal": COLORS["green"],
@@ -41,27 +44,27 @@ _PUBLISHED: dict[str, Any] = {"marker": "D", "markersize": 6.5, "linestyle": "no
 
 
 def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
-    """Draw all pictures, as SVG and PNG; none where matplotlib is not installed.
+    """Draw all pictures, as SVG and PNG, and return the files; none where matplotlib is not installed."""
+    return save_pictures(pictures_of(reproduction), folder)
 
-    Args:
-        reproduction: what was measured.
-        folder: where to.
 
-    Returns:
-        The files.
-    """
+def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
+    """Return what there is to draw, by the files' name."""
     trials = f"{reproduction.trials:,} trials a point, ± 2 standard errors"
-    pictures: dict[str, Picture] = {
-        "figure-4": (f"Figure 4 again: DPWeVote as printed, uniform votes ({trials})", (10, 7.4), (2, 2), _figure_4),
-        "variants": (f"Four variants on the paper's own data ({trials})", (10, 4.2), (1, 2), _variants),
-        "skewed": (f"Skewed votes, 500 partners but where it is said ({trials})", (10, 7.4), (2, 2), _skewed),
-        "power": (f"How often a vote of 500 partners passes, ε = 2 ({trials})", (10, 4.2), (1, 2), _power),
-        "costs": ("Worst-case variance of k candidates at one price of the whole session", (10, 7), (2, 2), _costs),
+    on_all = f"Figure 4 again: DPWeVote as printed, uniform votes ({trials})"
+    return {
+        name: Picture(draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title)
+        for name, title, size, panels, draw in (
+            ("figure-4", on_all, (10, 7.4), (2, 2), _figure_4),
+            ("variants", f"Four variants on the paper's own data ({trials})", (10, 4.2), (1, 2), _variants),
+            ("skewed", f"Skewed votes, 500 partners but where it is said ({trials})", (10, 7.4), (2, 2), _skewed),
+            ("power", f"How often a vote of 500 partners passes, ε = 2 ({trials})", (10, 4.2), (1, 2), _power),
+            ("costs", "Worst-case variance of k candidates at one price of the whole session", (10, 7), (2, 2), _costs),
+        )
     }
-    return draw_figures(pictures, reproduction, folder)
 
 
-def _figure_4(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _figure_4(reproduction: Reproduction, panels: Any) -> Marks:
     cells = [cell for cell in reproduction.figure_4 if cell.variant == "printed"]
     measures: Sequence[tuple[str, str, Callable[[Cell], Measurement | None], Sequence[PublishedCell]]] = (
         ("(a) Accuracy", "share of right decisions", lambda cell: cell.accuracy, reproduction.table_3),
@@ -88,15 +91,14 @@ def _figure_4(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             percent_scale(axes)
         else:
             log_scale(axes)
-    marks: list[tuple[str, dict[str, Any]]] = [
-        (f"n = {n}", {**_POINT, "color": _PARTNER_COLORS[n], "marker": _PARTNER_MARKS[n]}) for n in _PARTNER_MARKS
-    ]
-    marks.append(("published (n = 10, 100)", {**_PUBLISHED, "mec": MUTED}))
-    marks.append(("½ + arcsin(ρ)/π, without n (reading W9)", {"color": INK, "linewidth": 1.3}))
-    legend_below(figure, panels.flat[0], marks)
+    return {
+        **{f"n = {n}": {**_POINT, "color": _PARTNER_COLORS[n], "marker": mark} for n, mark in _PARTNER_MARKS.items()},
+        "published (n = 10, 100)": {**_PUBLISHED, "mec": MUTED},
+        "½ + arcsin(ρ)/π, without n (reading W9)": {"color": INK, "linewidth": 1.3},
+    }
 
 
-def _variants(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _variants(reproduction: Reproduction, panels: Any) -> Marks:
     for axes, num_partners in zip(panels.flat, (10, 500), strict=True):
         clean(axes, title=f"n = {num_partners}", x="ε", y="share of right decisions")
         cells = [cell for cell in reproduction.figure_4 if cell.num_partners == num_partners]
@@ -111,14 +113,13 @@ def _variants(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         axes.set_ylim(0.45, 0.95)
         percent_scale(axes)
         label_lines(axes, ends)
-    marks: list[tuple[str, dict[str, Any]]] = [
-        ("simulated", {**_POINT, "color": MUTED, "marker": "o"}),
-        ("½ + arcsin(ρ)/π (reading W9)", {"color": MUTED, "linewidth": 1.3}),
-    ]
-    legend_below(figure, panels.flat[0], marks)
+    return {
+        "simulated": {**_POINT, "color": MUTED, "marker": "o"},
+        "½ + arcsin(ρ)/π (reading W9)": {"color": MUTED, "linewidth": 1.3},
+    }
 
 
-def _skewed(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _skewed(reproduction: Reproduction, panels: Any) -> Marks:
     words = {"all-heavy": "all weights 3, 60 % yes", "few-heavy": "90 % weigh 1, 10 % weigh 3; 40 % yes"}
     for column, (workload, title) in enumerate(words.items()):
         cells = [cell for cell in reproduction.skewed if cell.workload == workload]
@@ -144,17 +145,10 @@ def _skewed(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         percent_scale(accuracy)
         log_scale(error)
         label_lines(error, ends)
-    marks: list[tuple[str, dict[str, Any]]] = [
-        (
-            NAMES[variant],
-            {**_POINT, "color": _VARIANT_COLORS[variant], "marker": "o", "linestyle": "-", "linewidth": 1.3},
-        )
-        for variant in dict.fromkeys(cell.variant for cell in reproduction.skewed)
-    ]
-    legend_below(figure, panels[0][0], marks)
+    return _of_variants((cell.variant for cell in reproduction.skewed), linewidth=1.3)
 
 
-def _power(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _power(reproduction: Reproduction, panels: Any) -> Marks:
     titles = {"even": "weights 1, 2 and 3 alike", "threes": "all weights 3"}
     for axes, (workload, title) in zip(panels.flat, titles.items(), strict=True):
         points = [point for point in reproduction.power if point.workload == workload]
@@ -163,7 +157,8 @@ def _power(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             found = [point for point in points if point.variant == variant]
             color = _VARIANT_COLORS[variant]
             axes.plot([p.true_margin for p in found], [p.normal_law for p in found], color=color, linewidth=1.5)
-            _simulated(axes, found, color)
+            drawn = [(point.true_margin, point.passed) for point in found if point.passed is not None]
+            draw_measured(axes, (x for x, _ in drawn), (y for _, y in drawn), color=color, marker="o", **_POINT)
         axes.axvline(0, color=INK, linewidth=0.8, linestyle=":")
         axes.axhline(0.5, color=INK, linewidth=0.8, linestyle=":")
         for words, shift, side in (("should pass →", 6, "left"), ("← should fail", -6, "right")):
@@ -171,41 +166,24 @@ def _power(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             axes.annotate(words, (0, 1.07), **place, color=MUTED, fontsize=8)
         axes.set_ylim(-0.03, 1.12)
         percent_scale(axes)
-    marks: list[tuple[str, dict[str, Any]]] = [
-        (
-            NAMES[variant],
-            {**_POINT, "color": _VARIANT_COLORS[variant], "marker": "o", "linestyle": "-", "linewidth": 1.5},
-        )
-        for variant in dict.fromkeys(point.variant for point in reproduction.power)
-    ]
-    legend_below(figure, panels.flat[0], marks)
+    return _of_variants((point.variant for point in reproduction.power), linewidth=1.5)
 
 
-def _simulated(axes: Any, points: Iterable[PowerPoint], color: str) -> None:
-    drawn = [(point.true_margin, point.passed) for point in points if point.passed is not None]
-    axes.errorbar(
-        [margin for margin, _ in drawn],
-        [passed.value for _, passed in drawn],
-        yerr=[2 * passed.standard_error for _, passed in drawn],
-        color=color,
-        marker="o",
-        **_POINT,
-    )
+def _of_variants(variants: Iterable[str], *, linewidth: float) -> Marks:
+    line: dict[str, Any] = {**_POINT, "marker": "o", "linestyle": "-", "linewidth": linewidth}
+    return {NAMES[variant]: {**line, "color": _VARIANT_COLORS[variant]} for variant in variants}
 
 
-def _costs(reproduction: Reproduction, figure: Any, panels: Any) -> None:
-    del figure
+def _costs(reproduction: Reproduction, panels: Any) -> None:
     for axes, price in zip(panels.flat, dict.fromkeys(cost.price for cost in reproduction.costs), strict=True):
         costs = [cost for cost in reproduction.costs if cost.price == price]
         least = {cost.num_candidates: cost.worst_variance for cost in costs if cost.variant == "optimal"}
         clean(axes, title=f"ε = {price:g} for the session", x="candidates", y="times the optimal variance")
         axes.set_xscale("log")
         log_scale(axes)
-        axes.set_xticks(list(least), [str(number) for number in least])
-        axes.set_xticks([], minor=True)
+        name_ticks(axes, list(least))
         axes.set_ylim(*_RATIOS)
-        axes.set_yticks(_RATIO_TICKS, [f"{ratio:g}" for ratio in _RATIO_TICKS])
-        axes.set_yticks([], minor=True)
+        name_ticks(axes, _RATIO_TICKS, "y")
         ends: dict[str, tuple[float, str]] = {}
         for variant in ("two_point", "signed_rr", "joint", "printed", "optimal"):
             found: list[Cost] = [cost for cost in costs if cost.variant == variant]
@@ -222,14 +200,7 @@ def _points(
     axes: Any, cells: Sequence[Cell], measure: Callable[[Cell], Measurement | None], *, color: str, marker: str
 ) -> None:
     drawn = [(cell.epsilon, found) for cell in cells if (found := measure(cell)) is not None]
-    axes.errorbar(
-        [epsilon for epsilon, _ in drawn],
-        [found.value for _, found in drawn],
-        yerr=[2 * found.standard_error for _, found in drawn],
-        color=color,
-        marker=marker,
-        **_POINT,
-    )
+    draw_measured(axes, (x for x, _ in drawn), (y for _, y in drawn), color=color, marker=marker, **_POINT)
 
 
 def _normal_laws(axes: Any, cells: Sequence[Cell], *, color: str) -> None:

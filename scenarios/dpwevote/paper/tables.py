@@ -1,11 +1,12 @@
 """The reproduction's tables as people read them."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from ...experiments.measurements import Measurement
-from ...experiments.sheets import Sheet
-from .published import EPSILONS, PARTNERS_OF_FIGURE, PARTNERS_OF_TABLES
+from ...experiments.sheets import Sheet, in_percent, pivot
+from .published import PARTNERS_OF_FIGURE, PARTNERS_OF_TABLES
 from .rows import Cell, Cost, PublishedCell, Reproduction
 
 __all__ = ["NAMES", "sheets_of"]
@@ -25,6 +26,7 @@ _WORKLOADS = {
     "all-heavy": "all weights 3, 60 % yes: the vote should pass",
     "few-heavy": "nine in ten weigh 1, one in ten 3, 40 % yes: the vote should fail",
 }
+_EPSILONS_OF_SKEWED = (1.0, 2.0, 3.0, 5.0)
 _LARGE, _TINY = 1000, 1e-4
 
 
@@ -44,25 +46,20 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
 
 
 def _published(cells: Sequence[PublishedCell], num_partners: int, title: str, *, are_shares: bool) -> Sheet:
-    by_place = {(cell.variant, cell.epsilon): cell for cell in cells if cell.num_partners == num_partners}
-    headers = ["ε"]
-    for algorithm in _ALGORITHMS.values():
-        headers += [algorithm, "paper", "diff"]
-    rows: list[list[str]] = []
-    for epsilon in EPSILONS:
-        row = [f"{epsilon:g}"]
-        for variant in _ALGORITHMS:
-            cell = by_place[variant, epsilon]
-            paper = cell.published.value
-            row += [
-                _percent(cell.ours) if are_shares else _with_error(cell.ours),
-                f"{100 * paper:.2f}" if are_shares else _number(paper),
-                f"{cell.difference:+.1f}",
-            ]
-        rows.append(row)
+    found = pivot(
+        (cell for name in _ALGORITHMS for cell in cells if (cell.num_partners, cell.variant) == (num_partners, name)),
+        lines=lambda cell: cell.epsilon,
+        columns=lambda cell: _ALGORITHMS[cell.variant],
+    )
+    rows = found.rows(
+        lambda epsilon: [f"{epsilon:g}"],
+        lambda cell: in_percent(cell.ours) if are_shares else _with_error(cell.ours),
+        lambda cell: f"{100 * cell.published.value:.2f}" if are_shares else _number(cell.published.value),
+        lambda cell: f"{cell.difference:+.1f}",
+    )
     return Sheet(
         title=title,
-        headers=headers,
+        headers=["ε", *(header for algorithm in found.columns for header in (algorithm, "paper", "diff"))],
         rows=rows,
         note=(
             "DPWeVote: variant printed, Baseline: variant laplace, both ours ± the standard error; diff: ours less the "
@@ -72,17 +69,17 @@ def _published(cells: Sequence[PublishedCell], num_partners: int, title: str, *,
 
 
 def _skewed(cells: Sequence[Cell], title: str) -> Sheet:
-    variants = list(dict.fromkeys(cell.variant for cell in cells))
-    by_place = {(cell.variant, cell.num_partners, cell.epsilon): cell for cell in cells}
-    rows: list[list[str]] = []
-    for num_partners in PARTNERS_OF_FIGURE:
-        for epsilon in (1.0, 2.0, 3.0, 5.0):
-            row = [f"{num_partners}", f"{epsilon:g}"]
-            for variant in variants:
-                cell = by_place[variant, num_partners, epsilon]
-                row += [_percent(cell.accuracy), f"{100 * cell.normal_law:.1f}"]
-            rows.append(row)
-    headers = ["n", "ε", *(header for variant in variants for header in (NAMES[variant], "normal"))]
+    found = pivot(
+        (cell for cell in cells if cell.epsilon in _EPSILONS_OF_SKEWED),
+        lines=lambda cell: (cell.num_partners, cell.epsilon),
+        columns=lambda cell: cell.variant,
+    )
+    rows = found.rows(
+        lambda place: [f"{place[0]}", f"{place[1]:g}"],
+        lambda cell: in_percent(cell.accuracy),
+        lambda cell: f"{100 * cell.normal_law:.1f}",
+    )
+    headers = ["n", "ε", *(header for variant in found.columns for header in (NAMES[variant], "normal"))]
     few = [cell for cell in cells if cell.num_partners == min(PARTNERS_OF_FIGURE)]
     off = max(abs(cell.accuracy.value - cell.normal_law) for cell in few)
     note = (
@@ -93,14 +90,11 @@ def _skewed(cells: Sequence[Cell], title: str) -> Sheet:
 
 
 def _mechanisms(reproduction: Reproduction) -> Iterator[Sheet]:
-    rows = reproduction.mechanisms
-    epsilons = list(dict.fromkeys(row.epsilon for row in rows))
-    by_place = {(row.mechanism, row.epsilon): row for row in rows}
-    names = list(dict.fromkeys(row.mechanism for row in rows))
-    headers = ["", *(f"ε = {epsilon:g}" for epsilon in epsilons)]
-    moments = [[name, *(f"{by_place[name, e].second_moment:.4g}" for e in epsilons)] for name in names]
-    prototypes = [by_place["optimal, uniform prior", e].prototype_second_moment for e in epsilons]
-    moments.append(["prototype of reading W8, optimal", *("" if m is None else f"{m:.4g}" for m in prototypes)])
+    found = pivot(reproduction.mechanisms, lines=lambda row: row.mechanism, columns=lambda row: row.epsilon)
+    headers = ["", *(f"ε = {epsilon:g}" for epsilon in found.columns)]
+    moments = found.rows(lambda name: [name], lambda row: f"{row.second_moment:.4g}")
+    prototypes = found.line("optimal, uniform prior", lambda row: _or_empty(row.prototype_second_moment, ".4g"))
+    moments.append(["prototype of reading W8, optimal", *prototypes])
     note = (
         "E[t²] of one report, t standing for ±1, ±2 or ±3 alike; printed is biased, the others are not; the prototype "
         "is a first program, which shares nothing with Psephos"
@@ -112,11 +106,10 @@ def _mechanisms(reproduction: Reproduction) -> Iterator[Sheet]:
         note=note,
         num_labels=1,
     )
-    accuracies = [[name, *(_percent(by_place[name, e].accuracy) for e in epsilons)] for name in names]
+    accuracies = found.rows(lambda name: [name], lambda row: in_percent(row.accuracy))
     for name in ("printed", "optimal, uniform prior"):
-        known = [by_place[name, e].prototype_accuracy for e in epsilons]
         label = f"prototype of reading W8, {name.partition(',')[0]}"
-        accuracies.append([label, *("" if share is None else f"{100 * share:.1f}" for share in known)])
+        accuracies.append([label, *found.line(name, lambda row: _or_empty(row.prototype_accuracy, ".1f", times=100))])
     note = "100 partners, uniform votes, ten times as many trials as elsewhere"
     yield Sheet(
         title="Accuracy in percent at the same ε",
@@ -125,14 +118,11 @@ def _mechanisms(reproduction: Reproduction) -> Iterator[Sheet]:
         note=note,
         num_labels=1,
     )
-    certified = [name for name in names if by_place[name, epsilons[0]].lower_bound is not None]
     bounds: list[list[str]] = []
-    for name in certified:
-        found = [by_place[name, e] for e in epsilons]
-        bounds.append(
-            [f"{name}: least possible", *("" if r.lower_bound is None else f"{r.lower_bound:.6g}" for r in found)]
-        )
-        bounds.append([f"{name}: at most above it", *("" if r.gap is None else f"{r.gap:.0e}" for r in found)])
+    for name in dict.fromkeys(row.mechanism for row in reproduction.mechanisms if row.lower_bound is not None):
+        least = found.line(name, lambda row: _or_empty(row.lower_bound, ".6g"))
+        above = found.line(name, lambda row: _or_empty(row.gap, ".0e"))
+        bounds += [[f"{name}: least possible", *least], [f"{name}: at most above it", *above]]
     note = "least possible, proven: no unbiased mechanism has less in the worst case (or on average over the prior)"
     yield Sheet(
         title="The optimal mechanism's certificate: variance", headers=headers, rows=bounds, note=note, num_labels=1
@@ -140,21 +130,14 @@ def _mechanisms(reproduction: Reproduction) -> Iterator[Sheet]:
 
 
 def _costs(costs: Sequence[Cost], price: float) -> Sheet:
-    numbers = list(dict.fromkeys(cost.num_candidates for cost in costs))
-    by_place = {(cost.variant, cost.num_candidates): cost for cost in costs}
-    rows = [["ε a candidate", *(f"{price / number:.3g}" for number in numbers)]]
-    for variant in dict.fromkeys(cost.variant for cost in costs):
-        found = [by_place[variant, number] for number in numbers]
-        rows.append([NAMES.get(variant, variant), *(f"{'* ' * c.is_best}{_number(c.worst_variance)}" for c in found)])
-        if variant.startswith("printed"):
-            rows.append(["– ε a report", *(f"{cost.epsilon_opinion:.2g}" for cost in found)])
-            rows.append(["– bias", *(f"{cost.worst_bias:.2g}" for cost in found)])
-            until = [cost.partners_until_worse or 0.0 for cost in found]
-            rows.append(["– worse from n", *(f"{max(number, 1):,.0f}" for number in until)])
-        if variant == "joint":
-            rows.append(["– ε the weight", *(f"{cost.epsilon_weight:.2g}" for cost in found)])
-            rows.append(["– ε an opinion", *(f"{cost.epsilon_opinion:.2g}" for cost in found)])
-    headers = ["candidates", *map(str, numbers)]
+    found = pivot(costs, lines=lambda cost: cost.variant, columns=lambda cost: cost.num_candidates)
+    rows = [["ε a candidate", *(f"{price / number:.3g}" for number in found.columns)]]
+    for variant in found.lines:
+        variances = found.line(variant, lambda cost: f"{'* ' * cost.is_best}{_number(cost.worst_variance)}")
+        rows.append([NAMES.get(variant, variant), *variances])
+        for label, cell in _DETAILS.get(variant.partition(",")[0], {}).items():
+            rows.append([label, *found.line(variant, cell)])
+    headers = ["candidates", *map(str, found.columns)]
     note = (
         "Greatest variance of what a partner adds to a margin; * the best unbiased variant. Weights again: all phases "
         "for each candidate, as the paper has it. Worse from n: with more partners the bias makes its worst error "
@@ -164,8 +147,26 @@ def _costs(costs: Sequence[Cost], price: float) -> Sheet:
     return Sheet(title=title, headers=headers, rows=rows, note=note, num_labels=1)
 
 
-def _percent(measurement: Measurement) -> str:
-    return f"{100 * measurement.value:.1f} ± {100 * measurement.standard_error:.1f}"
+def _worse_from(cost: Cost) -> str:
+    return f"{max(cost.partners_until_worse or 0.0, 1):,.0f}"
+
+
+_DETAILS: Final[dict[str, dict[str, Callable[[Cost], str]]]] = {
+    "printed": {
+        "– ε a report": lambda cost: f"{cost.epsilon_opinion:.2g}",
+        "– bias": lambda cost: f"{cost.worst_bias:.2g}",
+        "– worse from n": _worse_from,
+    },
+    "joint": {
+        "– ε the weight": lambda cost: f"{cost.epsilon_weight:.2g}",
+        "– ε an opinion": lambda cost: f"{cost.epsilon_opinion:.2g}",
+    },
+}
+"""What a table of costs adds to a variant."""
+
+
+def _or_empty(value: float | None, form: str, *, times: float = 1.0) -> str:
+    return "" if value is None else format(times * value, form)
 
 
 def _with_error(measurement: Measurement) -> str:

@@ -1,21 +1,25 @@
 """The reproduction's pictures: one color for each mechanism throughout, one picture for each question."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ...experiments.figures import (
+from ...experiments.measurements import Measurement
+from ...presentation.drawing import (
     COLORS,
     INK,
     MUTED,
+    Marks,
     Picture,
     clean,
-    draw_figures,
+    draw_measured,
     label_lines,
-    legend_below,
     log_scale,
+    name_ticks,
+    percent_scale,
+    save_pictures,
 )
-from ...experiments.measurements import Measurement
 from .cells import OBJECTIVES
 from .evidence import equal_losses, real_at, table
 from .profiles import FITTED, READ, SETTINGS
@@ -38,6 +42,7 @@ _COLORS: Final = {
 }
 _OBJECTIVE_COLORS: Final = {"parity": COLORS["blue"], "constrained": COLORS["green"], "penalized": COLORS["orange"]}
 _LINE: Final[dict[str, Any]] = {"linewidth": 1.6, "marker": "o", "markersize": 3.8}
+_DOT: Final[dict[str, Any]] = {"marker": "o", "linestyle": "none"}
 _PUBLISHED: Final[dict[str, Any]] = {"marker": "D", "markersize": 7, "linestyle": "none", "mfc": "none", "mew": 1.1}
 _MARKS: Final = dict(zip(SIZES, ("o", "s", "^"), strict=True))
 _SHIFTS: Final = dict(zip(SIZES, (-0.022, 0.0, 0.022), strict=True))
@@ -49,58 +54,41 @@ _RANGES: Final = {"ΔW": (0.4, 0.72), "W": (0.6, 1.5)}
 
 
 def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
-    """Draw all pictures, as SVG and PNG; none where matplotlib is not installed.
-
-    Args:
-        reproduction: what was measured.
-        folder: where to.
-
-    Returns:
-        The files.
-    """
-    return draw_figures(pictures_of(reproduction), reproduction, folder)
+    """Draw all pictures, as SVG and PNG, and return the files; none where matplotlib is not installed."""
+    return save_pictures(pictures_of(reproduction), folder)
 
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
-    """Return what there is to draw, by the files' name: title, size in inches, panels and how."""
+    """Return what there is to draw, by the files' name."""
     trials = f"{reproduction.trials:,} elections a point"
-    pictures: dict[str, Picture] = {
-        "table-1": (
-            f"Does Table 1 come out as published? ({trials}, ± 2 standard errors)",
-            (10, 7.4),
-            (2, 2),
-            _table_1,
-        ),
-        "equal-loss": (
-            f"How often the right alternative wins at equal proven ε, 1,000 and 500 voters ({trials})",
-            (13, 7.6),
-            (2, 3),
-            _equal_loss,
-        ),
-        "local": ("Which local mechanism tells a ranking best?", (13, 4.2), (1, 3), _local),
+    number = len(_names(reproduction))
+    wins = f"How often the right alternative wins at equal proven ε, 1,000 and 500 voters ({trials})"
+    left = f"What privacy leaves of fairness: the objective of the paper ({trials})"
+    traded = f"Fairness, welfare and proven ε: where the winners are ({trials})"
+    return {
+        name: Picture(draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title)
+        for name, title, size, panels, draw in (
+            (
+                "table-1",
+                f"Does Table 1 come out as published? ({trials}, ± 2 standard errors)",
+                (10, 7.4),
+                (2, 2),
+                _table_1,
+            ),
+            ("equal-loss", wins, (13, 7.6), (2, 3), _equal_loss),
+            ("local", "Which local mechanism tells a ranking best?", (13, 4.2), (1, 3), _local),
+            ("real", left, (4.4 * number, 7.4), (2, number), _real),
+            ("trade-off", traded, (4.4 * number, 5.0), (1, number), _trade_off),
+        )
+        if number or name not in {"real", "trade-off"}
     }
-    if reproduction.real:
-        number = len(_names(reproduction))
-        pictures["real"] = (
-            f"What privacy leaves of fairness: the objective of the paper ({trials})",
-            (4.4 * number, 7.4),
-            (2, number),
-            _real,
-        )
-        pictures["trade-off"] = (
-            f"Fairness, welfare and proven ε: where the winners are ({trials})",
-            (4.4 * number, 5.0),
-            (1, number),
-            _trade_off,
-        )
-    return pictures
 
 
 def _names(reproduction: Reproduction) -> list[str]:
     return list(dict.fromkeys(row.name for row in reproduction.real))
 
 
-def _table_1(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _table_1(reproduction: Reproduction, panels: Any) -> Marks:
     for row_of_panels, mechanism in zip(panels, ("laplace", "sampling"), strict=True):
         words = "Algorithm 1 (Laplace)" if mechanism == "laplace" else "Algorithm 2 (sampling)"
         for axes, measure in zip(row_of_panels, ("ΔW", "W"), strict=True):
@@ -122,38 +110,25 @@ def _table_1(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
             axes.set_xlim(0.2, 1.1)
             axes.set_ylim(*_RANGES[measure])
-    marks: list[tuple[str, dict[str, Any]]] = [
-        ("published", {**_PUBLISHED, "mec": INK}),
-        *(
-            (f"ours: {setting.name}", {"color": _SOCIETY_COLORS[setting.name], "marker": "o", "linestyle": "none"})
-            for setting in SETTINGS
-        ),
-        *(
-            (f"{sizes[0]:,}, {sizes[1]:,}", {"color": MUTED, "marker": mark, "linestyle": "none", "markersize": 4.5})
-            for sizes, mark in _MARKS.items()
-        ),
-    ]
-    legend_below(figure, panels.flat[0], marks)
+    return {
+        "published": {**_PUBLISHED, "mec": INK},
+        **{f"ours: {name}": {**_DOT, "color": color} for name, color in _SOCIETY_COLORS.items()},
+        **{
+            f"{n:,}, {m:,}": {**_DOT, "color": MUTED, "marker": mark, "markersize": 4.5}
+            for (n, m), mark in _MARKS.items()
+        },
+    }
 
 
 def _ours(axes: Any, rows: Sequence[TableRow], measure: str, sizes: tuple[int, int], color: str) -> None:
     for row in rows:
         found: Measurement = row.disparity if measure == "ΔW" else row.welfare
-        axes.errorbar(
-            row.epsilon + _SHIFTS[sizes],
-            found.value,
-            yerr=2 * found.standard_error,
-            color=color,
-            # Hollow where the paper has N/A.
-            mfc=color if row.is_available else "white",
-            marker=_MARKS[sizes],
-            markersize=4.5,
-            elinewidth=1,
-            linestyle="none",
-        )
+        face = color if row.is_available else "white"  # hollow where the paper has N/A
+        style = {**_DOT, "marker": _MARKS[sizes], "markersize": 4.5, "elinewidth": 1, "color": color, "mfc": face}
+        draw_measured(axes, [row.epsilon + _SHIFTS[sizes]], [found], **style)
 
 
-def _equal_loss(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _equal_loss(reproduction: Reproduction, panels: Any) -> Marks:
     for row_of_panels, setting in zip(panels, SETTINGS, strict=True):
         for axes, objective in zip(row_of_panels, OBJECTIVES, strict=True):
             where = "fitted society" if setting is FITTED else "society of reading F5"
@@ -166,16 +141,17 @@ def _equal_loss(reproduction: Reproduction, figure: Any, panels: Any) -> None:
                 axes.plot(list(rows), values, color=_COLORS[mechanism], **style)
             axes.axhline(0.25, color=INK, linewidth=0.8, linestyle=":")
             axes.set_ylim(0, 1.04)
-            _epsilon_ticks(axes, (0.005, 0.02, 0.1, 0.5, 2, 5))
-            axes.yaxis.set_major_formatter(_percent)
-    marks = [
-        (MECHANISM_NAMES[mechanism], {**_LINE, "color": _COLORS[mechanism]}) for mechanism in (*_SHOWN, "exponential")
-    ]
-    marks.append(("a random winner", {"color": INK, "linewidth": 0.8, "linestyle": ":"}))
-    legend_below(figure, panels.flat[0], marks)
+            name_ticks(axes, (0.005, 0.02, 0.1, 0.5, 2, 5))
+            percent_scale(axes)
+    by_lot = {"color": INK, "linewidth": 0.8, "linestyle": ":"}
+    return {**_of_mechanisms((*_SHOWN, "exponential"), **_LINE), "a random winner": by_lot}
 
 
-def _local(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _of_mechanisms(mechanisms: Iterable[str], **line: Any) -> dict[str, dict[str, Any]]:
+    return {MECHANISM_NAMES[name]: {**line, "color": _COLORS[name]} for name in mechanisms}
+
+
+def _local(reproduction: Reproduction, panels: Any) -> Marks:
     for axes, size in zip(panels.flat, _PANELS_OF_LOCAL, strict=True):
         clean(axes, title=f"{size} alternatives", x="ε", y="times the least variance")
         axes.set_xscale("log")
@@ -199,18 +175,14 @@ def _local(reproduction: Reproduction, figure: Any, panels: Any) -> None:
                     bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
                 )
         axes.set_ylim(*_RATIOS)
-        axes.set_yticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
-        axes.set_yticks([], minor=True)
-        _epsilon_ticks(axes, (0.1, 0.3, 1, 2, 4, 8))
-    names = dict.fromkeys(row.mechanism for row in reproduction.variances)
-    marks: list[tuple[str, dict[str, Any]]] = [
-        (MECHANISM_NAMES[name], {"color": _COLORS[name], "linewidth": 1.8}) for name in names
-    ]
-    marks.append(("another one becomes the best", {"color": MUTED, "linewidth": 0.8, "linestyle": ":"}))
-    legend_below(figure, panels.flat[0], marks)
+        name_ticks(axes, (1, 2, 5, 10, 20, 50), "y")
+        name_ticks(axes, (0.1, 0.3, 1, 2, 4, 8))
+    crossing = {"color": MUTED, "linewidth": 0.8, "linestyle": ":"}
+    names = (row.mechanism for row in reproduction.variances)
+    return {**_of_mechanisms(names, linewidth=1.8), "another one becomes the best": crossing}
 
 
-def _real(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _real(reproduction: Reproduction, panels: Any) -> Marks:
     for column, name in enumerate(_names(reproduction)):
         rules = {row.rule: row for row in reproduction.real_sets if row.name == name}
         first = rules["parity"]
@@ -222,14 +194,7 @@ def _real(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             for mechanism in _SHOWN:
                 rows = real_at(reproduction, name, "parity", mechanism)
                 values = [row.disparity if measure == "ΔW" else row.welfare for row in rows.values()]
-                axes.errorbar(
-                    list(rows),
-                    [value.value for value in values],
-                    yerr=[2 * value.standard_error for value in values],
-                    color=_COLORS[mechanism],
-                    elinewidth=0.8,
-                    **_LINE,
-                )
+                draw_measured(axes, rows, values, color=_COLORS[mechanism], elinewidth=0.8, **_LINE)
             for rule, words in (("parity", "fairest"), ("borda", "Borda")):
                 value = rules[rule].disparity if measure == "ΔW" else rules[rule].welfare
                 axes.axhline(value, color=INK if rule == "parity" else MUTED, linewidth=0.9, linestyle=":")
@@ -237,15 +202,12 @@ def _real(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             if measure == "ΔW":
                 axes.set_ylim(bottom=0)
             label_lines(axes, ends)
-            _epsilon_ticks(axes, (0.05, 0.2, 1, 5, 10))
-    marks: list[tuple[str, dict[str, Any]]] = [
-        (MECHANISM_NAMES[mechanism], {**_LINE, "color": _COLORS[mechanism]}) for mechanism in _SHOWN
-    ]
-    marks.append(("without privacy", {"color": INK, "linewidth": 0.9, "linestyle": ":"}))
-    legend_below(figure, panels.flat[0], marks)
+            name_ticks(axes, (0.05, 0.2, 1, 5, 10))
+    without = {"color": INK, "linewidth": 0.9, "linestyle": ":"}
+    return {**_of_mechanisms(_SHOWN, **_LINE), "without privacy": without}
 
 
-def _trade_off(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _trade_off(reproduction: Reproduction, panels: Any) -> Marks:
     for axes, name in zip(panels.flat, _names(reproduction), strict=True):
         rules = {row.rule: row for row in reproduction.real_sets if row.name == name}
         first = rules["parity"]
@@ -254,16 +216,10 @@ def _trade_off(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             color = _OBJECTIVE_COLORS[objective]
             for mechanism, style in (("permute_and_flip", "-"), ("local", ":")):
                 rows = list(real_at(reproduction, name, objective, mechanism).values())
-                axes.plot(
-                    [row.disparity.value for row in rows],
-                    [row.welfare.value for row in rows],
-                    color=color,
-                    linestyle=style,
-                    linewidth=1.5,
-                )
+                places = [row.disparity.value for row in rows], [row.welfare.value for row in rows]
+                axes.plot(*places, color=color, linestyle=style, linewidth=1.5)
                 axes.scatter(
-                    [row.disparity.value for row in rows],
-                    [row.welfare.value for row in rows],
+                    *places,
                     s=[_size(place, len(rows)) for place in range(len(rows))],
                     color=color if style == "-" else "white",
                     edgecolors=color,
@@ -273,29 +229,15 @@ def _trade_off(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             goal = rules[objective]
             axes.plot(goal.disparity, goal.welfare, marker="*", markersize=13, color=color, mec="white", zorder=5)
     prices = sorted({row.epsilon_proven for row in reproduction.real})
-    marks: list[tuple[str, dict[str, Any]]] = [
-        *(
-            (objective, {"color": color, "linewidth": 2, "linestyle": "-"})
-            for objective, color in _OBJECTIVE_COLORS.items()
-        ),
-        ("without privacy", {"marker": "*", "markersize": 11, "linestyle": "none", "color": MUTED}),
-        (
-            f"permute-and-flip, ε = {prices[0]:g} (small) to {prices[-1]:g} (large)",
-            {"marker": "o", "markersize": 5, "linestyle": "-", "color": MUTED},
-        ),
-        ("local, the same ε", {"marker": "o", "markersize": 5, "linestyle": ":", "color": MUTED, "mfc": "white"}),
-    ]
-    legend_below(figure, panels.flat[0], marks)
+    of_many = {"marker": "o", "markersize": 5, "color": MUTED}
+    range_of_sizes = f"ε = {prices[0]:g} (small) to {prices[-1]:g} (large)"
+    return {
+        **{name: {"color": color, "linewidth": 2, "linestyle": "-"} for name, color in _OBJECTIVE_COLORS.items()},
+        "without privacy": {"marker": "*", "markersize": 11, "linestyle": "none", "color": MUTED},
+        f"permute-and-flip, {range_of_sizes}": {**of_many, "linestyle": "-"},
+        "local, the same ε": {**of_many, "linestyle": ":", "mfc": "white"},
+    }
 
 
 def _size(place: int, number: int) -> float:
     return 10 + 50 * place / max(number - 1, 1)
-
-
-def _epsilon_ticks(axes: Any, ticks: Sequence[float]) -> None:
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.set_xticks([], minor=True)
-
-
-def _percent(value: float, _place: int) -> str:
-    return f"{100 * value:.0f} %"

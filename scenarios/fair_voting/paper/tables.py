@@ -1,15 +1,15 @@
 """The reproduction's tables as people read them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, TypeAlias
 
 from ...experiments.measurements import Measurement
-from ...experiments.sheets import Sheet
+from ...experiments.sheets import Sheet, listed, pivot
 from .cells import DELTA, FAIRNESS_WEIGHTS, GAMMA, OBJECTIVES
 from .local_table import PRICES
 from .profiles import SETTINGS
 from .published import EPSILONS, SIZES
-from .rows import EqualLossRow, ObjectiveRow, RealRow, Reproduction, SamplingRow, TableRow
+from .rows import EqualLossRow, ObjectiveRow, RealRow, Reproduction, RuleRow, SamplingRow, TableRow
 
 __all__ = ["MECHANISM_NAMES", "OBJECTIVE_NAMES", "RULE_NAMES", "SOFT_BOUND", "TITLES", "sheets_of"]
 
@@ -41,6 +41,7 @@ SOFT_BOUND: Final = (
     f"{FAIRNESS_WEIGHTS['constrained']:g} a unit"
 )
 """What "constrained" is where it is no rule of noisy numbers."""
+_Elected: TypeAlias = EqualLossRow | ObjectiveRow | RealRow | RuleRow | SamplingRow
 _CELL: Final = "each ± its standard error"
 
 
@@ -72,45 +73,29 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
 
 def _table_1(reproduction: Reproduction, society: str) -> Sheet:
     rows = [row for row in reproduction.table_1 if row.society == society]
-    cells = [
-        [
-            f"{row.size_1:,} and {row.size_2:,}",
-            row.mechanism,
-            f"{row.epsilon:g}",
-            _samples(row),
-            _published(row.published_disparity),
-            _in_brackets(row, _measured(row.disparity)),
-            _deviation(row.disparity_off),
-            _published(row.published_welfare),
-            _in_brackets(row, _measured(row.welfare)),
-            _deviation(row.welfare_off),
-            "" if row.epsilon_add_or_remove is None else f"{row.epsilon_add_or_remove:.2f}",
-            f"{row.epsilon_replace:.2f}",
-        ]
-        for row in rows
-    ]
-    return Sheet(
-        title=f"Table 1, {TITLES[society]} ({society})",
-        headers=[
-            "n₁ and n₂",
-            "algorithm",
-            "ε",
-            "n_s of",
-            "ΔW, paper",
-            "ΔW, ours",
-            "diff",
-            "W, paper",
-            "W, ours",
-            "diff",
-            "proven, add/remove",
-            "proven, replace",
-        ],
-        rows=cells,
-        note=(
-            f"ours {_CELL}; diff: ours less the paper's, in joint standard errors, the paper's elections scattering as "
-            f"ours; n_s of ε·min n_k, with δ = {DELTA:g} and γ = {GAMMA:g}; in brackets what comes where there is no "
-            "cell, if the elections are run all the same"
+    return listed(
+        rows,
+        (
+            ("n₁ and n₂", lambda row: f"{row.size_1:,} and {row.size_2:,}"),
+            ("algorithm", lambda row: row.mechanism),
+            ("ε", lambda row: f"{row.epsilon:g}"),
+            ("n_s of", _samples),
+            ("ΔW, paper", lambda row: _published(row.published_disparity)),
+            ("ΔW, ours", lambda row: _in_brackets(row, _measured(row.disparity))),
+            ("diff", lambda row: _deviation(row.disparity_off)),
+            ("W, paper", lambda row: _published(row.published_welfare)),
+            ("W, ours", lambda row: _in_brackets(row, _measured(row.welfare))),
+            ("diff", lambda row: _deviation(row.welfare_off)),
+            (
+                "proven, add/remove",
+                lambda row: "" if row.epsilon_add_or_remove is None else f"{row.epsilon_add_or_remove:.2f}",
+            ),
+            ("proven, replace", lambda row: f"{row.epsilon_replace:.2f}"),
         ),
+        title=f"Table 1, {TITLES[society]} ({society})",
+        note=f"ours {_CELL}; diff: ours less the paper's, in joint standard errors, the paper's elections scattering "
+        f"as ours; n_s of ε·min n_k, with δ = {DELTA:g} and γ = {GAMMA:g}; in brackets what comes where there is no "
+        "cell, if the elections are run all the same",
         num_labels=2,
     )
 
@@ -184,19 +169,16 @@ def _societies(reproduction: Reproduction) -> Sheet:
 
 def _samplings(reproduction: Reproduction, society: str) -> Sheet:
     found = [row for row in reproduction.samplings if row.society == society]
-    kinds = list(dict.fromkeys((row.reading, row.scale) for row in found))
-    by_place = {(row.size_1, row.size_2, row.epsilon, row.reading, row.scale): row for row in found}
-    rows: list[list[str]] = []
-    for sizes in SIZES:
-        for epsilon in EPSILONS:
-            row = [f"{sizes[0]:,} and {sizes[1]:,}", f"{epsilon:g}"]
-            for reading, scale in kinds:
-                cell = by_place.get((*sizes, epsilon, reading, scale))
-                row.append("" if cell is None else _pair(cell))
-            rows.append(row)
+    table = pivot(
+        found, lines=lambda row: (row.size_1, row.size_2, row.epsilon), columns=lambda row: (row.reading, row.scale)
+    )
+    rows = table.rows(
+        lambda place: [f"{place[0]:,} and {place[1]:,}", f"{place[2]:g}"],
+        lambda row: f"{_disparity_and_welfare(row)}, {row.epsilon_proven:.2f}",
+    )
     return Sheet(
         title=f"Algorithm 2's readings (F3, F4), {TITLES[society]}: ΔW, W and proven ε",
-        headers=["n₁ and n₂", "ε", *(f"{scale}, from the {reading}" for reading, scale in kinds)],
+        headers=["n₁ and n₂", "ε", *(f"{scale}, from the {reading}" for reading, scale in table.columns)],
         rows=rows,
         note=(
             "printed: S_k/n_k (line 17); unbiased: S_k/n_s; from the group: line 9 as printed; from the subsample: of "
@@ -206,28 +188,31 @@ def _samplings(reproduction: Reproduction, society: str) -> Sheet:
     )
 
 
-def _pair(row: SamplingRow) -> str:
-    return f"{row.disparity.value:.2f}, {row.welfare.value:.2f}, {row.epsilon_proven:.2f}"
+def _disparity_and_welfare(row: _Elected) -> str:
+    return f"{row.disparity.value:.2f}, {row.welfare.value:.2f}"
+
+
+def _right(row: ObjectiveRow | EqualLossRow) -> str:
+    return f"{100 * row.agreement.value:.0f}"
 
 
 def _objectives(reproduction: Reproduction, society: str, sizes: tuple[int, int]) -> Sheet:
     found = [row for row in reproduction.objectives if (row.society, (row.size_1, row.size_2)) == (society, sizes)]
-    by_place: Mapping[tuple[str, float | None, str], ObjectiveRow] = {
-        (row.mechanism, row.epsilon, row.objective): row for row in found
-    }
-    rows: list[list[str]] = []
-    for mechanism, epsilon in dict.fromkeys((row.mechanism, row.epsilon) for row in found):
-        cells = [by_place[mechanism, epsilon, objective] for objective in OBJECTIVES]
-        proven = cells[0].epsilon_proven
-        rows.append(
-            [
-                MECHANISM_NAMES[mechanism],
-                "" if epsilon is None else f"{epsilon:g}",
-                "" if proven is None else f"{proven:.2f}",
-                *(f"{cell.disparity.value:.2f}, {cell.welfare.value:.2f}" for cell in cells),
-                *(f"{100 * cell.agreement.value:.0f}" for cell in cells),
-            ]
-        )
+    table = pivot(
+        (row for objective in OBJECTIVES for row in found if row.objective == objective),
+        lines=lambda row: (row.mechanism, row.epsilon, row.epsilon_proven),
+        columns=lambda row: row.objective,
+    )
+    rows = [
+        [
+            MECHANISM_NAMES[at[0]],
+            "" if at[1] is None else f"{at[1]:g}",
+            "" if at[2] is None else f"{at[2]:.2f}",
+            *table.line(at, _disparity_and_welfare),
+            *table.line(at, _right),
+        ]
+        for at in table.lines
+    ]
     limit = next(setting.max_disparity for setting in SETTINGS if setting.name == society)
     return Sheet(
         title=f"Table 1 continued: all mechanisms by all objectives, {sizes[0]:,} and {sizes[1]:,} voters ({society})",
@@ -248,26 +233,13 @@ def _objectives(reproduction: Reproduction, society: str, sizes: tuple[int, int]
 
 
 def _rules(reproduction: Reproduction) -> Sheet:
-    names = list(dict.fromkeys(row.rule for row in reproduction.rules))
-    rows: list[list[str]] = []
-    for setting in SETTINGS:
-        for sizes in SIZES:
-            of_electorate = {
-                row.rule: row
-                for row in reproduction.rules
-                if (row.society, row.size_1, row.size_2) == (setting.name, *sizes)
-            }
-            cells = [of_electorate[name] for name in names]
-            rows.append(
-                [
-                    setting.name,
-                    f"{sizes[0]:,} and {sizes[1]:,}",
-                    *(f"{cell.disparity.value:.2f}, {cell.welfare.value:.2f}" for cell in cells),
-                ]
-            )
+    table = pivot(
+        reproduction.rules, lines=lambda row: (row.society, row.size_1, row.size_2), columns=lambda row: row.rule
+    )
+    rows = table.rows(lambda place: [place[0], f"{place[1]:,} and {place[2]:,}"], _disparity_and_welfare)
     return Sheet(
         title="Rules without privacy: ΔW and W",
-        headers=["society", "n₁ and n₂", *(RULE_NAMES.get(name, name) for name in names)],
+        headers=["society", "n₁ and n₂", *(RULE_NAMES.get(name, name) for name in table.columns)],
         rows=rows,
         note="egalitarian: the best worst position, ties by Borda; of many voters some rank each alternative last",
         num_labels=2,
@@ -275,76 +247,58 @@ def _rules(reproduction: Reproduction) -> Sheet:
 
 
 def _losses(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [
-            f"{row.size_1:,} and {row.size_2:,}",
-            f"{row.epsilon:g}",
-            f"{row.samples:,}",
-            f"{row.gamma:g}",
-            f"{row.epsilon_simple:.2f}",
-            f"{row.epsilon_proven:.2f}",
-            f"{row.epsilon_printed_scale:.2f}",
-            f"{row.delta:.3f}",
-        ]
-        for row in reproduction.losses
-    ]
-    return Sheet(
+    return listed(
+        reproduction.losses,
+        (
+            ("n₁ and n₂", lambda row: f"{row.size_1:,} and {row.size_2:,}"),
+            ("label ε", lambda row: f"{row.epsilon:g}"),
+            ("n_s", lambda row: f"{row.samples:,}"),
+            ("γ", lambda row: f"{row.gamma:g}"),
+            ("simple", lambda row: f"{row.epsilon_simple:.2f}"),
+            ("unbiased scale", lambda row: f"{row.epsilon_proven:.2f}"),
+            ("printed scale", lambda row: f"{row.epsilon_printed_scale:.2f}"),
+            ("or (0, δ)", lambda row: f"{row.delta:.3f}"),
+        ),
         title="What Algorithm 2 proves of the voter who pays most (reading F4)",
-        headers=["n₁ and n₂", "label ε", "n_s", "γ", "simple", "unbiased scale", "printed scale", "or (0, δ)"],
-        rows=rows,
         note="simple: by how seldom the voter is looked at; the others: the least of all bounds; ties fall at random",
         num_labels=1,
     )
 
 
 def _searches(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [
-            row.scale,
-            "by lot" if row.ties == "random" else "to the first",
-            f"{row.label:g}",
-            f"{row.gamma:g}",
-            f"{row.epsilon_found:.3f}",
-            f"{row.epsilon_proven:.3f}" if row.ties == "random" else "",
-        ]
-        for row in reproduction.searches
-    ]
     first = reproduction.searches[0]
-    return Sheet(
-        title=(
-            "Algorithm 2 against its label: the loss between two neighboring electorates that a search found, "
-            f"{first.size_1:,} and {first.size_2:,} voters"
+    return listed(
+        reproduction.searches,
+        (
+            ("scale", lambda row: row.scale),
+            ("ties fall", lambda row: "by lot" if row.ties == "random" else "to the first"),
+            ("label ε", lambda row: f"{row.label:g}"),
+            ("γ", lambda row: f"{row.gamma:g}"),
+            ("found", lambda row: f"{row.epsilon_found:.3f}"),
+            ("proven", lambda row: f"{row.epsilon_proven:.3f}" if row.ties == "random" else ""),
         ),
-        headers=["scale", "ties fall", "label ε", "γ", "found", "proven"],
-        rows=rows,
+        title="Algorithm 2 against its label: the loss between two neighboring electorates that a search found, "
+        f"{first.size_1:,} and {first.size_2:,} voters",
         note="found: computed exactly, and so a lower bound on any ε; a search that finds less proves nothing",
         num_labels=2,
     )
 
 
 def _noises(reproduction: Reproduction) -> Sheet:
-    rows: list[list[str]] = []
-    for society in dict.fromkeys(row.society for row in reproduction.noises):
-        for price in dict.fromkeys(row.epsilon_proven for row in reproduction.noises):
-            found = {
-                (row.relation, row.calibration): row
-                for row in reproduction.noises
-                if (row.society, row.epsilon_proven) == (society, price)
-            }
-            rows.append(
-                [
-                    society,
-                    f"{price:g}",
-                    *(f"{row.scale:,.0f}: {100 * row.agreement.value:.1f}" for row in found.values()),
-                ]
-            )
-    kinds = list(dict.fromkeys((row.relation, row.calibration) for row in reproduction.noises))
+    table = pivot(
+        reproduction.noises,
+        lines=lambda row: (row.society, row.epsilon_proven),
+        columns=lambda row: f"{_RELATIONS[row.relation]}, {_KINDS[row.calibration]}",
+    )
+    rows = table.rows(
+        lambda place: [place[0], f"{place[1]:g}"], lambda row: f"{row.scale:,.0f}: {100 * row.agreement.value:.1f}"
+    )
     return Sheet(
         title=(
             f"Algorithm 1's noise at equal proven loss (reading F1), {SIZES[0][0]:,} and {SIZES[0][1]:,} voters: its "
             "scale, and how often the winner is that without privacy, in percent"
         ),
-        headers=["society", "proven ε", *(f"{_RELATIONS[relation]}, {_KINDS[kind]}" for relation, kind in kinds)],
+        headers=["society", "proven ε", *table.columns],
         rows=rows,
         note="scale: of the noise on a group's sum of utilities; centered: utilities are counted from (m − 1)/2",
         num_labels=1,
@@ -357,19 +311,16 @@ _KINDS: Final = {"printed": "as printed", "tight": "tight and centered"}
 
 def _equal_losses(reproduction: Reproduction, society: str, objective: str) -> Sheet:
     found = [row for row in reproduction.equal_losses if (row.society, row.objective) == (society, objective)]
-    mechanisms = list(dict.fromkeys(row.mechanism for row in found))
-    by_place: Mapping[tuple[str, float], EqualLossRow] = {(row.mechanism, row.epsilon_proven): row for row in found}
-    rows: list[list[str]] = []
-    for price in dict.fromkeys(row.epsilon_proven for row in found):
-        row = [f"{price:g}"]
-        for mechanism in mechanisms:
-            cell = by_place.get((mechanism, price))
-            row.append("" if cell is None else f"{cell.disparity.value:.2f}, {cell.welfare.value:.2f}")
-        for mechanism in mechanisms:
-            cell = by_place.get((mechanism, price))
-            row.append("" if cell is None else f"{100 * cell.agreement.value:.0f}")
-        row.append(_best_sampling(by_place.get(("sampling", price))))
-        rows.append(row)
+    table = pivot(found, lines=lambda row: row.epsilon_proven, columns=lambda row: row.mechanism)
+    rows = [
+        [
+            f"{price:g}",
+            *table.line(price, _disparity_and_welfare),
+            *table.line(price, _right),
+            _best_sampling(table.places.get((price, "sampling"))),
+        ]
+        for price in table.lines
+    ]
     return Sheet(
         title=(
             f"At equal proven loss: {objective}, {SIZES[0][0]:,} and {SIZES[0][1]:,} voters, {TITLES[society]} "
@@ -377,8 +328,8 @@ def _equal_losses(reproduction: Reproduction, society: str, objective: str) -> S
         ),
         headers=[
             "proven ε",
-            *(f"ΔW, W: {_SHORT[mechanism]}" for mechanism in mechanisms),
-            *(f"right, %: {_SHORT[mechanism]}" for mechanism in mechanisms),
+            *(f"ΔW, W: {_SHORT[mechanism]}" for mechanism in table.columns),
+            *(f"right, %: {_SHORT[mechanism]}" for mechanism in table.columns),
             "γ, n_s",
         ],
         rows=rows,
@@ -397,47 +348,48 @@ def _best_sampling(row: EqualLossRow | RealRow | None) -> str:
 
 
 def _variances(reproduction: Reproduction) -> Sheet:
-    names = list(dict.fromkeys(row.mechanism for row in reproduction.variances))
-    by_place = {
-        (row.alternatives, row.epsilon, row.mechanism): row for row in reproduction.variances if row.epsilon in PRICES
-    }
-    rows: list[list[str]] = []
-    for size, epsilon in dict.fromkeys((size, epsilon) for size, epsilon, _ in by_place):
-        row = [f"{size}", f"{epsilon:g}"]
-        for name in names:
-            cell = by_place.get((size, epsilon, name))
-            row.append("" if cell is None else f"{cell.variance:,.4g}" + " (least)" * (cell.ratio == 1))
-        rows.append(row)
+    table = pivot(
+        (row for row in reproduction.variances if row.epsilon in PRICES),
+        lines=lambda row: (row.alternatives, row.epsilon),
+        columns=lambda row: row.mechanism,
+    )
+    rows = table.rows(
+        lambda place: [f"{place[0]}", f"{place[1]:g}"],
+        lambda row: f"{row.variance:,.4g}" + " (least)" * (row.ratio == 1),
+    )
     return Sheet(
         title="Local mechanisms: the variance of one voter's estimated utilities, Borda scores",
-        headers=["m", "ε", *(MECHANISM_NAMES[name] for name in names)],
+        headers=["m", "ε", *(MECHANISM_NAMES[name] for name in table.columns)],
         rows=rows,
         note="averaged over the alternatives, in squared units of the scores; whole rankings for at most 8 of them",
     )
 
 
 def _crossings(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [f"{row.alternatives}", f"{row.epsilon:.2f}", MECHANISM_NAMES[row.below], MECHANISM_NAMES[row.above]]
-        for row in reproduction.crossings
-    ]
-    return Sheet(
+    return listed(
+        reproduction.crossings,
+        (
+            ("m", lambda row: f"{row.alternatives}"),
+            ("at ε", lambda row: f"{row.epsilon:.2f}"),
+            ("best below", lambda row: MECHANISM_NAMES[row.below]),
+            ("best above", lambda row: MECHANISM_NAMES[row.above]),
+        ),
         title="Where another local mechanism becomes the best one",
-        headers=["m", "at ε", "best below", "best above"],
-        rows=rows,
         note="for ε from 0.05 to 20",
     )
 
 
 def _real_set(reproduction: Reproduction, name: str) -> Sheet:
     found = [row for row in reproduction.real_sets if row.name == name]
-    rows = [
-        [RULE_NAMES.get(row.rule, row.rule), row.winner, f"{row.disparity:.2f}", f"{row.welfare:.2f}"] for row in found
-    ]
-    return Sheet(
+    return listed(
+        found,
+        (
+            ("rule", lambda row: RULE_NAMES.get(row.rule, row.rule)),
+            ("winner", lambda row: row.winner),
+            ("ΔW", lambda row: f"{row.disparity:.2f}"),
+            ("W", lambda row: f"{row.welfare:.2f}"),
+        ),
         title=f"{found[0].title}, without privacy ({name})",
-        headers=["rule", "winner", "ΔW", "W"],
-        rows=rows,
         note=f"groups: {found[0].groups}; utilities from 0 to {found[0].alternatives - 1}",
         num_labels=2,
     )
@@ -445,23 +397,16 @@ def _real_set(reproduction: Reproduction, name: str) -> Sheet:
 
 def _real(reproduction: Reproduction, name: str, objective: str) -> Sheet:
     found = [row for row in reproduction.real if (row.name, row.objective) == (name, objective)]
-    mechanisms: Sequence[str] = list(dict.fromkeys(row.mechanism for row in found))
-    by_place = {(row.mechanism, row.epsilon_proven): row for row in found}
+    table = pivot(found, lines=lambda row: row.epsilon_proven, columns=lambda row: row.mechanism)
     rows: list[list[str]] = []
-    for price in dict.fromkeys(row.epsilon_proven for row in found):
-        row = [f"{price:g}"]
-        for mechanism in mechanisms:
-            cell = by_place.get((mechanism, price))
-            row.append("" if cell is None else f"{cell.disparity.value:.2f}, {cell.welfare.value:.2f}")
-        local = by_place.get(("local", price))
-        row += [
-            _best_sampling(by_place.get(("sampling", price))),
-            "" if local is None or local.reported_by is None else MECHANISM_NAMES[local.reported_by],
-        ]
-        rows.append(row)
+    for price in table.lines:
+        local = table.places.get((price, "local"))
+        by = "" if local is None or local.reported_by is None else MECHANISM_NAMES[local.reported_by]
+        sampling = _best_sampling(table.places.get((price, "sampling")))
+        rows.append([f"{price:g}", *table.line(price, _disparity_and_welfare), sampling, by])
     return Sheet(
         title=f"Fairness, welfare and proven ε: {name}, {objective}",
-        headers=["proven ε", *(f"ΔW, W: {_SHORT[mechanism]}" for mechanism in mechanisms), "γ, n_s", "local by"],
+        headers=["proven ε", *(f"ΔW, W: {_SHORT[mechanism]}" for mechanism in table.columns), "γ, n_s", "local by"],
         rows=rows,
         note=(
             "for replacing a voter's ranking; mean ΔW and W of the winners"

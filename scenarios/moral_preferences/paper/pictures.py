@@ -6,18 +6,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from ...experiments.figures import (
+from ...presentation.drawing import (
     COLORS,
     INK,
     MUTED,
+    Marks,
     Picture,
     clean,
-    draw_figures,
-    label_line_ends,
-    legend_below,
+    draw_measured,
+    label_lines,
+    name_ticks,
     percent_scale,
+    save_pictures,
 )
-from ...experiments.measurements import Measurement
 from .evidence import points
 from .methods import ALGORITHMS, METHODS
 from .published import AXIS, HIGH_RATIO, RATIO
@@ -42,50 +43,40 @@ _Named = tuple[str, str, Sequence[CurvePoint], dict[str, Any]]
 
 
 def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
-    """Draw all pictures, as SVG and PNG; none where matplotlib is not installed.
-
-    Args:
-        reproduction: what was measured.
-        folder: where to.
-
-    Returns:
-        The files.
-    """
-    return draw_figures(pictures_of(reproduction), reproduction, folder)
+    """Draw all pictures, as SVG and PNG, and return the files; none where matplotlib is not installed."""
+    return save_pictures(pictures_of(reproduction), folder)
 
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
-    """Return what there is to draw, by the files' name: title, size in inches, panels and how."""
+    """Return what there is to draw, by the files' name."""
     trials = f"{reproduction.trials:,} repetitions a point, ± 2 standard errors"
     two, three = (10.0, 4.2), (13.0, 4.2)
-    pictures: dict[str, Picture] = {}
-    for number, method in enumerate(ALGORITHMS, start=1):
-        draw = functools.partial(_by_records, figure_number=number)
-        pictures[f"figure-{number}"] = (f"Figure {number} again: {METHODS[method].title} ({trials})", two, (1, 2), draw)
-    pictures["figure-4"] = (f"Figure 4 again: the algorithms at equal ε ({trials})", two, (1, 2), _figure_4)
-    pictures["figure-5"] = (f"Figure 5 again: the number of features d ({trials})", two, (1, 2), _figure_5)
-    pictures["figure-6"] = (f"Figure 6 again: Algorithm 3, personalized ε ({trials})", three, (1, 3), _figure_6)
-    pictures["figure-7"] = (f"Figure 7 again: the bound B ({trials})", two, (1, 2), _figure_7)
-    pictures["figure-8"] = (f"Figure 8 again, on a stand-in ({trials})", (10.0, 7.6), (2, 2), _figure_8)
-    pictures["figure-9"] = (f"Figure 9 again, on a stand-in ({trials})", two, (1, 2), _figure_9)
-    pictures["figure-10"] = (f"Figure 10 again: what privacy leaves ({trials})", two, (1, 2), _figure_10)
-    pictures["variants"] = (f"All methods at equal ε ({trials})", (14.0, 7.6), (2, 4), _variants)
-    height = 1.8 + 0.3 * len(reproduction.weights)
-    pictures["weights"] = (f"Weighted against plain means ({trials})", (9.0, height), (1, 1), _weights)
-    return pictures
+    by_records = [functools.partial(_by_records, figure_number=number) for number in range(1, 4)]
+    titles = [f"Figure {n} again: {METHODS[method].title} ({trials})" for n, method in enumerate(ALGORITHMS, start=1)]
+    high = (9.0, 1.8 + 0.3 * len(reproduction.weights))
+    return {
+        name: Picture(draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title)
+        for name, title, size, panels, draw in (
+            *((f"figure-{n}", title, two, (1, 2), by_records[n - 1]) for n, title in enumerate(titles, start=1)),
+            ("figure-4", f"Figure 4 again: the algorithms at equal ε ({trials})", two, (1, 2), _figure_4),
+            ("figure-5", f"Figure 5 again: the number of features d ({trials})", two, (1, 2), _figure_5),
+            ("figure-6", f"Figure 6 again: Algorithm 3, personalized ε ({trials})", three, (1, 3), _figure_6),
+            ("figure-7", f"Figure 7 again: the bound B ({trials})", two, (1, 2), _figure_7),
+            ("figure-8", f"Figure 8 again, on a stand-in ({trials})", (10.0, 7.6), (2, 2), _figure_8),
+            ("figure-9", f"Figure 9 again, on a stand-in ({trials})", two, (1, 2), _figure_9),
+            ("figure-10", f"Figure 10 again: what privacy leaves ({trials})", two, (1, 2), _figure_10),
+            ("variants", f"All methods at equal ε ({trials})", (14.0, 7.6), (2, 4), _variants),
+            ("weights", f"Weighted against plain means ({trials})", high, (1, 1), _weights),
+        )
+    }
 
 
 def _epsilon_axis(axes: Any, *, title: str, y: str, low: float, high: float = 1.0) -> None:
     clean(axes, title=title, x="ε", y=y)
     axes.set_xscale("log")
-    axes.set_xticks(AXIS, [f"{epsilon:g}" for epsilon in AXIS])
-    axes.set_xticks([], minor=True)
+    name_ticks(axes, AXIS)
     axes.set_ylim(low, high)
     percent_scale(axes)
-
-
-def _line(axes: Any, xs: Sequence[float], found: Sequence[Measurement], **style: Any) -> None:
-    axes.errorbar(xs, [m.value for m in found], yerr=[2 * m.standard_error for m in found], **{**_POINT, **style})
 
 
 def _curves(
@@ -103,21 +94,17 @@ def _curves(
         is_ratio: draw ratios rather than accuracies.
         others: what else has a name at the right, with its value and color.
     """
-    low, high = axes.get_ylim()
-    ends: dict[str, tuple[float, str]] = {
-        name: ((value - low) / (high - low), color) for name, (value, color) in others.items()
-    }
+    ends = dict(others)
     for name, color, found, style in named:
         ordered = sorted(found, key=lambda point: point.at)
         values = [point.ratio if is_ratio else point.accuracy for point in ordered]
-        _line(axes, [point.at for point in ordered], values, color=color, **style)
+        draw_measured(axes, (point.at for point in ordered), values, **{**_POINT, "color": color, **style})
         if name:
-            ends[name] = ((values[-1].value - low) / (high - low), color)
-    label_line_ends(axes, ends, gap=_GAP)
+            ends[name] = (values[-1].value, color)
+    label_lines(axes, ends, gap=_GAP)
 
 
-def _by_records(reproduction: Reproduction, figure: Any, panels: Any, *, figure_number: int) -> None:
-    del figure
+def _by_records(reproduction: Reproduction, panels: Any, *, figure_number: int) -> None:
     for axes, panel in zip(panels.flat, "ab", strict=True):
         found = points(reproduction, figure_number, panel)
         _epsilon_axis(axes, title=f"({panel}) N = {found[0].voters}", y="accuracy", low=0.45)
@@ -136,16 +123,14 @@ def _algorithms(found: Sequence[CurvePoint]) -> list[_Named]:
     ]
 
 
-def _figure_4(reproduction: Reproduction, figure: Any, panels: Any) -> None:
-    del figure
+def _figure_4(reproduction: Reproduction, panels: Any) -> None:
     for axes, panel in zip(panels.flat, "ab", strict=True):
         found = points(reproduction, 4, panel)
         _epsilon_axis(axes, title=f"({panel}) N = {found[0].voters}, n = {found[0].records}", y="accuracy", low=0.45)
         _curves(axes, _algorithms(found))
 
 
-def _figure_5(reproduction: Reproduction, figure: Any, panels: Any) -> None:
-    del figure
+def _figure_5(reproduction: Reproduction, panels: Any) -> None:
     for axes, panel in zip(panels.flat, "ab", strict=True):
         found = points(reproduction, 5, panel)
         method = found[0].method
@@ -160,13 +145,13 @@ def _figure_5(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         )
 
 
-def _figure_6(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _figure_6(reproduction: Reproduction, panels: Any) -> None:
     titles = {"a": ("(a) share of conservative voters", "f_C"), **_GROUP_TITLES[6]}
-    _group_panels(reproduction, 6, titles, figure, panels)
+    _group_panels(reproduction, 6, titles, panels)
 
 
-def _figure_9(reproduction: Reproduction, figure: Any, panels: Any) -> None:
-    _group_panels(reproduction, 9, _GROUP_TITLES[9], figure, panels)
+def _figure_9(reproduction: Reproduction, panels: Any) -> None:
+    _group_panels(reproduction, 9, _GROUP_TITLES[9], panels)
 
 
 _GROUP_TITLES: Final = {
@@ -175,9 +160,7 @@ _GROUP_TITLES: Final = {
 }
 
 
-def _group_panels(
-    reproduction: Reproduction, number: int, titles: dict[str, tuple[str, str]], figure: Any, panels: Any
-) -> None:
+def _group_panels(reproduction: Reproduction, number: int, titles: dict[str, tuple[str, str]], panels: Any) -> None:
     values = [point.accuracy.value for point in points(reproduction, number)]
     low, high = min(values) - 0.03, max(values) + 0.03
     for axes, (panel, (title, x)) in zip(panels.flat, titles.items(), strict=True):
@@ -193,11 +176,9 @@ def _group_panels(
                 members = [p for p in found if (p.voters, p.method) == (voters, method)]
                 named.append((name if axes is panels.flat[-1] else "", color, members, {"ls": style}))
         _curves(axes, named)
-    del figure
 
 
-def _figure_7(reproduction: Reproduction, figure: Any, panels: Any) -> None:
-    del figure
+def _figure_7(reproduction: Reproduction, panels: Any) -> None:
     found = points(reproduction, 7)
     epsilons = sorted({point.epsilon for point in found if point.epsilon is not None})
     for axes, epsilon in zip(panels.flat, epsilons, strict=True):
@@ -217,8 +198,7 @@ def _figure_7(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         _curves(axes, [*named, ("without noise", MUTED, without, {"ls": ":"})])
 
 
-def _figure_8(reproduction: Reproduction, figure: Any, panels: Any) -> None:
-    del figure
+def _figure_8(reproduction: Reproduction, panels: Any) -> None:
     for axes, panel in zip(panels.flat, "abcd", strict=True):
         found = points(reproduction, 8, panel)
         method = found[0].method
@@ -237,8 +217,7 @@ def _figure_8(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         )
 
 
-def _figure_10(reproduction: Reproduction, figure: Any, panels: Any) -> None:
-    del figure
+def _figure_10(reproduction: Reproduction, panels: Any) -> None:
     for axes, (panel, setting) in zip(panels.flat, (("a", SYNTHETIC), ("b", MACHINE_LIKE)), strict=True):
         found = points(reproduction, 10, panel)
         title = f"({panel}) {_KINDS[setting]}, N = {found[0].voters}, n = {found[0].records}"
@@ -248,7 +227,7 @@ def _figure_10(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         _curves(axes, _algorithms(found), is_ratio=True, others={"Section 5.3": (most, INK)})
 
 
-def _variants(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _variants(reproduction: Reproduction, panels: Any) -> Marks:
     marks: dict[str, dict[str, Any]] = {}
     for axes_of_row, setting in zip(panels, (SYNTHETIC, MACHINE_LIKE), strict=True):
         for axes, paradigm in zip(axes_of_row, ("RLDP", "RLCP", "VLDP", "VLCP"), strict=True):
@@ -263,13 +242,10 @@ def _variants(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             for method in dict.fromkeys(row.method for row in found):
                 rows = [row for row in found if row.method == method]
                 style = _variant_style(rows[0])
-                _line(axes, [row.epsilon or 0 for row in rows], [row.accuracy for row in rows], **style)
+                epsilons = [row.epsilon or 0 for row in rows]
+                draw_measured(axes, epsilons, (row.accuracy for row in rows), **{**_POINT, **style})
                 marks[rows[0].title] = style
-    legend_below(figure, panels.flat[0], marks.items())
-
-
-def _percent(value: float, _place: int) -> str:
-    return f"{100 * value:.0f} %"
+    return marks
 
 
 def _variant_style(row: VariantRow) -> dict[str, Any]:
@@ -285,7 +261,7 @@ def _variant_style(row: VariantRow) -> dict[str, Any]:
     return {**style, "color": _COLORS["direction"], "linestyle": "--" if method.is_whitened else "-", "marker": "D"}
 
 
-def _weights(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _weights(reproduction: Reproduction, panels: Any) -> Marks:
     axes = panels.flat[0]
     clean(axes, x="accuracy")
     rows = sorted(reproduction.weights, key=lambda row: (row.method, row.setting, row.voters))
@@ -308,9 +284,6 @@ def _weights(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         labels.append(f"{METHODS[row.method].title}, {row.voters:,} {where}" + (" (fixed)" if row.is_fixed else ""))
     axes.set_yticks(range(len(rows)), labels)
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.xaxis.set_major_formatter(_percent)
-    marks: list[tuple[str, dict[str, Any]]] = [
-        ("plain mean", {"marker": "o", "linestyle": "none", "color": MUTED, "mfc": "white"}),
-        ("weighted mean", {"marker": "o", "linestyle": "none", "color": MUTED}),
-    ]
-    legend_below(figure, axes, marks)
+    percent_scale(axes, "x")
+    mean = {"marker": "o", "linestyle": "none", "color": MUTED}
+    return {"plain mean": {**mean, "mfc": "white"}, "weighted mean": mean}

@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ...experiments.measurements import Measurement
-from ...experiments.sheets import Sheet
+from ...experiments.sheets import Sheet, in_percent, listed, pivot
 from .evidence import points
 from .methods import METHODS
 from .rows import CurvePoint, Reproduction
 from .societies import MACHINE_LIKE, SYNTHETIC
 
-__all__ = ["KIND_NAMES", "VARIED_NAMES", "percent", "sheets_of"]
+__all__ = ["KIND_NAMES", "VARIED_NAMES", "sheets_of"]
 
 _MANY_PANELS: Final = 3
 """From so many on, panels differ in what their names say, and a table need not repeat it."""
@@ -63,22 +62,17 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
 def _figure(reproduction: Reproduction, figure: int, panel: str) -> Sheet:
     found = points(reproduction, figure, panel)
     is_ratio = figure == 10  # noqa: PLR2004  the one of ratios
-    columns = list(dict.fromkeys(_column(point, found) for point in found))
-    places = sorted({point.at for point in found})
-    by_place = {(_column(point, found), point.at): point for point in found}
-    rows: list[list[str]] = []
-    for at in places:
-        row = [f"{at:g}"]
-        for column in columns:
-            point = by_place.get((column, at))
-            row.append("" if point is None else percent(point.ratio if is_ratio else point.accuracy))
-        rows.append(row)
+    table = pivot(found, lines=lambda point: point.at, columns=lambda point: _column(point, found))
+    rows = [
+        [f"{at:g}", *table.line(at, lambda point: in_percent(point.ratio if is_ratio else point.accuracy))]
+        for at in sorted(table.lines)
+    ]
     stand_in = found[0].setting == MACHINE_LIKE and figure in {8, 9}
     title = _TITLES[figure] + (f" ({panel})" if panel else "") + (" (a stand-in)" if stand_in else "")
     note = _NOTE
     if is_ratio:
         note = "in percent, with its standard error; (a) N = 50, n = 100; (b) a stand-in, N = 200, n = 13"
-    return Sheet(title=title, headers=[VARIED_NAMES[found[0].varied], *columns], rows=rows, note=note)
+    return Sheet(title=title, headers=[VARIED_NAMES[found[0].varied], *table.columns], rows=rows, note=note)
 
 
 def _column(point: CurvePoint, among: Sequence[CurvePoint]) -> str:
@@ -98,29 +92,20 @@ def _column(point: CurvePoint, among: Sequence[CurvePoint]) -> str:
     return " ".join(parts) or "accuracy"
 
 
-def percent(measurement: Measurement) -> str:
-    """Return a share in percent with its error, as tables have it."""
-    return f"{100 * measurement.value:.1f} ± {100 * measurement.standard_error:.1f}"
-
-
 def _baselines(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [
-            KIND_NAMES[row.setting],
-            f"{row.voters}",
-            f"{row.records}",
-            f"{row.features}",
-            f"{row.bound:g}",
-            percent(row.society),
-            percent(row.voter),
-            "" if row.published is None else f"{100 * row.published:.1f}",
-        ]
-        for row in reproduction.baselines
-    ]
-    return Sheet(
+    return listed(
+        reproduction.baselines,
+        (
+            ("voters", lambda row: KIND_NAMES[row.setting]),
+            ("N", lambda row: f"{row.voters}"),
+            ("n", lambda row: f"{row.records}"),
+            ("d", lambda row: f"{row.features}"),
+            ("B", lambda row: f"{row.bound:g}"),
+            ("society", lambda row: in_percent(row.society)),
+            ("voter", lambda row: in_percent(row.voter)),
+            ("paper", lambda row: "" if row.published is None else f"{100 * row.published:.1f}"),
+        ),
         title="Without privacy (Section 5.3, reading M2)",
-        headers=["voters", "N", "n", "d", "B", "society", "voter", "paper"],
-        rows=rows,
         note=f"{_NOTE}; society: the mean of all fits; voter: the mean over voters of the accuracy of each one's fit",
         num_labels=1,
     )
@@ -128,18 +113,14 @@ def _baselines(reproduction: Reproduction) -> Sheet:
 
 def _variants(reproduction: Reproduction, setting: str, paradigm: str) -> Sheet:
     found = [row for row in reproduction.variants if (row.setting, row.paradigm) == (setting, paradigm)]
-    epsilons = list(dict.fromkeys(row.epsilon for row in found))
-    rows: list[list[str]] = []
-    for method in dict.fromkeys(row.method for row in found):
-        of_method = {row.epsilon: row for row in found if row.method == method}
-        row = [METHODS[method].title]
-        for epsilon in epsilons:
-            cell = of_method.get(epsilon)
-            row.append("" if cell is None else f"{100 * cell.accuracy.value:.1f}" + _errors(cell.lead_in_errors))
-        rows.append(row)
+    table = pivot(found, lines=lambda row: row.method, columns=lambda row: row.epsilon)
+    rows = table.rows(
+        lambda method: [METHODS[method].title],
+        lambda row: f"{100 * row.accuracy.value:.1f}{_errors(row.lead_in_errors)}",
+    )
     return Sheet(
         title=f"{paradigm}, all methods at equal ε: {KIND_NAMES[setting]}",
-        headers=["method", *("clean" if epsilon is None else f"ε={epsilon:g}" for epsilon in epsilons)],
+        headers=["method", *("clean" if epsilon is None else f"ε={epsilon:g}" for epsilon in table.columns)],
         rows=rows,
         note=(
             "accuracy in percent; in brackets by how many standard errors, repetition by repetition, it is ahead of "
@@ -154,56 +135,49 @@ def _errors(lead: float | None) -> str:
 
 
 def _weights(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [
-            METHODS[row.method].title,
-            KIND_NAMES[row.setting],
-            f"{row.voters:,}" + (" fixed" if row.is_fixed else ""),
-            percent(row.plain),
-            percent(row.weighted),
-            f"{100 * row.gain.value:+.1f} ± {100 * row.gain.standard_error:.1f}",
-        ]
-        for row in reproduction.weights
-    ]
-    return Sheet(
+    return listed(
+        reproduction.weights,
+        (
+            ("method", lambda row: METHODS[row.method].title),
+            ("voters", lambda row: KIND_NAMES[row.setting]),
+            ("N", lambda row: f"{row.voters:,}" + (" fixed" if row.is_fixed else "")),
+            ("plain", lambda row: in_percent(row.plain)),
+            ("weighted", lambda row: in_percent(row.weighted)),
+            ("gain", lambda row: in_percent(row.gain, signed=True)),
+        ),
         title="Plain and weighted means, voters with an ε of their own (reading M9)",
-        headers=["method", "voters", "N", "plain", "weighted", "gain"],
-        rows=rows,
         note=f"{_NOTE}; fixed: the same voters in all repetitions, with noise and ε drawn afresh",
         num_labels=2,
     )
 
 
 def _projections(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [
-            METHODS[row.method].title,
-            KIND_NAMES[row.setting],
-            f"{row.epsilon:g}",
-            f"{row.error.value:,.3g}",
-            f"{row.error_projected.value:,.3g}",
-            percent(row.accuracy),
-            f"{100 * row.gain.value:+.1f} ± {100 * row.gain.standard_error:.1f}",
-        ]
-        for row in reproduction.projections
-    ]
-    return Sheet(
+    return listed(
+        reproduction.projections,
+        (
+            ("method", lambda row: METHODS[row.method].title),
+            ("voters", lambda row: KIND_NAMES[row.setting]),
+            ("ε", lambda row: f"{row.epsilon:g}"),
+            ("error", lambda row: f"{row.error.value:,.3g}"),
+            ("projected", lambda row: f"{row.error_projected.value:,.3g}"),
+            ("accuracy", lambda row: in_percent(row.accuracy)),
+            ("gain", lambda row: in_percent(row.gain, signed=True)),
+        ),
         title="Released means projected to the ball",
-        headers=["method", "voters", "ε", "error", "projected", "accuracy", "gain"],
-        rows=rows,
         note="error: mean squared ℓ₂ distance from the mean without noise; accuracy in percent; gain: by projecting",
         num_labels=2,
     )
 
 
 def _sensitivities(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [f"{row.features}", f"{row.printed:.2f}", f"{row.tight:.2f}", f"{row.found:.2f}"]
-        for row in reproduction.sensitivities
-    ]
-    return Sheet(
+    return listed(
+        reproduction.sensitivities,
+        (
+            ("d", lambda row: f"{row.features}"),
+            ("printed", lambda row: f"{row.printed:.2f}"),
+            ("proven", lambda row: f"{row.tight:.2f}"),
+            ("found", lambda row: f"{row.found:.2f}"),
+        ),
         title="The functional mechanism's sensitivity (reading M6)",
-        headers=["d", "printed", "proven", "found"],
-        rows=rows,
         note="found: the greatest change by one record that a search found; no bound can be below",
     )

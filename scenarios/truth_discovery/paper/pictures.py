@@ -1,11 +1,22 @@
 """The reproduction's pictures: points are simulated, the density of Δ is computed."""
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...experiments.figures import COLORS, INK, MUTED, Picture, clean, draw_figures, legend_below, percent_scale
 from ...experiments.measurements import Measurement
+from ...presentation.drawing import (
+    COLORS,
+    INK,
+    MUTED,
+    Marks,
+    Picture,
+    clean,
+    draw_measured,
+    percent_scale,
+    save_pictures,
+)
 from .published import METHODS
 from .rows import PublishedCell, Reproduction
 from .tables import MECHANISM_NAMES
@@ -25,53 +36,34 @@ _WORDS = {"peer-grading": "peer grading (a made-up stand-in)", "duchenne": "Duch
 
 
 def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
-    """Draw all pictures, as SVG and PNG; none where matplotlib is not installed.
-
-    Args:
-        reproduction: what was measured.
-        folder: where to.
-
-    Returns:
-        The files.
-    """
-    return draw_figures(pictures_of(reproduction), reproduction, folder)
+    """Draw all pictures, as SVG and PNG, and return the files; none where matplotlib is not installed."""
+    return save_pictures(pictures_of(reproduction), folder)
 
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
-    """Return what there is to draw, by the files' name: title, size in inches, panels and how."""
+    """Return what there is to draw, by the files' name."""
     trials = f"{reproduction.trials:,} trials a point, ± 2 standard errors"
     compared = f"{reproduction.comparison_trials:,} trials, ± 2 standard errors"
     epsilon = reproduction.weights[0].epsilon
-    pictures: dict[str, Picture] = {
-        "figure-1": ("Figure 1 again: the density of the error rate change Δ", (10, 4), (1, 2), _figure_1),
-        "figure-2": (
-            f"Figure 2 again: weights in one trial of two layers, ε = {epsilon:g}",
-            (10, 4),
-            (1, 2),
-            _figure_2,
-        ),
-        "figure-3": (f"Figure 3 again, on a made-up stand-in ({trials})", (9.5, 4.8), (1, 1), _figure_3),
+    size, rows = (9.5, 4.8), (10, 1.6 + 0.36 * len(reproduction.crowds))
+    second = f"Figure 2 again: weights in one trial of two layers, ε = {epsilon:g}"
+    gains = f"Accuracy of truth discovery: two layers less one layer ({compared})"
+    leads = f"Accuracy at equal claimed ε: auto less the paper's truth discovery ({compared})"
+    return {
+        name: Picture(draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title)
+        for name, title, size, panels, draw in (
+            ("figure-1", "Figure 1 again: the density of the error rate change Δ", (10, 4), (1, 2), _figure_1),
+            ("figure-2", second, (10, 4), (1, 2), _figure_2),
+            ("figure-3", f"Figure 3 again, on a made-up stand-in ({trials})", size, (1, 1), _figure_3),
+            ("figure-4", f"Figure 4 again ({trials})", size, (1, 1), _figure_4),
+            ("equal-loss", gains, rows, (1, 2), _equal_loss),
+            ("estimators", leads, rows, (1, 2), _estimators),
+        )
+        if name != "figure-4" or reproduction.table_3
     }
-    if reproduction.table_3:
-        pictures["figure-4"] = (f"Figure 4 again ({trials})", (9.5, 4.8), (1, 1), _figure_4)
-    height = 1.6 + 0.36 * len(reproduction.crowds)
-    pictures["equal-loss"] = (
-        f"Accuracy of truth discovery: two layers less one layer ({compared})",
-        (10, height),
-        (1, 2),
-        _equal_loss,
-    )
-    pictures["estimators"] = (
-        f"Accuracy at equal claimed ε: auto less the paper's truth discovery ({compared})",
-        (10, height),
-        (1, 2),
-        _estimators,
-    )
-    return pictures
 
 
-def _figure_1(reproduction: Reproduction, figure: Any, panels: Any) -> None:
-    del figure
+def _figure_1(reproduction: Reproduction, panels: Any) -> None:
     titles = {"a": "(a) b varied", "b": "(b) n varied"}
     for axes, (panel, title) in zip(panels.flat, titles.items(), strict=True):
         points = [point for point in reproduction.densities if point.panel == panel]
@@ -86,7 +78,7 @@ def _figure_1(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         axes.legend(frameon=False, fontsize=9, title="dotted: one layer's, and the mean", title_fontsize=8)
 
 
-def _figure_2(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _figure_2(reproduction: Reproduction, panels: Any) -> Marks:
     for axes, (crowd, words) in zip(panels.flat, _WORDS.items(), strict=True):
         found = [row for row in reproduction.weights if row.crowd == crowd and row.is_drawn]
         clean(axes, title=words if found else f"{words}: no data", x="worker, and the flip probability that it drew")
@@ -96,37 +88,35 @@ def _figure_2(reproduction: Reproduction, figure: Any, panels: Any) -> None:
         axes.plot(places, [row.reported for row in found], color=COLORS["orange"], marker="s", markersize=4, ls="--")
         axes.set_xticks(places, [f"{row.flip_probability:.2f}" for row in found], fontsize=7.5)
         axes.axhline(0, color=INK, linewidth=0.8, linestyle=":")
-    marks: list[tuple[str, dict[str, Any]]] = [
-        ("from the answers", {"color": COLORS["blue"], "marker": "o", "markersize": 4}),
-        ("from the reports", {"color": COLORS["orange"], "marker": "s", "markersize": 4, "linestyle": "--"}),
-    ]
-    legend_below(figure, panels.flat[0], marks)
+    return {
+        "from the answers": {"color": COLORS["blue"], "marker": "o", "markersize": 4},
+        "from the reports": {"color": COLORS["orange"], "marker": "s", "markersize": 4, "linestyle": "--"},
+    }
 
 
-def _figure_3(reproduction: Reproduction, figure: Any, panels: Any) -> None:
-    _trade_off(reproduction.table_2, figure, panels.flat[0])
+def _figure_3(reproduction: Reproduction, panels: Any) -> Marks:
+    return _trade_off(reproduction.table_2, panels[0, 0])
 
 
-def _figure_4(reproduction: Reproduction, figure: Any, panels: Any) -> None:
-    _trade_off(reproduction.table_3, figure, panels.flat[0])
+def _figure_4(reproduction: Reproduction, panels: Any) -> Marks:
+    return _trade_off(reproduction.table_3, panels[0, 0])
 
 
-def _trade_off(cells: Sequence[PublishedCell], figure: Any, axes: Any) -> None:
+def _trade_off(cells: Sequence[PublishedCell], axes: Any) -> Marks:
     clean(axes, x="ε, as claimed", y="error rate change")
+    marks: dict[str, dict[str, Any]] = {}
     for method, color in _METHOD_COLORS.items():
         found = sorted((cell for cell in cells if cell.method == method), key=lambda cell: cell.epsilon)
         epsilons = [cell.epsilon for cell in found]
-        _points(axes, epsilons, [cell.change for cell in found], color=color, linestyle="-", linewidth=1.2)
+        style = {**_POINT, "color": color, "linestyle": "-", "linewidth": 1.2}
+        draw_measured(axes, epsilons, (cell.change for cell in found), **style)
+        marks[method] = style
         axes.plot(epsilons, [cell.published.value for cell in found], mec=color, zorder=4, **_PUBLISHED)
     percent_scale(axes)
-    marks: list[tuple[str, dict[str, Any]]] = [
-        (method, {**_POINT, "color": color, "linestyle": "-", "linewidth": 1.2})
-        for method, color in _METHOD_COLORS.items()
-    ]
-    legend_below(figure, axes, [*marks, ("published", {**_PUBLISHED, "mec": MUTED})])
+    return {**marks, "published": {**_PUBLISHED, "mec": MUTED}}
 
 
-def _equal_loss(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _equal_loss(reproduction: Reproduction, panels: Any) -> Marks:
     titles = {"claimed": "equal claimed ε", "all answers": "equal proven loss of all answers"}
     for axes, (unit, title) in zip(panels.flat, titles.items(), strict=True):
         gains = [
@@ -135,10 +125,10 @@ def _equal_loss(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             if choice.unit == unit and choice.two_layer_gain is not None
         ]
         _dots(axes, reproduction, gains, title=title)
-    _legend_of_prices(figure, panels, reproduction)
+    return _marks_of_prices(reproduction)
 
 
-def _estimators(reproduction: Reproduction, figure: Any, panels: Any) -> None:
+def _estimators(reproduction: Reproduction, panels: Any) -> Marks:
     for axes, (mechanism, title) in zip(panels.flat, MECHANISM_NAMES.items(), strict=True):
         leads = [
             (row.crowd, row.price, row.lead)
@@ -146,7 +136,7 @@ def _estimators(reproduction: Reproduction, figure: Any, panels: Any) -> None:
             if (row.unit, row.mechanism, row.estimator) == ("claimed", mechanism, "auto") and row.lead is not None
         ]
         _dots(axes, reproduction, leads, title=title)
-    _legend_of_prices(figure, panels, reproduction)
+    return _marks_of_prices(reproduction)
 
 
 def _dots(
@@ -170,20 +160,7 @@ def _dots(
     axes.axvline(0, color=INK, linewidth=0.8, linestyle=":")
 
 
-def _legend_of_prices(figure: Any, panels: Any, reproduction: Reproduction) -> None:
-    prices = list(dict.fromkeys(choice.price for choice in reproduction.choices if choice.unit == "claimed"))
-    marks: list[tuple[str, dict[str, Any]]] = [
-        (f"{price:g} an answer", {**_POINT, "color": color})
-        for price, color in zip(prices, _PRICE_COLORS, strict=False)
-    ]
-    legend_below(figure, panels.flat[0], marks)
-
-
-def _points(axes: Any, xs: Sequence[float], found: Sequence[Measurement], *, color: str, **style: Any) -> None:
-    axes.errorbar(
-        xs,
-        [each.value for each in found],
-        yerr=[2 * each.standard_error for each in found],
-        color=color,
-        **{**_POINT, **style},
-    )
+def _marks_of_prices(reproduction: Reproduction) -> Marks:
+    prices = dict.fromkeys(choice.price for choice in reproduction.choices if choice.unit == "claimed")
+    colored = zip(prices, _PRICE_COLORS, strict=False)
+    return {f"{price:g} an answer": {**_POINT, "color": color} for price, color in colored}

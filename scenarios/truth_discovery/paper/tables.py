@@ -1,11 +1,9 @@
 """The reproduction's tables as people read them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ...experiments.measurements import Measurement
-from ...experiments.sheets import Sheet
-from .published import EPSILONS
+from ...experiments.sheets import Sheet, in_percent, listed, pivot
 from .rows import ChoiceRow, ComparisonRow, PublishedCell, Reproduction
 
 __all__ = ["ESTIMATOR_NAMES", "MECHANISM_NAMES", "UNIT_NAMES", "sheets_of"]
@@ -63,50 +61,39 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
 
 
 def _crowds(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [
-            row.crowd,
-            f"{row.tasks:,}",
-            f"{row.workers}",
-            f"{row.answers:,}",
-            f"{row.gold:,}",
-            f"{row.labels}",
-            f"{row.most_answers:,}",
-            f"{100 * row.largest_class:.1f}",
-            f"{100 * row.majority:.1f}",
-            f"{100 * row.truth_discovery:.1f}",
-            f"{100 * row.auto:.1f}",
-        ]
-        for row in reproduction.crowds
-    ]
-    headers = ["crowd", "tasks", "workers", "answers", "gold", "labels", "most", "const", "MV", "TD", "auto"]
-    return Sheet(
-        title="The crowds, and the accuracy of what is found in their clean answers, in percent",
-        headers=headers,
-        rows=rows,
-        note=(
-            "gold: tasks with a known truth and an answer; most: answers of one worker; const: always the "
-            "most frequent truth; MV: majority voting; TD: the paper's truth discovery; auto: our choice. "
-            "peer-grading is a made-up stand-in of the size that Table 1 gives: the paper's own data are not "
-            "published."
+    return listed(
+        reproduction.crowds,
+        (
+            ("crowd", lambda row: row.crowd),
+            ("tasks", lambda row: f"{row.tasks:,}"),
+            ("workers", lambda row: f"{row.workers}"),
+            ("answers", lambda row: f"{row.answers:,}"),
+            ("gold", lambda row: f"{row.gold:,}"),
+            ("labels", lambda row: f"{row.labels}"),
+            ("most", lambda row: f"{row.most_answers:,}"),
+            ("const", lambda row: f"{100 * row.largest_class:.1f}"),
+            ("MV", lambda row: f"{100 * row.majority:.1f}"),
+            ("TD", lambda row: f"{100 * row.truth_discovery:.1f}"),
+            ("auto", lambda row: f"{100 * row.auto:.1f}"),
         ),
+        title="The crowds, and the accuracy of what is found in their clean answers, in percent",
+        note="gold: tasks with a known truth and an answer; most: answers of one worker; const: always the "
+        "most frequent truth; MV: majority voting; TD: the paper's truth discovery; auto: our choice. "
+        "peer-grading is a made-up stand-in of the size that Table 1 gives: the paper's own data are not "
+        "published.",
         num_labels=1,
     )
 
 
 def _published(cells: Sequence[PublishedCell], title: str) -> Sheet:
-    by_place = {(cell.estimator, cell.epsilon): cell for cell in cells}
-    estimators = list(dict.fromkeys(cell.estimator for cell in cells))
-    headers = ["ε"]
-    for estimator in estimators:
-        headers += [by_place[estimator, EPSILONS[0]].method[:2], "paper", "diff"]
-    rows: list[list[str]] = []
-    for epsilon in EPSILONS:
-        row = [f"{epsilon:g}"]
-        for estimator in estimators:
-            cell = by_place[estimator, epsilon]
-            row += [_percent(cell.change), f"{100 * cell.published.value:.2f}", f"{cell.difference:+.1f}"]
-        rows.append(row)
+    found = pivot(cells, lines=lambda cell: cell.epsilon, columns=lambda cell: (cell.estimator, cell.method[:2]))
+    rows = found.rows(
+        lambda epsilon: [f"{epsilon:g}"],
+        lambda cell: in_percent(cell.change),
+        lambda cell: f"{100 * cell.published.value:.2f}",
+        lambda cell: f"{cell.difference:+.1f}",
+    )
+    headers = ["ε", *(header for _, method in found.columns for header in (method, "paper", "diff"))]
     note = (
         "ours ± the standard error; diff: ours less the paper's, in joint standard errors, the paper's means being "
         "taken as of 100 trials that spread as ours do"
@@ -115,17 +102,20 @@ def _published(cells: Sequence[PublishedCell], title: str) -> Sheet:
 
 
 def _absolute(cells: Sequence[PublishedCell], title: str) -> Sheet:
-    by_place = {(cell.estimator, cell.mechanism, cell.epsilon): cell for cell in cells}
-    methods = list(dict.fromkeys((cell.estimator, cell.mechanism, cell.method) for cell in cells))
-    rows: list[list[str]] = []
-    for epsilon in EPSILONS:
-        row = [f"{epsilon:g}"]
-        row += [_percent(by_place[estimator, mechanism, epsilon].error_rate) for estimator, mechanism, _ in methods]
-        for mechanism in MECHANISM_NAMES:
-            cell = by_place["majority", mechanism, epsilon]
-            row += [f"{cell.epsilon_answer:.3g}", f"{cell.epsilon_worker:,.4g}"]
-        rows.append(row)
-    headers = ["ε", *(_short(name) for _, _, name in methods), "R one", "J one", "R two", "J two"]
+    found = pivot(cells, lines=lambda cell: cell.epsilon, columns=lambda cell: cell.method)
+    majority = [cell for cell in cells if cell.estimator == "majority"]
+    proven = pivot(majority, lines=lambda cell: cell.epsilon, columns=lambda cell: cell.mechanism)
+    rows = [
+        [
+            f"{epsilon:g}",
+            *found.line(epsilon, lambda cell: in_percent(cell.error_rate)),
+            *proven.line(
+                epsilon, lambda cell: f"{cell.epsilon_answer:.3g}", lambda cell: f"{cell.epsilon_worker:,.4g}"
+            ),
+        ]
+        for epsilon in found.lines
+    ]
+    headers = ["ε", *map(_short, found.columns), "R one", "J one", "R two", "J two"]
     note = (
         "the paper has the changes alone, each against the method's own clean error; R, J: what is proven for one "
         "answer and for all answers of the worker with most answers, with one layer and with two; the paper says ε "
@@ -134,19 +124,19 @@ def _absolute(cells: Sequence[PublishedCell], title: str) -> Sheet:
     return Sheet(title=title, headers=headers, rows=rows, note=note)
 
 
-def _mechanisms(choices: Sequence[ChoiceRow], comparisons: Iterable[ComparisonRow], title: str) -> Sheet:
-    by_place = {(row.crowd, row.unit, row.price, row.mechanism, row.estimator): row for row in comparisons}
+def _mechanisms(choices: Sequence[ChoiceRow], comparisons: Sequence[ComparisonRow], title: str) -> Sheet:
+    found = pivot(
+        (row for estimator in ("truth_discovery", "auto") for row in comparisons if row.estimator == estimator),
+        lines=lambda row: (row.crowd, row.unit, row.price),
+        columns=lambda row: (row.estimator, row.mechanism),
+    )
     rows: list[list[str]] = []
     for choice in choices:
-        place = choice.crowd, choice.unit, choice.price
-        row = [choice.crowd, f"{choice.price:g}"]
-        for estimator in ("truth_discovery", "auto"):
-            for mechanism in MECHANISM_NAMES:
-                found = by_place.get((*place, mechanism, estimator))
-                row.append("–" if found is None else _percent(found.accuracy))
-        gain = choice.two_layer_gain
-        row.append("–" if gain is None else _signed(gain))
-        rows.append(row)
+        place, gain = (choice.crowd, choice.unit, choice.price), choice.two_layer_gain
+        accuracies = found.line(place, lambda row: in_percent(row.accuracy), missing="–")
+        rows.append(
+            [choice.crowd, f"{choice.price:g}", *accuracies, "–" if gain is None else in_percent(gain, signed=True)]
+        )
     headers = ["crowd", "price", "TD one", "TD two", "auto one", "auto two", "gain"]
     note = (
         "accuracy in percent; flips: the probability that an answer is reported as another label, on average; gain: "
@@ -156,16 +146,18 @@ def _mechanisms(choices: Sequence[ChoiceRow], comparisons: Iterable[ComparisonRo
 
 
 def _estimators(reproduction: Reproduction, mechanism: str) -> Sheet:
-    found = [r for r in reproduction.comparisons if r.unit == "claimed" and r.mechanism == mechanism]
-    by_place: Mapping[tuple[str, float, str], ComparisonRow] = {(r.crowd, r.price, r.estimator): r for r in found}
     names = [name for name in ESTIMATOR_NAMES if name not in {"truth_discovery", "auto"}]
-    rows: list[list[str]] = []
-    for crowd, price in dict.fromkeys((r.crowd, r.price) for r in found):
-        leads = [by_place[crowd, price, name].lead for name in names]
-        auto = by_place[crowd, price, "auto"].lead
-        row = [crowd, f"{price:g}", _percent(by_place[crowd, price, "truth_discovery"].accuracy)]
-        row += ["" if lead is None else f"{100 * lead.value:+.1f}" for lead in leads]
-        rows.append([*row, "" if auto is None else _signed(auto)])
+    found = pivot(
+        (
+            row
+            for name in ("truth_discovery", *names, "auto")
+            for row in reproduction.comparisons
+            if (row.unit, row.mechanism, row.estimator) == ("claimed", mechanism, name)
+        ),
+        lines=lambda row: (row.crowd, row.price),
+        columns=lambda row: row.estimator,
+    )
+    rows = found.rows(lambda place: [place[0], f"{place[1]:g}"], _accuracy_or_lead)
     return Sheet(
         title=f"What else finds truths, {MECHANISM_NAMES[mechanism]}, at equal claimed ε",
         headers=["crowd", "ε", "TD", *(_HEADERS[name] for name in names), "auto"],
@@ -179,42 +171,46 @@ def _estimators(reproduction: Reproduction, mechanism: str) -> Sheet:
     )
 
 
+def _accuracy_or_lead(row: ComparisonRow) -> str:
+    if row.estimator == "truth_discovery":
+        return in_percent(row.accuracy)
+    if row.lead is None:
+        return ""
+    return in_percent(row.lead, signed=True) if row.estimator == "auto" else f"{100 * row.lead.value:+.1f}"
+
+
 def _choices(choices: Sequence[ChoiceRow], title: str) -> Sheet:
-    rows = [
-        [
-            choice.crowd,
-            f"{choice.price:g}",
-            f"{_HEADERS[choice.best_estimator]} on {_LAYERS[choice.best_mechanism]}",
-            _percent(choice.best),
-            _LAYERS[choice.paper_mechanism],
-            f"{100 * choice.paper.value:.1f}",
-            _LAYERS[choice.auto_mechanism],
-            f"{100 * choice.auto.value:.1f}",
-            _signed(choice.auto_lead),
-        ]
-        for choice in choices
-    ]
     note = (
         "accuracy in percent; at equal claimed ε the mechanism is the paper's, two layers; at equal proven loss TD has "
         "the mechanism that is better for it, which a user would have to know; lead: auto less TD, trial by trial"
     )
-    headers = ["crowd", "price", "best", "", "TD on", "TD", "auto on", "auto", "lead"]
-    return Sheet(title=title, headers=headers, rows=rows, note=note, num_labels=1)
+    return listed(
+        choices,
+        (
+            ("crowd", lambda choice: choice.crowd),
+            ("price", lambda choice: f"{choice.price:g}"),
+            ("best", lambda choice: f"{_HEADERS[choice.best_estimator]} on {_LAYERS[choice.best_mechanism]}"),
+            ("", lambda choice: in_percent(choice.best)),
+            ("TD on", lambda choice: _LAYERS[choice.paper_mechanism]),
+            ("TD", lambda choice: f"{100 * choice.paper.value:.1f}"),
+            ("auto on", lambda choice: _LAYERS[choice.auto_mechanism]),
+            ("auto", lambda choice: f"{100 * choice.auto.value:.1f}"),
+            ("lead", lambda choice: in_percent(choice.auto_lead, signed=True)),
+        ),
+        title=title,
+        note=note,
+        num_labels=1,
+    )
 
 
 def _hypers(reproduction: Reproduction) -> Iterator[Sheet]:
     for epsilon in dict.fromkeys(row.epsilon for row in reproduction.hypers):
         found = [row for row in reproduction.hypers if row.epsilon == epsilon]
-        numbers = list(dict.fromkeys(row.num_answers for row in found))
-        by_place = {(row.hyper, row.num_answers): row for row in found}
-        rows: list[list[str]] = []
-        for name in dict.fromkeys(row.hyper for row in found):
-            row = [name]
-            for number in numbers:
-                losses = by_place[name, number]
-                row += [f"{losses.all_answers:.3f}", f"{losses.one_answer:.3f}"]
-            rows.append(row)
-        headers = ["hyper-distribution", *(f"{what} m = {number}" for number in numbers for what in ("J", "R"))]
+        table = pivot(found, lines=lambda row: row.hyper, columns=lambda row: row.num_answers)
+        rows = table.rows(
+            lambda name: [name], lambda row: f"{row.all_answers:.3f}", lambda row: f"{row.one_answer:.3f}"
+        )
+        headers = ["hyper-distribution", *(f"{what} m = {number}" for number in table.columns for what in ("J", "R"))]
         yield Sheet(
             title=f"Hyper-distributions of mean {found[0].mean:.3f}, claimed ε = {epsilon:.3g}, two labels",
             headers=headers,
@@ -225,24 +221,18 @@ def _hypers(reproduction: Reproduction) -> Iterator[Sheet]:
 
 
 def _bounds(reproduction: Reproduction) -> Sheet:
-    rows = [
-        [f"{row.num_workers}", f"{row.quality:g}", *(f"{each:.3g}" for each in (row.exact, row.printed, row.chernoff))]
-        for row in reproduction.bounds
-    ]
-    return Sheet(
+    return listed(
+        reproduction.bounds,
+        (
+            ("workers", lambda row: f"{row.num_workers}"),
+            ("p", lambda row: f"{row.quality:g}"),
+            ("exact error", lambda row: f"{row.exact:.3g}"),
+            ("bound (7)", lambda row: f"{row.printed:.3g}"),
+            ("Chernoff's", lambda row: f"{row.chernoff:.3g}"),
+        ),
         title="The error bound (7), workers all alike (reading T8)",
-        headers=["workers", "p", "exact error", "bound (7)", "Chernoff's"],
-        rows=rows,
         note="p in the paper's folding: ½ is the worst worker; a bound below the error is none",
     )
-
-
-def _percent(measurement: Measurement) -> str:
-    return f"{100 * measurement.value:.1f} ± {100 * measurement.standard_error:.1f}"
-
-
-def _signed(measurement: Measurement) -> str:
-    return f"{100 * measurement.value:+.1f} ± {100 * measurement.standard_error:.1f}"
 
 
 def _short(method: str) -> str:

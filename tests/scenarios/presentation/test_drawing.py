@@ -1,14 +1,25 @@
-"""Pictures: files that are the same for the same outcome, with every name as it is written."""
+"""Pictures: files that are the same for the same outcome, with every name as it is written; scales; labels apart."""
 
 import html
+import itertools
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.scenarios import simulate
 from psephos.scenarios.presentation import draw_outcome
+from psephos.scenarios.presentation.drawing import (
+    Marks,
+    Picture,
+    clean,
+    label_line_ends,
+    log_scale,
+    percent_scale,
+    save_pictures,
+)
 
 
 def outcome(*candidates: str) -> Outcome:
@@ -54,3 +65,48 @@ def test_without_matplotlib_there_is_no_picture(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert draw_outcome(outcome("rail"), title="A vote", truth=None, folder=tmp_path) == []
     assert list(tmp_path.iterdir()) == []
+
+
+def draw(panels: Any) -> Marks:
+    """Draw a line with all that a panel may have."""
+    left, right = panels.flat
+    clean(left, title="a title", x="across", y="up")
+    left.plot([1, 2], [1e-5, 10])
+    log_scale(left)
+    percent_scale(right)
+    return {"a mark": {"color": "k", "elinewidth": 1}}
+
+
+def test_a_picture_is_an_svg_and_a_png_with_powers_of_ten(tmp_path: Path) -> None:
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        folder.mkdir()
+        paths = save_pictures({"line": Picture(draw=draw, size=(6, 3), panels=(1, 2), title="A line")}, folder)
+        assert paths == [folder / "line.svg", folder / "line.png"]
+    text = (tmp_path / "one" / "line.svg").read_text(encoding="utf-8")
+    for shown in ("A line", "a title", "across", "up", "a mark", "10⁻⁵", ">0.1<", "100 %"):
+        assert shown in text
+    assert "mathdefault" not in text
+    for name in ("line.svg", "line.png"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+class Panel:
+    """Keeps the heights of what is written."""
+
+    def __init__(self) -> None:
+        self.heights: dict[str, float] = {}
+
+    def annotate(self, text: str, place: tuple[float, float], **_style: object) -> None:
+        """Take a text."""
+        self.heights[text] = place[1]
+
+
+def test_labels_move_apart_and_stay_in_the_panel() -> None:
+    panel = Panel()
+    ends = {"a": (0.50, "k"), "b": (0.51, "k"), "c": (0.99, "k"), "d": (1.0, "k"), "e": (0.1, "k")}
+    label_line_ends(panel, ends, gap=0.1)
+    ordered = sorted(panel.heights.values())
+    assert all(above - below >= 0.1 - 1e-9 for below, above in itertools.pairwise(ordered))
+    assert max(ordered) <= 1
+    assert panel.heights["e"] == 0.1
+    assert panel.heights["a"] < panel.heights["b"] < panel.heights["c"] < panel.heights["d"]

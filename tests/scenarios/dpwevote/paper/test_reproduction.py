@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import math
+import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +22,7 @@ from psephos.scenarios.dpwevote.paper.claims import findings_on_paper
 from psephos.scenarios.dpwevote.paper.pictures import draw_pictures
 from psephos.scenarios.dpwevote.paper.rows import Cell, Cost, PublishedCell, Reproduction
 from psephos.scenarios.dpwevote.paper.tables import sheets_of
-from psephos.scenarios.experiments import Finding, Measurement, figures, page_of, reproduce, show_reproduction
+from psephos.scenarios.experiments import Finding, Measurement, page_of, reproduce, show_reproduction
 from psephos.scenarios.running.folder import RunFolder
 from rich.console import Console
 
@@ -117,10 +118,7 @@ def test_all_pictures_are_drawn_and_none_without_matplotlib(
     for shown in ("(a) Accuracy", "MSE_w", "MSE_q", "MSE_φ", "n = 500", "published", "100 trials a point"):
         assert shown in text
 
-    def nowhere(_name: str) -> None:
-        return None
-
-    monkeypatch.setattr(figures, "find_spec", nowhere)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert draw_pictures(reproduction, tmp_path / "none") == []
 
 

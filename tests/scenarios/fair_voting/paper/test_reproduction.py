@@ -10,7 +10,7 @@ import pytest
 from psephos.protocol.fair_voting import FairVoting, Objective, Scoring, make_scores
 from psephos.protocol.fair_voting.choices import SampledChoice, SampleScale
 from psephos.protocol.fair_voting.reports import possible_reports
-from psephos.scenarios.experiments import figures, page_of, reproduce, show_reproduction
+from psephos.scenarios.experiments import page_of, reproduce, show_reproduction
 from psephos.scenarios.fair_voting.paper import PAPER, societies_fit
 from psephos.scenarios.fair_voting.paper import local_table as local_module
 from psephos.scenarios.fair_voting.paper import reproduction as module
@@ -242,7 +242,6 @@ def test_the_page_shows_the_pictures_that_there_are(reproduction: Reproduction) 
     assert not any("published profiles" in finding.source for finding in own_findings(without))
 
 
-@pytest.mark.skipif(not figures.can_draw(), reason="matplotlib is not installed")
 @pytest.mark.usefixtures("unmeasured_drawing")
 def test_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> None:
     paths = draw_pictures(reproduction, tmp_path)

@@ -3,12 +3,13 @@
 import dataclasses
 import functools
 import io
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 import pytest
-from psephos.scenarios.experiments import Finding, Measurement, figures, page_of, reproduce, show_reproduction
+from psephos.scenarios.experiments import Finding, Measurement, page_of, reproduce, show_reproduction
 from psephos.scenarios.moral_preferences.paper import PAPER, declaration
 from psephos.scenarios.moral_preferences.paper.additions import own_findings
 from psephos.scenarios.moral_preferences.paper.claims import findings_on_paper
@@ -216,10 +217,7 @@ def test_all_pictures_are_drawn_and_none_without_matplotlib(
     for shown in ("Algorithm 3", "Section 5.3", "10 repetitions a point", "stand-in"):
         assert shown in text
 
-    def nowhere(_name: str) -> None:
-        return None
-
-    monkeypatch.setattr(figures, "find_spec", nowhere)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert draw_pictures(reproduction, tmp_path / "none") == []
 
 

@@ -3,6 +3,7 @@
 import functools
 import io
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from psephos.scenarios.experiments import Finding, Measurement, figures, page_of, reproduce, show_reproduction
+from psephos.scenarios.experiments import Finding, Measurement, page_of, reproduce, show_reproduction
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.truth_discovery.data.synthetic import PeerGrading
 from psephos.scenarios.truth_discovery.paper import PAPER, claims, workloads
@@ -252,10 +253,7 @@ def test_all_pictures_are_drawn_and_none_without_matplotlib(
     for shown in ("TD with two-layer", "published", "10 trials a point", "error rate change"):
         assert shown in text
 
-    def nowhere(_name: str) -> None:
-        return None
-
-    monkeypatch.setattr(figures, "find_spec", nowhere)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert draw_pictures(reproduction, tmp_path / "none") == []
 
 

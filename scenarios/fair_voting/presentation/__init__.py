@@ -1,0 +1,18 @@
+"""A fair and private vote's outcome: who wins, and how well each alternative serves each group of voters."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ....protocol.fair_voting import Outcome
+from ...presentation.presenter import Presenter
+from .alternatives import rows_of
+from .picture import draw
+from .showing import show
+
+__all__ = ["PRESENTERS"]
+
+ELECTIONS: Presenter[Outcome] = Presenter(show=show, rows=rows_of, draw=draw)
+"""A row for each alternative."""
+
+PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: ELECTIONS}
+"""By the type of what is shown."""

@@ -1,0 +1,129 @@
+"""How well each alternative serves each group of voters, as estimated and in truth.
+
+Each alternative has its welfare (the mean utility of all voters), its mean utility to each group, and its disparity
+(the greatest of these less the least). The winner stands first.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from ....protocol.estimators import Estimate
+from ....protocol.fair_voting import Outcome
+from ...presentation.numbers import decimals_of
+from ...presentation.presenter import Known, Rows
+
+__all__ = [
+    "Alternative",
+    "Served",
+    "alternatives_of",
+    "decimals_of_disparity",
+    "decimals_of_estimates",
+    "in_order",
+    "rows_of",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Served:
+    """How well an alternative serves the groups: mean utilities to them and to all voters."""
+
+    utilities: tuple[Estimate, ...]
+    welfare: Estimate
+    disparity: float
+
+    @property
+    def worst(self) -> int:
+        """The place of the group that is worst off."""
+        return min(range(len(self.utilities)), key=lambda place: self.utilities[place].value)
+
+    @property
+    def best(self) -> int:
+        """The place of the group that is best off."""
+        return max(range(len(self.utilities)), key=lambda place: self.utilities[place].value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Alternative:
+    """One alternative: as estimated, None where that is not released, and in truth, None where that is not shown."""
+
+    name: str
+    is_winner: bool
+    estimated: Served | None
+    true: Served | None
+
+    @property
+    def known(self) -> Served | None:
+        """What is known of it: estimates rather than the truth."""
+        return self.estimated or self.true
+
+
+def alternatives_of(outcome: Outcome, known: Known) -> list[Alternative]:
+    """Return the alternatives in the order of their names in the session."""
+    told = {own.name: Served(own.utilities, own.welfare, own.disparity) for own in outcome.alternatives}
+    return [
+        Alternative(name, name == outcome.winner, told.get(name), _truth_of(name, outcome, known))
+        for name in outcome.candidates
+    ]
+
+
+def _truth_of(name: str, outcome: Outcome, known: Known) -> Served | None:
+    if known.truth is None:
+        return None
+    utilities: list[float] = [known.truth[f"{name} ({group})"] for group in outcome.groups]
+    weighted = (value * size for value, size in zip(utilities, outcome.group_sizes, strict=True))
+    welfare = math.fsum(weighted) / sum(outcome.group_sizes)
+    without_error = tuple(Estimate(value, 0.0) for value in utilities)
+    return Served(without_error, Estimate(welfare, 0.0), max(utilities) - min(utilities))
+
+
+def in_order(alternatives: Sequence[Alternative], outcome: Outcome) -> list[Alternative]:
+    """Return the winner first, then as the objective has them, by what is known of them."""
+
+    def merit(alternative: Alternative) -> tuple[bool, bool, float]:
+        served = alternative.known
+        if served is None:
+            return not alternative.is_winner, False, 0.0
+        is_out, cost = False, -served.welfare.value
+        if outcome.objective == "penalized":
+            cost += outcome.fairness_weight * served.disparity
+        if outcome.objective == "constrained":
+            is_out = served.disparity > outcome.max_disparity
+        if outcome.objective == "parity" or is_out:
+            cost = served.disparity
+        return not alternative.is_winner, is_out, cost
+
+    return sorted(alternatives, key=merit)
+
+
+def decimals_of_estimates(estimates: Sequence[Estimate]) -> int:
+    """Return with how many decimals all of these are written: two digits of the least error, or three of a value."""
+    return decimals_of([own.value for own in estimates], [own.standard_error for own in estimates])
+
+
+def decimals_of_disparity(served: Sequence[Served]) -> int:
+    """Return with how many decimals differences of these groups' utilities are written: those of the least certain."""
+    return min(
+        decimals_of_estimates([own.utilities[place] for own in served]) for place in range(len(served[0].utilities))
+    )
+
+
+def rows_of(outcome: Outcome, known: Known) -> Rows:
+    """Return the rows of its table, one for each alternative; an estimate's standard error has a column of its own."""
+    rows: Rows = []
+    for alternative in alternatives_of(outcome, known):
+        row: dict[str, object] = {"alternative": alternative.name, "wins": int(alternative.is_winner)}
+        own, true = alternative.estimated, alternative.true
+        row["welfare"] = None if own is None else own.welfare.value
+        row["welfare_standard_error"] = None if own is None else own.welfare.standard_error
+        row["disparity"] = None if own is None else own.disparity
+        for place, group in enumerate(outcome.groups):
+            utility = None if own is None else own.utilities[place]
+            row[f"utility ({group})"] = None if utility is None else utility.value
+            row[f"utility_standard_error ({group})"] = None if utility is None else utility.standard_error
+        if true is not None:
+            row |= {"true_welfare": true.welfare.value, "true_disparity": true.disparity}
+            utilities = zip(outcome.groups, true.utilities, strict=True)
+            row |= {f"true_utility ({group})": utility.value for group, utility in utilities}
+        rows.append(row)
+    return rows

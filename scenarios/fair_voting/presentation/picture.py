@@ -1,0 +1,168 @@
+"""A fair and private vote's outcome as a picture: a row for each alternative, a mark for each group of voters."""
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ....protocol.fair_voting import Outcome
+from ...presentation.drawing import (
+    COLORS,
+    ERRORS_SHOWN,
+    GOOD,
+    INK,
+    MOST_ROWS,
+    MUTED,
+    RULE,
+    Marks,
+    Picture,
+    annotate_row,
+    fold,
+    name_rows,
+    size_of_rows,
+)
+from ...presentation.presenter import Known
+from .alternatives import Alternative, Served, alternatives_of, decimals_of_disparity, in_order
+
+__all__ = ["draw"]
+
+# By shape too, for readers who do not tell these colors apart; more groups than these are not told apart.
+_MARKS: Final[tuple[dict[str, Any], ...]] = (
+    {"color": COLORS["blue"], "marker": "o", "markersize": 7},
+    {"color": COLORS["orange"], "marker": "s", "markersize": 6.5},
+    {"color": COLORS["purple"], "marker": "^", "markersize": 7.5},
+    {"color": COLORS["gold"], "marker": "v", "markersize": 7.5},
+    {"color": COLORS["sky"], "marker": "P", "markersize": 8},
+    {"color": RULE, "marker": "X", "markersize": 8},
+)
+_MARK_OF_MANY: Final[dict[str, Any]] = {"color": RULE, "marker": "|", "markersize": 9}
+_MANY_MARKS: Final = 2_000
+"""More than these are a bitmap, also in the SVG."""
+_FULL_MARKS: Final = 30
+"""Fewer than these are drawn in full color."""
+_PALEST: Final = 0.08
+_HOLLOW: Final[dict[str, Any]] = {"mfc": "white", "markeredgewidth": 1.4}
+_BELOW: Final = 0.28
+"""How far below its estimates a row has its truth."""
+_APART: Final = 0.05
+"""How far below each other a row has its groups, so that their errors can be read."""
+_WINNER_BAND: Final = {"color": GOOD, "alpha": 0.09, "linewidth": 0, "zorder": 0}
+
+
+def draw(outcome: Outcome, known: Known) -> Picture | None:
+    """Return its picture; None where the winner alone is released, and the truth may not be shown."""
+    if not outcome.alternatives and known.truth is None:
+        return None
+    alternatives = in_order(alternatives_of(outcome, known), outcome)
+    shown = alternatives[:MOST_ROWS]
+    names = [fold(alternative.name) for alternative in shown]
+    with_both = bool(outcome.alternatives) and known.truth is not None
+    marks = _marks(outcome, known)
+    rows_of_legend = math.ceil(len(marks) / 3) + sum(label.count("\n") for label in marks)
+    is_all = len(shown) == len(alternatives)
+    return Picture(
+        draw=functools.partial(_draw_rows, outcome=outcome, alternatives=shown, names=names, marks=marks),
+        size=size_of_rows(names, row=0.27 + 0.18 * with_both, frame=1.35 + 0.2 * rows_of_legend),
+        title="" if is_all else f" (the first {len(shown)} of {len(alternatives)} alternatives)",
+    )
+
+
+def _is_told_apart(outcome: Outcome) -> bool:
+    """Return whether each group has a mark of its own."""
+    return len(outcome.groups) <= len(_MARKS)
+
+
+def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
+    """Return what the legend explains, of what is there."""
+    is_true = not outcome.alternatives
+    hollow = _HOLLOW if is_true else {}
+    marks: dict[str, dict[str, Any]] = {}
+    if _is_told_apart(outcome):
+        for group, size, mark in zip(outcome.groups, outcome.group_sizes, _MARKS, strict=False):
+            marks[fold(f"to {group} ({size:,})")] = {**mark, **hollow, "linestyle": "none"}
+    else:
+        marks[f"to each of {len(outcome.groups):,} groups"] = {**_MARK_OF_MANY, "linestyle": "none"}
+    marks["disparity between groups"] = {"color": MUTED, "linewidth": 3, "alpha": 0.6}
+    marks["welfare: to all voters"] = {
+        "color": INK,
+        "marker": "|",
+        "markersize": 12,
+        "markeredgewidth": 2,
+        "linestyle": "none",
+    }
+    if outcome.alternatives and _is_told_apart(outcome):
+        marks[f"± {ERRORS_SHOWN} standard errors"] = {"color": INK, "linewidth": 1.4}
+    if outcome.alternatives and known.truth is not None:
+        if _is_told_apart(outcome):
+            hollow = {**_MARKS[0], **_HOLLOW, "color": INK, "markersize": 5.5}
+            marks["hollow, below: the truth"] = {**hollow, "linestyle": "none"}
+        else:
+            marks["below: the truth"] = {**_MARK_OF_MANY, "markersize": 6, "linestyle": "none"}
+    return marks
+
+
+def _draw_rows(
+    panels: Any, *, outcome: Outcome, alternatives: Sequence[Alternative], names: Sequence[str], marks: Marks
+) -> Marks:
+    axes = panels[0, 0]
+    is_bitmap = len(outcome.groups) * len(alternatives) > _MANY_MARKS
+    is_estimated = bool(outcome.alternatives)
+    served = [own for alternative in alternatives if (own := alternative.known) is not None]
+    decimals = decimals_of_disparity(served)
+    for row, (alternative, own) in enumerate(zip(alternatives, served, strict=True)):
+        beside = alternative.true if is_estimated else None
+        level = row if beside is None else row - _BELOW / 2
+        reach = 0.2 if beside is None else 0.13
+        _draw_served(axes, level, own, is_hollow=not is_estimated, is_bitmap=is_bitmap, reach=reach)
+        if beside is not None:
+            _draw_served(axes, level + _BELOW, beside, is_hollow=True, is_bitmap=is_bitmap, reach=0.1)
+        said = f"disparity {own.disparity:,.{decimals}f}"
+        color = GOOD if alternative.is_winner else MUTED
+        annotate_row(axes, row, f"wins\n{said}" if alternative.is_winner else said, color=color)
+        if alternative.is_winner:
+            axes.axhspan(row - 0.5, row + 0.5, **_WINNER_BAND)
+    what = "mean utility" if is_estimated else "true mean utility; only the winner was released"
+    name_rows(axes, names, x=f"{what}\n{_source(outcome)}")
+    for label, alternative in zip(axes.get_yticklabels(), alternatives, strict=True):
+        if alternative.is_winner:
+            label.set(color=GOOD, fontweight="bold")
+    return marks
+
+
+def _draw_served(axes: Any, level: float, own: Served, *, is_hollow: bool, is_bitmap: bool, reach: float) -> None:
+    """Draw a mark for each group, a line from the worst off to the best off, and a tick for all voters.
+
+    Args:
+        axes: where to.
+        level: at which height.
+        own: what is drawn.
+        is_hollow: it is the truth.
+        is_bitmap: there are too many marks to describe each.
+        reach: of the tick, up and down.
+    """
+    values = [utility.value for utility in own.utilities]
+    size = 0.75 if is_hollow else 1.0
+    ends = [min(values), max(values)]
+    axes.plot(ends, [level] * 2, color=MUTED, linewidth=3 * size, alpha=0.6, solid_capstyle="butt", zorder=1)
+    axes.plot([own.welfare.value] * 2, [level - reach, level + reach], color=INK, linewidth=2 * size, zorder=2)
+    if len(values) > len(_MARKS):
+        # The more there are, the paler each, so that their density can be seen.
+        alpha = min(max(_FULL_MARKS / len(values), _PALEST), 1.0)
+        mark = {**_MARK_OF_MANY, "markersize": 9 * size, "alpha": alpha, "linestyle": "none"}
+        axes.plot(values, [level] * len(values), zorder=3, rasterized=is_bitmap, **mark)
+        return
+    for place, (utility, mark) in enumerate(zip(own.utilities, _MARKS, strict=False)):
+        drawn = {**mark, "markersize": mark["markersize"] * size, **(_HOLLOW if is_hollow else {})}
+        error = ERRORS_SHOWN * utility.standard_error
+        # Bars of errors would hide each other.
+        at = level + _APART * (place - (len(values) - 1) / 2) if error else level
+        axes.errorbar(utility.value, at, xerr=error or None, capsize=3, linewidth=1.4, zorder=4, **drawn)
+
+
+def _source(outcome: Outcome) -> str:
+    """Return whose election this is, and by what."""
+    number = sum(outcome.group_sizes)
+    claimed = f"ε = {outcome.epsilon_claimed:g}"
+    proven = "unbounded" if outcome.epsilon_proven is None else f"{outcome.epsilon_proven:.4g}"
+    loss = claimed if proven == f"{outcome.epsilon_claimed:.4g}" else f"{claimed} claimed, {proven} proven"
+    return f"{number:,} voters in {len(outcome.groups):,} groups; {outcome.mechanism}, {outcome.objective}, {loss}"

@@ -1,0 +1,235 @@
+"""A fair and private vote's outcome in a terminal: who wins, by what, at what price, and how well that serves all.
+
+Of many groups, or groups with long names, the worst and the best off are shown. Where the winner alone is released,
+that is said; what would be elected without privacy is shown only where the truth may be.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from ....protocol.estimators import Estimate
+from ....protocol.fair_voting import RULES, Outcome
+from ....protocol.privacy import TrustModel
+from ...presentation.drawing import MOST_ROWS
+from ...presentation.numbers import rounded
+from ...presentation.presenter import Known
+from ...presentation.terminal import Cell, show_facts, show_note, show_table
+from .alternatives import Alternative, alternatives_of, decimals_of_disparity, decimals_of_estimates, in_order
+
+__all__ = ["show"]
+
+_MECHANISMS: Final = {
+    "laplace": "noise on the groups' utilities",
+    "sampling": "random questions to random voters; now and then anything wins",
+    "exponential": "the better an alternative, the likelier it wins",
+    "permute_and_flip": "the better an alternative, the likelier it wins",
+    "sampled_pair": "voters compare two random alternatives each, and may lie",
+    "sampled_position": "voters tell where they rank a random alternative, and may lie",
+    "whole_ranking": "voters tell a whole ranking each, and may lie",
+    "noisy_scores": "voters add noise to all their scores",
+}
+_TRUSTED: Final = {
+    TrustModel.CENTRAL: "the aggregator: it sees every voter's ranking",
+    TrustModel.LOCAL: "nobody: voters randomize what they report, before it leaves them",
+}
+# What a vote without privacy elects, by the truth's names: the session's own objective, the paper's, and the others.
+_RULES: Final = ("this objective", "least disparity", *RULES)
+
+_MOST_NAMED: Final = 8
+"""Groups in the line of voters."""
+_WIDEST_NAME: Final = 24
+"""An alternative's, where it is weighed whether all groups fit; longer ones go on in the next line."""
+_WIDEST_GROUP: Final = 16
+
+
+def show(console: Console, outcome: Outcome, known: Known) -> None:
+    """Print who wins, every alternative, and what would be elected without privacy where that may be known."""
+    alternatives = in_order(alternatives_of(outcome, known), outcome)
+    _show_header(console, outcome)
+    if outcome.alternatives:
+        _show_alternatives(console, outcome, alternatives, known)
+    else:
+        show_note(console, "Only the winner is released, and no estimate.", style="yellow")
+        if known.truth is not None:
+            console.print()
+            show_note(console, "The truth, which nobody was told:")
+            console.print()
+            _show_alternatives(console, outcome, alternatives, known)
+    if known.truth is not None:
+        console.print()
+        _show_rules(console, outcome, alternatives, known.truth)
+    for note in _notes(outcome, known):
+        show_note(console, note)
+
+
+def _show_header(console: Console, outcome: Outcome) -> None:
+    """Print who wins, by what, and what that costs."""
+    console.print(Text.assemble((f"{outcome.winner} wins", "bold green")))
+    console.print()
+    said: dict[str, Cell] = {
+        "Objective": _objective(outcome),
+        "Voters": _by_group(outcome, outcome.group_sizes),
+        "Reports": _by_group(outcome, outcome.num_reports or outcome.group_sizes),
+        "Mechanism": f"{outcome.mechanism}: {_MECHANISMS[outcome.mechanism]}",
+        "Trusted": _TRUSTED[TrustModel(outcome.model)],
+        "Proven loss": _loss(outcome),
+    }
+    if said["Reports"] == said["Voters"]:
+        del said["Reports"]
+    show_facts(console, said)
+
+
+def _objective(outcome: Outcome) -> Text:
+    """Return what is elected; in another color where nothing keeps the limit."""
+    said = {
+        "parity": "the least disparity",
+        "constrained": f"the most welfare within a disparity of {outcome.max_disparity:g}",
+        "penalized": f"the most welfare less {outcome.fairness_weight:g} times the disparity",
+    }
+    text = Text(f"{outcome.objective}: {said[outcome.objective]}")
+    of_all = [own.disparity for own in outcome.alternatives]
+    if outcome.objective == "constrained" and of_all and min(of_all) > outcome.max_disparity:
+        text.append("; none is within it, so that the least disparity wins", style="yellow")
+    return text
+
+
+def _by_group(outcome: Outcome, numbers: Sequence[int]) -> str:
+    """Return how many there are of each group, of the first groups."""
+    named = [f"{number:,} of {_short(name)}" for name, number in zip(outcome.groups, numbers, strict=True)]
+    if len(named) > _MOST_NAMED:
+        named[_MOST_NAMED:] = [f"and {len(named) - _MOST_NAMED:,} more groups"]
+    return f"{sum(numbers):,}: {', '.join(named)}"
+
+
+def _short(name: str) -> str:
+    """Return as much of a group's name as a column has room for."""
+    text = Text(name)
+    text.truncate(_WIDEST_GROUP, overflow="ellipsis")
+    return text.plain
+
+
+def _loss(outcome: Outcome) -> Text:
+    """Return what a voter pays at most; in another color where that is more than claimed."""
+    claimed, proven = outcome.epsilon_claimed, outcome.epsilon_proven
+    if proven is None:
+        return Text(f"unbounded: no ε is proven; the paper claims {claimed:.6g}", style="yellow")
+    said = f"at most ε = {proven:.6g} for a voter's ranking"
+    if float(f"{proven:.6g}") > claimed:
+        return Text(f"{said}; the paper claims {claimed:.6g}", style="yellow")
+    return Text(said)
+
+
+def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequence[Alternative], known: Known) -> None:
+    """Print a row for each alternative: estimates, and the truth beside them; or the truth alone."""
+    shown = alternatives[:MOST_ROWS]
+    served = [own for alternative in shown if (own := alternative.known) is not None]
+    true = [own for alternative in shown if (own := alternative.true) is not None]
+    welfare = _column([own.welfare for own in served])
+    of_groups = [_column([own.utilities[place] for own in served]) for place in range(len(outcome.groups))]
+    decimals = decimals_of_disparity(served)
+    disparity = [f"{own.disparity:,.{decimals}f}" for own in served]
+    truths: dict[str, Sequence[str]] = {}
+    if outcome.alternatives and true:
+        digits = decimals_of_estimates([own.welfare for own in served])
+        truths["True welfare"] = [rounded(own.welfare.value, digits) for own in true]
+        truths["True disparity"] = [f"{own.disparity:,.{decimals}f}" for own in true]
+    names: list[Cell] = [Text(own.name, style="bold green" if own.is_winner else "") for own in shown]
+    sizes = zip(outcome.groups, outcome.group_sizes, strict=True)
+    each = {f"{group} ({size:,})": cells for (group, size), cells in zip(sizes, of_groups, strict=True)}
+    numbers: dict[str, Sequence[str]] = {"Welfare": welfare, **each, "Disparity": disparity}
+    if not _fit(console, shown, numbers):
+        numbers = {
+            "Welfare": welfare,
+            "Least": _column([own.utilities[own.worst] for own in served], decimals),
+            "Worst off": [_short(outcome.groups[own.worst]) for own in served],
+            "Greatest": _column([own.utilities[own.best] for own in served], decimals),
+            "Best off": [_short(outcome.groups[own.best]) for own in served],
+            "Disparity": disparity,
+        }
+    columns: list[Sequence[Cell]] = [names, *numbers.values(), *truths.values()]
+    show_table(
+        console,
+        ("Alternative",),
+        (*numbers, *truths),
+        rows=list(zip(*columns, strict=True)),
+        drop=("True welfare", "True disparity", "Greatest", "Best off", "Worst off", "Least"),
+    )
+    if len(alternatives) > len(shown):
+        show_note(console, f"… and {len(alternatives) - len(shown)} more alternatives in {known.table}")
+
+
+def _fit(console: Console, shown: Sequence[Alternative], numbers: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether a line has room for all these columns beside the alternatives' names."""
+    names = min(max(cell_len(alternative.name) for alternative in shown), _WIDEST_NAME)
+    widths = [names, *(max(map(cell_len, (header, *cells))) for header, cells in numbers.items())]
+    return sum(widths) + 3 * len(widths) <= console.width  # what `show_table` puts between columns
+
+
+def _column(estimates: Sequence[Estimate], decimals: int | None = None) -> list[str]:
+    """Return a column of estimates with as many decimals each; by default as their errors deserve."""
+    if decimals is None:
+        decimals = decimals_of_estimates(estimates)
+    with_errors = any(own.standard_error for own in estimates)
+    return [
+        rounded(own.value, decimals) + (f" ± {own.standard_error:,.{decimals}f}" if with_errors else "")
+        for own in estimates
+    ]
+
+
+def _show_rules(
+    console: Console, outcome: Outcome, alternatives: Sequence[Alternative], truth: Mapping[str, Any]
+) -> None:
+    """Print who would win without privacy, by which rules, and how well that serves the groups."""
+    served = {alternative.name: own for alternative in alternatives if (own := alternative.true) is not None}
+    decimals = decimals_of_estimates([own.welfare for own in served.values()])
+    rules_of: dict[str, list[str]] = {}
+    for rule in _RULES:
+        rules_of.setdefault(truth[rule], []).append(rule)
+    rows: list[Sequence[Cell]] = []
+    for joined, rules in rules_of.items():
+        tied = [served[name] for name in _tied(joined, outcome.candidates)]
+        welfare = _range((own.welfare.value for own in tied), decimals)
+        rows.append((joined, ", ".join(rules), welfare, _range((own.disparity for own in tied), decimals)))
+    texts, numbers = ("Non-private winner", "By"), ("Its welfare", "Its disparity")
+    show_table(console, texts, numbers, rows=rows, drop=("Its welfare",))
+
+
+def _tied(joined: str, candidates: Sequence[str]) -> Sequence[str]:
+    """Return the alternatives that a truth names, in their order, with commas between them; a name may hold some."""
+    if joined in candidates:
+        return (joined,)
+    beginnings: dict[str, tuple[str, ...]] = {"": ()}
+    for name in candidates:
+        for beginning, names in list(beginnings.items()):
+            longer = f"{beginning}, {name}" if names else name
+            if joined.startswith(longer):
+                beginnings.setdefault(longer, (*names, name))
+    return beginnings.get(joined, ())
+
+
+def _range(values: Iterable[float], decimals: int) -> str:
+    """Return the least and the greatest of some numbers, as one where they are written alike."""
+    written = [rounded(value, decimals) for value in sorted(values)]
+    return " to ".join(dict.fromkeys((written[0], written[-1])))
+
+
+def _notes(outcome: Outcome, known: Known) -> Iterable[str]:
+    """Yield what readers of the tables need to know."""
+    if not outcome.alternatives and known.truth is None:
+        return
+    yield "welfare: the mean utility of all voters; a utility is the score of a position"
+    if not outcome.alternatives:
+        yield "disparity: the greatest mean utility of a group less the least"
+        return
+    yield "disparity: the greatest mean utility of a group less the least;"
+    yield "noise makes it larger on average, most where it is small"
+    if outcome.model == TrustModel.CENTRAL.value:
+        yield "± is one standard error of the noise; who sent nothing counts as indifferent"
+        return
+    yield "± is one standard error of the randomization, not of how voters differ"
+    if not all(outcome.num_reports):
+        yield "a group without a report counts as indifferent"

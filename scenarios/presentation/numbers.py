@@ -1,0 +1,31 @@
+"""Numbers as terminals and pictures write them: with as many decimals as they deserve, and nouns that agree."""
+
+import math
+from collections.abc import Iterable
+from typing import Final
+
+__all__ = ["decimals_of", "rounded", "some"]
+
+_DIGITS: Final = 2
+_DIGITS_WITHOUT_ERRORS: Final = 3
+_MOST_DECIMALS: Final = 9
+
+
+def decimals_of(values: Iterable[float], errors: Iterable[float | None]) -> int:
+    """Return with how many decimals all of these are written: two digits of the least error, or three of a value."""
+    numbers, digits = [error for error in errors if error], _DIGITS
+    if not numbers:
+        numbers, digits = [max(map(abs, values))], _DIGITS_WITHOUT_ERRORS
+    least = min(numbers)
+    return min(max(digits - 1 - math.floor(math.log10(least)), 0), _MOST_DECIMALS) if least else 0
+
+
+def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
+    """Return a number with so many decimals; what is rounded to 0 has no sign."""
+    written = f"{value:{'+' if signed else ''},.{decimals}f}"
+    return written if any(digit in written for digit in "123456789") else written.lstrip("+-")
+
+
+def some(number: int, noun: str) -> str:
+    """Return how many there are of what a noun says."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
