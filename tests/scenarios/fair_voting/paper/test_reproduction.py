@@ -18,7 +18,7 @@ from psephos.scenarios.fair_voting.paper.additions import own_findings
 from psephos.scenarios.fair_voting.paper.cells import Cells, proven_of, samples_for
 from psephos.scenarios.fair_voting.paper.claims import findings_on_paper
 from psephos.scenarios.fair_voting.paper.neighbors import winner_law
-from psephos.scenarios.fair_voting.paper.pictures import draw_pictures, pictures_of
+from psephos.scenarios.fair_voting.paper.pictures import pictures_of
 from psephos.scenarios.fair_voting.paper.profiles import FITTED, READ, Setting, fixed_profile
 from psephos.scenarios.fair_voting.paper.published import SIZES, TABLE_1
 from psephos.scenarios.fair_voting.paper.real_sets import REAL_SETS, LoadedSet, RealSet, load_real_sets
@@ -26,6 +26,7 @@ from psephos.scenarios.fair_voting.paper.reproduction import table_1
 from psephos.scenarios.fair_voting.paper.rows import Reproduction
 from psephos.scenarios.fair_voting.paper.societies_fit import expected_utilities, sampling_law, society_row
 from psephos.scenarios.fair_voting.paper.tables import sheets_of
+from psephos.scenarios.presentation.drawing import save_pictures
 from psephos.scenarios.running.folder import RunFolder
 from rich.console import Console
 
@@ -244,7 +245,7 @@ def test_the_page_shows_the_pictures_that_there_are(reproduction: Reproduction) 
 
 @pytest.mark.usefixtures("unmeasured_drawing")
 def test_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> None:
-    paths = draw_pictures(reproduction, tmp_path)
+    paths = save_pictures(pictures_of(reproduction), tmp_path)
     assert {path.stem for path in paths} == set(pictures_of(reproduction))
     assert all(path.stat().st_size > 1000 for path in paths)
 
