@@ -117,20 +117,6 @@ def test_all_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> N
         assert shown in text
 
 
-def test_the_summary_shows_pictures_and_tables(reproduction: Reproduction) -> None:
-    page = page_of(PAPER, reproduction, prefix="dpwevote-")
-    assert page.startswith("# ")
-    assert all(f"](dpwevote-{name}.png)" in page for name in PICTURES)
-    assert "](" not in page_of(PAPER, reproduction, pictures=False)
-    paper, own = page.split("## What we add")
-    assert "## What the paper says" in paper
-    for text, findings in ((paper, reproduction.paper_findings), (own, reproduction.own_findings)):
-        assert all(finding.claim in text and finding.numbers in text for finding in findings)
-        holding = sum(finding.holds for finding in findings)
-        assert f"Of {len(findings)} claims {holding} hold" in text
-    assert "| 0.1 |" in page
-
-
 def test_the_terminal_shows_everything_in_a_hundred_columns(reproduction: Reproduction) -> None:
     file = io.StringIO()
     show_reproduction(Console(file=file, width=100, highlight=False, markup=False), PAPER, reproduction)

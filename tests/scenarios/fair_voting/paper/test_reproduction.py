@@ -11,7 +11,7 @@ from psephos.protocol.fair_voting import FairVoting, Objective, Scoring, make_sc
 from psephos.protocol.fair_voting.choices import SampledChoice, SampleScale
 from psephos.protocol.fair_voting.reports import possible_reports
 from psephos.scenarios.experiments import page_of, reproduce, show_reproduction
-from psephos.scenarios.fair_voting.paper import PAPER, societies_fit
+from psephos.scenarios.fair_voting.paper import PAPER, declaration, societies_fit
 from psephos.scenarios.fair_voting.paper import local_table as local_module
 from psephos.scenarios.fair_voting.paper import reproduction as module
 from psephos.scenarios.fair_voting.paper.additions import own_findings
@@ -234,10 +234,8 @@ def test_every_sheet_has_a_cell_for_each_header_and_tells_what_is_missing(reprod
     assert "574 of 150" in text
 
 
-def test_the_page_shows_the_pictures_that_there_are(reproduction: Reproduction) -> None:
-    page = page_of(PAPER, reproduction, prefix="fair-voting-")
-    assert all(f"(fair-voting-{name}.png)" in page for name in pictures_of(reproduction))
-    assert ".png" not in page_of(PAPER, reproduction, pictures=False)
+def test_without_published_profiles_there_are_no_pictures_of_them(reproduction: Reproduction) -> None:
+    assert set(pictures_of(reproduction)) == set(declaration.EXPERIMENTS.captions)
     without = msgspec.structs.replace(reproduction, real=(), real_sets=())
     assert set(pictures_of(without)) == {"table-1", "equal-loss", "local"}
     assert not any("published profiles" in finding.source for finding in own_findings(without))

@@ -216,16 +216,6 @@ def test_all_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> N
         assert shown in text
 
 
-def test_the_summary_shows_pictures_and_tables(reproduction: Reproduction) -> None:
-    page = page_of(PAPER, reproduction, prefix="moral-preferences-")
-    assert page.startswith("# ")
-    assert all(f"](moral-preferences-{name}.png)" in page for name in PICTURES)
-    assert "](" not in page_of(PAPER, reproduction, pictures=False)
-    assert "stand-in (reading M13)" in page
-    for findings in reproduction.findings.values():
-        assert all(finding.claim in page and finding.numbers in page for finding in findings)
-
-
 def test_the_terminal_shows_every_table_in_full(reproduction: Reproduction) -> None:
     file = io.StringIO()
     show_reproduction(Console(file=file, width=130, color_system=None), PAPER, reproduction)

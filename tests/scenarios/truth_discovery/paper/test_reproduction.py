@@ -252,14 +252,8 @@ def test_all_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> N
         assert shown in text
 
 
-def test_the_summary_shows_pictures_and_tables(reproduction: Reproduction) -> None:
-    page = page_of(PAPER, reproduction, prefix="truth-discovery-")
-    assert page.startswith("# ")
-    assert all(f"](truth-discovery-{name}.png)" in page for name in PICTURES)
-    assert "](" not in page_of(PAPER, reproduction, pictures=False)
-    paper, own = page.split("## What we add")
-    for text, findings in ((paper, reproduction.paper_findings), (own, reproduction.own_findings)):
-        assert all(finding.claim in text and finding.numbers in text for finding in findings)
+def test_the_summary_says_what_is_made_up_and_what_readings_are_before_it_names_one(reproduction: Reproduction) -> None:
+    page = page_of(PAPER, reproduction)
     assert page.index("T1 to T9 are readings") < page.index("reading T3")
     assert "made-up stand-in" in page
 
