@@ -6,25 +6,41 @@ ROOMS := protocol transports agents scenarios
 # The installation links to every file, so a new or a removed one makes it stale; a changed one does not.
 FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name 'py.typed' | sort)
 
-.PHONY: demo test check bench bench-survey docs mutate clean FORCE
+.PHONY: demo test quick verify check style types bench bench-survey docs mutate clean FORCE
 
 demo: .venv/installed
 	@$(BIN)/psephos run eu-council --transport tcp
 	@$(BIN)/psephos run consortium --transport tcp
 
+# All checks beside every test, without coverage: minutes, and it says how many. Types take one core, and tests the other.
 # Without compiled files each process that a test starts would compile all modules anew.
 test: export PYTHONDONTWRITEBYTECODE =
-test: check
+test: .venv/installed
+	@begun=$$(date +%s); \
+	$(MAKE) --no-print-directory style && $(MAKE) --no-print-directory --jobs=2 types quick && \
+	echo "make test: all is well, after $$(($$(date +%s) - begun)) s"
+
+quick: .venv/installed
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
+# Everything at its full length, under coverage, which is held to its floors: some twenty minutes on two cores.
+verify: export PYTHONDONTWRITEBYTECODE =
+verify: export PSEPHOS_TESTS = full
+verify: check
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
 	$(BIN)/coverage combine --quiet
 	$(BIN)/python tests/coverage_gate.py
 
-check: .venv/installed
+check: style types
+	$(BIN)/python -m pytest -q tests/test_import_boundaries.py tests/test_packaging.py
+
+style: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: .venv/installed
 	$(BIN)/basedpyright
-	$(BIN)/python -m pytest -q tests/test_import_boundaries.py tests/test_packaging.py
 
 # Rivals have an environment of their own; one that cannot be installed has a row that says so.
 bench: .venv/installed

@@ -1,5 +1,6 @@
-"""What holds for every test: the same examples in every run, long files first, and what coverage leaves out."""
+"""What holds for every test: the same examples in every run, long files first, and what is left out when quick."""
 
+import signal
 from collections.abc import Generator
 from pathlib import Path
 from typing import Final
@@ -7,36 +8,48 @@ from typing import Final
 import coverage
 import hypothesis
 import pytest
+from thoroughness import IS_FULL, draws
 
-hypothesis.settings.register_profile("psephos", derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile(
+    "psephos", derandomize=True, deadline=None, database=None, max_examples=draws(25, full=100)
+)
 hypothesis.settings.load_profile("psephos")
 
 
 LONGEST: Final = (
     "conformance/test_mechanisms.py",
-    "scenarios/experiments/truth_discovery/test_reproduction.py",
+    "conformance/test_protocols.py",
+    "scenarios/deployment/test_processes.py",
+    "scenarios/truth_discovery/paper/test_reproduction.py",
     "statistical/test_calibration.py",
     "statistical/test_published_tables.py",
-    "scenarios/deployment/test_fair_voting.py",
-    "scenarios/deployment/test_processes.py",
-    "scenarios/experiments/moral_preferences/test_reproduction.py",
-    "scenarios/experiments/test_dpwevote_reproduction.py",
-    "scenarios/cli/test_cli.py",
-    "conformance/test_channels.py",
-    "statistical/test_rankings.py",
-    "scenarios/deployment/test_truth_discovery.py",
-    "scenarios/deployment/test_moral_preferences.py",
-    "scenarios/experiments/test_fair_voting_reproduction.py",
-    "protocol/fair_voting/test_choices.py",
+    "scenarios/fair_voting/test_deployment.py",
 )
-"""Files of half a minute and more. Begun last, one of them would keep one worker busy while the others wait."""
+"""Begun last, one of these files would keep one worker busy while the others wait."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first, which pytest-xdist hands out in this order."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only `make verify` runs, and put the longest files first: pytest-xdist hands out in this order."""
+    if not IS_FULL:
+        left_out = [item for item in items if item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
     folder = Path(__file__).parent
     places = {folder / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+def pytest_sessionstart() -> None:
+    """Make sure that each file of `LONGEST` is there, and that Ctrl-C reaches processes that tests start.
+
+    A name that rots would put its file last. A shell lets what it runs in the background ignore the signal, and all
+    that it starts.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    missing = [name for name in LONGEST if not (Path(__file__).parent / name).is_file()]
+    if missing:
+        raise pytest.UsageError(f"LONGEST in tests/conftest.py names what is not there: {missing}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""The gate of `make test`: prints what no test runs, and fails where too much of it is a branch.
+"""The gate of `make verify`: prints what no test runs, and fails where too much of it is a branch.
 
 Run after `coverage combine`. Coverage by branches is a start, not a goal; what it finds is code that nobody asked
 anything of.

@@ -21,6 +21,7 @@ from psephos.protocol.truth_discovery import NO_TASK, TruthDiscovery
 from psephos.protocol.truth_discovery import Parameters as TruthDiscoveryParameters
 from quiz import Parameters as QuizParameters
 from quiz import Quiz, make_quiz_inputs
+from thoroughness import draws
 
 __all__ = [
     "CHECKED",
@@ -42,7 +43,7 @@ __all__ = [
     "votes",
 ]
 
-CHECKED = settings(deadline=None, derandomize=True, max_examples=40)
+CHECKED = settings(deadline=None, derandomize=True, max_examples=draws(15, full=40))
 """No deadline, since machines are shared; the same examples every time, since a test passes or it does not."""
 
 _EPSILONS = st.floats(0.01, 30.0, allow_nan=False)

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -17,10 +18,10 @@ def module_names() -> list[str]:
     return sorted(".".join(("psephos", *(part for part in parts if part != "__init__"))) for parts in files)
 
 
-@pytest.fixture(params=module_names())
-def module(request: pytest.FixtureRequest) -> ModuleType:
-    """Each module in turn."""
-    return importlib.import_module(request.param)
+@pytest.fixture(scope="module")
+def modules() -> list[ModuleType]:
+    """All modules of the four rooms."""
+    return [importlib.import_module(name) for name in module_names()]
 
 
 def own_definitions(module: ModuleType) -> dict[str, object]:
@@ -32,36 +33,51 @@ def own_definitions(module: ModuleType) -> dict[str, object]:
     }
 
 
-def test_every_module_has_all_and_its_names_exist(module: ModuleType) -> None:
-    names = getattr(module, "__all__", None)
-    assert names is not None, f"{module.__name__} has no __all__"
-    assert [name for name in names if not hasattr(module, name)] == []
-    assert len(set(names)) == len(names)
-    assert [name for name in names if name.startswith("_")] == []
+def undocumented(name: str, value: object) -> Iterator[str]:
+    """Yield what of one public definition has no docstring: itself, and its public members."""
+    if not (value.__doc__ or "").strip():
+        yield name
+    if inspect.isclass(value):
+        for inner, member in vars(value).items():
+            is_method = inspect.isfunction(member) or isinstance(member, (property, classmethod, staticmethod))
+            if is_method and not inner.startswith("_") and not inspect.getdoc(getattr(value, inner)):
+                yield f"{name}.{inner}"
 
 
-def test_no_public_definition_is_missing_from_all(module: ModuleType) -> None:
-    public = {name for name in own_definitions(module) if not name.startswith("_")}
-    assert public - set(getattr(module, "__all__", ())) == set()
-
-
-def test_every_module_begins_with_what_it_is(module: ModuleType) -> None:
-    assert (module.__doc__ or "").strip()
-
-
-def test_every_public_definition_has_a_docstring(module: ModuleType) -> None:
-    silent: list[str] = []
-    for name, value in own_definitions(module).items():
-        if name.startswith("_"):
+def test_every_module_has_all_and_its_names_exist(modules: list[ModuleType]) -> None:
+    wrong: list[str] = []
+    for module in modules:
+        names: Sequence[str] | None = getattr(module, "__all__", None)
+        if names is None:
+            wrong.append(f"{module.__name__} has no __all__")
             continue
-        if not (value.__doc__ or "").strip():
-            silent.append(name)
-        if inspect.isclass(value):
-            for inner, member in vars(value).items():
-                is_method = inspect.isfunction(member) or isinstance(member, (property, classmethod, staticmethod))
-                if is_method and not inner.startswith("_") and not inspect.getdoc(getattr(value, inner)):
-                    silent.append(f"{name}.{inner}")
-    assert silent == []
+        wrong += [f"{module.__name__} has no {name}" for name in names if not hasattr(module, name)]
+        wrong += [f"{module.__name__} has {name} twice" for name in set(names) if names.count(name) > 1]
+        wrong += [f"{module.__name__}.{name} is private" for name in names if name.startswith("_")]
+    assert wrong == []
+
+
+def test_no_public_definition_is_missing_from_all(modules: list[ModuleType]) -> None:
+    assert [
+        f"{module.__name__}.{name}"
+        for module in modules
+        for name in own_definitions(module)
+        if not name.startswith("_") and name not in getattr(module, "__all__", ())
+    ] == []
+
+
+def test_every_module_begins_with_what_it_is(modules: list[ModuleType]) -> None:
+    assert [module.__name__ for module in modules if not (module.__doc__ or "").strip()] == []
+
+
+def test_every_public_definition_has_a_docstring(modules: list[ModuleType]) -> None:
+    assert [
+        f"{module.__name__}.{silent}"
+        for module in modules
+        for name, value in own_definitions(module).items()
+        if not name.startswith("_")
+        for silent in undocumented(name, value)
+    ] == []
 
 
 def test_a_name_that_a_room_does_not_have_is_an_attribute_error() -> None:

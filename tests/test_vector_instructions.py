@@ -20,9 +20,10 @@ from psephos.protocol.mechanisms import DiscreteLaplace, GeneralizedRandomizedRe
 from psephos.protocol.phases import Entries
 from psephos.protocol.randomness import SimulatedNoise, philox_rows
 from psephos.scenarios import run_arrays, simulate
+from thoroughness import draws
 
-PARTNERS = 3000
-PARTNERS_AS_AGENTS = 150
+PARTNERS = draws(1000, full=3000)
+PARTNERS_AS_AGENTS = draws(70, full=150)
 CANDIDATES = ("first", "second", "third")
 # Weights whose binary fractions are long, so that rounding has something to get wrong.
 WEIGHTS = (0.1, 1.3, 2.7, 7.9)
@@ -95,7 +96,7 @@ def all_laws() -> dict[str, Any]:
     """Return the numbers that mechanisms are made of, over many ε, and some Laplace reports."""
     uniforms = philox_rows(5, start=0, stop=PARTNERS, slots=1)
     laws: dict[str, Any] = {}
-    for hundredths in range(1, 801):
+    for hundredths in range(1, 801, draws(5, full=1)):
         epsilon = hundredths / 100
         for choices in (2, 3, 4):
             response = GeneralizedRandomizedResponse(epsilon, choices)

@@ -301,6 +301,7 @@ async def test_what_a_client_reported_before_it_vanished_stands(clock: trio.test
 # Bytes that are no message, and messages that have no place.
 
 
+@pytest.mark.bad_input("oversized, truncated or garbage frames")
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
 @pytest.mark.parametrize(
     ("payload", "error"),
@@ -350,6 +351,7 @@ async def test_an_announced_oversize_after_hello_ends_that_client_alone(clock: t
     session.assert_two_have_decided(2, 2)
 
 
+@pytest.mark.bad_input("oversized, truncated or garbage frames")
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
 @pytest.mark.parametrize(
     ("payload", "reason"),

@@ -123,6 +123,7 @@ async def test_nobodys_view_has_what_another_was_told(make_transport: Callable[[
         assert [list(welcome.public) for welcome in welcomes] == [INPUTS.public[place].tolist()]
 
 
+@pytest.mark.bad_input("a label outside the task's answer set")
 async def test_a_report_that_does_not_fit_its_senders_row_is_refused_and_the_others_go_on() -> None:
     mode = simulation()
     transport = MemoryTransport()

@@ -17,6 +17,9 @@ from psephos.scenarios.attacks.poisoning import Poisoning
 from psephos.scenarios.audit.case import Case
 from psephos.scenarios.datasets import DataSet
 from psephos.scenarios.deployment.own_entries import OwnEntries
+from psephos.scenarios.experiments.findings import BoundedFinding
+from psephos.scenarios.experiments.paper import Paper
+from psephos.scenarios.experiments.reproductions import Experiments
 from psephos.scenarios.plugins import load
 from psephos.scenarios.presentation.presenter import Presenter
 from psephos.scenarios.running.sources import PartySources
@@ -32,9 +35,10 @@ KINDS: Final[Mapping[str, Any]] = {
     "mechanism_cases": Callable,
     "session_cases": Callable,
     "claims": Callable,
+    "reproduction": Paper,
 }
 CLASSES: Final[Mapping[str, type]] = {"attack": Attack, "poisoning": Poisoning}
-NO_PARTS: Final = {"protocol", "place", "commands", "reproduction"}
+NO_PARTS: Final = {"protocol", "place", "commands"}
 NAMES: Final = tuple(systems())
 
 
@@ -96,7 +100,14 @@ def test_what_makes_cases_and_findings_takes_nothing_and_yields_them(named: tupl
         pytest.skip("this system has no mechanism of its own")
     inspect.signature(make).bind()
     first = next(iter(make()))
-    assert isinstance(first, Case) or part == "claims"
+    assert isinstance(first, BoundedFinding if part == "claims" else Case)
+
+
+def test_a_reproductions_experiments_are_such(named: tuple[str, System]) -> None:
+    name, system = named
+    paper: Paper = load_part(system, "reproduction", Paper, name=name)
+    assert isinstance(load(paper.experiments, Experiments, field="experiments", name=name), Experiments)
+    assert 0 < paper.least_trials <= paper.trials <= paper.most_trials
 
 
 def test_commands_are_commands_under_their_own_names() -> None:

@@ -36,6 +36,7 @@ from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Hello, Inquiry, M
 from psephos.protocol.states import SESSION, SessionState, State
 from psephos.protocol.views import Happening, View
 from strategies import CHECKED
+from thoroughness import draws
 
 VOTE = make_vote()
 TOKENS = ("secret-0", "secret-1", "secret-2")
@@ -521,7 +522,7 @@ KINDS: tuple[Kind, ...] = ("hello", "hello", "report", "report", "lose", *get_ar
 steps = st.lists(st.builds(Step, st.sampled_from(KINDS), st.integers(0, 3), st.integers(0, 1)), max_size=40)
 
 
-@settings(CHECKED, max_examples=1000)
+@settings(CHECKED, max_examples=draws(300, full=1000))
 @given(st.integers(1, 4), st.integers(1, 4), steps)
 @example(3, 2, [Step("hello", 0), Step("hello", 1), Step("hello", 2), Step("lose", 0), Step("hello", 0)])
 @example(2, 2, [Step("hello", 0), Step("lose", 0), Step("hello", 0), Step("hello", 1), Step("report", 0)])

@@ -13,10 +13,12 @@ from psephos.protocol import SimulatedNoise, Tally, run_population
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote, Parameters
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+from thoroughness import draws
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
 
-TRIALS = 3000
+TRIALS = draws(800, full=3000)
+WHOLE_SESSIONS = draws(150, full=400)
 
 # Weights and opinions of the two workloads, by place.
 WORKLOADS: dict[str, Callable[[int], tuple[IntArray, IntArray]]] = {
@@ -121,7 +123,7 @@ def test_standard_errors_are_calibrated_for_public_weights(variant: str) -> None
 @pytest.mark.parametrize("epsilon", [0.5, 8.0])
 @pytest.mark.parametrize("variant", ["joint", "laplace"])
 def test_the_mean_squared_standard_error_is_the_variance(variant: str, epsilon: float) -> None:
-    """At little and at much noise. Relative standard deviation of a variance: √(3/3000) = 3.2 %; false alarm 7e-6."""
+    """At little and at much noise. Relative standard deviation of a variance: √(3/TRIALS); false alarm 7e-6."""
     vote = make_vote(variant=variant, epsilon=epsilon)
     weights, opinions = WORKLOADS["uniform"](90)
     outcomes = sessions(vote, weights, opinions, seed=14)
@@ -150,12 +152,12 @@ def test_error_probabilities_are_calibrated(variant: str) -> None:
     The number of wrong decisions is a sum of Bernoulli variables with the stated probabilities: in all, and among the
     doubtful ones. Tolerance of 4.5 standard deviations and 3 % for the finite spread: false alarm below 1e-5 each.
     """
-    num_partners = 120
+    num_partners, trials = 120, draws(1600, full=3000)
     generator = np.random.default_rng(16)
     vote = make_vote(variant=variant, epsilon=6.0)
-    weights = np.tile(WORKLOADS["uniform"](num_partners)[0], (TRIALS, 1))
-    shares = generator.random((TRIALS, 1))
-    opinions = (generator.random((TRIALS, num_partners)) < shares).astype(np.int64)
+    weights = np.tile(WORKLOADS["uniform"](num_partners)[0], (trials, 1))
+    shares = generator.random((trials, 1))
+    opinions = (generator.random((trials, num_partners)) < shares).astype(np.int64)
     tallies = tallies_of_trials(vote, weights, opinions, generator)
     outcomes = [vote.outcome(of_trial).candidates[0] for of_trial in tallies]
     stated = np.array([outcome.error_probability for outcome in outcomes])
@@ -170,7 +172,7 @@ def test_error_probabilities_are_calibrated(variant: str) -> None:
 
 @pytest.mark.parametrize("variant", ["joint", "laplace"])
 def test_whole_sessions_over_arrays_are_calibrated_too(variant: str) -> None:
-    """The same through `run_population` and its addressed noise: 400 sessions of 60, one seed each.
+    """The same through `run_population` and its addressed noise: sessions of 60, one seed each.
 
     Tolerance of 4.5 standard deviations of mean and variance: false alarm 7e-6 each.
     """
@@ -179,9 +181,9 @@ def test_whole_sessions_over_arrays_are_calibrated_too(variant: str) -> None:
     inputs = vote.encode({"weight": weights, "a": opinions})
     expected = expected_margin(vote, weights, opinions)
     standardized: list[float] = []
-    for seed in range(400):
+    for seed in range(WHOLE_SESSIONS):
         result = run_population(vote, inputs, noise=SimulatedNoise(seed, session="calibration"))
         margin = result.outcome.candidates[0].margin
         standardized.append((margin.value - expected) / margin.standard_error)
-    assert abs(float(np.mean(standardized))) < 4.5 / math.sqrt(400)
-    assert float(np.var(standardized)) == pytest.approx(1, abs=4.5 * math.sqrt(3 / 400))
+    assert abs(float(np.mean(standardized))) < 4.5 / math.sqrt(WHOLE_SESSIONS)
+    assert float(np.var(standardized)) == pytest.approx(1, abs=4.5 * math.sqrt(3 / WHOLE_SESSIONS))

@@ -13,11 +13,14 @@ from psephos.protocol import SimulatedNoise, Tally, run_population
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.dpwevote.signed import make_report
+from thoroughness import draws
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
 
 SIGNED = ["two_point", "signed_rr", "optimal"]
-TRIALS = 3000
+TRIALS = draws(800, full=3000)
+WHOLE_SESSIONS = draws(150, full=400)
+TRIALS_OF_ACCURACIES = draws(3000, full=10_000)
 
 
 def make_vote(**given: Any) -> DPWeVote:
@@ -48,7 +51,7 @@ def margins_of(vote: DPWeVote, reports: list[IntArray]) -> FloatArray:
 def test_standard_errors_are_calibrated(variant: str, given: dict[str, Any]) -> None:
     """At n = 90 and ε = 2, skewed weights: standardized margins have mean 0 and variance 1, for two points below 1.
 
-    Tolerances of 4.5 standard deviations, √(3/3000) for the variance: false alarm 7e-6 for each of two checks.
+    Tolerances of 4.5 standard deviations, √(3/TRIALS) for the variance: false alarm 7e-6 for each of two checks.
     """
     vote = make_vote(variant=variant, epsilon=2.0, **given)
     weights = np.tile(np.where(np.arange(90) % 10 == 0, 1, 3), (TRIALS, 1))
@@ -79,16 +82,16 @@ def test_standard_errors_are_calibrated(variant: str, given: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("variant", SIGNED)
 def test_whole_sessions_over_arrays_are_calibrated_too(variant: str) -> None:
-    """Through `run_population`: 400 sessions of 60, one seed each; 4.5 standard deviations of the mean: 7e-6."""
+    """Through `run_population`: sessions of 60, one seed each; 4.5 standard deviations of the mean: 7e-6."""
     vote = make_vote(variant=variant, epsilon=3.0)
     weights, opinions = np.where(np.arange(60) % 10 == 0, 1, 3), (np.arange(60) % 5 < 3).astype(np.int64)
     inputs = vote.encode({"weight": weights, "a": opinions})
     truth = float((weights * (opinions - 0.5)).sum())
     standardized: list[float] = []
-    for seed in range(400):
+    for seed in range(WHOLE_SESSIONS):
         margin = run_population(vote, inputs, noise=SimulatedNoise(seed, session="signed")).outcome.candidates[0].margin
         standardized.append((margin.value - truth) / margin.standard_error)
-    assert abs(float(np.mean(standardized))) < 4.5 / math.sqrt(400)
+    assert abs(float(np.mean(standardized))) < 4.5 / math.sqrt(WHOLE_SESSIONS)
 
 
 def test_error_probabilities_are_calibrated() -> None:
@@ -127,10 +130,10 @@ def test_accuracies_are_those_of_the_readings(given: dict[str, Any], readings: l
 
     Ties of the truth (1.9 %) or of the estimate count as half right. Counting the former as passing, or leaving them
     out, moves an accuracy by .006 at most, which the readings' own errors do not tell apart. The minimax mechanism is
-    up to .014 below. 10,000 trials here and, as three digits tell, about 2000 there: a difference has the deviation
-    √(a(1 − a)(1/10,000 + 1/2000)). Four and a half of them: false alarm 7e-6 each.
+    up to .014 below. Of n trials here and, as three digits tell, about 2000 there, a difference has the deviation
+    √(a(1 − a)(1/n + 1/2000)). Four and a half of them: false alarm 7e-6 each.
     """
-    number = 10_000
+    number = TRIALS_OF_ACCURACIES
     generator = np.random.default_rng(30 + place)
     vote = make_vote(epsilon=[1.0, 2.0, 3.0, 5.0][place], **given)
     weights, opinions = generator.integers(1, 4, (number, 100)), generator.integers(0, 2, (number, 100))

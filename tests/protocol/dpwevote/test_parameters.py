@@ -110,6 +110,7 @@ REFUSALS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.bad_input("epsilon ≤ 0, nan, inf")
 @pytest.mark.parametrize(("field", "given"), REFUSALS)
 def test_what_is_not_allowed_is_refused_by_its_name(field: str, given: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError) as caught:

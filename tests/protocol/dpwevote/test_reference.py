@@ -7,9 +7,10 @@ import pytest
 from hypothesis import strategies as st
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, Parameters, reference_run
+from thoroughness import draws
 
 
-@hypothesis.settings(max_examples=40, deadline=None)
+@hypothesis.settings(max_examples=draws(15, full=40), deadline=None)
 @hypothesis.given(
     variant=st.sampled_from(["joint", "printed"]),
     given=st.sampled_from(

@@ -216,6 +216,7 @@ def test_the_default_uniform_has_the_mean_asked_for(mean: float) -> None:
     assert uniform_for(mean).mean == pytest.approx(mean, rel=1e-15, abs=2e-16)
 
 
+@pytest.mark.bad_input("p^f above (s - 1)/s; a > b; [a, b] outside [0, 1]")
 @pytest.mark.parametrize(
     ("make", "field"),
     [

@@ -29,6 +29,7 @@ from psephos.protocol.mechanisms import (
     uniform_for,
     uniform_of_loss,
 )
+from thoroughness import draws
 
 # So far may a loss be rounded up, and no further.
 SLACK = 1e-8
@@ -163,7 +164,7 @@ def test_one_answer_that_is_kept_or_flipped_for_certain() -> None:
     assert loss_of_all_answers((2,), Discrete((0.0, 1.0), (0.75, 0.25))) == pytest.approx(math.log(3), rel=1e-14)
 
 
-@hypothesis.settings(deadline=None, derandomize=True, max_examples=60)
+@hypothesis.settings(deadline=None, derandomize=True, max_examples=draws(25, full=60))
 @hypothesis.given(st.lists(st.integers(2, 6), min_size=0, max_size=30), st.integers(2, 6), st.sampled_from(HYPERS[2:]))
 def test_an_answer_more_never_costs_less(sizes: list[int], added: int, hyper: HyperDistribution) -> None:
     """Dropping it again is post-processing. Up to the rounding of each."""

@@ -25,6 +25,7 @@ from psephos.protocol.mechanisms.optimal_design import (
     design,
 )
 from strategies import CHECKED
+from thoroughness import draws
 
 THREE = tuple(map(Fraction, (-3, -2, -1, 1, 2, 3)))
 SETS: dict[str, tuple[Fraction, ...]] = {
@@ -149,7 +150,7 @@ def three_mechanisms(epsilon: float) -> tuple[UnbiasedReport, ...]:
     return (*simple, optimal(THREE, epsilon=epsilon), optimal(THREE, epsilon=epsilon, prior=(1 / 6,) * 6))
 
 
-@settings(CHECKED, max_examples=60)
+@settings(CHECKED, max_examples=draws(20, full=60))
 @given(
     st.sampled_from([0.3, 1.0, 4.0]),
     st.lists(st.tuples(st.fractions(-50, 50), st.fractions(0, 1), st.fractions(-9, 99)), min_size=6, max_size=6),
@@ -254,7 +255,7 @@ SMALL = st.integers(-3, 3)
 WIDE = st.integers(-(10**6), 10**6)
 
 
-@settings(CHECKED, max_examples=150)
+@settings(CHECKED, max_examples=draws(50, full=150))
 @given(
     st.lists(
         st.tuples(SMALL, st.integers(1, 4), SMALL) | st.tuples(WIDE, st.integers(1, 10**6), WIDE),
@@ -272,7 +273,7 @@ def test_the_worst_constraint_is_at_a_vertex_that_is_found(points: list[tuple[in
     assert max(height_of(points, subset, other) for subset in vertices.tolist()) == everywhere
 
 
-@settings(CHECKED, max_examples=150)
+@settings(CHECKED, max_examples=draws(50, full=150))
 @given(
     st.lists(st.tuples(SMALL, SMALL, SMALL), min_size=2, max_size=9),
     st.tuples(st.integers(-9, 9), st.integers(-9, 9), st.integers(-9, 9)),

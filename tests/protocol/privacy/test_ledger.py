@@ -106,6 +106,66 @@ def test_room_that_a_session_holds_is_no_other_session_s() -> None:
     assert ledger.remaining == 0.5
 
 
+def test_what_a_session_has_left_after_a_charge_is_all_that_it_gives_back() -> None:
+    """Room that another session holds stays, however often and in whatever order they end."""
+    ledger = Ledger("ada", budget=Budget(epsilon=8.0))
+    first, second = ledger.reserve([loss_of(0.5), loss_of(0.25), loss_of(2.0)]), ledger.reserve([loss_of(1.0)])
+    assert (ledger.reserved, ledger.remaining) == (3.75, 4.25)
+    first.charge(loss_of(0.5), session="spring", phase="opinions")
+    assert (ledger.reserved, ledger.spent, ledger.remaining) == (3.25, 0.5, 4.25)
+    first.charge(loss_of(0.25), session="spring", phase="opinions")
+    assert (ledger.reserved, ledger.spent, ledger.remaining) == (3.0, 0.75, 4.25)
+    for _ in range(2):
+        first.release()
+        assert (ledger.reserved, ledger.spent, ledger.remaining) == (1.0, 0.75, 6.25)
+    second.release()
+    assert (ledger.reserved, ledger.remaining) == (0.0, 7.25)
+
+
+def test_what_a_session_charges_beyond_its_room_takes_none_of_anothers() -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=4.0))
+    first, second = ledger.reserve([loss_of(0.25)]), ledger.reserve([loss_of(1.0)])
+    first.charge(loss_of(0.5), session="spring", phase="opinions")
+    assert (ledger.reserved, ledger.spent) == (1.0, 0.5)
+    first.charge(loss_of(0.5), session="spring", phase="opinions")
+    first.release()
+    assert (ledger.reserved, ledger.spent) == (1.0, 1.0)
+    second.charge(loss_of(1.0), session="spring", phase="opinions")
+    assert (ledger.reserved, ledger.spent, ledger.remaining) == (0.0, 2.0, 2.0)
+
+
+def test_of_unbounded_room_nothing_is_left_and_that_is_a_number() -> None:
+    ledger = Ledger("ada")
+    held = ledger.reserve([loss_of(0.5, event=NonPrivate()), loss_of(0.5)])
+    assert ledger.reserved == math.inf
+    held.charge(loss_of(0.5, event=NonPrivate()), session="spring", phase="opinions")
+    assert ledger.reserved == 0.0
+    held.release()
+    assert ledger.reserved == 0.0
+
+
+@hypothesis.given(
+    st.lists(st.lists(st.integers(1, 8), max_size=4), min_size=1, max_size=4),
+    st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=20),
+)
+def test_the_room_of_a_ledger_is_what_its_sessions_have_left(
+    rooms: list[list[int]], steps: list[tuple[int, bool]]
+) -> None:
+    """Sessions charge their losses in turn, or end; losses are of eighths, so that sums are exact."""
+    ledger = Ledger("ada", budget=Budget(epsilon=16.0))
+    held = [ledger.reserve([loss_of(eighths / 8) for eighths in room]) for room in rooms]
+    left = [list(room) for room in rooms]
+    for place, ends in steps:
+        number = place % len(rooms)
+        if ends:
+            held[number].release()
+            left[number].clear()
+        elif left[number]:
+            held[number].charge(loss_of(left[number].pop() / 8), session=str(number), phase="opinions")
+        assert ledger.reserved == sum(map(sum, left)) / 8
+        assert ledger.remaining == 16 - ledger.spent - ledger.reserved
+
+
 def test_a_person_with_two_ledgers_pays_on_both() -> None:
     ledgers = [Ledger(name) for name in ("ada", "bob", "bob")]
     for ledger in ledgers:

@@ -75,6 +75,7 @@ def test_a_quorum_holds_and_names_who_is_missing(play: Play) -> None:
     assert "failure" in json.loads((played.folder / "run.json").read_bytes())
 
 
+@pytest.mark.bad_input("a coalition that contains its target; unknown parties")
 @pytest.mark.parametrize(
     ("table", "settings", "field", "words"),
     [

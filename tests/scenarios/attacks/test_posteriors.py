@@ -204,6 +204,7 @@ def test_advantage_is_the_part_of_what_guessing_leaves_open(success: float, base
     assert Evaluation(success, 0.0, baseline, 0.0, 0.0).advantage == advantage
 
 
+@pytest.mark.bad_input("priors that do not sum to one")
 @pytest.mark.parametrize(
     ("prior", "value"),
     [

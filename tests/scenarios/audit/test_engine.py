@@ -122,6 +122,7 @@ def test_a_sampler_of_another_law_refutes_the_proof_even_where_it_is_more_privat
     assert result.epsilon == result.sampled_epsilon
 
 
+@pytest.mark.bad_input("too few samples for any statement")
 def test_too_few_outputs_are_no_statement_and_no_zero() -> None:
     result = found(make_case(sampled_pair()), samples=60)
     assert (result.verdict, result.epsilon) == (AuditVerdict.NO_STATEMENT, None)
@@ -193,12 +194,14 @@ def test_an_output_that_no_law_has_refutes_the_proof() -> None:
     assert (result.verdict, result.follows_law) == (AuditVerdict.PROOF_REFUTED, False)
 
 
+@pytest.mark.bad_input("a confidence outside (0, 1)")
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, math.nan])
 def test_a_confidence_out_of_range_is_refused(confidence: float) -> None:
     with pytest.raises(ConfigurationError, match=r"confidence must be in \(0, 1\)"):
         audit(make_case(sampled_pair()), samples=1_000, confidence=confidence)
 
 
+@pytest.mark.bad_input("too few samples for any statement")
 def test_so_few_samples_that_no_statement_is_possible_are_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"samples must be at least \d+: fewer allow no statement"):
         audit(make_case(sampled_pair()), samples=10, confidence=CONFIDENCE)

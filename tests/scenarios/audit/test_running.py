@@ -165,6 +165,7 @@ def test_the_command_ends_with_1_where_a_proof_is_refuted_and_prints_json(
     assert [row["verdict"] for row in report["rows"]] == ["proof refuted", "claim refuted"]
 
 
+@pytest.mark.bad_input("a confidence outside (0, 1)")
 @pytest.mark.parametrize(
     ("words", "error"),
     [

@@ -189,6 +189,7 @@ def check_refused(ended: Any) -> None:
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.bad_input("an unknown scenario, key or transport")
 @pytest.mark.parametrize("case", list(WRONG))
 def test_a_wrong_setting_ends_with_status_2_one_line_and_no_folder(psephos: Psephos, write: Write, case: str) -> None:
     for name, content in FILES.items():

@@ -88,6 +88,7 @@ def test_join_prints_the_outcome_as_json_and_nothing_else(psephos: Psephos) -> N
     assert json.loads(ended.out) == json.loads(Path("mine/outcome.json").read_bytes())
 
 
+@pytest.mark.bad_input("an unreachable or a taken address")
 def test_without_a_folder_named_a_partner_gets_its_own_below_runs(psephos: Psephos) -> None:
     ended = psephos("join", NOBODY_LISTENS, "--as", "ann", "--input", "ann.csv", *SIMULATED)
     check_refused(ended, "all attempts to connect to 127.0.0.1:1 failed", status=1)
@@ -227,6 +228,7 @@ def test_insecure_lets_a_roster_with_tokens_listen_elsewhere(psephos: Psephos) -
     check_refused(ended, "[Errno 99] Cannot assign requested address: '192.0.2.1:7000'", status=1)
 
 
+@pytest.mark.bad_input("an unreachable or a taken address")
 def test_a_taken_address_is_named(psephos: Psephos) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = format_address(*taken.getsockname())

@@ -143,6 +143,7 @@ def refusal_by_the_server(session: Serving, invitation: Invitation) -> str:
 # Kinds never mix.
 
 
+@pytest.mark.bad_input("a peer of another version, session or kind")
 def test_a_deployment_does_not_join_a_simulation(session: Serving, vote: str) -> None:
     said = refusal(session.address, ConfigurationError, seed=None)
     assert said == "--simulate must be given: the session is a simulation, got 'left out'"
@@ -361,6 +362,7 @@ def test_a_fault_in_its_file_is_named(
     assert allowed in caught.value.allowed
 
 
+@pytest.mark.bad_input("a weight outside the public set", "an opinion other than 0 or 1")
 @pytest.mark.parametrize("is_invited", [False, True])
 @pytest.mark.parametrize(
     ("entries", "reason"),
@@ -426,6 +428,7 @@ def terms(**fields: Any) -> Terms:
     return msgspec.structs.replace(usual, **fields)
 
 
+@pytest.mark.bad_input("a peer of another version, session or kind")
 @pytest.mark.parametrize(
     ("reply", "error", "reason"),
     [

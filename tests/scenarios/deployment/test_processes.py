@@ -35,6 +35,7 @@ def check_failed(ending: Ending, *words: str, status: int = 1) -> None:
         assert word in error
 
 
+@pytest.mark.full("processes, where another test of this file has them already")
 def test_eight_processes_decide_what_one_process_decides(psephos: Psephos, tmp_path: Path) -> None:
     council = load_scenario("eu-council").parties
     assert isinstance(council, list)
@@ -182,6 +183,7 @@ def test_a_deployment_leaves_no_private_value_no_report_and_no_seed(deployment: 
     assert {event["party"] for event in events} == {"cloud-server"}
 
 
+@pytest.mark.bad_input("Ctrl-C on either side")
 def test_ctrl_c_on_the_server_ends_every_client_with_one_line(tmp_path: Path) -> None:
     scenario = write_vote(tmp_path)
     how = ("--simulate", "--seed", SEED)
@@ -204,6 +206,7 @@ def test_ctrl_c_on_the_server_ends_every_client_with_one_line(tmp_path: Path) ->
     assert not (tmp_path / "ann" / "outcome.json").exists()
 
 
+@pytest.mark.bad_input("Ctrl-C on either side")
 def test_ctrl_c_on_a_client_leaves_what_it_paid_and_the_vote_goes_on(tmp_path: Path) -> None:
     scenario = write_vote(tmp_path)
     how = ("--simulate", "--seed", SEED)

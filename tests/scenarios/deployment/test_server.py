@@ -129,6 +129,7 @@ def test_a_roster_leaves_it_to_the_scenario_what_is_voted_on(tmp_path: Path, wri
 HEADER = f"partner,weight,{TOKEN_COLUMN}\n"
 
 
+@pytest.mark.bad_input("a missing, doubled or unknown partner or column, with its line")
 @pytest.mark.parametrize(
     ("content", "field", "value", "allowed"),
     [

@@ -319,6 +319,7 @@ STRANGE: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.bad_input("a ranking that repeats, omits or invents an alternative")
 @pytest.mark.parametrize("case", list(STRANGE))
 def test_what_is_no_ranking_ends_its_sender_alone(tmp_path: Path, case: str) -> None:
     check_others_go_on(tmp_path, "mechanism = 'laplace'", STRANGE[case])
@@ -398,7 +399,7 @@ def test_too_few_voters_end_the_vote_on_every_side(central: str, tmp_path: Path)
 # Processes of their own, with secure noise.
 
 
-@pytest.fixture(scope="module", params=["sampling", "local"])
+@pytest.fixture(scope="module", params=[pytest.param("sampling", marks=pytest.mark.full("one is enough")), "local"])
 def deployment(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Path, dict[str, Ending]]:
@@ -475,6 +476,7 @@ def test_a_deployment_leaves_nobodys_ranking_with_anybody_else(deployment: Deplo
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.full("processes, where another test of this file has them already")
 def test_processes_whose_voters_trust_the_server_rehearse_what_a_run_finds(psephos: Psephos, tmp_path: Path) -> None:
     scenario = write_plans(tmp_path, lines="mechanism = 'exponential'", names=FEW)
     with contextlib.ExitStack() as stack:
@@ -550,6 +552,7 @@ def test_a_roster_of_fewer_voters_is_what_counts(psephos: Psephos, write: Write)
     assert (side.protocol.parameters.groups, side.protocol.parameters.group_sizes) == (("north", "south"), (1, 1))
 
 
+@pytest.mark.bad_input("a voter in no group, or in two")
 @pytest.mark.parametrize(
     ("content", "field", "allowed"),
     [

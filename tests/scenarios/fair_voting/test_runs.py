@@ -289,6 +289,7 @@ def test_voters_that_a_scenario_lists_are_not_kept_and_a_rerun_says_so(psephos: 
     assert "voters must be a file, a generator, or at least one voter" in again.err
 
 
+@pytest.mark.bad_input("a ranking that repeats, omits or invents an alternative")
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -446,6 +447,7 @@ def test_a_ledger_says_what_a_run_cost(psephos: Psephos) -> None:
 # Algorithm 2's number of samples.
 
 
+@pytest.mark.bad_input("too few voters for the samples of Algorithm 2")
 def test_too_few_voters_for_the_samples_are_refused_with_the_numbers() -> None:
     """(4/.3²)·ln(4/.001) is 368.6, and .3·500 is 150; the table of the paper has N/A here, at 1,000 and 500 voters."""
     error = refusal("two-societies", "mechanism=sampling", "epsilon=0.3")

@@ -299,12 +299,17 @@ STRANGE: dict[str, list[Any]] = {
 OUTSIDE = {"outside the ball": [0.5, 0.5000001], "outside in one coordinate": [0.0, -1.0000001]}
 
 
+@pytest.mark.bad_input(
+    "preferences outside the ball, nan, inf or of another dimension, from a peer",
+    "nothing accepted is lost",
+)
 @pytest.mark.parametrize("lines", [CENTRAL, LOCAL], ids=["central", "local"])
 @pytest.mark.parametrize("case", list(STRANGE))
 def test_a_report_of_another_form_ends_its_sender_alone(tmp_path: Path, lines: str, case: str) -> None:
     check_others_go_on(tmp_path, lines, lambda _: STRANGE[case])
 
 
+@pytest.mark.bad_input("preferences outside the ball, nan, inf or of another dimension, from a peer")
 @pytest.mark.parametrize("case", list(OUTSIDE))
 def test_preferences_outside_the_ball_end_their_sender_alone(tmp_path: Path, case: str) -> None:
     """They would weigh more than a voter. Of local reports there is no such rule, since noise carries them out."""
@@ -403,6 +408,7 @@ def test_a_deployment_leaves_nobodys_records_with_anybody_else(deployment: Deplo
     assert [line.rsplit(",", 1)[0] for line in roster] == ["voter,epsilon", "ann,0.5", "bob,2.0", "cid,1.0"]
 
 
+@pytest.mark.full("processes, where another test of this file has them already")
 def test_processes_whose_voters_trust_the_server_rehearse_what_a_run_finds(psephos: Psephos, tmp_path: Path) -> None:
     scenario = write_survey(tmp_path, lines=CENTRAL)
     with contextlib.ExitStack() as stack:
@@ -452,6 +458,7 @@ def test_a_roster_says_again_who_takes_part_and_at_which_epsilon(
         assert "records" not in path.read_text(encoding="utf-8").replace("max_records", "")
 
 
+@pytest.mark.bad_input("a voter's epsilon ≤ 0; a voter without one, or with two")
 @pytest.mark.parametrize(
     ("content", "field", "allowed"),
     [

@@ -211,6 +211,7 @@ def test_voters_may_be_listed_with_their_records(psephos: Psephos, write: Write)
     assert results[0]["outcome"] | {"epsilon_record": None} == results[1]["outcome"] | {"epsilon_record": None}
 
 
+@pytest.mark.bad_input("a voter without records; records of different width")
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -525,6 +526,7 @@ def test_what_cannot_be_recorded_is_refused(setting: str) -> None:
 # The smallest and the odd.
 
 
+@pytest.mark.bad_input("one voter and central noise")
 @pytest.mark.parametrize(
     "settings", [("paradigm=VLCP",), ("paradigm=RLCP", "mechanism=direction"), ("paradigm=RLCP", "mechanism=pooled")]
 )

@@ -217,6 +217,7 @@ def test_public_weights_of_a_file_are_the_public_set(write: Write) -> None:
     assert resolve(load_scenario(str(path))).protocol.parameters.weights == (3.0, 7.0)
 
 
+@pytest.mark.bad_input("an unknown scenario, key or transport")
 @pytest.mark.parametrize(
     ("setting", "field", "value", "allowed"),
     [

@@ -59,6 +59,11 @@ def test_names_and_candidates_may_hold_commas_and_any_script(read: Read) -> None
     assert resolved.protocol.parameters.candidates == ("fish, and rail", "Λόγος")
 
 
+@pytest.mark.bad_input(
+    "a missing, doubled or unknown partner or column, with its line",
+    "a weight outside the public set",
+    "an opinion other than 0 or 1",
+)
 @pytest.mark.parametrize(
     ("content", "field", "value", "allowed"),
     [
@@ -147,6 +152,7 @@ def test_a_fault_in_a_list_is_named_with_its_party(write: Write, rows: str, fiel
     assert allowed in caught.value.allowed
 
 
+@pytest.mark.bad_input("no partners")
 def test_a_scenario_without_parties_is_refused(write: Write) -> None:
     with pytest.raises(ConfigurationError) as caught:
         resolve(load_scenario(str(write("b.toml", 'protocol = "dpwevote"\n'))))

@@ -165,6 +165,7 @@ def test_run_json_says_how_and_with_what(tmp_path: Path) -> None:
     assert set(run) >= {"seconds", "psephos", "numpy"}
 
 
+@pytest.mark.bad_input("Ctrl-C on either side")
 def test_an_interrupted_run_leaves_what_was_paid(tmp_path: Path) -> None:
     def interrupt(effect: Effect) -> None:
         if isinstance(effect, Closed) and effect.phase == "weights":

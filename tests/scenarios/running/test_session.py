@@ -31,6 +31,7 @@ from psephos.scenarios.running import session as session_module
 from psephos.transports import Channel, MemoryTransport, TCPTransport
 from quiz import Parameters as QuizParameters
 from quiz import Quiz, make_quiz_inputs
+from thoroughness import draws
 
 WEIGHTS = (1.0, 2.5, 4.0)
 FORMS: list[dict[str, Any]] = [
@@ -97,7 +98,7 @@ def check_equal(first: SessionRecord, second: SessionRecord) -> None:
 
 
 @hypothesis.given(vote=votes())
-@hypothesis.settings(max_examples=60)
+@hypothesis.settings(max_examples=draws(20, full=60))
 def test_agents_in_memory_and_arrays_give_the_same_bits(vote: Vote) -> None:
     check_equal(vote.run("memory"), vote.run("array"))
 
@@ -109,7 +110,7 @@ def test_agents_over_tcp_and_arrays_give_the_same_bits(vote: Vote) -> None:
 
 
 @hypothesis.given(vote=votes())
-@hypothesis.settings(max_examples=20)
+@hypothesis.settings(max_examples=draws(10, full=20))
 def test_the_ledger_charges_every_partner_what_the_protocol_costs(vote: Vote) -> None:
     entries = vote.run("memory").entries
     assert [entry.person for entry in entries] == [name for name in vote.names for _ in vote.protocol.losses]

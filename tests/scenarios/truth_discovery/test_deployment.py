@@ -182,6 +182,7 @@ def test_a_deployment_leaves_no_answer_no_report_and_no_weight_with_anybody_else
     assert served.keys().isdisjoint({"parties", "workers", "seed", "data"})
 
 
+@pytest.mark.full("processes, where another test of this file has them already")
 def test_processes_that_rehearse_with_a_seed_leave_the_result_of_a_run(psephos: Psephos, tmp_path: Path) -> None:
     scenario = write_quiz(tmp_path, lines="mechanism = 'two_layer'\nepsilon = 1.0")
     with contextlib.ExitStack() as stack:
@@ -285,6 +286,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.bad_input(
+    "a label outside the task's answer set",
+    "a worker who answers a task twice with different labels",
+)
 @pytest.mark.parametrize("case", list(WRONG))
 def test_a_wrong_answer_is_refused_and_nothing_leaves(quiz: str, tmp_path: Path, case: str) -> None:
     entries, sentence = WRONG[case]

@@ -10,8 +10,9 @@ from hypothesis.extra import numpy as arrays
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators.l1_ball import project_to_l1_ball
+from thoroughness import draws
 
-_SETTINGS = hypothesis.settings(max_examples=200, deadline=None)
+_SETTINGS = hypothesis.settings(max_examples=draws(60, full=200), deadline=None)
 _SIZES = st.floats(-1e6, 1e6, allow_nan=False, allow_subnormal=False)
 _POINTS = arrays.arrays(np.float64, st.tuples(st.integers(0, 5), st.integers(1, 6)), elements=_SIZES)
 

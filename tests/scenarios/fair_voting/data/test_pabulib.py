@@ -163,6 +163,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.bad_input("a file whose numbers are not those of its header")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_fault_is_named_with_its_line_and_voter(write: Write, fault: str) -> None:
     right, wrong, field, allowed = FAULTS[fault]

@@ -166,6 +166,7 @@ FAULTS: Mapping[str, tuple[str | bytes, str, str]] = {
 }
 
 
+@pytest.mark.bad_input("an empty file, wrong columns, text that is not UTF-8")
 @pytest.mark.parametrize(("content", "field", "allowed"), FAULTS.values(), ids=FAULTS)
 def test_a_fault_is_named_with_its_line(tmp_path: Path, content: str | bytes, field: str, allowed: str) -> None:
     error = refused(tmp_path, content)
@@ -192,6 +193,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, content:
 REPEATED = HEAD + "\nt,w,a\nt,w,a\nu,w,b\nt,w,b\nt,v,b\nt,w,c\n"
 
 
+@pytest.mark.bad_input("a worker who answers a task twice with different labels")
 def test_different_answers_again_are_refused_with_both_lines(tmp_path: Path) -> None:
     error = refused(tmp_path, REPEATED)
     assert (error.field, error.value) == ("label (a.csv line 6)", "b")
@@ -255,6 +257,7 @@ def test_each_task_may_have_an_answer_set_that_its_rows_name(tmp_path: Path) -> 
     assert crowd.answers.labels.tolist() == [1, 0]
 
 
+@pytest.mark.bad_input("a label outside the task's answer set")
 @pytest.mark.parametrize(
     ("content", "sets", "field", "allowed"),
     [

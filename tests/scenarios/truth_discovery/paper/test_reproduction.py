@@ -117,6 +117,7 @@ def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(
 
 
 @pytest.mark.unmeasured
+@pytest.mark.full("a second reproduction")
 def test_the_same_seed_gives_the_same_files(reproduced: tuple[Reproduction, Path, list[str]], tmp_path: Path) -> None:
     _, path, _ = reproduced
     again = reproduce(

@@ -1,0 +1,86 @@
+"""What bad input there is, and what it gets: a sentence with field, value and limit, a status, and nothing half-done.
+
+Each item of `ITEMS` is tested by the tests marked `bad_input` with its words, wherever they stand, and which
+`pytest -m bad_input` runs; `scenarios/test_bad_input.py` fails where an item has no test.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["ITEMS", "Psephos", "Write", "check_refused"]
+
+Psephos = Callable[..., Any]
+Write = Callable[[str, str | bytes], Path]
+
+ITEMS: Final = (
+    # Any session.
+    "epsilon ≤ 0, nan, inf",
+    "a weight outside the public set",
+    "an opinion other than 0 or 1",
+    "a missing, doubled or unknown partner or column, with its line",
+    "no partners",
+    "no candidates",
+    "a quota ≤ 0 or above the total",
+    "an unknown scenario, key or transport",
+    "an unreachable or a taken address",
+    "a peer of another version, session or kind",
+    "a wrong token",
+    "oversized, truncated or garbage frames",
+    "a report in the wrong phase",
+    "a second, different report",
+    "the same report again",
+    "a partner that vanishes",
+    "a partner that stalls",
+    "a partner that never reads",
+    "Ctrl-C on either side",
+    # Truth discovery.
+    "a label outside the task's answer set",
+    "a worker who answers a task twice with different labels",
+    "a task that nobody answered",
+    "one worker",
+    "one class",
+    "all workers equal",
+    "p^f above (s - 1)/s; a > b; [a, b] outside [0, 1]",
+    "an empty file, wrong columns, text that is not UTF-8",
+    "a large file",
+    # Moral preferences.
+    "preferences outside the ball, nan, inf or of another dimension, from a peer",
+    "a voter without records; records of different width",
+    "a voter's epsilon ≤ 0; a voter without one, or with two",
+    "a bound ≤ 0",
+    "one voter and central noise",
+    "fractions of groups that do not add up to 1",
+    "a response without its second row; unknown characters or columns; a truncated file",
+    "nothing accepted is lost",
+    # Fair voting.
+    "a ranking that repeats, omits or invents an alternative",
+    "a voter in no group, or in two",
+    "an empty group; one group; one alternative",
+    "gamma outside [0, 1); delta outside (0, 1)",
+    "scores of another number, that do not fall, or are no numbers",
+    "an unknown mechanism, objective, relation or reading",
+    "a file whose numbers are not those of its header",
+    "too few voters for the samples of Algorithm 2",
+    # Adversaries and audits.
+    "a coalition that contains its target; unknown parties",
+    "a role that nobody registered, or that a protocol does not have",
+    "priors that do not sum to one",
+    "an adversary in a session that cannot have it",
+    "a confidence outside (0, 1)",
+    "too few samples for any statement",
+)
+
+
+def check_refused(
+    psephos: Psephos, scenario: str, settings: Sequence[str], words: Sequence[str], *, command: str = "run"
+) -> None:
+    """Check that a command is refused with one sentence that has these words, and status 2, and leaves no folder."""
+    options = [word for setting in settings for word in ("--set", setting)]
+    ended = psephos(command, scenario, *options, "--out", "out")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("psephos: ")
+    assert ended.err.count("\n") == 1
+    for word in words:
+        assert word in ended.err
+    assert not Path("out").exists()

@@ -1,0 +1,112 @@
+"""Bad input of a vote by the command line."""
+
+import pytest
+from bad_input import Psephos, Write, check_refused
+
+# A file of partners and settings, and what the sentence has.
+FINE = "partner,weight,merger\nann,1,1\nbob,3,0\n"
+TABLE: dict[str, tuple[str, list[str], list[str]]] = {
+    "epsilon of 0": (FINE, ["epsilon=0"], ["epsilon must be", "got 0"]),
+    "epsilon below 0": (FINE, ["epsilon=-1"], ["epsilon must be", "got -1"]),
+    "epsilon that is no number": (FINE, ["epsilon=nan"], ["epsilon must be", "got nan"]),
+    "epsilon without end": (FINE, ["epsilon=inf"], ["epsilon must be", "got inf"]),
+    "epsilon of text": (FINE, ["epsilon=much"], ["epsilon must be", "a number", "got 'much'"]),
+    "epsilon of weights alone, of 0": (
+        FINE,
+        ["epsilon_weight=0", "epsilon_opinion=1", "parameters.epsilon=1"],
+        ["epsilon_weight must be", "got 0"],
+    ),
+    "a weight outside the set": (
+        "partner,weight,merger\nann,1,1\nbob,4,0\n",
+        [],
+        ["weight (own.csv line 3, bob) must be one of 1, 2, 3, got '4'"],
+    ),
+    "an opinion of 2": (
+        "partner,weight,merger\nann,1,2\n",
+        [],
+        ["merger (own.csv line 2, ann) must be one of 0, 1, got '2'"],
+    ),
+    "an opinion in words": (
+        "partner,weight,merger\nann,1,yes\n",
+        [],
+        ["merger (own.csv line 2, ann)", "0, 1, got 'yes'"],
+    ),
+    "a partner twice": (
+        "partner,weight,merger\nann,1,1\nbob,1,1\nann,2,1\n",
+        [],
+        ["partner (own.csv line 4) must be named once (it is also in line 2), got 'ann'"],
+    ),
+    "a partner without a name": ("partner,weight,merger\n,1,1\n", [], ["partner (own.csv line 2)", "got ''"]),
+    "an entry too few": ("partner,weight,merger\nann,1\n", [], ["own.csv line 2 must be 3 entries"]),
+    "no column of partners": (
+        "weight,merger\n1,1\n",
+        [],
+        ["own.csv line 1 must be a header with the column 'partner'"],
+    ),
+    "no column of weights": ("partner,merger\nann,1\n", [], ["weight (own.csv line 1) must be a column of the table"]),
+    "no column of public weights": (
+        "partner,merger\nann,1\n",
+        ["public_weights=true"],
+        ["weight (own.csv line 1) must be a column of the table"],
+    ),
+    "no column of a candidate": (
+        FINE,
+        ["candidates=['merger', 'move']"],
+        ["move (own.csv line 1) must be a column of the table"],
+    ),
+    "a column twice": ("partner,weight,merger,merger\nann,1,1,1\n", [], ["own.csv line 1", "distinct", "got 'merger'"]),
+    "an unknown column": (
+        "partner,weight,merger,marger\nann,1,1,0\n",
+        ["candidates=['merger']"],
+        ["marger (own.csv line 1) must be left out: the columns are", "weight, merger", "got 'an unknown column'"],
+    ),
+    "no partners": ("partner,weight,merger\n", [], ["partners must be a file with at least one partner"]),
+    "nothing at all": ("", [], ["own.csv line 1 must be a header with the column 'partner'"]),
+    "no candidates": ("partner,weight\nann,1\n", [], ["candidates must be 1 to 1000 distinct names, got []"]),
+    "no candidates by a setting": (FINE, ["candidates=[]"], ["candidates must be 1 to 1000 distinct names, got []"]),
+    "a quota of 0": (FINE, ["quota=0"], ["quota must be", "got 0"]),
+    "a quota below 0": (FINE, ["quota=-5"], ["quota must be", "got -5"]),
+    "a quota above what all can weigh": (FINE, ["quota=6.5"], ["quota must be at most", ", 6, got 6.5"]),
+    "a quota above the public total": (
+        FINE,
+        ["quota=4.5", "public_weights=true"],
+        ["quota must be at most the weight of all partners, 4, got 4.5"],
+    ),
+    "a quota above the whole": (FINE, ["quota_fraction=1.5"], ["quota_fraction must be", "got 1.5"]),
+    "an unknown key": (FINE, ["epsilom=2"], ["--set must be one of", "did you mean 'epsilon'?", "got 'epsilom'"]),
+    "an unknown transport": (FINE, ["transport=pigeon"], ["transport must be", "memory", "tcp", "got 'pigeon'"]),
+    "an unknown protocol": (FINE, ["protocol=dpwevot"], ["protocol must be", "dpwevote", "got 'dpwevot'"]),
+}
+
+
+NO_BUSINESS_OF_A_ROSTER = {
+    "a weight outside the set",
+    "an opinion of 2",
+    "an opinion in words",
+    "no column of weights",
+    "no column of a candidate",
+    "an unknown transport",
+}
+
+
+@pytest.mark.bad_input(
+    "epsilon ≤ 0, nan, inf",
+    "a weight outside the public set",
+    "an opinion other than 0 or 1",
+    "a missing, doubled or unknown partner or column, with its line",
+    "no partners",
+    "no candidates",
+    "a quota ≤ 0 or above the total",
+    "an unknown scenario, key or transport",
+)
+@pytest.mark.parametrize("command", ["run", "roster"])
+@pytest.mark.parametrize("case", list(TABLE))
+def test_wrong_input_gets_one_sentence_status_2_and_no_folder(
+    psephos: Psephos, write: Write, case: str, command: str
+) -> None:
+    content, settings, words = TABLE[case]
+    if command == "roster" and case in NO_BUSINESS_OF_A_ROSTER:
+        pytest.skip("private columns, and how a run's messages travel, are none of a roster's business")
+    write("own.csv", content)
+    write("own.toml", 'protocol = "dpwevote"\npartners = "own.csv"\n')
+    check_refused(psephos, "own.toml", settings, words, command=command)

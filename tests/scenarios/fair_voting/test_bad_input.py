@@ -1,0 +1,327 @@
+"""Bad input of fair voting, by the command line: files of rankings, of orders and of budgets, and settings."""
+
+import pytest
+from bad_input import Psephos, Write, check_refused
+
+ELECTION_FINE = "voter,group,ranking\nann,north,a > b > c\nbob,south,b>a>c\ncid,south,c>b>a\n"
+HEADER = "voter,group,ranking\n"
+EACH_ONCE = "must be each of a, b, c once, the best first, with '>' between them"
+ELECTION: dict[str, tuple[str | bytes, list[str], list[str]]] = {
+    "an alternative twice": (
+        ELECTION_FINE.replace("b>a>c", "b>a>b"),
+        [],
+        [f"ranking: repeated alternative (own.csv line 3, bob) {EACH_ONCE}, got 'b'"],
+    ),
+    "an alternative left out": (
+        ELECTION_FINE.replace("b>a>c", "b>a"),
+        [],
+        [f"ranking: missing alternative (own.csv line 3, bob) {EACH_ONCE}, got 'c'"],
+    ),
+    "an alternative left out by the first voter": (
+        ELECTION_FINE.replace("a > b > c", "a > b"),
+        [],
+        [f"ranking: missing alternative (own.csv line 2, ann) {EACH_ONCE}, got 'c'"],
+    ),
+    "an alternative invented": (
+        ELECTION_FINE.replace("b>a>c", "b>a>d"),
+        [],
+        [f"ranking: unknown alternative (own.csv line 3, bob) {EACH_ONCE}, got 'd'"],
+    ),
+    "an alternative too many": (
+        ELECTION_FINE.replace("b>a>c", "b>a>c>d"),
+        [],
+        [f"ranking: unknown alternative (own.csv line 3, bob) {EACH_ONCE}, got 'd'"],
+    ),
+    "an alternative of the scenario's left out": (
+        ELECTION_FINE,
+        ["alternatives=['a', 'b', 'c', 'd']"],
+        ["ranking: missing alternative (own.csv line 2, ann) must be each of a, b, c, d once", "got 'd'"],
+    ),
+    "no ranking": (
+        ELECTION_FINE.replace("b>a>c", ""),
+        [],
+        [f"ranking: unknown alternative (own.csv line 3, bob) {EACH_ONCE}, got ''"],
+    ),
+    "a ranking with another sign": (
+        ELECTION_FINE.replace("b>a>c", "b<a<c"),
+        [],
+        [f"(own.csv line 3, bob) {EACH_ONCE}, got 'b<a<c'"],
+    ),
+    "a ranking that commas cut": (
+        ELECTION_FINE.replace("b>a>c", "b,a,c"),
+        [],
+        ["own.csv line 3 must be 3 entries: voter, group, ranking"],
+    ),
+    "a voter in no group": (
+        ELECTION_FINE.replace("bob,south", "bob,"),
+        [],
+        ["group (own.csv line 3, bob) must be one group, such as north, south, got ''"],
+    ),
+    "a voter in two groups": (
+        ELECTION_FINE.replace("bob,south", "bob,north;south"),
+        [],
+        ["group (own.csv line 3, bob) must be one group, such as north, south, got 'north;south'"],
+    ),
+    "a voter twice, in two groups": (
+        f"{ELECTION_FINE}ann,south,a>b>c\n",
+        [],
+        ["voter (own.csv line 5) must be named once (it is also in line 2), got 'ann'"],
+    ),
+    "a group that is none": (
+        ELECTION_FINE,
+        ["groups=['north', 'west', 'south']"],
+        ["group 'west' must be at least one voter, got '0 voters'"],
+    ),
+    "one group": (
+        ELECTION_FINE.replace("north", "south"),
+        [],
+        ["groups must be 2 to 1000, got '1 group: south'"],
+    ),
+    "one alternative": (
+        f"{HEADER}ann,north,a\nbob,south,a\n",
+        [],
+        ["ranking (own.csv line 2, ann) must be two names or more, the best first, with '>' between them, got 'a'"],
+    ),
+    "no column of groups": (
+        "voter,groups,ranking\nann,north,a>b\nbob,south,b>a\n",
+        [],
+        ["group (own.csv line 1) must be a column of the table, got 'no such column'"],
+    ),
+    "no column of rankings": (
+        "voter,group\nann,north\nbob,south\n",
+        [],
+        ["ranking (own.csv line 1) must be a column of the table, got 'no such column'"],
+    ),
+    "a column too many": (
+        "voter,group,ranking,age\nann,north,a>b,3\nbob,south,b>a,4\n",
+        [],
+        ["age (own.csv line 1) must be left out: the columns are group, ranking"],
+    ),
+    "other sizes of groups": (ELECTION_FINE, ["group_sizes=[1, 3]"], ["group 'south' must be", "3", "got '2 voters'"]),
+    "a header alone": (HEADER, [], ["voters must be a file with at least one voter, got 'own.csv'"]),
+    "nothing": ("", [], ["own.csv line 1 must be a header with the column 'voter', got []"]),
+    "no UTF-8": (b"voter,group,ranking\nann,n\xff,a>b\n", [], ["voters must be a readable CSV file", "own.csv"]),
+    "an unprintable name": (
+        ELECTION_FINE.replace(">a", ">a\x07"),
+        [],
+        ["alternatives must be distinct names of 1 to 256 printable characters"],
+    ),
+}
+# The same of settings: of the shipped societies of 1,000 and 500 voters, who rank four alternatives.
+SOCIETY: dict[str, tuple[list[str], list[str]]] = {
+    **{
+        f"{field}={value}": ([f"{field}={value}"], [f"{field} must be in {allowed}", f"got {value}"])
+        for field, allowed, values in (
+            ("epsilon", "[0.0001, 30]", ("0", "-1", "nan", "inf", "31", "1e-05")),
+            ("gamma", "[0, 1)", ("-0.1", "1", "1.5", "nan", "inf")),
+            ("delta", "(0, 1)", ("0", "1", "-1", "nan", "inf")),
+            ("max_disparity", "[0, 1e+06]", ("-1", "nan", "inf")),
+            ("fairness_weight", "[0, 1e+06]", ("-1", "nan", "inf")),
+            ("num_samples", "[1, 1048576]", ("0", "-1", "1048577")),
+        )
+        for value in values
+    },
+    "epsilon of text": (["epsilon=much"], ["epsilon must be a number, got 'much'"]),
+    "too few scores": (["scores=[3, 2, 1]"], ["scores must be 4 numbers, one for each position, got [3.0, 2.0, 1.0]"]),
+    "no scores": (["scores=[]"], ["scores must be 4 numbers, one for each position, got []"]),
+    "scores that rise": (["scores=[1, 2, 3, 0]"], ["scores must be falling", "got [1.0, 2.0, 3.0, 0.0]"]),
+    "scores that are all alike": (["scores=[1, 1, 1, 1]"], ["scores must be falling", "not all alike"]),
+    "a score that is no number": (["scores=[3, 2, 1, nan]"], ["scores must be in [-1e+06, 1e+06], got nan"]),
+    "a score without end": (["scores=[inf, 2, 1, 0]"], ["scores must be in [-1e+06, 1e+06], got inf"]),
+    "a score in words": (["scores=['a', 2, 1, 0]"], ["parameters.scores[0] must be a number, got 'a'"]),
+    "unknown scores": (["scores=borada"], ["parameters.scores must be", "borda", "plurality", "veto", "got 'borada'"]),
+    "an unknown mechanism": (
+        ["mechanism=laplac"],
+        ["parameters.mechanism must be one of laplace, sampling, exponential", "local", "got 'laplac'"],
+    ),
+    "an unknown objective": (
+        ["objective=fair"],
+        ["parameters.objective must be one of parity, constrained, penalized, got 'fair'"],
+    ),
+    "an unknown relation": (["relation=swap"], ["must be one of replace-one, add-remove-one, got 'swap'"]),
+    "an unknown reading": (["reading=both"], ["parameters.reading must be one of group, subsample, got 'both'"]),
+    "an unknown scale": (["scale=best"], ["parameters.scale must be one of", "unbiased", "printed", "got 'best'"]),
+    "a relation that is not proven": (
+        ["mechanism=local", "relation=add-remove-one"],
+        ["relation must be 'replace-one' for mechanism 'local', got 'add-remove-one'"],
+    ),
+    "too few voters for the samples": (
+        ["mechanism=sampling", "epsilon=0.3"],
+        ["epsilon must be at least 0.406 for a group of 500", "takes 369 samples", "= 150, got 0.3"],
+    ),
+    "too many samples": (
+        ["mechanism=sampling", "epsilon=0.001"],
+        ["epsilon must be larger: it takes 33176199 samples, of at most 1048576, got 0.001"],
+    ),
+    "too few voters to sample first": (
+        ["mechanism=sampling", "reading=subsample", "num_samples=501"],
+        ["num_samples must be at most the smallest group's 500 voters", "got 501"],
+    ),
+    "pairs for unequal steps": (
+        ["mechanism=sampled_pair", "scores=plurality"],
+        ["mechanism must be another one, or equally spaced scores", "got 'sampled_pair'"],
+    ),
+    "whole rankings of many": (
+        [
+            "mechanism=whole_ranking",
+            "voters={generator='impartial', alternatives=9, groups={n={voters=2}, s={voters=2}}}",
+        ],
+        ["mechanism must be another one for more than 8 alternatives: there are 9, got 'whole_ranking'"],
+    ),
+    "an empty group": (["voters.groups.south.voters=0"], ["voters.groups.south.voters must be in [1, ", "got 0"]),
+    "one group alone": (
+        ["voters.groups={north={voters=3, dispersion=1.0}}"],
+        ["voters.groups must be at least 2 groups", "got ['north']"],
+    ),
+    "one alternative alone": (["voters.alternatives=1"], ["voters.alternatives must be 2 to 50 names", "got 1"]),
+    "an alternative twice": (["voters.alternatives=['a', 'a']"], ["must be different names (repeated: 'a')"]),
+    "a dispersion above 1": (["voters.groups.north.dispersion=1.5"], ["dispersion must be in [0, 1], got 1.5"]),
+    "an unknown generator": (
+        ["voters.generator=malows"],
+        ["voters.generator must be one of mallows, plackett_luce, impartial (did you mean 'mallows'?), got 'malows'"],
+    ),
+    "two sources": (
+        ["voters={generator='mallows', file='x.soc'}"],
+        ["voters.file and voters.generator must be given one of them alone"],
+    ),
+}
+ORDERS_FINE = """# DATA TYPE: soc
+# NUMBER ALTERNATIVES: 3
+# NUMBER VOTERS: 4
+# NUMBER UNIQUE ORDERS: 3
+# ALTERNATIVE NAME 1: Oak
+# ALTERNATIVE NAME 2: Ash
+# ALTERNATIVE NAME 3: Elm
+2: 1,2,3
+1: 3,2,1
+1: 2,1,3
+"""
+COMPANION = "voter,group\n1,old\n2,young\n3,old\n4,young\n"
+# What is replaced in the file (whose type is then another one) or in that of groups, and what the sentence has.
+ORDERS: dict[str, tuple[str, str, str, list[str]]] = {
+    "an alternative twice": (
+        "soc",
+        "3,2,1",
+        "3,2,2",
+        ["x.soc line 9 must be an order", "2 is repeated, got [3, 2, 2]"],
+    ),
+    "an alternative left out": ("soc", "3,2,1", "3,2", ["x.soc line 9 must be an order of all 3 alternatives"]),
+    "one left out among ties": ("toc", "3,2,1", "{3,2}", ["x.toc line 9 must be an order of all 3 alternatives"]),
+    "an alternative invented": ("soi", "3,2,1", "3,4", ["alternative (x.soi line 9) must be", "1 to 3, got 4"]),
+    "a tie in strict orders": ("soc", "3,2,1", "3,{2,1}", ["x.soc line 9 must be a strict order", "got '3,{2,1}'"]),
+    **{
+        f"another number of {what}, {suffix}": (
+            suffix,
+            f"# NUMBER {what}: {number}",
+            f"# NUMBER {what}: {number + 1}",
+            [f"NUMBER {what} (x.{suffix} line {line}) must be the number of", f", {number}, got '{number + 1}'"],
+        )
+        for suffix in ("soc", "soi", "toc", "toi")
+        for what, line, number in (("ALTERNATIVES", 2, 3), ("VOTERS", 3, 4), ("UNIQUE ORDERS", 4, 3))
+    },
+    "another type": (
+        "soc",
+        "DATA TYPE: soc",
+        "DATA TYPE: toc",
+        ["DATA TYPE (x.soc line 1) must be 'soc'", "got 'toc'"],
+    ),
+    "a count of 0": ("soc", "1: 3", "0: 3", ["count (x.soc line 9) must be a number of voters, at least 1, got 0"]),
+    "no line of a voter": ("soc", "4,young\n", "", ["g.csv must be a line of every voter", "voter 4"]),
+    "a voter in no group": ("soc", "2,young", "2,", ["group (g.csv line 3, voter 2) must be a group", "got ''"]),
+    "a voter in two groups": (
+        "soc",
+        "4,young\n",
+        "4,young\n1,young\n",
+        ["group (g.csv line 6, voter 1) must be 'old', since line 2 has that: a voter is in one group, got 'young'"],
+    ),
+    "a voter that there is not": ("soc", "4,young", "5,young", ["voter (g.csv line 5) must be", "1 to 4, got '5'"]),
+    "one group": ("soc", "young", "old", ["voters.groups must be two or more of them", "got ['old']"]),
+}
+BUDGET_FINE = """META
+key;value
+num_projects;3
+num_votes;4
+vote_type;ordinal
+PROJECTS
+project_id;cost;name
+p1;10;Park
+p2;20;Pool
+p3;30;Bus
+VOTES
+voter_id;age;sex;vote
+v1;20;F;p1,p2,p3
+v2;30;M;p3,p2
+v3;40;F;p2
+v4;50;M;p2,p1,p3
+"""
+BUDGETS: dict[str, tuple[str, str, list[str]]] = {
+    "another number of votes": (
+        "votes;4",
+        "votes;5",
+        ["num_votes (x.pb line 4) must be the number of votes", "4, got '5'"],
+    ),
+    "another number of projects": ("projects;3", "projects;2", ["num_projects (x.pb line 3)", "below, 3, got '2'"]),
+    "a project twice": ("M;p3,p2", "M;p3,p3", ["vote (x.pb line 14, voter 'v2')", "'p3' is repeated, got 'p3,p3'"]),
+    "a project invented": ("M;p3,p2", "M;p3,p9", ["vote (x.pb line 14, voter 'v2') must be a project_id", "got 'p9'"]),
+    "a voter in no group": ("30;M", "30;", ["sex (x.pb line 14, voter 'v2') must be a group", "got ''"]),
+    "a voter twice": ("v2;", "v1;", ["voter_id (x.pb line 14) must be another voter: line 13 has", "got 'v1'"]),
+    "one group": (";M;", ";F;", ["voters.groups must be two or more of them", "got ['F']"]),
+    "an unknown type": ("ordinal", "ordnal", ["vote_type (x.pb line 5) must be one of ordinal", "got 'ordnal'"]),
+    "an entry too few": ("30;M;p3,p2", "30;p3,p2", ["x.pb line 14 must be 4 entries", "got '3 entries'"]),
+}
+
+
+@pytest.mark.bad_input(
+    "a ranking that repeats, omits or invents an alternative",
+    "a voter in no group, or in two",
+    "an empty group; one group; one alternative",
+)
+@pytest.mark.parametrize("case", list(ELECTION))
+def test_a_wrong_election_gets_one_sentence_status_2_and_no_folder(psephos: Psephos, write: Write, case: str) -> None:
+    content, settings, words = ELECTION[case]
+    write("own.csv", content)
+    check_refused(psephos, "two-societies", ["voters=own.csv", *settings], words)
+
+
+@pytest.mark.bad_input(
+    "epsilon ≤ 0, nan, inf",
+    "gamma outside [0, 1); delta outside (0, 1)",
+    "scores of another number, that do not fall, or are no numbers",
+    "an unknown mechanism, objective, relation or reading",
+    "too few voters for the samples of Algorithm 2",
+    "an empty group; one group; one alternative",
+)
+@pytest.mark.parametrize("case", list(SOCIETY))
+def test_a_wrong_setting_of_a_society_gets_one_sentence_and_status_2(psephos: Psephos, case: str) -> None:
+    settings, words = SOCIETY[case]
+    check_refused(psephos, "two-societies", settings, words)
+
+
+@pytest.mark.bad_input(
+    "a ranking that repeats, omits or invents an alternative",
+    "a voter in no group, or in two",
+    "an empty group; one group; one alternative",
+    "a file whose numbers are not those of its header",
+)
+@pytest.mark.parametrize("case", list(ORDERS))
+def test_a_wrong_file_of_orders_gets_one_sentence_and_status_2(psephos: Psephos, write: Write, case: str) -> None:
+    suffix, old, new, words = ORDERS[case]
+    content, groups = ORDERS_FINE.replace("TYPE: soc", f"TYPE: {suffix}"), COMPANION
+    assert old in content + groups
+    write(f"x.{suffix}", content.replace(old, new))
+    write("g.csv", groups.replace(old, new))
+    check_refused(psephos, "two-societies", [f"voters=x.{suffix}", "voters.groups_file=g.csv"], words)
+
+
+@pytest.mark.bad_input(
+    "a ranking that repeats, omits or invents an alternative",
+    "a voter in no group, or in two",
+    "an empty group; one group; one alternative",
+    "a file whose numbers are not those of its header",
+)
+@pytest.mark.parametrize("case", list(BUDGETS))
+def test_a_wrong_budget_gets_one_sentence_and_status_2(psephos: Psephos, write: Write, case: str) -> None:
+    old, new, words = BUDGETS[case]
+    assert old in BUDGET_FINE
+    write("x.pb", BUDGET_FINE.replace(old, new))
+    check_refused(psephos, "two-societies", ["voters=x.pb", "voters.group_column=sex"], words)

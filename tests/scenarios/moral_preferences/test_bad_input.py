@@ -1,0 +1,168 @@
+"""Bad input of moral preferences, by the command line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bad_input import Psephos, Write, check_refused
+from machine_files import write_moral_machine_like
+
+# A file of choices or of responses and settings, and what the sentence has.
+
+CHOICES_FINE = "voter,record,choice,lives,law\nann,1,1,5,0\nann,1,0,1,1\nbob,1,1,3,0\nbob,1,0,2,2\n"
+CHOICES: dict[str, tuple[str | bytes, list[str], list[str]]] = {
+    "a record without its second line": (
+        CHOICES_FINE.replace("bob,1,0,2,2\n", ""),
+        [],
+        ["own.csv line 4 must be a record of two lines", "got '1 lines"],
+    ),
+    "a line that is cut off": (CHOICES_FINE[:-3], [], ["own.csv line 5 must be 5 entries"]),
+    "records of different width": (
+        CHOICES_FINE.replace("bob,1,1,3,0", "bob,1,1,3,0,9"),
+        [],
+        ["own.csv line 4 must be 5 entries", "got '6 entries'"],
+    ),
+    "a choice of neither": (
+        CHOICES_FINE.replace("ann,1,1,5", "ann,1,0,5"),
+        [],
+        ["own.csv line 2 must be a record of two lines", "0 of them chosen"],
+    ),
+    "a feature that is no number": (
+        CHOICES_FINE.replace("3,0", "nan,0"),
+        [],
+        ["lives (own.csv line 4) must be a number", "got 'nan'"],
+    ),
+    "a feature without end": (CHOICES_FINE.replace("3,0", "3,inf"), [], ["law (own.csv line 4)", "got 'inf'"]),
+    "a feature in words": (CHOICES_FINE.replace("3,0", "three,0"), [], ["lives (own.csv line 4)", "got 'three'"]),
+    "no column of choices": (CHOICES_FINE.replace("choice", "chosen"), [], ["own.csv line 1", "'choice'"]),
+    "no column of features": (
+        "voter,record,choice\nann,1,1\nann,1,0\n",
+        [],
+        ["own.csv line 1 must be the columns voter, record, choice and at least one feature"],
+    ),
+    "no voters": ("voter,record,choice,lives\n", [], ["own.csv must be a CSV file with rows"]),
+    "nothing at all": ("", [], ["own.csv must be a CSV file with a header"]),
+    "no UTF-8": (b"voter,record,choice,lives\n\xff", [], ["voters.choices must be a readable file"]),
+    "a voter without records": (
+        CHOICES_FINE,
+        ["voters=[{voter='ann', records=[]}]", "features=['lives', 'law']"],
+        ["records (ann) must be at least one record, got '0 records'"],
+    ),
+    "a bound of 0": (CHOICES_FINE, ["bound=0"], ["bound must be in [", "got 0"]),
+    "a bound below 0": (CHOICES_FINE, ["bound=-2"], ["bound must be in [", "got -2"]),
+    "a bound that is no number": (CHOICES_FINE, ["bound=nan"], ["bound must be in [", "got nan"]),
+    "epsilon of 0": (CHOICES_FINE, ["epsilon=0"], ["epsilon must be in [", "got 0"]),
+    "epsilon of a voter of 0": (
+        CHOICES_FINE,
+        ["voters.choices=own.csv", "voters.epsilons=zero.csv", "paradigm=VLDP"],
+        ["epsilon (zero.csv line 3) must be a number in (0, 100], got '0'"],
+    ),
+    "no epsilon of a voter": (
+        CHOICES_FINE,
+        ["voters.choices=own.csv", "voters.epsilons=one.csv", "paradigm=VLDP"],
+        ["one.csv must be a line of every voter, got \"no line of 'bob'\""],
+    ),
+    "two epsilons of a voter": (
+        CHOICES_FINE,
+        ["voters.choices=own.csv", "voters.epsilons=two.csv", "paradigm=VLDP"],
+        ["voter (two.csv line 4) must be there once, got 'ann'"],
+    ),
+    "fractions of groups above 1": (
+        CHOICES_FINE,
+        ["voters.choices=own.csv", "voters.groups.liberal=0.2", "paradigm=VLDP"],
+        ["conservative, moderate, liberal must be fractions of at least 0 that add up to 1, got [0.54, 0.36, 0.2]"],
+    ),
+    "groups of a trusted aggregator": (
+        CHOICES_FINE,
+        ["voters.choices=own.csv", "voters.groups={}"],
+        ["epsilons", "must be left out: the aggregator has one ε for all"],
+    ),
+    "an unknown paradigm": (CHOICES_FINE, ["paradigm=VLCD"], ["paradigm must be one of VLCP, RLCP, VLDP, RLDP"]),
+    "a mechanism that protects no voter": (CHOICES_FINE, ["mechanism=pooled"], ["mechanism must be 'laplace' or"]),
+    "too many records": (
+        CHOICES_FINE.replace("bob", "ann").replace("ann,1,1,3,0\nann,1,0", "ann,2,1,3,0\nann,2,0"),
+        ["max_records=1"],
+        ["records (own.csv line 2, ann) must be 1 to 1 records (max_records), got '2 records'"],
+    ),
+    "an unknown generator": (
+        CHOICES_FINE,
+        ["voters={generator='norml', voters=3}"],
+        ["voters.generator must be one of normal, moral_machine, fairness (did you mean 'normal'?), got 'norml'"],
+    ),
+    "two sources": (
+        CHOICES_FINE,
+        ["voters={choices='own.csv', generator='normal'}"],
+        ["voters.choices and voters.generator must be given one of them alone"],
+    ),
+}
+
+
+@pytest.mark.bad_input(
+    "a voter without records; records of different width",
+    "a voter's epsilon ≤ 0; a voter without one, or with two",
+    "a bound ≤ 0",
+    "fractions of groups that do not add up to 1",
+    "a response without its second row; unknown characters or columns; a truncated file",
+)
+@pytest.mark.parametrize("case", list(CHOICES))
+def test_a_wrong_survey_gets_one_sentence_status_2_and_no_folder(psephos: Psephos, write: Write, case: str) -> None:
+    content, settings, words = CHOICES[case]
+    write("own.csv", content)
+    write("zero.csv", "voter,epsilon\nann,1\nbob,0\n")
+    write("one.csv", "voter,epsilon\nann,1\n")
+    write("two.csv", "voter,epsilon\nann,1\nbob,1\nann,2\n")
+    write("own.toml", 'protocol = "moral-preferences"\nvoters = "own.csv"\n[parameters]\nparadigm = "VLCP"\n')
+    check_refused(psephos, "own.toml", settings, words)
+
+
+def responses_of(psephos: Psephos, change: Callable[[list[str]], str], *, stream: bool) -> Any:
+    """Run the Moral Machine of a made-up file that was changed, and return how that ended."""
+    path = Path("responses.csv")
+    write_moral_machine_like(path, voters=4, records=2, shuffle=False)
+    path.write_text(change(path.read_text(encoding="utf-8").splitlines(keepends=True)), encoding="utf-8")
+    words = ("--set", f"voters.responses={path}", "--transport", "array", "--no-pictures", "--out", "out")
+    return psephos("run", "moral-machine", *words, *(("--set", "voters.stream=true") if stream else ()))
+
+
+RESPONSES: dict[str, tuple[Callable[[list[str]], str], list[str]]] = {
+    "an unknown character": (
+        lambda lines: "".join([lines[0], lines[1].rstrip()[:-1] + "9\n", *lines[2:]]),
+        ["responses.csv line 2"],
+    ),
+    "an unknown column": (
+        lambda lines: "".join([lines[0].replace("Cat", "Cow"), *lines[1:]]),
+        ["responses.csv line 1", "missing: Cat"],
+    ),
+    "a file that ends within a line": (lambda lines: "".join(lines)[:-12], ["responses.csv line 17"]),
+    "a header alone": (lambda lines: lines[0], ["responses.csv"]),
+}
+
+
+@pytest.mark.bad_input("a response without its second row; unknown characters or columns; a truncated file")
+@pytest.mark.parametrize("stream", [False, True], ids=["at once", "streamed"])
+@pytest.mark.parametrize("case", list(RESPONSES))
+def test_wrong_responses_get_one_sentence_and_status_2(psephos: Psephos, case: str, *, stream: bool) -> None:
+    if stream:
+        pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
+    change, words = RESPONSES[case]
+    ended = responses_of(psephos, change, stream=stream)
+    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    for word in words:
+        assert word in ended.err
+    assert not Path("out/result.json").exists()
+    assert Path("out").exists() <= stream  # a stream is read while it runs
+
+
+@pytest.mark.bad_input("nothing accepted is lost")
+@pytest.mark.parametrize("stream", [False, True], ids=["at once", "streamed"])
+def test_what_is_read_is_a_record_or_counted(psephos: Psephos, *, stream: bool) -> None:
+    """Of sixteen rows one is missing: its response is dropped and counted, and the other seven are records."""
+    if stream:
+        pytest.importorskip("duckdb", reason="the extra `outofcore` is not installed")
+    ended = responses_of(psephos, lambda lines: "".join([*lines[:3], *lines[4:]]), stream=stream)
+    assert (ended.status, ended.err) == (0, "")
+    note = "7 records of 4 voters, from 15 rows; responses dropped: 1 without a second row"
+    assert note in " ".join(ended.out.split())
+    assert json.loads(Path("out/run.json").read_bytes())["parties"] == note

@@ -1,0 +1,323 @@
+"""Bad input of truth discovery, by the command line."""
+
+import json
+
+import msgspec
+import pytest
+from bad_input import Psephos, Write, check_refused
+from psephos.scenarios import load_scenario, resolve, run_session
+
+# A file of answers and settings, and what the sentence has.
+
+CROWD_FINE = "task,worker,label\nq1,ann,yes\nq2,ann,no\nq1,bob,yes\n"
+TWICE = f"{CROWD_FINE}q1,ann,no\n"
+TWO_LAYERS = "mechanism=two_layer"
+NAMED_SETS = "task,worker,label,answer_set\n"
+CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
+    "a label outside the answer set": (
+        CROWD_FINE,
+        ["answer_sets=[['yes', 'nope']]"],
+        ["label (own.csv line 3) must be one of 'yes', 'nope', got 'no'"],
+    ),
+    "a label outside the answer set of its own task": (
+        f"{NAMED_SETS}q1,ann,yes,yes|no\nq2,ann,yes,red|green\n",
+        [],
+        ["label (own.csv line 3) must be one of 'red', 'green', got 'yes'"],
+    ),
+    "a truth outside the answer set": (
+        CROWD_FINE,
+        ["workers.answers=own.csv", "workers.truth=truth.csv"],
+        ["truth (truth.csv line 3)", "'no', 'yes'", "got 'maybe'"],
+    ),
+    "a worker's label outside the answer set, in a list": (
+        CROWD_FINE,
+        ["workers=[{worker='ann', tasks='q1; q2', answers='yes;maybe'}]", "answer_sets=[['yes', 'no']]"],
+        ["answers (ann) must be one of yes, no (task 'q2'), or nothing, got 'maybe'"],
+    ),
+    "two different answers to one task": (
+        TWICE,
+        [],
+        [
+            "label (own.csv line 5) must be 'yes', which worker 'ann' answered to task 'q1' before (own.csv line 2)",
+            "unless repeats is first or last, got 'no'",
+        ],
+    ),
+    "two different answers to one task, by name of the policy": (
+        TWICE,
+        ["workers.answers=own.csv", "workers.repeats=error"],
+        ["label (own.csv line 5)", "(own.csv line 2)"],
+    ),
+    "an unknown policy": (
+        TWICE,
+        ["workers.answers=own.csv", "workers.repeats=majority"],
+        ["workers.repeats must be one of error, first, last, got 'majority'"],
+    ),
+    "one class": (
+        "task,worker,label\nq1,ann,yes\nq1,bob,yes\n",
+        [],
+        ["label (own.csv line 2)", "answer_sets", "got 'yes'"],
+    ),
+    "an answer set of one label": (CROWD_FINE, ["answer_sets=[['yes']]"], ["answer_sets", "two or more", "['yes']"]),
+    "an answer set that has a label twice": (
+        CROWD_FINE,
+        ["answer_sets=[['yes', 'no', 'yes']]"],
+        ["answer_sets", "different labels", "got ['yes', 'no', 'yes']"],
+    ),
+    "a made-up crowd of one class": (
+        CROWD_FINE,
+        ["workers={tasks=3, workers=2, answers_per_task=1, classes=1}"],
+        ["classes must be in [2, 1000], got 1"],
+    ),
+    "a flip probability above a half": (
+        CROWD_FINE,
+        ["flip_probability=0.5000001"],
+        ["flip_probability must be", "(0, 0.5], for sets of 2 labels, got 0.5"],
+    ),
+    "a flip probability above two thirds, of three labels": (
+        CROWD_FINE,
+        ["flip_probability=0.7", "answer_sets=[['yes', 'no', 'unsure']]"],
+        ["flip_probability must be", "(0, 0.666667], for sets of 3 labels, got 0.7"],
+    ),
+    "a flip probability above a half where some tasks have two labels": (
+        f"{NAMED_SETS}q1,ann,yes,yes|no\nq2,ann,red,red|green|blue\n",
+        ["flip_probability=0.6"],
+        ["flip_probability must be", "(0, 0.5], for sets of 2 labels, got 0.6"],
+    ),
+    "a flip probability below 0": (CROWD_FINE, ["flip_probability=-0.1"], ["flip_probability must be", "got -0.1"]),
+    "a flip probability of 0": (CROWD_FINE, ["flip_probability=0"], ["flip_probability must be", "got 0"]),
+    "a flip probability that is no number": (
+        CROWD_FINE,
+        ["flip_probability=nan"],
+        ["flip_probability must be", "got nan"],
+    ),
+    "a mean flip probability above a half": (
+        CROWD_FINE,
+        [TWO_LAYERS, "hyper={type='Uniform', low=0.4, high=1.0}"],
+        ["hyper must be", "(0, 0.5], for sets of 2 labels, got 0.7"],
+    ),
+    "a above b": (
+        CROWD_FINE,
+        [TWO_LAYERS, "hyper={type='Uniform', low=0.6, high=0.4}"],
+        ["low must be at most high = 0.4, got 0.6"],
+    ),
+    "a below 0": (
+        CROWD_FINE,
+        [TWO_LAYERS, "hyper={type='Uniform', low=-0.1, high=0.4}"],
+        ["low must be in [0, 1], got -0.1"],
+    ),
+    "b above 1": (
+        CROWD_FINE,
+        [TWO_LAYERS, "hyper={type='Uniform', low=0.1, high=1.5}"],
+        ["high must be in [0, 1], got 1.5"],
+    ),
+    "a value of a hyper-distribution above 1": (
+        CROWD_FINE,
+        [TWO_LAYERS, "hyper={type='Discrete', probabilities=[0.1, 1.2], shares=[0.5, 0.5]}"],
+        ["probabilities", "must be in [0, 1], got 1.2"],
+    ),
+    "a hyper-distribution of no kind": (
+        CROWD_FINE,
+        [TWO_LAYERS, "hyper={type='Unifrom', low=0.1, high=0.4}"],
+        ["hyper.type must be", "got 'Unifrom'"],
+    ),
+    "a hyper-distribution of one layer": (
+        CROWD_FINE,
+        ["mechanism=one_layer", "hyper={type='Uniform', low=0.1, high=0.4}"],
+        ["hyper must be left out", "two-layer"],
+    ),
+    "epsilon of answers below 0": (CROWD_FINE, ["epsilon=-1"], ["epsilon must be", "got -1"]),
+    "epsilon of answers that is no number": (CROWD_FINE, ["epsilon=nan"], ["epsilon must be", "got nan"]),
+    "epsilon of a worker of 0": (CROWD_FINE, ["epsilon_worker=0"], ["epsilon_worker must be", "got 0"]),
+    "two prices": (
+        CROWD_FINE,
+        ["epsilon=1", "flip_probability=0.2"],
+        ["epsilon and flip_probability must be given one of them alone"],
+    ),
+    "an unknown mechanism": (CROWD_FINE, ["mechanism=three_layer"], ["mechanism must be one of", "got 'three_layer'"]),
+    "an unknown estimator": (CROWD_FINE, ["estimator=best"], ["estimator must be one of", "got 'best'"]),
+    "a budget below the price": (CROWD_FINE, ["epsilon=2", "budget=3"], ["budget must be at least", "4", "got 3"]),
+    "no file of answers": (CROWD_FINE, ["workers=nowhere.csv"], ["must be a readable file", "got 'nowhere.csv'"]),
+    "nothing at all in a crowd": (
+        "",
+        [],
+        ["own.csv must be a CSV file with the columns task, worker, label, got 'an empty file'"],
+    ),
+    "a header alone": ("task,worker,label\n", [], ["own.csv must be a CSV file with rows, got 'a header alone'"]),
+    "no column of labels": (
+        "task,worker,answer\nq1,ann,yes\n",
+        [],
+        ["own.csv line 1 must be a header with one column 'label', got ['task', 'worker', 'answer']"],
+    ),
+    "no column of workers": ("task,label\nq1,yes\n", [], ["own.csv line 1", "one column 'worker'"]),
+    "a column of labels twice": (
+        "task,worker,label,label\nq1,ann,yes,no\n",
+        [],
+        ["own.csv line 1 must be a header with one column 'label'"],
+    ),
+    "no truth in a file of truths": (
+        CROWD_FINE,
+        ["workers.answers=own.csv", "workers.truth=own.csv"],
+        ["own.csv line 1 must be a header with one column 'truth'"],
+    ),
+    "a row with an entry too few": (
+        f"{CROWD_FINE}q2,bob\n",
+        [],
+        ["own.csv line 5 must be 3 entries, as in the header, got ['q2', 'bob']"],
+    ),
+    "an answer without a label": (f"{CROWD_FINE}q2,bob,\n", [], ["label (own.csv line 5) must be given, got ''"]),
+    "an answer without a worker": (f"{CROWD_FINE}q2,,no\n", [], ["worker (own.csv line 5) must be given, got ''"]),
+    "Latin-1": (
+        f"{CROWD_FINE}q2,müller,no\n".encode("latin-1"),
+        [],
+        ["own.csv line 5 must be UTF-8 text (byte 5 of the line is 0xfc"],
+    ),
+    "UTF-16": (CROWD_FINE.encode("utf-16"), [], ["own.csv line 1 must be UTF-8 text"]),
+    "a worker with a name that names nobody": (
+        f"{CROWD_FINE}q2,{'x' * 129},no\n",
+        [],
+        ["worker", "1 to 128", "x" * 100],
+    ),
+    "a task with a name that needs a separator": (f"{CROWD_FINE}q;2,bob,no\n", [], ["tasks must be", "got 'q;2'"]),
+}
+
+
+@pytest.mark.bad_input(
+    "a label outside the task's answer set",
+    "a worker who answers a task twice with different labels",
+    "one class",
+    "p^f above (s - 1)/s; a > b; [a, b] outside [0, 1]",
+    "an empty file, wrong columns, text that is not UTF-8",
+)
+@pytest.mark.parametrize("case", list(CROWD))
+def test_wrong_input_of_a_crowd_gets_one_sentence_status_2_and_no_folder(
+    psephos: Psephos, write: Write, case: str
+) -> None:
+    content, settings, words = CROWD[case]
+    write("own.csv", content)
+    write("truth.csv", "task,truth\nq1,yes\nq2,maybe\n")
+    write("own.toml", 'protocol = "truth-discovery"\nworkers = "own.csv"\n')
+    check_refused(psephos, "own.toml", settings, words)
+
+
+def found(
+    psephos: Psephos, write: Write, content: str, *settings: str, estimator: str = "auto"
+) -> dict[str, str | None]:
+    """Return the truths of a file by task, at an epsilon that changes no answer.
+
+    A flip has a probability of e^-30 for each of less than 20 answers: 2e-12 in all.
+    """
+    write("own.csv", content)
+    write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\n')
+    options = [word for setting in (*settings, f"estimator={estimator}") for word in ("--set", setting)]
+    ended = psephos("run", "own.toml", "--set", "epsilon=30", *options, "--no-pictures", "--json")
+    assert (ended.status, ended.err) == (0, "")
+    outcome = json.loads(ended.out)["outcome"]
+    return dict(zip(outcome["tasks"], outcome["truths"], strict=True))
+
+
+ESTIMATORS = ("majority", "truth_discovery", "one_coin", "dawid_skene", "noise_aware", "noise_aware_dawid_skene")
+
+
+@pytest.mark.bad_input("a worker who answers a task twice with different labels")
+@pytest.mark.parametrize(("repeats", "truth"), [("first", "yes"), ("last", "no")])
+def test_of_several_answers_to_a_task_the_one_that_is_asked_for_counts(
+    psephos: Psephos, write: Write, repeats: str, truth: str
+) -> None:
+    content = "task,worker,label\nq1,ann,yes\nq2,ann,yes\nq1,ann,no\n"
+    settings = ("workers.answers=own.csv", f"workers.repeats={repeats}")
+    assert found(psephos, write, content, *settings) == {"q1": truth, "q2": "yes"}
+
+
+@pytest.mark.bad_input("a task that nobody answered")
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_truth_of_a_task_that_nobody_answered_is_missing(psephos: Psephos, write: Write, estimator: str) -> None:
+    write("truth.csv", "task,truth\nq1,yes\nq3,no\n")
+    settings = ("workers.answers=own.csv", "workers.truth=truth.csv")
+    truths = found(psephos, write, f"{CROWD_FINE}q2,bob,no\n", *settings, estimator=estimator)
+    assert truths == {"q1": "yes", "q2": "no", "q3": None}
+    rows = "[{worker='ann', tasks='q1; q2', answers='; no'}, {worker='bob', tasks='q2; q1', answers='no; '}]"
+    settings = (f"workers={rows}", "answer_sets=[['yes', 'no']]")
+    assert found(psephos, write, CROWD_FINE, *settings, estimator=estimator) == {"q1": None, "q2": "no"}
+
+
+@pytest.mark.bad_input("a task that nobody answered")
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_nobody_who_answers_anything_leaves_every_truth_missing(psephos: Psephos, write: Write, estimator: str) -> None:
+    settings = ("workers=[{worker='ann', tasks='q1; q2', answers='; '}]", "answer_sets=[['yes', 'no']]")
+    assert found(psephos, write, CROWD_FINE, *settings, estimator=estimator) == {"q1": None, "q2": None}
+
+
+@pytest.mark.bad_input("one worker")
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_one_worker_is_believed(psephos: Psephos, write: Write, estimator: str) -> None:
+    content = "task,worker,label\nq1,ann,yes\nq2,ann,no\nq3,ann,yes\n"
+    truths = found(psephos, write, content, estimator=estimator)
+    assert truths == {"q1": "yes", "q2": "no", "q3": "yes"}
+
+
+@pytest.mark.bad_input("one class")
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_one_class_is_found_where_the_answer_set_says_which_others_there_are(
+    psephos: Psephos, write: Write, estimator: str
+) -> None:
+    content = "task,worker,label\nq1,ann,yes\nq2,ann,yes\nq1,bob,yes\n"
+    settings = "answer_sets=[['no', 'unsure', 'yes']]"
+    assert found(psephos, write, content, settings, estimator=estimator) == {"q1": "yes", "q2": "yes"}
+
+
+@pytest.mark.bad_input("all workers equal")
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_workers_who_are_all_equal_weigh_alike(psephos: Psephos, write: Write, estimator: str) -> None:
+    own = {"q1": "yes", "q2": "no", "q3": "yes"}
+    rows = [f"{task},{worker},{label}\n" for worker in ("ann", "bob", "cid", "dee") for task, label in own.items()]
+    content = f"task,worker,label\n{''.join(rows)}"
+    assert found(psephos, write, content, estimator=estimator) == own
+    settings = ("epsilon=30", f"estimator={estimator}")
+    record = run_session(resolve(load_scenario("own.toml", settings)), seed=1)
+    assert len(record.own_outcomes) == 4
+    assert len({msgspec.json.encode(each) for each in record.own_outcomes.values()}) == 1
+
+
+@pytest.mark.bad_input("p^f above (s - 1)/s; a > b; [a, b] outside [0, 1]")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["flip_probability=0.5"],
+        ["flip_probability=0.6", "answer_sets=[['yes', 'no', 'unsure']]"],
+        ["mechanism=two_layer", "flip_probability=0.5"],
+        ["mechanism=two_layer", "hyper={type='Uniform', low=0.0, high=1.0}"],
+        ["mechanism=two_layer", "hyper={type='Uniform', low=0.2, high=0.2}"],
+        ["epsilon=0"],
+    ],
+)
+def test_a_flip_probability_at_its_limit_is_allowed(psephos: Psephos, write: Write, settings: list[str]) -> None:
+    write("own.csv", CROWD_FINE)
+    write("own.toml", 'protocol = "truth-discovery"\nworkers = "own.csv"\n')
+    options = [word for setting in settings for word in ("--set", setting)]
+    ended = psephos("run", "own.toml", *options, "--no-pictures", "--json")
+    assert (ended.status, ended.err) == (0, "")
+    assert json.loads(ended.out)["outcome"]["num_answers"] == [2, 1]
+
+
+@pytest.mark.bad_input("a large file")
+def test_a_file_of_ten_megabytes_is_read_and_its_last_line_is_named(psephos: Psephos, write: Write) -> None:
+    """What is read at once is smaller. Of 100 workers the first 70 say yes to everything."""
+    rows = [
+        f"question-{task:05},worker-{worker:03},{'yes' if worker < 70 else 'no'}\n"
+        for worker in range(100)
+        for task in range(3500)
+    ]
+    content = f"task,worker,label\n{''.join(rows)}"
+    assert len(content) > 10_000_000
+    write("own.csv", content)
+    write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\n')
+    options = ("--set", "estimator=majority", "--set", "epsilon=30", "--transport", "array", "--no-pictures", "--json")
+    ended = psephos("run", "own.toml", *options)
+    assert (ended.status, ended.err) == (0, "")
+    outcome = json.loads(ended.out)["outcome"]
+    assert (len(outcome["tasks"]), set(outcome["truths"]), set(outcome["num_answers"])) == (3500, {"yes"}, {100})
+    write("own.csv", f"{content}question-00007,worker-000,no\n")
+    ended = psephos("run", "own.toml", *options)
+    assert (ended.status, ended.out) == (2, "")
+    assert "label (own.csv line 350002)" in ended.err
+    assert "(own.csv line 9)" in ended.err
