@@ -1,6 +1,7 @@
 """`reproduce`: a paper's tables and figures, ours beside the published; a command for each system that has them."""
 
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,7 @@ def _command(name: str, paper: "Paper") -> click.Command:
     return click.command(name, help=paper.help)(run)
 
 
-def _options(paper: "Paper") -> Any:
+def _options(paper: "Paper") -> Iterator[Callable[[Any], Any]]:
     yield click.option("--trials", type=int, default=paper.trials, show_default=True, help=paper.about_trials)
     yield click.option("--seed", type=int, default=1, show_default=True, help="Of everything drawn.")
     if paper.takes_data:

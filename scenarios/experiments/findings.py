@@ -13,7 +13,7 @@ import msgspec
 
 from ..system import load_each
 
-__all__ = ["AUDIT", "BoundedFinding", "Certainty", "Finding", "Judged", "Judgement", "findings_on_papers", "listed"]
+__all__ = ["AUDIT", "BoundedFinding", "Certainty", "Finding", "Judged", "Judgement", "findings_on_papers", "in_a_row"]
 
 AUDIT: Final = "psephos audit papers"
 """What shows those findings that nothing else shows."""
@@ -183,7 +183,7 @@ def findings_on_papers() -> list[BoundedFinding]:
     return [finding for _, find in load_each("claims", Callable) for finding in find()]
 
 
-def listed(words: Iterable[str]) -> str:
+def in_a_row(words: Iterable[str]) -> str:
     """Return words as people list them."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last

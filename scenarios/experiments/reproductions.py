@@ -16,6 +16,7 @@ from rich.text import Text
 
 from ...protocol.errors import ConfigurationError
 from ..plugins import load
+from ..presentation.drawing import Picture, save_pictures
 from ..running.folder import RunFolder
 from .findings import Finding
 from .findings_shown import count_in_words, findings_in_markdown, show_findings
@@ -117,9 +118,8 @@ class Experiments(Generic[_FoundT]):
         on_paper: what the paper says, in its order, and whether it holds.
         additions: what we add to it.
         sheets: the tables, as people read them.
-        draw: draws all pictures into a folder.
-        captions: of the pictures, by name.
-        pictures: names of the pictures that there are; by default all that have captions.
+        pictures: those that there are, by name.
+        captions: of all that there may be, by name.
         title: of the page.
         introduction: the page's first paragraph, in which {run} is what was found.
         cells: how many trials cells have, as the terminal says it, with {run} as well.
@@ -132,9 +132,8 @@ class Experiments(Generic[_FoundT]):
     on_paper: Callable[[_FoundT], Iterable[Finding]]
     additions: Callable[[_FoundT], Iterable[Finding]]
     sheets: Callable[[_FoundT], Iterable[Sheet]]
-    draw: Callable[[_FoundT, Path], object]
+    pictures: Callable[[_FoundT], Mapping[str, Picture]]
     captions: Mapping[str, str]
-    pictures: Callable[[_FoundT], Iterable[str]] | None = None
     title: str
     introduction: str
     cells: str
@@ -207,7 +206,7 @@ def reproduce(
     _write(folder, found, page=page_of(paper, found))
     if pictures:
         tell("pictures")
-        experiments.draw(found, folder.path)
+        save_pictures(experiments.pictures(found), folder.path)
     return found
 
 
@@ -247,10 +246,9 @@ def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, pr
     for heading, findings in found.findings.items():
         parts += [f"## {heading}", count_in_words(findings), findings_in_markdown(findings)]
     if pictures:
-        captions = experiments.captions
-        names = captions if experiments.pictures is None else experiments.pictures(found)
+        captions = {name: experiments.captions[name] for name in experiments.pictures(found)}
         parts.append("## Pictures")
-        parts += [f"![{captions[name]}]({prefix}{name}.png)\n\n{captions[name]}" for name in names]
+        parts += [f"![{words}]({prefix}{name}.png)\n\n{words}" for name, words in captions.items()]
     parts.append("## Tables")
     parts += [markdown_of(sheet) for sheet in experiments.sheets(found)]
     return "\n\n".join(parts) + "\n"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import correlation, linear_regression
 
-from ...experiments.findings import Finding, listed
+from ...experiments.findings import Finding, in_a_row
 from ...experiments.measurements import deviation
 from .evidence import (
     FAR,
@@ -194,7 +194,7 @@ def _errors_by_partners(reproduction: Reproduction) -> Iterator[Finding]:
 
 
 def _listed(numbers: Sequence[float], form: str) -> str:
-    return listed(f"{number:{form}}" for number in numbers)
+    return in_a_row(f"{number:{form}}" for number in numbers)
 
 
 def _same_trend(reproduction: Reproduction) -> Finding:

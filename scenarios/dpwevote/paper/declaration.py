@@ -5,7 +5,7 @@ from typing import Final
 from ...experiments.reproductions import Experiments
 from .additions import own_findings
 from .claims import findings_on_paper
-from .pictures import draw_pictures
+from .pictures import pictures_of
 from .reproduction import parts
 from .rows import Reproduction
 from .tables import sheets_of
@@ -23,7 +23,7 @@ EXPERIMENTS: Final = Experiments(
     on_paper=findings_on_paper,
     additions=own_findings,
     sheets=sheets_of,
-    draw=draw_pictures,
+    pictures=pictures_of,
     captions={
         "figure-4": "Figure 4 again: accuracy and three mean squared errors over ε, with the published cells of "
         "Tables 3 and 4. The curve in (a) is the normal law of reading W9, in which n does not occur.",

@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from ...experiments.measurements import Measurement
@@ -18,12 +17,11 @@ from ...presentation.drawing import (
     log_scale,
     name_ticks,
     percent_scale,
-    save_pictures,
 )
 from .rows import Cell, Cost, PublishedCell, Reproduction
 from .tables import NAMES
 
-__all__ = ["draw_pictures", "pictures_of"]
+__all__ = ["pictures_of"]
 
 _VARIANT_COLORS = {
     "optimal": COLORS["green"],
@@ -41,11 +39,6 @@ _FEW_SMALL_EPSILONS = {0.1, 0.5}
 _RATIOS = (0.4, 16)
 _RATIO_TICKS = (0.5, 1, 2, 5, 10)
 _PUBLISHED: dict[str, Any] = {"marker": "D", "markersize": 6.5, "linestyle": "none", "mfc": "none", "mew": 0.9}
-
-
-def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
-    """Draw all pictures, as SVG and PNG, and return the files; none where matplotlib is not installed."""
-    return save_pictures(pictures_of(reproduction), folder)
 
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:

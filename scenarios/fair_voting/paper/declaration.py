@@ -7,7 +7,7 @@ from ...experiments.reproductions import Experiments
 from .additions import own_findings
 from .cells import DELTA, GAMMA
 from .claims import findings_on_paper
-from .pictures import draw_pictures, pictures_of
+from .pictures import pictures_of
 from .profiles import FITTED, READ
 from .reproduction import parts
 from .rows import Reproduction
@@ -38,7 +38,6 @@ EXPERIMENTS: Final = Experiments(
     on_paper=findings_on_paper,
     additions=own_findings,
     sheets=sheets_of,
-    draw=draw_pictures,
     pictures=pictures_of,
     captions={
         "table-1": "Table 1 again: diamonds are published, hollow marks are cells that the paper has as N/A. "

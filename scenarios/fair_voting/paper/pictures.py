@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from ...experiments.measurements import Measurement
@@ -18,7 +17,6 @@ from ...presentation.drawing import (
     log_scale,
     name_ticks,
     percent_scale,
-    save_pictures,
 )
 from .cells import OBJECTIVES
 from .evidence import equal_losses, real_at, table
@@ -27,7 +25,7 @@ from .published import EPSILONS, SIZES
 from .rows import Reproduction, TableRow
 from .tables import MECHANISM_NAMES
 
-__all__ = ["draw_pictures", "pictures_of"]
+__all__ = ["pictures_of"]
 
 _COLORS: Final = {
     "permute_and_flip": COLORS["green"],
@@ -51,11 +49,6 @@ _SHOWN: Final = ("permute_and_flip", "laplace", "sampling", "local")
 _PANELS_OF_LOCAL: Final = (4, 8, 15)
 _RATIOS: Final = (0.85, 60)
 _RANGES: Final = {"ΔW": (0.4, 0.72), "W": (0.6, 1.5)}
-
-
-def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
-    """Draw all pictures, as SVG and PNG, and return the files; none where matplotlib is not installed."""
-    return save_pictures(pictures_of(reproduction), folder)
 
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:

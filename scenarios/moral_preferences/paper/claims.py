@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ...experiments.findings import Finding, listed
+from ...experiments.findings import Finding, in_a_row
 from ...experiments.measurements import TOLERANCE, deviation
 from .evidence import curve, effect, effect_in_words, is_ahead, points, share
 from .methods import ALGORITHMS, METHODS
@@ -80,7 +80,7 @@ def _dimension(reproduction: Reproduction) -> Iterator[Finding]:
     for panel, method in zip("ab", ("algorithm-1", "algorithm-3"), strict=True):
         yield _of_effect(
             f"{METHODS[method].title}: the accuracy falls as the number of features grows.",
-            f"Figure 5({panel}), fewer against more of {listed(map(str, DIMENSIONS))}",
+            f"Figure 5({panel}), fewer against more of {in_a_row(map(str, DIMENSIONS))}",
             effect(reproduction, 5, "fewer features", panel),
         )
 

@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -17,7 +16,6 @@ from ...presentation.drawing import (
     label_lines,
     name_ticks,
     percent_scale,
-    save_pictures,
 )
 from .evidence import points
 from .methods import ALGORITHMS, METHODS
@@ -25,7 +23,7 @@ from .published import AXIS, HIGH_RATIO, RATIO
 from .rows import CurvePoint, Reproduction, VariantRow
 from .societies import MACHINE_LIKE, SYNTHETIC
 
-__all__ = ["draw_pictures", "pictures_of"]
+__all__ = ["pictures_of"]
 
 _COLORS: Final = {
     "algorithm-1": COLORS["blue"],
@@ -40,11 +38,6 @@ _KINDS: Final = {SYNTHETIC: "Section 5.1's voters", MACHINE_LIKE: "a stand-in fo
 _GAP: Final = 0.062
 
 _Named = tuple[str, str, Sequence[CurvePoint], dict[str, Any]]
-
-
-def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
-    """Draw all pictures, as SVG and PNG, and return the files; none where matplotlib is not installed."""
-    return save_pictures(pictures_of(reproduction), folder)
 
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from statistics import correlation
 
 from ....protocol.mechanisms import loss_of_flip_probability
-from ...experiments.findings import Finding, listed
+from ...experiments.findings import Finding, in_a_row
 from ...experiments.measurements import FAR, TOLERANCE, deviation, mean_square, most_by_chance
 from .error_change import ProductOfUniforms, domination_excess, long_tail
 from .error_expansion import line_quality
@@ -62,7 +62,7 @@ def _theorems(reproduction: Reproduction) -> Iterator[Finding]:
         source="Theorem 6.2",
         holds=max(gaps) < 1e-9,  # noqa: PLR2004  rounding
         numbers=(
-            f"The greatest log-ratio of its channel is that, for p = {flip:g} and {listed(map(str, sizes))} labels, "
+            f"The greatest log-ratio of its channel is that, for p = {flip:g} and {in_a_row(map(str, sizes))} labels, "
             f"up to {max(gaps):.1g}. All m answers of a worker cost m times as much, which the paper does not say."
         ),
     )

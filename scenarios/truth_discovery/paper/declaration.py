@@ -6,7 +6,7 @@ from typing import Final
 from ...experiments.reproductions import Experiments
 from .additions import own_findings
 from .claims import findings_on_paper
-from .pictures import draw_pictures, pictures_of
+from .pictures import pictures_of
 from .reproduction import parts
 from .rows import Reproduction
 from .tables import sheets_of
@@ -30,7 +30,6 @@ EXPERIMENTS: Final = Experiments(
     on_paper=findings_on_paper,
     additions=own_findings,
     sheets=sheets_of,
-    draw=draw_pictures,
     pictures=pictures_of,
     captions={
         "figure-1": "Figure 1 again: the density of Δ as printed; the paper's text does not give b and n. Dotted is "

@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from ...experiments.measurements import Measurement
@@ -15,13 +14,12 @@ from ...presentation.drawing import (
     clean,
     draw_measured,
     percent_scale,
-    save_pictures,
 )
 from .published import METHODS
 from .rows import PublishedCell, Reproduction
 from .tables import MECHANISM_NAMES
 
-__all__ = ["draw_pictures", "pictures_of"]
+__all__ = ["pictures_of"]
 
 _METHOD_COLORS = dict(
     zip((method.name for method in METHODS), (MUTED, COLORS["orange"], COLORS["sky"], COLORS["blue"]), strict=True)
@@ -33,11 +31,6 @@ _POINT: dict[str, Any] = {"linestyle": "none", "markersize": 4, "elinewidth": 0.
 _HIGHEST_DENSITY = 25
 _DENSE = 0.12
 _WORDS = {"peer-grading": "peer grading (a made-up stand-in)", "duchenne": "Duchenne smiles"}
-
-
-def draw_pictures(reproduction: Reproduction, folder: Path) -> list[Path]:
-    """Draw all pictures, as SVG and PNG, and return the files; none where matplotlib is not installed."""
-    return save_pictures(pictures_of(reproduction), folder)
 
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:

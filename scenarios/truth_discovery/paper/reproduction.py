@@ -92,9 +92,7 @@ def parts(asked: Asked) -> Iterator[Part]:
 
 
 def published_table(cells: Cells, workloads: Workloads, crowd: str, *, trials: int) -> tuple[PublishedCell, ...]:
-    """Return Table 2 or 3, empty where its data set is not there."""
-    if crowd not in workloads.layouts:
-        return ()
+    """Return Table 2 or 3."""
     layout = workloads.layouts[crowd]
     estimators = tuple(dict.fromkeys(method.estimator for method in METHODS))
     clean = {name: clean_accuracy(layout, with_estimator(layout.parameters, name)) for name in estimators}

@@ -11,7 +11,7 @@ import click
 import numpy as np
 import pytest
 from psephos.scenarios.cli.group import cli
-from psephos.scenarios.experiments.findings import BoundedFinding, Certainty, Judgement, findings_on_papers, listed
+from psephos.scenarios.experiments.findings import BoundedFinding, Certainty, Judgement, findings_on_papers, in_a_row
 from psephos.scenarios.experiments.findings_shown import show_bounded_findings
 from rich.console import Console
 
@@ -218,5 +218,5 @@ def test_finding_without_a_number_is_refused() -> None:
 
 
 def test_names_are_listed_as_people_do() -> None:
-    assert listed(["one"]) == "one"
-    assert listed(["one", "two", "three"]) == "one, two and three"
+    assert in_a_row(["one"]) == "one"
+    assert in_a_row(["one", "two", "three"]) == "one, two and three"

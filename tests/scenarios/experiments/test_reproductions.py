@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,8 +21,10 @@ from psephos.scenarios.experiments import (
     Sheet,
     page_of,
     reproduce,
+    reproductions,
     show_reproduction,
 )
+from psephos.scenarios.presentation.drawing import Picture
 from rich.console import Console
 
 PAPER = Paper(
@@ -86,9 +88,10 @@ def sheets(found: Coins) -> Iterator[Sheet]:
     yield Sheet(title="Coins", headers=("name",), rows=tuple((coin.name,) for coin in found.even_ones))
 
 
-def draw(found: Coins, folder: Path) -> None:
-    """Draw a picture, more or less."""
-    (folder / "heads.png").write_text(str(found.trials))
+def pictures(found: Coins) -> dict[str, Picture]:
+    """Return the pictures that there are."""
+    names = ("heads", "tails") if found.lost else ("heads",)
+    return {name: Picture(draw=lambda _: None, size=(2, 2)) for name in names}
 
 
 EXPERIMENTS = Experiments(
@@ -97,9 +100,8 @@ EXPERIMENTS = Experiments(
     on_paper=on_paper,
     additions=additions,
     sheets=sheets,
-    draw=draw,
+    pictures=pictures,
     captions={"heads": "How many heads.", "tails": "How many tails."},
-    pictures=lambda found: [name for name in ("heads", "tails") if name == "heads" or found.lost],
     title="Coins, tossed again",
     introduction="{run.trials:,} tosses, seed {run.seed}.",
     cells="{run.trials:,} tosses a coin",
@@ -211,6 +213,12 @@ def test_somebody_s_paper_has_a_command(
     coined = system.System(protocol="nowhere:Coins", reproduction=f"{__name__}:PAPER")
     monkeypatch.setattr(system, "systems", lambda: {"coins": coined, "other": system.System(protocol="nowhere:Other")})
     monkeypatch.delenv("PSEPHOS_DATA", raising=False)
+    drawn: list[tuple[str, Path]] = []
+
+    def save(pictures: Mapping[str, Picture], folder: Path) -> None:
+        drawn.extend((name, folder) for name in pictures)
+
+    monkeypatch.setattr(reproductions, "save_pictures", save)
     told = psephos("reproduce", "--help").out
     assert "coins  Coins, tossed again." in told
     assert "other" not in told
@@ -222,5 +230,5 @@ def test_somebody_s_paper_has_a_command(
     assert [line.strip() for line in ended.err.splitlines()[::2]] == ["the first", "pictures"]
     assert f"50 1 {tmp_path} 2" in ended.err.replace("\n", "")
     assert ended.out.endswith("Everything is in out\n\n")
-    assert (tmp_path / "out" / "heads.png").read_text() == "50"
+    assert drawn == [("heads", Path("out"))]
     assert psephos("reproduce", "other").status == 2

@@ -3,7 +3,6 @@
 import dataclasses
 import io
 import math
-import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -19,10 +18,11 @@ from psephos.scenarios.dpwevote.paper import reproduction as module
 from psephos.scenarios.dpwevote.paper.additions import own_findings
 from psephos.scenarios.dpwevote.paper.cells import make_vote
 from psephos.scenarios.dpwevote.paper.claims import findings_on_paper
-from psephos.scenarios.dpwevote.paper.pictures import draw_pictures
+from psephos.scenarios.dpwevote.paper.pictures import pictures_of
 from psephos.scenarios.dpwevote.paper.rows import Cell, Cost, PublishedCell, Reproduction
 from psephos.scenarios.dpwevote.paper.tables import sheets_of
 from psephos.scenarios.experiments import Finding, Measurement, page_of, reproduce, show_reproduction
+from psephos.scenarios.presentation.drawing import save_pictures
 from psephos.scenarios.running.folder import RunFolder
 from rich.console import Console
 
@@ -109,31 +109,12 @@ def test_the_bias_outweighs_from_some_number_of_partners_on(reproduction: Reprod
 
 
 @pytest.mark.usefixtures("unmeasured_drawing")
-def test_all_pictures_are_drawn_and_none_without_matplotlib(
-    reproduction: Reproduction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = draw_pictures(reproduction, tmp_path)
+def test_all_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> None:
+    paths = save_pictures(pictures_of(reproduction), tmp_path)
     assert {path.name for path in paths} == {f"{name}.{kind}" for name in PICTURES for kind in ("svg", "png")}
     text = (tmp_path / "figure-4.svg").read_text(encoding="utf-8")
     for shown in ("(a) Accuracy", "MSE_w", "MSE_q", "MSE_φ", "n = 500", "published", "100 trials a point"):
         assert shown in text
-
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert draw_pictures(reproduction, tmp_path / "none") == []
-
-
-def test_the_summary_shows_pictures_and_tables(reproduction: Reproduction) -> None:
-    page = page_of(PAPER, reproduction, prefix="dpwevote-")
-    assert page.startswith("# ")
-    assert all(f"](dpwevote-{name}.png)" in page for name in PICTURES)
-    assert "](" not in page_of(PAPER, reproduction, pictures=False)
-    paper, own = page.split("## What we add")
-    assert "## What the paper says" in paper
-    for text, findings in ((paper, reproduction.paper_findings), (own, reproduction.own_findings)):
-        assert all(finding.claim in text and finding.numbers in text for finding in findings)
-        holding = sum(finding.holds for finding in findings)
-        assert f"Of {len(findings)} claims {holding} hold" in text
-    assert "| 0.1 |" in page
 
 
 def test_the_terminal_shows_everything_in_a_hundred_columns(reproduction: Reproduction) -> None:

@@ -11,14 +11,14 @@ from psephos.protocol.fair_voting import FairVoting, Objective, Scoring, make_sc
 from psephos.protocol.fair_voting.choices import SampledChoice, SampleScale
 from psephos.protocol.fair_voting.reports import possible_reports
 from psephos.scenarios.experiments import page_of, reproduce, show_reproduction
-from psephos.scenarios.fair_voting.paper import PAPER, societies_fit
+from psephos.scenarios.fair_voting.paper import PAPER, declaration, societies_fit
 from psephos.scenarios.fair_voting.paper import local_table as local_module
 from psephos.scenarios.fair_voting.paper import reproduction as module
 from psephos.scenarios.fair_voting.paper.additions import own_findings
 from psephos.scenarios.fair_voting.paper.cells import Cells, proven_of, samples_for
 from psephos.scenarios.fair_voting.paper.claims import findings_on_paper
 from psephos.scenarios.fair_voting.paper.neighbors import winner_law
-from psephos.scenarios.fair_voting.paper.pictures import draw_pictures, pictures_of
+from psephos.scenarios.fair_voting.paper.pictures import pictures_of
 from psephos.scenarios.fair_voting.paper.profiles import FITTED, READ, Setting, fixed_profile
 from psephos.scenarios.fair_voting.paper.published import SIZES, TABLE_1
 from psephos.scenarios.fair_voting.paper.real_sets import REAL_SETS, LoadedSet, RealSet, load_real_sets
@@ -26,6 +26,7 @@ from psephos.scenarios.fair_voting.paper.reproduction import table_1
 from psephos.scenarios.fair_voting.paper.rows import Reproduction
 from psephos.scenarios.fair_voting.paper.societies_fit import expected_utilities, sampling_law, society_row
 from psephos.scenarios.fair_voting.paper.tables import sheets_of
+from psephos.scenarios.presentation.drawing import save_pictures
 from psephos.scenarios.running.folder import RunFolder
 from rich.console import Console
 
@@ -233,10 +234,8 @@ def test_every_sheet_has_a_cell_for_each_header_and_tells_what_is_missing(reprod
     assert "574 of 150" in text
 
 
-def test_the_page_shows_the_pictures_that_there_are(reproduction: Reproduction) -> None:
-    page = page_of(PAPER, reproduction, prefix="fair-voting-")
-    assert all(f"(fair-voting-{name}.png)" in page for name in pictures_of(reproduction))
-    assert ".png" not in page_of(PAPER, reproduction, pictures=False)
+def test_without_published_profiles_there_are_no_pictures_of_them(reproduction: Reproduction) -> None:
+    assert set(pictures_of(reproduction)) == set(declaration.EXPERIMENTS.captions)
     without = msgspec.structs.replace(reproduction, real=(), real_sets=())
     assert set(pictures_of(without)) == {"table-1", "equal-loss", "local"}
     assert not any("published profiles" in finding.source for finding in own_findings(without))
@@ -244,7 +243,7 @@ def test_the_page_shows_the_pictures_that_there_are(reproduction: Reproduction) 
 
 @pytest.mark.usefixtures("unmeasured_drawing")
 def test_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> None:
-    paths = draw_pictures(reproduction, tmp_path)
+    paths = save_pictures(pictures_of(reproduction), tmp_path)
     assert {path.stem for path in paths} == set(pictures_of(reproduction))
     assert all(path.stat().st_size > 1000 for path in paths)
 

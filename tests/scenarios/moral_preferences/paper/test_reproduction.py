@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import io
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,12 +13,13 @@ from psephos.scenarios.moral_preferences.paper import PAPER, declaration
 from psephos.scenarios.moral_preferences.paper.additions import own_findings
 from psephos.scenarios.moral_preferences.paper.claims import findings_on_paper
 from psephos.scenarios.moral_preferences.paper.methods import METHODS
-from psephos.scenarios.moral_preferences.paper.pictures import draw_pictures
+from psephos.scenarios.moral_preferences.paper.pictures import pictures_of
 from psephos.scenarios.moral_preferences.paper.plan import REFERENCES, Sizes
 from psephos.scenarios.moral_preferences.paper.published import AXIS, EPSILONS
 from psephos.scenarios.moral_preferences.paper.reproduction import parts
 from psephos.scenarios.moral_preferences.paper.rows import CurvePoint, EffectRow, Reproduction, VariantRow
 from psephos.scenarios.moral_preferences.paper.societies import MACHINE_LIKE, Setting
+from psephos.scenarios.presentation.drawing import save_pictures
 from psephos.scenarios.running.folder import RunFolder
 from rich.console import Console
 
@@ -208,27 +208,12 @@ def test_findings_have_numbers_and_no_nans(reproduction: Reproduction) -> None:
 
 
 @pytest.mark.usefixtures("unmeasured_drawing")
-def test_all_pictures_are_drawn_and_none_without_matplotlib(
-    reproduction: Reproduction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = draw_pictures(reproduction, tmp_path)
+def test_all_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> None:
+    paths = save_pictures(pictures_of(reproduction), tmp_path)
     assert {path.name for path in paths} == {f"{name}.{kind}" for name in PICTURES for kind in ("svg", "png")}
     text = (tmp_path / "figure-10.svg").read_text(encoding="utf-8")
     for shown in ("Algorithm 3", "Section 5.3", "10 repetitions a point", "stand-in"):
         assert shown in text
-
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert draw_pictures(reproduction, tmp_path / "none") == []
-
-
-def test_the_summary_shows_pictures_and_tables(reproduction: Reproduction) -> None:
-    page = page_of(PAPER, reproduction, prefix="moral-preferences-")
-    assert page.startswith("# ")
-    assert all(f"](moral-preferences-{name}.png)" in page for name in PICTURES)
-    assert "](" not in page_of(PAPER, reproduction, pictures=False)
-    assert "stand-in (reading M13)" in page
-    for findings in reproduction.findings.values():
-        assert all(finding.claim in page and finding.numbers in page for finding in findings)
 
 
 def test_the_terminal_shows_every_table_in_full(reproduction: Reproduction) -> None:

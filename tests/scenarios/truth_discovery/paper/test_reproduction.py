@@ -3,7 +3,6 @@
 import functools
 import io
 import math
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 from psephos.scenarios.experiments import Finding, Measurement, page_of, reproduce, show_reproduction
+from psephos.scenarios.presentation.drawing import save_pictures
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.truth_discovery.data.synthetic import PeerGrading
 from psephos.scenarios.truth_discovery.paper import PAPER, claims, workloads
@@ -20,7 +20,7 @@ from psephos.scenarios.truth_discovery.paper import (
 )
 from psephos.scenarios.truth_discovery.paper.additions import own_findings
 from psephos.scenarios.truth_discovery.paper.claims import findings_on_paper
-from psephos.scenarios.truth_discovery.paper.pictures import draw_pictures
+from psephos.scenarios.truth_discovery.paper.pictures import pictures_of
 from psephos.scenarios.truth_discovery.paper.published import EPSILONS, METHODS, TABLES
 from psephos.scenarios.truth_discovery.paper.rows import ChoiceRow, ComparisonRow, PublishedCell, Reproduction
 from psephos.scenarios.truth_discovery.paper.tables import sheets_of
@@ -245,27 +245,16 @@ def test_without_a_folder_there_is_what_can_be_made_without_one(
 
 
 @pytest.mark.usefixtures("unmeasured_drawing")
-def test_all_pictures_are_drawn_and_none_without_matplotlib(
-    reproduction: Reproduction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = draw_pictures(reproduction, tmp_path)
+def test_all_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> None:
+    paths = save_pictures(pictures_of(reproduction), tmp_path)
     assert {path.name for path in paths} == {f"{name}.{kind}" for name in PICTURES for kind in ("svg", "png")}
     text = (tmp_path / "figure-4.svg").read_text(encoding="utf-8")
     for shown in ("TD with two-layer", "published", "10 trials a point", "error rate change"):
         assert shown in text
 
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert draw_pictures(reproduction, tmp_path / "none") == []
 
-
-def test_the_summary_shows_pictures_and_tables(reproduction: Reproduction) -> None:
-    page = page_of(PAPER, reproduction, prefix="truth-discovery-")
-    assert page.startswith("# ")
-    assert all(f"](truth-discovery-{name}.png)" in page for name in PICTURES)
-    assert "](" not in page_of(PAPER, reproduction, pictures=False)
-    paper, own = page.split("## What we add")
-    for text, findings in ((paper, reproduction.paper_findings), (own, reproduction.own_findings)):
-        assert all(finding.claim in text and finding.numbers in text for finding in findings)
+def test_the_summary_says_what_is_made_up_and_what_readings_are_before_it_names_one(reproduction: Reproduction) -> None:
+    page = page_of(PAPER, reproduction)
     assert page.index("T1 to T9 are readings") < page.index("reading T3")
     assert "made-up stand-in" in page
 
