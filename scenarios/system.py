@@ -46,7 +46,7 @@ class System:
     Args:
         protocol: a subclass of `PhasedProtocol`, whose name is the entry point's.
         place: where lists of all systems have this one; those of the same place are in the order of their names.
-        sources: a `running.sources.PartySources`: where parties may be from.
+        sources: a `reading.sources.PartySources`: where parties may be from.
         own_entries: a `deployment.own_entries.OwnEntries`: how a file of one party's own entries is read.
         data_sets: `datasets.DataSet`s by the names of their folders.
         stream: opens a `running.streams.PartyStream` of a table of parties that asks for one (`stream = true`).

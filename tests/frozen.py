@@ -36,7 +36,11 @@ SEED: Final = 7
 TRANSPORTS: Final = ("array", "memory", "tcp")
 REPRODUCTIONS: Final = {"truth-discovery": 10, "moral-preferences": 10, "fair-voting": 10, "dpwevote": 100}
 """The papers, with the least trials that each allows."""
-AUDITS: Final = (("audit-all", "all"), ("audit-papers", "papers"), ("audit-faults", "faults"))
+AUDITS: Final = {
+    "audit-all": ("all", "--source", "simulated", "--workers", "1"),  # secure noise is another in each run
+    "audit-papers": ("papers",),
+    "audit-faults": ("faults",),
+}
 REFUSALS: Final = (
     "run nothing",
     "run consortium --set epsilon=0",
@@ -119,8 +123,8 @@ def commands(*, quick: bool) -> Iterator[tuple[str, list[str]]]:
     """Yield what is run, the longest first: a name, and the words of the command."""
     out = ["--out", "out", "--no-pictures"]
     if not quick:
-        for name, what in AUDITS:
-            yield name, ["audit", what, "--json", *(["--workers", "1"] if what == "all" else [])]
+        for name, words in AUDITS.items():
+            yield name, ["audit", *words, "--json"]
         for paper, trials in REPRODUCTIONS.items():
             yield f"reproduce-{paper}", ["reproduce", paper, "--trials", str(trials), *out]
     from psephos.scenarios import shipped_scenarios  # noqa: PLC0415  help need not import it
@@ -224,8 +228,8 @@ def compare(before: Path, after: Path) -> tuple[int, list[str]]:
         one, other = before / path, after / path
         if one.is_file() and other.is_file() and filecmp.cmp(one, other, shallow=False):
             continue
-        lines = [each.read_text().splitlines() if each.is_file() else [] for each in (one, other)]
-        changed = difflib.unified_diff(*lines, f"before/{path}", f"after/{path}", n=0, lineterm="")
+        old, new = (each.read_text().splitlines() if each.is_file() else [] for each in (one, other))
+        changed = difflib.unified_diff(old, new, f"before/{path}", f"after/{path}", n=0, lineterm="")
         differences.append("\n".join(itertools.islice(changed, 60)) or f"{path}: other bytes")
     return len(files), differences
 

@@ -237,6 +237,24 @@ def test_every_file_imports_only_what_its_room_may() -> None:
     assert list(itertools.chain(*found)) == []
 
 
+def test_rooms_of_scenarios_import_each_other_one_way() -> None:
+    """No room needs, by the imports at the heads of its modules, one that needs it."""
+    needs: dict[str, set[str]] = {}
+    for file in FILES:
+        if file.parts[0] == "scenarios":
+            tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+            heads = "\n".join(ast.unparse(node) for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom)))
+            found = (
+                each.name for each in imports_of(heads, file, MODULES) if each.name.startswith("psephos.scenarios.")
+            )
+            room = file.with_suffix("").parts[1]
+            needs.setdefault(room, set()).update({name.split(".")[2] for name in found} - {room})
+    done: set[str] = set()
+    while ready := {room for room in needs if room not in done and needs[room] <= done}:
+        done |= ready
+    assert sorted(set(needs) - done) == []
+
+
 def test_tests_are_filed_as_what_they_test() -> None:
     """Each folder of a room's tests is one of that room's folders."""
     folders = {

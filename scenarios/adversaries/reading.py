@@ -8,7 +8,7 @@ from typing import Any, Final
 from ...agents.adversaries import SERVER
 from ...protocol.errors import ConfigurationError
 from ..plugins import ADVERSARIES, find_adversary, names_in
-from ..running.conversion import convert
+from ..reading.conversion import convert
 from .role import Role, Scene
 
 __all__ = ["read_adversaries"]

@@ -30,7 +30,7 @@ from ...protocol.tally import Tally
 from ...protocol.views import View
 from ...transports.tap import Traffic
 from ..attacks import Coalition, Seen, seen_by_agents, seen_by_arrays
-from ..running.settings import did_you_mean
+from ..reading.settings import did_you_mean
 
 __all__ = [
     "Figure",

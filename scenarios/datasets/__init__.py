@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
-from ..running.conversion import convert
-from ..running.settings import did_you_mean
-from ..running.sources import PartiesTable
+from ..reading.conversion import convert
+from ..reading.settings import did_you_mean
+from ..reading.sources import PartiesTable
 from ..system import load_each, part_of
 from .loading import DataSet
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..running.sources import PartiesTable
+from ..reading.sources import PartiesTable
 
 __all__ = ["DataSet"]
 

@@ -18,8 +18,8 @@ from ...protocol.privacy import Budget, Ledger, PrivacyLoss
 from ...protocol.roles import SessionKind
 from ...transports.tcp import TCPTransport
 from ..plugins import find_client_role
+from ..reading.conversion import convert
 from ..running.blaming import blaming
-from ..running.conversion import convert
 from ..running.folder import RunFolder
 from ..running.writing import describe_failure, open_run
 from ..system import find_protocol

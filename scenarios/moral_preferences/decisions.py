@@ -23,8 +23,8 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.moral_preferences import Decision, MoralPreferences, Outcome, Paradigm, decide
 from ...protocol.moral_preferences.records import GREATEST_FEATURE
 from ..presentation.terminal import Cell, show_note, show_table
-from ..running.conversion import convert
-from ..running.reading import readable
+from ..reading.conversion import convert
+from ..reading.files import readable
 from .data.csv_numbers import NumberTable, codes_of, read_numbers
 
 __all__ = [

@@ -18,11 +18,11 @@ import msgspec
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ..plugins import ARRAY
+from ..reading.conversion import convert
+from ..reading.settings import Tables, did_you_mean, read_setting, set_value
+from ..reading.sources import PartySources
 from ..system import find_protocol
-from .conversion import convert
 from .parties import sources_of
-from .settings import Tables, did_you_mean, read_setting, set_value
-from .sources import PartySources
 
 __all__ = ["Scenario", "load_scenario", "move_paths", "shipped_scenarios"]
 

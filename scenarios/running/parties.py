@@ -16,8 +16,8 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import check_party_name
 from ..datasets import load_data_set
+from ..reading.sources import PartiesTable, PartySources
 from ..system import part_of
-from .sources import PartiesTable, PartySources
 
 __all__ = ["check_names", "read_parties", "read_parties_file", "sources_of"]
 

@@ -23,14 +23,14 @@ from ..adversaries.reading import read_adversaries
 from ..adversaries.role import Role, Scene
 from ..datasets import DATA_VARIABLE
 from ..plugins import ARRAY, check_transport
+from ..reading.conversion import convert
+from ..reading.sources import PartiesTable
 from ..system import find_protocol
 from .blaming import blaming
 from .config import Scenario
-from .conversion import convert
 from .parties import read_parties, sources_of
 from .rosters import TOKEN_COLUMN, check_columns, described_by, digests_in, left_to_parties, read_roster
 from .session import check_descriptors
-from .sources import PartiesTable
 from .streams import PartyStream, is_streamed, open_stream
 
 __all__ = ["Resolved", "make_scene", "most_paid", "resolve"]

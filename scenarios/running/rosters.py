@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
+from ..reading.sources import PartiesTable
 from .parties import read_parties_file, sources_of
-from .sources import PartiesTable
 
 __all__ = ["TOKEN_COLUMN", "check_columns", "described_by", "digests_in", "left_to_parties", "read_roster"]
 

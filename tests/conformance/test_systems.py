@@ -22,7 +22,7 @@ from psephos.scenarios.experiments.paper import Paper
 from psephos.scenarios.experiments.reproductions import Experiments
 from psephos.scenarios.plugins import load
 from psephos.scenarios.presentation.presenter import Presenter
-from psephos.scenarios.running.sources import PartySources
+from psephos.scenarios.reading.sources import PartySources
 from psephos.scenarios.system import System, commands, find_protocol, load_part, part_of, systems
 
 KINDS: Final[Mapping[str, Any]] = {

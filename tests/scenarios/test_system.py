@@ -13,7 +13,7 @@ from psephos.protocol.dpwevote import DPWeVote
 from psephos.scenarios.attacks import Attack, find_attack
 from psephos.scenarios.attacks.poisoning import find_poisoning
 from psephos.scenarios.cli import group
-from psephos.scenarios.running.sources import PartySources
+from psephos.scenarios.reading.sources import PartySources
 from psephos.scenarios.system import System, find_protocol, load_each, part_of, protocol_names, systems
 
 HOUSE = '''
@@ -29,7 +29,7 @@ from psephos.scenarios.datasets import DataSet
 from psephos.scenarios.deployment.own_entries import OwnEntries
 from psephos.scenarios.presentation.plain import PLAIN
 from psephos.scenarios.cli import group
-from psephos.scenarios.running.sources import PartiesTable, PartySources
+from psephos.scenarios.reading.sources import PartiesTable, PartySources
 from psephos.scenarios.system import System
 from survey_elsewhere import BoundedTotal, Total
 

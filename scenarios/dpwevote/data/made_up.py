@@ -14,8 +14,8 @@ from ....protocol.dpwevote import Parameters
 from ....protocol.errors import ConfigurationError
 from ....protocol.phases import Entries
 from ....protocol.randomness import philox_rows, stream_key
-from ...running.conversion import convert
-from ...running.sources import PartiesTable, PartySources
+from ...reading.conversion import convert
+from ...reading.sources import PartiesTable, PartySources
 
 __all__ = ["SOURCES", "MadeUpOpinions", "WeightedVotes", "make_opinions", "make_partners", "read_ballot"]
 

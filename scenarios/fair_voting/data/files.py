@@ -14,7 +14,7 @@ import numpy as np
 from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
-from ...running.settings import did_you_mean
+from ...reading.settings import did_you_mean
 from .ballots import FileBallots
 from .groups import (
     Grouping,

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from ....protocol.errors import ConfigurationError
-from ...running.reading import decoded, open_bytes, readable
+from ...reading.files import decoded, open_bytes, readable
 
 __all__ = ["line_fault", "number_in", "read_lines"]
 

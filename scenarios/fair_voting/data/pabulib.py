@@ -36,7 +36,7 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
-from ...running.settings import did_you_mean
+from ...reading.settings import did_you_mean
 from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
 from .lines import line_fault, number_in, read_lines
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from ....protocol.errors import ConfigurationError
-from ...running.conversion import convert
-from ...running.sources import PartiesTable, PartySources
+from ...reading.conversion import convert
+from ...reading.sources import PartiesTable, PartySources
 from .files import RankingFile, load_rankings
 from .profile import Profile
 from .societies import make_profile, read_society

@@ -16,8 +16,8 @@ import numpy as np
 
 from ....protocol.errors import ConfigurationError
 from ...datasets.loading import DataSet
-from ...running.settings import did_you_mean
-from ...running.sources import PartiesTable
+from ...reading.settings import did_you_mean
+from ...reading.sources import PartiesTable
 from .ballots import FileBallots, tabulate
 from .files import (
     ColumnOptions,

@@ -19,8 +19,8 @@ from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
 from ....protocol.randomness import philox_rows, stream_key
 from ....protocol.roles import check_party_name
-from ...running.conversion import convert
-from ...running.settings import did_you_mean
+from ...reading.conversion import convert
+from ...reading.settings import did_you_mean
 from .mallows import draw_impartial, draw_mallows
 from .plackett_luce import LEAST_WEIGHT, MOST_WEIGHT, draw_plackett_luce
 from .profile import Profile

@@ -22,7 +22,7 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences.records import GREATEST_FEATURE
-from ...running.reading import readable
+from ...reading.files import readable
 
 __all__ = ["Choose", "NumberTable", "codes_of", "header_of", "line_fault", "read_numbers", "row_at"]
 

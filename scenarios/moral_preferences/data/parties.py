@@ -9,10 +9,10 @@ import msgspec
 
 from ....protocol.errors import ConfigurationError
 from ....protocol.phases import Entries
-from ...running.conversion import convert
-from ...running.reading import header_of, open_text
-from ...running.settings import did_you_mean
-from ...running.sources import PartiesTable, PartySources
+from ...reading.conversion import convert
+from ...reading.files import header_of, open_text
+from ...reading.settings import did_you_mean
+from ...reading.sources import PartiesTable, PartySources
 from .fairness import FairnessJudgements, make_fairness
 from .files import read_survey
 from .machine_like import MoralMachineLike, make_machine_like

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...datasets.loading import DataSet
-from ...running.sources import PartiesTable
+from ...reading.sources import PartiesTable
 from . import OwnEpsilons, as_voters
 from .moral_machine import read_moral_machine
 from .trolley import read_trolley

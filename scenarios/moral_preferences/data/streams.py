@@ -13,8 +13,8 @@ import msgspec
 
 from ....protocol.errors import ConfigurationError
 from ....protocol.phases import PhasedProtocol
-from ...running.conversion import convert
-from ...running.settings import did_you_mean
+from ...reading.conversion import convert
+from ...reading.settings import did_you_mean
 from ...running.streams import Batch, PartyStream
 from .csv_numbers import header_of
 from .dilemmas import FEATURES

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....protocol.errors import ConfigurationError
-from ...running.reading import decoded, open_bytes
+from ...reading.files import decoded, open_bytes
 from .assembly import CodedColumn
 
 __all__ = ["NameTable", "read_names"]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from ...running.reading import readable
+from ...reading.files import readable
 from .assembly import AnswerSets, Repeats, Rows, assemble
 from .crowd import Crowd
 from .csv_names import read_names

@@ -12,9 +12,9 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.truth_discovery import NO_TASK
 from ....protocol.truth_discovery.parameters import PRICES
-from ...running.conversion import convert
-from ...running.reading import header_of
-from ...running.sources import PartiesTable, PartySources
+from ...reading.conversion import convert
+from ...reading.files import header_of
+from ...reading.sources import PartiesTable, PartySources
 from .crowd import Crowd
 from .files import read_crowd
 from .synthetic import PEER_GRADING_STAND_IN, PeerGrading, SyntheticCrowd, make_crowd, make_peer_grading

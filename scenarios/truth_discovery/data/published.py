@@ -13,9 +13,9 @@ from typing import Any, Final
 import msgspec
 
 from ....protocol.errors import ConfigurationError
-from ...running.conversion import convert
-from ...running.reading import readable_in_data_folder
-from ...running.settings import did_you_mean
+from ...reading.conversion import convert
+from ...reading.files import readable_in_data_folder
+from ...reading.settings import did_you_mean
 from .assembly import CodedColumn, Repeats, Rows, assemble
 from .crowd import Crowd
 from .files import answers_of, truths_of

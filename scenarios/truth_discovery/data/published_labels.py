@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...datasets.loading import DataSet
-from ...running.sources import PartiesTable
+from ...reading.sources import PartiesTable
 from .parties import as_parties
 from .published import CROWDS, PublishedCrowd
 

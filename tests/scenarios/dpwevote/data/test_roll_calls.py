@@ -8,7 +8,7 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.scenarios.datasets import load_data_set
-from psephos.scenarios.running.sources import PartiesTable
+from psephos.scenarios.reading.sources import PartiesTable
 
 Put = Callable[[str, str | bytes], Path]
 

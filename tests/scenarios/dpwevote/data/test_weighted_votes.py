@@ -12,7 +12,7 @@ from psephos.protocol.dpwevote import DPWeVote
 from psephos.scenarios.datasets import load_data_set
 from psephos.scenarios.dpwevote.data.made_up import make_partners
 from psephos.scenarios.dpwevote.data.weighted_votes import TREATIES
-from psephos.scenarios.running.sources import PartiesTable
+from psephos.scenarios.reading.sources import PartiesTable
 
 Put = Callable[[str, str | bytes], Path]
 

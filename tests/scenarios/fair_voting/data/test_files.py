@@ -9,7 +9,7 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.fair_voting.data.files import RankingFile, load_rankings, read_ballots
 from psephos.scenarios.fair_voting.data.profile import Profile
-from psephos.scenarios.running.conversion import convert
+from psephos.scenarios.reading.conversion import convert
 
 Write = Callable[[str, str | bytes], Path]
 

@@ -12,7 +12,7 @@ from psephos.scenarios.fair_voting.data.files import RankingFile
 from psephos.scenarios.fair_voting.data.parties import SOURCES
 from psephos.scenarios.fair_voting.data.profile import Profile
 from psephos.scenarios.fair_voting.data.societies import make_profile, read_society
-from psephos.scenarios.running.sources import PartiesTable
+from psephos.scenarios.reading.sources import PartiesTable
 
 SOCIETY: dict[str, Any] = {
     "alternatives": ["a", "b", "c"],

@@ -11,7 +11,7 @@ from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.fair_voting import FairVoting, Rankings
 from psephos.scenarios.datasets import load_data_set
 from psephos.scenarios.fair_voting.data.published_elections import DATA_SETS
-from psephos.scenarios.running.sources import PartiesTable
+from psephos.scenarios.reading.sources import PartiesTable
 
 Put = Callable[[str, str | bytes], Path]
 

@@ -17,7 +17,7 @@ from psephos.scenarios.moral_preferences.data.machine_like import MoralMachineLi
 from psephos.scenarios.moral_preferences.data.parties import GENERATORS, SOURCES, OwnEpsilons, as_voters, load_voters
 from psephos.scenarios.moral_preferences.data.privacy_groups import PrivacyGroups, draw_epsilons
 from psephos.scenarios.moral_preferences.data.synthetic import SyntheticPreferences, make_preferences
-from psephos.scenarios.running.sources import PartiesTable
+from psephos.scenarios.reading.sources import PartiesTable
 
 Put = Callable[[str], Path]
 

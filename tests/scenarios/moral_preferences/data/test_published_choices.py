@@ -16,7 +16,7 @@ from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.moral_preferences.data.privacy_groups import PrivacyGroups, draw_epsilons
 from psephos.scenarios.moral_preferences.data.published_choices import DATA_SETS
 from psephos.scenarios.moral_preferences.data.trolley import TROLLEY_FEATURES
-from psephos.scenarios.running.sources import PartiesTable
+from psephos.scenarios.reading.sources import PartiesTable
 
 Put = Callable[[str, str | bytes], Path]
 

@@ -10,7 +10,7 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.mechanisms import NO_ANSWER
 from psephos.protocol.truth_discovery import NO_TASK, Parameters, TruthDiscovery
-from psephos.scenarios.running.sources import PartiesTable
+from psephos.scenarios.reading.sources import PartiesTable
 from psephos.scenarios.truth_discovery.data import Crowd
 from psephos.scenarios.truth_discovery.data.files import read_crowd
 from psephos.scenarios.truth_discovery.data.parties import as_parties, load_workers

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.running.conversion import convert
+from psephos.scenarios.reading.conversion import convert
 
 
 class Inner(msgspec.Struct, forbid_unknown_fields=True):

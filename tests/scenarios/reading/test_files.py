@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.running.reading import open_text, read_rows, readable
+from psephos.scenarios.reading.files import open_text, read_rows, readable
 
 Put = Callable[[str, str | bytes], Path]
 

@@ -2,7 +2,7 @@
 
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.running.settings import Tables, did_you_mean, read_setting, set_value
+from psephos.scenarios.reading.settings import Tables, did_you_mean, read_setting, set_value
 
 
 @pytest.mark.parametrize(
