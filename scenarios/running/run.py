@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import secrets
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -16,7 +16,7 @@ from ...agents.events import Log
 from ...agents.modes import Deployment, Mode, Simulation
 from ...agents.noise import SecureNoise
 from ...protocol.errors import PsephosError
-from ...protocol.phases import Inputs, Truth
+from ...protocol.phases import Truth
 from ...protocol.privacy import Budget, LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.views import View
@@ -78,7 +78,7 @@ def run_session(
     on_progress: Callable[[str, int, int], None] | None = None,
     entries: list[LedgerEntry] | None = None,
     watched: Watched | None = None,
-    batches: Generator[Inputs] | None = None,
+    streamed: StreamedInputs | None = None,
 ) -> SessionRecord:
     """Run a resolved scenario's session on the path that it names.
 
@@ -90,7 +90,7 @@ def run_session(
         on_progress: called a few times a second (agents only).
         entries: the caller's list, which gets every loss however the session ends.
         watched: the caller's, which gets what adversaries see however the session ends.
-        batches: of a stream, the parties' rows, which are closed in the end, and temporary files with them.
+        streamed: the caller's, which knows of a stream's parties how far they came.
 
     Raises:
         QuorumError: a phase closed without its quorum.
@@ -100,19 +100,22 @@ def run_session(
     scenario = resolved.scenario
     noise = SimulatedNoise(seed, session=scenario.name, round_number=scenario.round)
     if resolved.stream is not None:
-        if batches is None:
-            raise ValueError("a streamed scenario is run over batches of its parties")
-        with contextlib.closing(batches):
-            return run_streamed(
-                resolved.protocol,
-                batches=batches,
-                num_parties=resolved.stream.num_parties,
-                noise=noise,
-                session=scenario.name,
-                log=log,
-                listener=listener,
-                on_progress=on_progress,
-            )
+        streamed = streamed or StreamedInputs(resolved.protocol, resolved.stream)
+        try:
+            with contextlib.closing(streamed.open()) as batches:
+                return run_streamed(
+                    resolved.protocol,
+                    batches=batches,
+                    num_parties=resolved.stream.num_parties,
+                    noise=noise,
+                    session=scenario.name,
+                    log=log,
+                    listener=listener,
+                    on_progress=on_progress,
+                )
+        finally:
+            if entries is not None:
+                entries += streamed.entries(scenario.name)
     if scenario.transport == ARRAY:
         return run_arrays(
             resolved.protocol,
@@ -185,7 +188,8 @@ def run_in_folder(
     scenario, protocol = resolved.scenario, resolved.protocol
     seed = secrets.randbits(_SEED_BITS) if scenario.seed is None else scenario.seed
     watched = Watched() if resolved.adversaries else None
-    streamed = None if resolved.stream is None else StreamedInputs(protocol, resolved.stream)
+    stream = resolved.stream
+    streamed = None if stream is None else StreamedInputs(protocol, stream, folder=folder.path)
     how = {"transport": scenario.transport, "noise": scenario.noise}
     if resolved.note:
         how["parties"] = resolved.note
@@ -199,7 +203,7 @@ def run_in_folder(
                 on_progress=on_progress,
                 entries=run.entries,
                 watched=watched,
-                batches=None if streamed is None else streamed.open(folder.path),
+                streamed=streamed,
             )
         except PsephosError as error:
             if watched is not None and watched.views:  # else nothing began
@@ -215,9 +219,8 @@ def run_in_folder(
                     on_failure(lessons)
             raise
         finally:
-            if streamed is not None:
-                run.entries += streamed.entries(scenario.name)
-                run.ending |= {"parties": streamed.note} if streamed.note else {}
+            if streamed is not None and streamed.note:
+                run.ending["parties"] = streamed.note
         run.ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}
     truth = protocol.truth(resolved.inputs) if resolved.may_show_truth else None
     gold = resolved.gold or None

@@ -7,6 +7,7 @@ ledger's one line says what each pays at most: who pays what is not kept.
 
 import contextlib
 import dataclasses
+import tempfile
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
@@ -78,26 +79,27 @@ class StreamedInputs:
     Args:
         protocol: with its parameters.
         stream: the parties.
+        folder: below it temporary files are kept; by default where the system has them.
     """
 
-    def __init__(self, protocol: PhasedProtocol[Any, Any], stream: PartyStream) -> None:
+    def __init__(self, protocol: PhasedProtocol[Any, Any], stream: PartyStream, *, folder: Path | None = None) -> None:
         self._protocol = protocol
         self._stream = stream
+        self._folder = folder
         self.num_parties = 0
         """Those whose reports were drawn."""
         self.note = ""
         """What became of their rows, as a line for people."""
 
-    def open(self, folder: Path) -> Generator[Inputs]:
-        """Yield the rows, batch by batch.
-
-        Args:
-            folder: below it temporary files are kept.
+    def open(self) -> Generator[Inputs]:
+        """Yield the rows, batch by batch; closed, temporary files are gone.
 
         Raises:
             ConfigurationError: a file cannot be read or is not what it should be.
         """
-        with contextlib.closing(self._stream.open(folder)) as batches:
+        with contextlib.ExitStack() as stack:
+            folder = self._folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            batches = stack.enter_context(contextlib.closing(self._stream.open(folder)))
             for batch in batches:
                 with blaming(type(self._protocol)):
                     inputs = self._protocol.encode(batch.table)

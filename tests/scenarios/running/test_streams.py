@@ -10,11 +10,10 @@ import msgspec
 import pytest
 from machine_files import write_moral_machine_like
 from psephos.protocol import ConfigurationError
+from psephos.protocol.privacy import LedgerEntry
 from psephos.scenarios import (
     Finished,
-    Resolved,
     RunFolder,
-    SessionRecord,
     load_scenario,
     read_ledger,
     resolve,
@@ -22,7 +21,7 @@ from psephos.scenarios import (
     run_session,
 )
 from psephos.scenarios.moral_preferences.data import streams
-from psephos.scenarios.running.streams import Batch, StreamedInputs, is_streamed
+from psephos.scenarios.running.streams import Batch, is_streamed
 from psephos.scenarios.system import find_protocol
 
 Psephos = Callable[..., Any]
@@ -180,17 +179,12 @@ def test_progress_is_told_batch_by_batch(tmp_path: Path) -> None:
 def test_a_session_alone_leaves_nothing_in_the_folder(tmp_path: Path) -> None:
     session = resolve(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
     folder = RunFolder(tmp_path / "out")
-    result = _run(session, folder)
+    entries: list[LedgerEntry] = []
+    result = run_session(session, seed=2019, entries=entries)
     assert result.tallies[0].num_reports == 23
+    assert [entry.num_persons for entry in entries] == [23]
     assert not list(folder.path.iterdir())
-    assert _run(session, folder).outcome == result.outcome
-    with pytest.raises(ValueError, match="over batches"):
-        run_session(session, seed=2019)
-
-
-def _run(session: Resolved, folder: RunFolder) -> SessionRecord:
-    assert session.stream is not None
-    return run_session(session, seed=2019, batches=StreamedInputs(session.protocol, session.stream).open(folder.path))
+    assert run_session(session, seed=2019).outcome == result.outcome
 
 
 # What is left.
