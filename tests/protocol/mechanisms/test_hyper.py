@@ -235,6 +235,8 @@ def test_the_default_uniform_has_the_mean_asked_for(mean: float) -> None:
         (lambda: Discrete((0.2, 1.5), (0.5, 0.5)), "hyper.probabilities"),
         (lambda: Discrete((0.2, 0.5), (1.0,)), "hyper.shares"),
         (lambda: Discrete((0.2, 0.5), (0.5, 0.6)), "hyper.shares"),
+        (lambda: Discrete((0.2, 0.5), (0.5, 0.4)), "hyper.shares"),
+        (lambda: Discrete((0.2, 0.5), (1.0, 1.0)), "hyper.shares"),
         (lambda: Discrete((0.2, 0.5), (1.0, 0.0)), "hyper.shares"),
         (lambda: Discrete((0.2, 0.5), (math.nan, 0.5)), "hyper.shares"),
     ],
@@ -244,6 +246,11 @@ def test_what_is_no_distribution_of_probabilities_is_refused_by_field(make: obje
     with pytest.raises(ConfigurationError) as caught:
         make()
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize("slip", [-1e-10, 1e-10])
+def test_shares_may_miss_one_by_rounding(slip: float) -> None:
+    assert Discrete((0.2, 0.5), (0.5, 0.5 + slip)).mean == pytest.approx(0.35)
 
 
 def test_the_most_uniforms_are_the_bound() -> None:
