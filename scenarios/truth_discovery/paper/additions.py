@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from ...experiments.findings import Finding
 from ...experiments.measurements import TOLERANCE, percent
-from .evidence import behind, compared
+from .cells import ESTIMATOR_NAMES, MECHANISM_NAMES
 from .rows import ChoiceRow, ComparisonRow, Reproduction
-from .tables import ESTIMATOR_NAMES, MECHANISM_NAMES
 
 __all__ = ["own_findings"]
 
@@ -72,8 +71,11 @@ def _one_answer(reproduction: Reproduction) -> Finding:
 
 
 def _estimator(reproduction: Reproduction, mechanism: str) -> Finding:
-    rows = compared(reproduction.comparisons, unit="claimed", mechanism=mechanism, estimator="auto")
-    leads = [(row, row.lead) for row in rows if row.lead is not None]
+    leads = [
+        (row, row.lead)
+        for row in reproduction.comparisons
+        if (row.unit, row.mechanism, row.estimator) == ("claimed", mechanism, "auto") and row.lead is not None
+    ]
     ahead = [row for row, lead in leads if lead.value > lead.standard_error]
     back = [row for row, lead in leads if lead.value < -lead.standard_error]
     mean = sum(lead.value for _, lead in leads) / len(leads)
@@ -123,7 +125,7 @@ def _auto_mechanism(reproduction: Reproduction) -> Finding:
 
 
 def _auto(choices: Sequence[ChoiceRow], words: str) -> Finding:
-    back = behind(choices)
+    back = [choice for choice in choices if choice.auto_lead.value < -choice.auto_lead.standard_error]
     ahead = [choice for choice in choices if choice.auto_lead.value > choice.auto_lead.standard_error]
     listed = ", ".join(f"{choice.crowd} at {choice.price:g}" for choice in back)
     return Finding(
