@@ -1,9 +1,8 @@
 """Crowds as the parties of a truth discovery session."""
 
-import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -15,6 +14,7 @@ from ....protocol.truth_discovery.parameters import PRICES
 from ...reading.conversion import convert
 from ...reading.files import header_of
 from ...reading.sources import PartiesTable, PartySources
+from .assembly import Repeats
 from .crowd import Crowd
 from .files import read_crowd
 from .synthetic import PEER_GRADING_STAND_IN, PeerGrading, SyntheticCrowd, make_crowd, make_peer_grading
@@ -36,7 +36,7 @@ class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     answers: str
     truth: str = ""
-    repeats: Literal["error", "first", "last"] = "error"
+    repeats: Repeats = "error"
 
 
 _OPTIONS = frozenset((*CrowdFile.__struct_fields__, *SyntheticCrowd.__struct_fields__, *PeerGrading.__struct_fields__))
@@ -54,27 +54,14 @@ def load_workers(parties: str | Mapping[str, Any], *, parameters: Mapping[str, A
         ConfigurationError: the file cannot be read or is not what it should be, or an option is not allowed.
     """
     options = {"answers": parties} if isinstance(parties, str) else dict(parties)
-    with _naming(_FIELD if isinstance(parties, str) else ""):
-        return _load(options, parameters=parameters)
-
-
-@contextlib.contextmanager
-def _naming(whole: str) -> Generator[None]:
-    """Let errors about a crowd name it as scenarios do.
-
-    Args:
-        whole: what its file is called where nothing else is said of the crowd.
-
-    Raises:
-        ConfigurationError: as the code inside.
-    """
     try:
-        yield
+        return _load(options, parameters=parameters)
     except ConfigurationError as error:
-        if error.field in _OPTIONS:
-            field = whole or f"{_FIELD}.{error.field}"
-            raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
-        raise
+        if error.field not in _OPTIONS:
+            raise
+        # As scenarios name it: by the file's own name where nothing else is said of the crowd.
+        field = _FIELD if isinstance(parties, str) else f"{_FIELD}.{error.field}"
+        raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
 
 
 def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
