@@ -11,15 +11,17 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.truth_discovery import NO_TASK
 from ....protocol.truth_discovery.parameters import PRICES
+from ...datasets.loading import DataSet
 from ...reading.conversion import convert
 from ...reading.files import header_of
 from ...reading.sources import PartiesTable, PartySources
 from .assembly import Repeats
 from .crowd import Crowd
 from .files import read_crowd
+from .published import CROWDS, PublishedCrowd
 from .synthetic import PEER_GRADING_STAND_IN, PeerGrading, SyntheticCrowd, make_crowd, make_peer_grading
 
-__all__ = ["SOURCES", "CrowdFile", "as_parties", "load_workers"]
+__all__ = ["DATA_SETS", "SOURCES", "CrowdFile", "as_parties", "load_workers"]
 
 _FIELD = "workers"
 _PEER_GRADING = "peer_grading"
@@ -147,3 +149,15 @@ SOURCES: Final = PartySources(
     parameters_of_public_columns=frozenset({"tasks", "answer_set_of_task", "max_answers"}),
     alternatives=(PRICES,),
 )
+
+
+def _data_set(name: str, crowd: PublishedCrowd) -> DataSet:
+    def load(options: Any, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
+        del parameters
+        # Whoever publishes answers lets everybody know them.
+        return as_parties(crowd.load(options, folder), source=name, is_public_record=True)
+
+    return DataSet(options=crowd.options, load=load)
+
+
+DATA_SETS: Final[Mapping[str, DataSet]] = {name: _data_set(name, crowd) for name, crowd in CROWDS.items()}

@@ -18,7 +18,7 @@ from ...reading.files import readable_in_data_folder
 from ...reading.settings import did_you_mean
 from .assembly import CodedColumn, Repeats, Rows, assemble
 from .crowd import Crowd
-from .files import answers_of, truths_of
+from .files import rows_of
 from .matlab import Matrix, read_matrix
 
 __all__ = ["CROWDS", "PassMark", "PublishedCrowd", "Repeated", "Unchanged", "load_crowd"]
@@ -99,9 +99,9 @@ def _load_uniform(options: Repeated, folder: Path) -> Crowd:
     """Return a crowd of `label.csv` and `truth.csv`."""
     answers, truths = folder / "label.csv", folder / "truth.csv"
     with readable_in_data_folder(answers):
-        answer_rows = answers_of(answers)
+        answer_rows = rows_of(answers)
     with readable_in_data_folder(truths):
-        truth_rows = truths_of(truths)
+        truth_rows = rows_of(truths, are_truths=True)
     return assemble(answer_rows, truths=truth_rows, repeats=options.repeats)
 
 

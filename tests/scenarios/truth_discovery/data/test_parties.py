@@ -135,15 +135,6 @@ def test_the_session_finds_in_the_rows_what_stands_in_the_crowd() -> None:
         assert getattr(answers, name).tolist() == getattr(crowd.answers, name).tolist()
 
 
-@pytest.mark.parametrize(
-    "flags", [{}, {"is_generated": True}, {"is_public_record": True}], ids=["real", "made up", "public"]
-)
-def test_what_is_said_of_the_people_is_handed_on(write: Write, flags: dict[str, Any]) -> None:
-    loaded = as_parties(read_crowd(write("a.csv", ANSWERS)), **flags)
-    assert loaded.is_generated == flags.get("is_generated", False)
-    assert loaded.is_public_record == flags.get("is_public_record", False)
-
-
 # Files.
 
 
