@@ -1,5 +1,6 @@
 """What we add to the paper: equal proven loss, other estimators, "auto"; every number comes from the rows."""
 
+import collections
 from collections.abc import Iterator, Sequence
 
 from ...experiments.findings import Finding
@@ -54,10 +55,8 @@ def _large_losses(reproduction: Reproduction) -> Finding:
 
 def _one_answer(reproduction: Reproduction) -> Finding:
     found = [c for c in reproduction.choices if c.unit == "one answer"]
-    reached = [c for c in found if c.two_layer_gain is not None]
-    better = [
-        c for c in reached if c.two_layer_gain and c.two_layer_gain.value > TOLERANCE * c.two_layer_gain.standard_error
-    ]
+    reached = [c.two_layer_gain for c in found if c.two_layer_gain is not None]
+    better = [gain for gain in reached if gain.value > TOLERANCE * gain.standard_error]
     return Finding(
         claim="At equal proven loss of one answer, two layers are never better than one.",
         source="reading T4: a worker's other answers tell what it drew",
@@ -141,10 +140,8 @@ def _auto(choices: Sequence[ChoiceRow], words: str) -> Finding:
 
 def _winners(reproduction: Reproduction) -> Finding:
     found = [choice for choice in reproduction.choices if choice.unit == "all answers"]
-    counts: dict[str, int] = {}
-    for choice in found:
-        counts[choice.best_estimator] = counts.get(choice.best_estimator, 0) + 1
-    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    counts = collections.Counter(choice.best_estimator for choice in found)
+    ordered = counts.most_common()
     widest = max(found, key=lambda choice: choice.best.value - choice.paper.value)
     return Finding(
         claim="No single estimator is the best on every crowd.",

@@ -377,10 +377,10 @@ def _weights(reproduction: Reproduction) -> Iterator[Finding]:
 
 
 def _equal_privacy(reproduction: Reproduction) -> Finding:
-    proven = [c for c in reproduction.choices if c.unit == "all answers" and c.two_layer_gain is not None]
-    gains = [(c, c.two_layer_gain) for c in proven if c.two_layer_gain is not None]
-    worse = [c for c, gain in gains if gain.value < -TOLERANCE * gain.standard_error]
-    better = [c for c, gain in gains if gain.value > TOLERANCE * gain.standard_error]
+    proven = [choice.two_layer_gain for choice in reproduction.choices if choice.unit == "all answers"]
+    gains = [gain for gain in proven if gain is not None]
+    worse = [gain for gain in gains if gain.value < -TOLERANCE * gain.standard_error]
+    better = [gain for gain in gains if gain.value > TOLERANCE * gain.standard_error]
     return Finding(
         claim="At the same privacy the two-layer mechanism delivers better utility.",
         source="abstract and Section 6.3, at equal proven loss of all answers; reading T4",
