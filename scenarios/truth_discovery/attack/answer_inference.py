@@ -1,4 +1,4 @@
-"""What perturbed answers tell: of each answer, and at most, for whole vectors.
+"""What perturbed answers tell: of each answer, of the flip probability behind them, and at most, for whole vectors.
 
 Answers that share a flip probability P are independent once P is known. So with a finite mixture over P that has the
 moments of the hyper-distribution up to the number of answers, each answer's posterior given the *whole* reported
@@ -26,11 +26,14 @@ __all__ = [
     "MOST_VECTORS",
     "ExactLosses",
     "FlipLaw",
+    "FlipPosteriors",
     "answer_log_likelihoods",
     "evaluate_one_answer",
+    "evaluate_vectors",
     "exact_losses",
     "flip_law",
     "greatest_posterior",
+    "infer_flips",
     "vectors",
 ]
 
@@ -39,6 +42,9 @@ MOST_VECTORS: Final = 4096
 
 # Entries of a table (workers, answers, nodes) that is held at one time.
 _MOST_ENTRIES: Final = 1 << 21
+# A rule of 128 nodes tells an interval's ends to about a 128th of the distribution's range.
+_INTERVAL_DEGREE: Final = 255
+_TAIL: Final = 0.025
 _LEAST_LOG: Final = np.finfo(np.float64).min  # in place of −∞, which cannot be subtracted from itself
 
 
@@ -57,6 +63,23 @@ class FlipLaw:
     keeps: FloatArray
     lies: FloatArray
     log_shares: FloatArray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FlipPosteriors:
+    """What is believed of the flip probabilities that workers drew; each shape (workers,).
+
+    Args:
+        means: E[P | reports], exact for the prior.
+        deviations: its standard deviation, exact too.
+        lows: where the central 95 % begin, to a node of a fine rule.
+        highs: where they end.
+    """
+
+    means: FloatArray
+    deviations: FloatArray
+    lows: FloatArray
+    highs: FloatArray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,6 +159,36 @@ def answer_log_likelihoods(weights: FloatArray, sets: IntArray, beliefs: FloatAr
     return logs
 
 
+def infer_flips(weights: FloatArray, sets: IntArray, beliefs: FloatArray, mechanism: RowMechanism) -> FlipPosteriors:
+    """Return what workers' whole reported vectors tell of the flip probabilities behind them.
+
+    Without anything known of the answers (uniform beliefs) they tell nothing: see reading T5 for two labels.
+
+    Args:
+        weights: as `answer_log_likelihoods`.
+        sets: the same.
+        beliefs: the same.
+        mechanism: by which answers were perturbed.
+
+    Raises:
+        ConfigurationError: workers draw no flip probability of their own.
+    """
+    if not isinstance(mechanism, TwoLayer):
+        allowed = "a mechanism whose workers draw one each, for all their answers: two_layer"
+        raise ConfigurationError(field="secret", value="flip_probability", allowed=allowed)
+    exact, fine = (flip_law(mechanism, degree=degree) for degree in (weights.shape[1] + 2, _INTERVAL_DEGREE))
+    flips, shares = exact.flips[0], _node_shares(weights, sets, beliefs, exact)
+    means = shares @ flips
+    variances = np.maximum(shares @ (flips * flips) - means * means, 0.0)
+    order = np.argsort(fine.flips[0])
+    places = fine.flips[0][order]
+    cumulated = np.cumsum(_node_shares(weights, sets, beliefs, fine)[:, order], axis=1)
+    last = len(places) - 1
+    lows = places[np.minimum((cumulated < _TAIL).sum(axis=1), last)]
+    highs = places[np.minimum((cumulated < 1 - _TAIL).sum(axis=1), last)]
+    return FlipPosteriors(means, np.sqrt(variances), lows, highs)
+
+
 def greatest_posterior(num_answers: int, hyper: HyperDistribution) -> float:
     """Return the most that one answer's reported label is believed, the worker's other answers known, before all alike.
 
@@ -187,6 +240,17 @@ def exact_losses(mechanism: RowMechanism, rows: IntArray) -> ExactLosses:
     return ExactLosses(whole, single)
 
 
+def evaluate_vectors(mechanism: RowMechanism, rows: IntArray) -> Evaluation:
+    """Return how well the best attack names a whole vector, all being equally likely: exactly.
+
+    Args:
+        mechanism: as `exact_losses`.
+        rows: the same.
+    """
+    channel = np.exp(mechanism.log_likelihoods(rows, rows)).T
+    return evaluate_channel(channel, places=np.arange(len(rows)), prior=np.full(len(rows), 1 / len(rows)))
+
+
 def evaluate_one_answer(mechanism: RowMechanism, rows: IntArray, *, place: int) -> Evaluation:
     """Return how well the best attack names one answer, the others being known and all equally likely: exactly.
 
@@ -208,6 +272,15 @@ def _groups_without(rows: IntArray, place: int) -> list[IntArray]:
     _, group_of_row = np.unique(np.delete(rows, place, axis=1), axis=0, return_inverse=True)
     order = np.lexsort([rows[:, place], group_of_row.reshape(-1)])
     return list(order.reshape(-1, len(np.unique(rows[:, place]))))
+
+
+def _node_shares(weights: FloatArray, sets: IntArray, beliefs: FloatArray, law: FlipLaw) -> FloatArray:
+    """Return the posterior of the mixture's nodes, shape (workers, nodes)."""
+    joint = np.empty((len(weights), len(law.log_shares)))
+    for rows in _batches(weights, law):
+        terms = _log_terms(law.keeps[sets[rows]], law.lies[sets[rows]], weights[rows], beliefs[rows])
+        joint[rows] = terms.sum(axis=1) + law.log_shares
+    return special.softmax(joint, axis=1)
 
 
 def _batches(weights: FloatArray, law: FlipLaw) -> Iterator[slice]:

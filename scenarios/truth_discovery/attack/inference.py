@@ -1,4 +1,4 @@
-"""What a coalition learns of a worker's answers (truth discovery).
+"""What a coalition learns of a worker's answers, and of the flip probability behind them (truth discovery).
 
 **With the server** the coalition has the worker's whole reported vector. Its posterior of each answer is exact, given
 what it believed of the tasks before (`answer_inference`): the answers of one worker share a flip probability, so that
@@ -36,7 +36,13 @@ from ....protocol.truth_discovery.codes import NO_TASK
 from ...attacks.attack import Attack, Candidates, check_targets
 from ...attacks.posteriors import Evaluation, Posteriors, check_prior, evaluate, infer
 from ...attacks.seen import Coalition, Seen
-from .answer_inference import answer_log_likelihoods, flip_law, vectors
+from .answer_inference import (
+    FlipPosteriors,
+    answer_log_likelihoods,
+    flip_law,
+    infer_flips,
+    vectors,
+)
 
 __all__ = ["NO_LABEL", "Anchors", "TruthDiscoveryAttack"]
 
@@ -258,6 +264,21 @@ class TruthDiscoveryAttack(Attack):
             logs += self._of_session(weights, tasks, self._of_others(priors, logs, targets, seen.public, secret))
         places = np.arange(len(self.labels), dtype=np.int64)
         return infer(logs[is_asked], places=places, labels=self.labels, prior=priors[is_asked])
+
+    def flip_probabilities(self, seen: Seen, targets: IntArray) -> FlipPosteriors:
+        """Return what one session tells of the flip probability that each target drew.
+
+        Args:
+            seen: the session.
+            targets: places in the roster.
+
+        Raises:
+            ConfigurationError: workers draw none of their own.
+        """
+        tasks, of_tasks = seen.public[targets, 1:], self.task_priors(seen)
+        phase = self.protocol.phase
+        sets = self.protocol.codes.set_of_task[tasks]
+        return infer_flips(self._weights(seen, targets, of_tasks), sets, of_tasks[tasks], phase.mechanism)
 
     def task_priors(self, seen: Seen, prior: FloatArray | None = None) -> FloatArray:
         """Return what a coalition believes of anybody's answer to each task, before reports.

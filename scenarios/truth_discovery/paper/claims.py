@@ -5,16 +5,14 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from statistics import correlation
 
-import numpy as np
-
 from ....protocol.mechanisms import loss_of_flip_probability
 from ...experiments.findings import Finding, in_a_row
 from ...experiments.measurements import FAR, TOLERANCE, deviation, mean_square, most_by_chance
-from .error_bounds import printed_factors
-from .error_change import ProductOfUniforms, domination_excess
+from .error_change import ProductOfUniforms, domination_excess, long_tail
+from .error_expansion import line_quality
 from .published import CLEAN_ACCURACIES, METHODS, TABLE_1, Method
 from .rows import PublishedCell, Reproduction
-from .theory import likelihood, one_layer_loss
+from .theory import claimed_epsilon_of_two_layers, likelihood, one_layer_loss
 
 __all__ = ["findings_on_paper"]
 
@@ -22,7 +20,6 @@ _TABLES = {"table_2": "Table 2", "table_3": "Table 3"}
 _MV_ONE, _TD_ONE, _MV_TWO, _TD_TWO = METHODS
 _LARGE_FLIP = 0.4
 _CLOSE = 0.05
-_NUM_QUALITIES = 10_000
 _EVERYDAY_EPSILON = 1.0
 
 
@@ -91,7 +88,7 @@ def _theorems(reproduction: Reproduction) -> Iterator[Finding]:
     yield Finding(
         claim="At ε = 0 the answers of a worker have no influence on the reports.",
         source="Section 7.2, for the two-layer mechanism; readings T3 and T5",
-        holds=loss_of_flip_probability(1 / 2, 2) == max(none),
+        holds=claimed_epsilon_of_two_layers(0, 1) == max(none),
         numbers=(
             f"With a = 0 and b = 1 five answers have J = {none[0]:.2f} = ln C(5, 2), and twenty J = {none[1]:.2f}: "
             "the reports tell how alike the answers are, and not which is which."
@@ -143,17 +140,14 @@ def _bound(reproduction: Reproduction) -> Finding:
 
 
 def _line() -> Finding:
-    """Compare the line with G at equally spaced qualities in (0, ½]."""
-    qualities = np.arange(1, _NUM_QUALITIES + 1) / (2 * _NUM_QUALITIES)
-    line, printed = 2 * qualities, printed_factors(qualities)
-    gaps, ratios = np.abs(line - printed), line / printed
+    line = line_quality()
     return Finding(
         claim="G(p) and its approximation 2p are very close to each other.",
         source="Section 6.2.2",
-        holds=bool(np.abs(ratios - 1).max() <= _CLOSE),
+        holds=max(abs(line.greatest_ratio - 1), abs(1 - line.least_ratio)) <= _CLOSE,
         numbers=(
-            f"They differ by {gaps.max():.3f} at most (p = {qualities[gaps.argmax()]:.2f}), but near p = 0, of the "
-            f"important users for whom it is meant, 2p is {ratios.max():.2f} times as much, and the product "
+            f"They differ by {line.greatest_gap:.3f} at most (p = {line.gap_at:.2f}), but near p = 0, of the "
+            f"important users for whom it is meant, 2p is {line.greatest_ratio:.2f} times as much, and the product "
             "over n users that to the power n."
         ),
     )
@@ -161,14 +155,15 @@ def _line() -> Finding:
 
 def _changes() -> Iterator[Finding]:
     law = ProductOfUniforms(0.0, 0.9, 10)
+    tail = long_tail(law)
     yield Finding(
         claim="Two layers have a better utility, as their change Δ is small with high probability.",
         source="Section 6.2.3, first claim on Figure 1",
-        holds=law.mean < law.one_layer * (1 - 1e-9),
+        holds=tail.mean < tail.one_layer * (1 - 1e-9),
         numbers=(
             f"For b = {law.high:g} and n = {law.num_workers}, Δ is below one layer's change in "
-            f"{100 * law.chance_below_one_layer:.0f} % of all cases, but its mean is the same, {law.mean:.2e} "
-            f"against {law.one_layer:.2e}: {100 * law.share_of_mean_above_one_layer:.0f} % of it comes from the others."
+            f"{100 * tail.chance_below_one_layer:.0f} % of all cases, but its mean is the same, {tail.mean:.2e} "
+            f"against {tail.one_layer:.2e}: {100 * tail.share_of_mean_above:.0f} % of it comes from the others."
         ),
     )
     smaller = domination_excess(ProductOfUniforms(0.0, 0.7, 4), ProductOfUniforms(0.0, 0.9, 4))

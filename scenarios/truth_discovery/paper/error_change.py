@@ -1,13 +1,13 @@
 """Section 6.2.3's error rate change Δ of the two-layer mechanism: a product of independent uniform numbers.
 
 Δ = Π p_u^f, with n important users' flip probabilities from U(a, b), stands for the change of the error rate. As
-derived from (10) it should be Π 2·p_u^f, the law of which is `ProductOfUniforms(2a, 2b, n)`: see `error_bounds`.
+derived from (10) it should be Π 2·p_u^f, the law of which is `ProductOfUniforms(2a, 2b, n)`: see `error_expansion`.
 
 What holds of the claims below Figure 1, with a = 0:
 
 - "Long tail": Δ is mostly small, and below one layer's (b/2)^n with probability Q(n, n·ln 2), ½ for n = 1 and .84 for
   n = 10, whatever b is. But its *mean* is (b/2)^n as well. Only the median is smaller; rare large changes make up for
-  it, and for n = 10 the sixth of the cases above one layer's change has 88 % of the mean.
+  it, and for n = 10 the sixth of the cases above one layer's change has 88 % of the mean. See `long_tail`.
 - "A smaller b, a smaller Δ": true, as Δ is b^n times a number whose law does not depend on b. One layer's change
   shrinks by the same factor, so this is no difference between the mechanisms but the price of privacy.
 - "More important users, a smaller Δ": true for the printed Δ, which each user multiplies by a number below 1. It is
@@ -26,7 +26,7 @@ import dataclasses
 import decimal
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -34,11 +34,10 @@ from numpy.typing import ArrayLike
 
 from ....protocol.arrays import FloatArray
 
-__all__ = ["ProductOfUniforms", "domination_excess"]
+__all__ = ["Curve", "LongTail", "ProductOfUniforms", "domination_excess", "figure_1", "long_tail"]
 
 # Twice the digits of a float, besides those that cancel.
 _DIGITS = 40
-_NUM_PLACES = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,6 +87,20 @@ class ProductOfUniforms:
         return float(self._exact_one_layer)
 
     @property
+    def median(self) -> float:
+        """The median."""
+        return self.quantile(0.5)
+
+    @property
+    def standard_deviation(self) -> float:
+        """The standard deviation, from E[U²] = (a² + ab + b²)/3."""
+        with decimal.localcontext() as context:
+            context.prec = self._digits
+            low, high = Decimal(self.low), Decimal(self.high)
+            second = ((low * low + low * high + high * high) / 3) ** self.num_workers
+            return float((second - self._exact_one_layer**2).sqrt())
+
+    @property
     def chance_below_one_layer(self) -> float:
         """P[Δ < one layer's change]; Q(n, n·ln 2) at a = 0, whatever b is."""
         return float(self._below(self._exact_one_layer, power=1))
@@ -124,6 +137,27 @@ class ProductOfUniforms:
         array = _finite(changes)
         found = [float(self._below(Decimal(change), power=1)) for change in array.ravel().tolist()]
         return np.array(found).reshape(array.shape)
+
+    def quantile(self, probability: float) -> float:
+        """Return the least float x with P[Δ ≤ x] ≥ `probability`, within [a^n, b^n].
+
+        Args:
+            probability: in [0, 1].
+
+        Raises:
+            ValueError: it is not.
+        """
+        if not 0 <= probability <= 1:
+            raise ValueError(f"probability must be in [0, 1], got {probability}")
+        if probability in {0, 1}:
+            return self.greatest if probability else self.least
+        wanted = Decimal(probability)
+        low = high = self.greatest
+        while low > self.least and self._below(Decimal(low), power=1) >= wanted:
+            low, high = max(low / 2, self.least), low
+        while low < (middle := low + (high - low) / 2) < high:
+            low, high = (low, middle) if self._below(Decimal(middle), power=1) >= wanted else (middle, high)
+        return high
 
     def _density_at(self, change: float) -> float:
         n = self.num_workers
@@ -191,18 +225,104 @@ class ProductOfUniforms:
         return _DIGITS + math.ceil(self.num_workers * math.log10(cancelled))
 
 
-def domination_excess(smaller: ProductOfUniforms, greater: ProductOfUniforms) -> float:
+@dataclasses.dataclass(frozen=True)
+class LongTail:
+    """The first claim below Figure 1 in numbers.
+
+    Args:
+        mean: of Δ.
+        one_layer: one layer's change at the same claimed ε: equal to the mean.
+        median: of Δ.
+        chance_below_one_layer: how often Δ is below one layer's change.
+        share_of_mean_above: which part of the mean the other cases have.
+    """
+
+    mean: float
+    one_layer: float
+    median: float
+    chance_below_one_layer: float
+    share_of_mean_above: float
+
+
+def long_tail(law: ProductOfUniforms) -> LongTail:
+    """Return how much of Δ is small, and what that costs."""
+    return LongTail(
+        mean=law.mean,
+        one_layer=law.one_layer,
+        median=law.median,
+        chance_below_one_layer=law.chance_below_one_layer,
+        share_of_mean_above=law.share_of_mean_above_one_layer,
+    )
+
+
+def domination_excess(smaller: ProductOfUniforms, greater: ProductOfUniforms, *, num_points: int = 1000) -> float:
     """Return by how much the first law fails to be stochastically smaller than the second: 0 if it is.
 
     It is smaller if P[first ≤ x] ≥ P[second ≤ x] for all x; the excess is the greatest P[second ≤ x] − P[first ≤ x]
-    over a thousand places, equally spaced up to the greater of the greatest changes.
+    over `num_points` places, equally spaced up to the greater of the greatest changes.
 
     Args:
         smaller: the law that a claim calls smaller.
         greater: the other.
+        num_points: > 0.
+
+    Raises:
+        ValueError: it is not.
     """
-    places = max(smaller.greatest, greater.greatest) * np.arange(1, _NUM_PLACES + 1) / _NUM_PLACES
+    if num_points < 1:
+        raise ValueError(f"num_points must be > 0, got {num_points}")
+    places = max(smaller.greatest, greater.greatest) * np.arange(1, num_points + 1) / num_points
     return max(float((greater.distribution(places) - smaller.distribution(places)).max()), 0.0)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Curve:
+    """One curve of Figure 1.
+
+    Args:
+        law: of Δ.
+        changes: the abscissae, float64.
+        densities: f(Δ) there.
+    """
+
+    law: ProductOfUniforms
+    changes: FloatArray
+    densities: FloatArray
+
+
+def figure_1(
+    *, highs: Sequence[float], numbers: Sequence[int], num_points: int = 200
+) -> tuple[list[Curve], list[Curve]]:
+    """Return the curves of Figure 1, at a = 0: (a) b varied at the first n, (b) n varied at the last b.
+
+    The paper's text does not give the values of b and n.
+
+    Args:
+        highs: b, each in (0, 1].
+        numbers: n, each ≥ 1.
+        num_points: > 0, on each curve, equally spaced in (0, max b^n]; at 0 itself the density is infinite.
+
+    Returns:
+        The curves of Figure 1a, one for each b, and of Figure 1b, one for each n.
+
+    Raises:
+        ValueError: a parameter is out of range, or a sequence is empty.
+    """
+    if not highs or not numbers:
+        raise ValueError("highs and numbers must not be empty")
+    if max(highs) > 1:
+        raise ValueError(f"highs must be in (0, 1], got {max(highs)}")
+    if num_points < 1:
+        raise ValueError(f"num_points must be > 0, got {num_points}")
+    families = [[ProductOfUniforms(0.0, high, numbers[0]) for high in highs]]
+    families.append([ProductOfUniforms(0.0, highs[-1], number) for number in numbers])
+    by_high, by_number = (_curves(laws, num_points) for laws in families)
+    return by_high, by_number
+
+
+def _curves(laws: Sequence[ProductOfUniforms], num_points: int) -> list[Curve]:
+    changes = max(law.greatest for law in laws) * np.arange(1, num_points + 1) / num_points
+    return [Curve(law, changes, law.density(changes)) for law in laws]
 
 
 def _exponential_sum(x: Decimal, num_terms: int) -> Decimal:

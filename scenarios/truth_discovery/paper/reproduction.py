@@ -32,8 +32,8 @@ from ....protocol.truth_discovery import Noise, TruthDiscovery, informativeness
 from ...experiments.measurements import Measurement, deviation, mean_of
 from ...experiments.reproductions import Asked, Part
 from .cells import ESTIMATOR_NAMES, MECHANISM_NAMES, Cells, noise_at, session_of, with_estimator
-from .error_bounds import chernoff_bound, exact_error, log_odds, printed_bound
-from .error_change import ProductOfUniforms
+from .error_bounds import chernoff_bound, exact_error, fold, log_odds, printed_bound
+from .error_change import figure_1
 from .published import EPSILONS, METHODS, RUNS, TABLES
 from .rows import (
     BoundRow,
@@ -63,7 +63,6 @@ _NUM_WEIGHTS: Final = 12
 # Figure 1's text does not give b and n; these show what it says.
 _HIGHS: Final = (0.5, 0.7, 0.9)
 _NUMBERS: Final = (2, 4, 8)
-_NUM_POINTS: Final = 200
 _HYPER_EPSILONS: Final = (0.5, 1.0, 2.0)
 _HYPER_ANSWERS: Final = (1, 5, 20, 277)
 _BOUND_WORKERS: Final = (1, 3, 11, 51)
@@ -174,17 +173,15 @@ def _weights(workloads: Workloads, *, seed: int) -> Iterator[WeightRow]:
 
 
 def _densities() -> Iterator[DensityPoint]:
-    """Yield the curves at a = 0, but for Δ = 0 itself: (a) b varied at the first n, (b) n varied at the last b."""
-    of_panels = {
-        "a": [ProductOfUniforms(0.0, high, _NUMBERS[0]) for high in _HIGHS],
-        "b": [ProductOfUniforms(0.0, _HIGHS[-1], number) for number in _NUMBERS],
-    }
-    for panel, laws in of_panels.items():
-        changes = max(law.greatest for law in laws) * np.arange(1, _NUM_POINTS + 1) / _NUM_POINTS
-        for law in laws:
-            for change, density in zip(changes.tolist(), law.density(changes).tolist(), strict=True):
+    for panel, curves in zip("ab", figure_1(highs=_HIGHS, numbers=_NUMBERS), strict=True):
+        for curve in curves:
+            for change, density in zip(curve.changes.tolist(), curve.densities.tolist(), strict=True):
                 yield DensityPoint(
-                    panel=panel, high=law.high, num_workers=law.num_workers, change=change, density=density
+                    panel=panel,
+                    high=curve.law.high,
+                    num_workers=curve.law.num_workers,
+                    change=change,
+                    density=density,
                 )
 
 
@@ -278,6 +275,6 @@ def _bounds() -> Iterator[BoundRow]:
                 num_workers=number,
                 quality=quality,
                 exact=exact_error(qualities, log_odds(qualities)),
-                printed=printed_bound(qualities),
+                printed=printed_bound(fold(qualities)),
                 chernoff=chernoff_bound(qualities),
             )

@@ -9,6 +9,8 @@ from psephos.protocol.arrays import FloatArray
 from psephos.scenarios.truth_discovery.paper.error_change import (
     ProductOfUniforms,
     domination_excess,
+    figure_1,
+    long_tail,
 )
 from scipy import integrate, special, stats
 
@@ -37,6 +39,9 @@ def test_without_a_lower_end_the_distribution_is_an_incomplete_gamma_function(n:
     scaled = np.geomspace(1e-12, 1, 60)
     expected = np.asarray(special.gammaincc(n, -np.log(scaled)))
     np.testing.assert_allclose(law.distribution(law.greatest * scaled), expected, rtol=1e-10)
+    for probability in (1e-6, 0.1, 0.5, 0.99):
+        found = law.greatest * math.exp(-float(special.gammainccinv(n, probability)))
+        assert law.quantile(probability) == pytest.approx(found, rel=1e-9)
 
 
 def test_two_factors_by_hand() -> None:
@@ -52,11 +57,13 @@ def test_one_factor_is_uniform() -> None:
     law = ProductOfUniforms(0.25, 0.75, 1)
     assert law.density([0.2, 0.25, 0.5, 0.75, 0.8]).tolist() == [0, 2, 2, 2, 0]
     assert law.distribution([0.25, 0.5, 0.75]).tolist() == [0, 0.5, 1]
+    assert law.median == 0.5
+    assert law.standard_deviation == pytest.approx(0.5 / math.sqrt(12))
     assert ProductOfUniforms(0.0, 0.5, 1).density(0.0) == 2
 
 
 @pytest.mark.parametrize("law", LAWS, ids=name)
-def test_the_density_integrates_to_one_and_to_the_mean(law: ProductOfUniforms) -> None:
+def test_the_density_integrates_to_one_and_to_the_moments(law: ProductOfUniforms) -> None:
     """In the logarithm of Δ, where nothing is infinite; below 1e-30 of the greatest nothing counts."""
     top = math.log(law.greatest)
     bottom = max(math.log(law.low) * law.num_workers if law.low else -math.inf, top - 70)
@@ -71,21 +78,30 @@ def test_the_density_integrates_to_one_and_to_the_mean(law: ProductOfUniforms) -
         return math.fsum(map(float, pieces))
 
     assert moment(0) == pytest.approx(1, rel=1e-6)
-    assert law.mean == pytest.approx(moment(1), rel=1e-6)
+    mean = moment(1)
+    assert law.mean == pytest.approx(mean, rel=1e-6)
+    assert law.standard_deviation**2 + mean**2 == pytest.approx(moment(2), rel=1e-6)
 
 
 @pytest.mark.parametrize("law", LAWS, ids=name)
 def test_the_distribution_is_the_densitys_integral(law: ProductOfUniforms) -> None:
-    bottom = max(law.least, law.greatest * 1e-9)
-    for low, high in [(0.5, 0.6), (0.7, 0.9), (0.2, 0.98)]:
-        first, last = (bottom * math.pow(law.greatest / bottom, share) for share in (low, high))
-        kinks: list[float] = np.geomspace(first, last, 8).tolist()
+    for low, high in [(0.2, 0.3), (0.5, 0.9), (0.05, 0.95)]:
+        kinks = np.geomspace(law.quantile(low), law.quantile(high), 8).tolist()
         pieces = [
             integrate.quad(lambda change: float(law.density(change)), *pair, epsrel=1e-7)[0]
             for pair in itertools.pairwise(kinks)
         ]
-        chance = float(law.distribution(last)) - float(law.distribution(first))
-        assert math.fsum(map(float, pieces)) == pytest.approx(chance, rel=1e-6)
+        assert math.fsum(map(float, pieces)) == pytest.approx(high - low, rel=1e-6)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=name)
+def test_quantiles_invert_the_distribution(law: ProductOfUniforms) -> None:
+    assert law.quantile(0.0) == law.least
+    assert law.quantile(1.0) == law.greatest
+    for probability in (0.001, 0.3, 0.5, 0.999):
+        place = law.quantile(probability)
+        assert float(law.distribution(np.nextafter(place, 0))) <= probability <= float(law.distribution(place))
+    assert law.median == law.quantile(0.5)
 
 
 def drawn(law: ProductOfUniforms, size: int) -> FloatArray:
@@ -110,24 +126,27 @@ def test_draws_of_another_law_are_noticed() -> None:
 
 def test_both_layers_have_the_same_mean_and_two_layers_the_smaller_median() -> None:
     for law in LAWS:
-        assert law.mean == law.one_layer == pytest.approx(((law.low + law.high) / 2) ** law.num_workers)
+        found = long_tail(law)
+        assert found.mean == found.one_layer == pytest.approx(((law.low + law.high) / 2) ** law.num_workers)
         if law.num_workers > 1:
-            assert law.chance_below_one_layer > 0.5
+            assert found.median < found.one_layer
+            assert found.chance_below_one_layer > 0.5
 
 
 def test_the_long_tail_by_hand() -> None:
     """One user: ½, and ¾ of the mean above. Two: Q(2, 2 ln 2) = (1 + 2 ln 2)/4, and 1 − (1 + 4 ln 2)/16 above."""
-    one, two = (ProductOfUniforms(0.0, 0.7, n) for n in (1, 2))
+    one, two = (long_tail(ProductOfUniforms(0.0, 0.7, n)) for n in (1, 2))
     assert one.chance_below_one_layer == pytest.approx(0.5)
-    assert one.share_of_mean_above_one_layer == pytest.approx(0.75)
+    assert one.share_of_mean_above == pytest.approx(0.75)
     assert two.chance_below_one_layer == pytest.approx((1 + 2 * math.log(2)) / 4)
-    assert two.share_of_mean_above_one_layer == pytest.approx(1 - (1 + 4 * math.log(2)) / 16)
+    assert two.share_of_mean_above == pytest.approx(1 - (1 + 4 * math.log(2)) / 16)
 
 
 def test_the_long_tail_does_not_depend_on_b() -> None:
-    for law in (ProductOfUniforms(0.0, high, 10) for high in (0.1, 0.5, 1.0)):
-        assert law.chance_below_one_layer == pytest.approx(0.8374, abs=5e-5)
-        assert law.share_of_mean_above_one_layer == pytest.approx(0.8840, abs=5e-5)
+    chances = [long_tail(ProductOfUniforms(0.0, high, 10)) for high in (0.1, 0.5, 1.0)]
+    for found in chances:
+        assert found.chance_below_one_layer == pytest.approx(0.8374, abs=5e-5)
+        assert found.share_of_mean_above == pytest.approx(0.8840, abs=5e-5)
 
 
 def test_the_share_of_the_mean_is_what_draws_give() -> None:
@@ -140,10 +159,11 @@ def test_the_share_of_the_mean_is_what_draws_give() -> None:
 
 
 def test_a_smaller_b_makes_changes_stochastically_smaller() -> None:
-    """The second claim holds."""
+    """The second claim holds; one layer's change shrinks by the same factor."""
     small, large = (ProductOfUniforms(0.0, high, 5) for high in (0.4, 0.6))
     assert domination_excess(small, large) == 0
     assert domination_excess(large, small) > 0.3
+    assert small.median / large.median == pytest.approx(small.one_layer / large.one_layer)
 
 
 def test_more_users_make_the_printed_change_stochastically_smaller() -> None:
@@ -166,8 +186,8 @@ def test_many_users_and_close_ends_cancel_no_digits() -> None:
     """The logarithm is nearly normal for n = 60 of U(.5, .6); the median is then near exp(60·E[ln U])."""
     law = ProductOfUniforms(0.5, 0.6, 60)
     mean_logarithm = ((0.6 * math.log(0.6) - 0.6) - (0.5 * math.log(0.5) - 0.5)) / 0.1
-    assert float(law.distribution(math.exp(60 * mean_logarithm))) == pytest.approx(0.5, abs=0.01)
-    places = math.exp(60 * mean_logarithm) * np.geomspace(0.2, 5, 50)
+    assert law.median == pytest.approx(math.exp(60 * mean_logarithm), rel=5e-3)
+    places = np.geomspace(law.quantile(1e-6), law.quantile(1 - 1e-6), 50)
     assert np.all(np.diff(law.distribution(places)) > 0)
     assert np.all(law.density(places) > 0)
 
@@ -177,6 +197,18 @@ def test_the_density_is_infinite_at_zero_for_two_and_more() -> None:
     assert ProductOfUniforms(0.1, 0.5, 2).density(0.0) == 0
 
 
+def test_figure_1_has_a_curve_for_each_b_and_each_n() -> None:
+    by_high, by_number = figure_1(highs=[0.5, 0.9], numbers=[3, 4, 5], num_points=200)
+    assert [(curve.law.high, curve.law.num_workers) for curve in by_high] == [(0.5, 3), (0.9, 3)]
+    assert [(curve.law.high, curve.law.num_workers) for curve in by_number] == [(0.9, 3), (0.9, 4), (0.9, 5)]
+    for curve in (*by_high, *by_number):
+        assert curve.changes.shape == curve.densities.shape == (200,)
+        assert curve.changes[-1] == pytest.approx(0.9**3)
+        np.testing.assert_array_equal(curve.densities, curve.law.density(curve.changes))
+    assert by_high[0].densities[0] > by_high[1].densities[0]
+    assert by_high[0].densities[-1] == 0
+
+
 def test_bad_arguments_are_refused() -> None:
     for low, high in [(-0.1, 0.5), (0.5, 0.5), (0.5, 0.4), (0.0, math.inf)]:
         with pytest.raises(ValueError, match="low and high must be 0 <= low < high, finite"):
@@ -184,7 +216,17 @@ def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="num_workers must be >= 1, got 0"):
         ProductOfUniforms(0.0, 0.5, 0)
     law = ProductOfUniforms(0.0, 0.5, 2)
+    with pytest.raises(ValueError, match=r"probability must be in \[0, 1\], got 1.5"):
+        law.quantile(1.5)
     with pytest.raises(ValueError, match="changes must be finite"):
         law.density([math.nan])
     with pytest.raises(ValueError, match="changes must be finite"):
         law.distribution([math.inf])
+    with pytest.raises(ValueError, match="num_points must be > 0, got 0"):
+        domination_excess(law, law, num_points=0)
+    with pytest.raises(ValueError, match="num_points must be > 0, got 0"):
+        figure_1(highs=[0.5], numbers=[2], num_points=0)
+    with pytest.raises(ValueError, match="must not be empty"):
+        figure_1(highs=[], numbers=[2])
+    with pytest.raises(ValueError, match=r"highs must be in \(0, 1\], got 1.5"):
+        figure_1(highs=[1.5], numbers=[2])

@@ -20,16 +20,9 @@ from psephos.scenarios.truth_discovery.paper import (
 )
 from psephos.scenarios.truth_discovery.paper.additions import own_findings
 from psephos.scenarios.truth_discovery.paper.claims import findings_on_paper
-from psephos.scenarios.truth_discovery.paper.error_change import ProductOfUniforms
 from psephos.scenarios.truth_discovery.paper.pictures import pictures_of
 from psephos.scenarios.truth_discovery.paper.published import EPSILONS, METHODS, TABLES
-from psephos.scenarios.truth_discovery.paper.rows import (
-    ChoiceRow,
-    ComparisonRow,
-    DensityPoint,
-    PublishedCell,
-    Reproduction,
-)
+from psephos.scenarios.truth_discovery.paper.rows import ChoiceRow, ComparisonRow, PublishedCell, Reproduction
 from psephos.scenarios.truth_discovery.paper.tables import sheets_of
 from rich.console import Console
 
@@ -85,7 +78,7 @@ def small() -> Iterator[None]:
 def computed_once() -> Iterator[None]:
     """What follows from formulas alone takes a second each time, and nearly every test here asks for it."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("domination_excess", "_line"):
+        for name in ("domination_excess", "line_quality"):
             patch.setattr(claims, name, functools.cache(getattr(claims, name)))
         yield
 
@@ -502,26 +495,6 @@ def test_a_verdict_on_a_table_follows_that_table(
 def test_what_follows_from_formulas_alone(reproduction: Reproduction, claim: str, *, holds: bool) -> None:
     (finding,) = findings_of(reproduction, claim)
     assert finding.holds is holds
-
-
-def test_the_line_is_close_in_difference_but_not_in_ratio(reproduction: Reproduction) -> None:
-    """By hand, G(p) ~ p near 0, of which 2p is the double."""
-    (finding,) = findings_of(reproduction, "G(p) and its approximation")
-    assert finding.numbers.startswith("They differ by 0.076 at most (p = 0.17), but near p = 0")
-    assert "2p is 2.00 times as much" in finding.numbers
-
-
-def test_figure_1_has_a_curve_for_each_b_and_each_n(reproduction: Reproduction) -> None:
-    curves: dict[tuple[str, float, int], list[DensityPoint]] = {}
-    for point in reproduction.densities:
-        curves.setdefault((point.panel, point.high, point.num_workers), []).append(point)
-    of_b = [("b", 0.9, number) for number in (2, 4, 8)]
-    assert list(curves) == [("a", high, 2) for high in (0.5, 0.7, 0.9)] + of_b
-    for (_, high, number), points in curves.items():
-        changes = [point.change for point in points]
-        assert (len(changes), changes[-1]) == (200, pytest.approx(0.9**2))
-        found = ProductOfUniforms(0.0, high, number).density(changes)
-        assert [point.density for point in points] == found.tolist()
 
 
 def test_every_finding_is_tested(reproduction: Reproduction) -> None:
