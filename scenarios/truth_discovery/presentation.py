@@ -159,16 +159,16 @@ def _show_comparisons(console: Console, tasks: Sequence[_Task]) -> None:
     compared = [task for task in tasks if task.found is not None and task.clean is not None]
     if known:
         right = [task.is_right is True for task in known]
-        line = f"{sum(right):,} of {some(len(known), 'task')} with a known truth {_are(sum(right))} right"
-        line += f" ({_share(right)})"
+        line = f"{sum(right):,} of {some(len(known), 'task')} with a known truth"
+        line += f" {'is' if sum(right) == 1 else 'are'} right ({_share(right)})"
         if all(task.clean is not None for task in known):
             clean_right = sum(task.clean == task.gold for task in known)
             line += f"; from the clean answers {clean_right:,} ({clean_right / len(known):.2f})"
         console.print(Text(f"  {line}", style="bold"))
     if compared:
         same = [task.found == task.clean for task in compared]
-        line = f"{sum(same):,} of {some(len(compared), 'task')} {_have(sum(same))} the label that the same estimator"
-        console.print(Text(f"  {line} finds in the clean answers ({_share(same)})"))
+        line = f"{sum(same):,} of {some(len(compared), 'task')} {'has' if sum(same) == 1 else 'have'} the label that"
+        console.print(Text(f"  {line} the same estimator finds in the clean answers ({_share(same)})"))
     if known or compared:
         show_note(console, "± of a share is one standard error, for tasks drawn at random")
 
@@ -178,14 +178,6 @@ def _share(successes: Sequence[bool]) -> str:
     share = sum(successes) / len(successes)
     error = math.sqrt(share * (1 - share) / len(successes))
     return f"{share:.2f} ± {error:.2f}" if error else f"{share:.2f}"
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _have(number: int) -> str:
-    return "has" if number == 1 else "have"
 
 
 def _rows(outcome: Outcome, known: Known) -> Rows:
@@ -209,15 +201,10 @@ def _rows(outcome: Outcome, known: Known) -> Rows:
 
 def _draw(outcome: Outcome, known: Known) -> Picture:
     tasks = _tasks(outcome, known)
-    if len(tasks) <= MOST_ROWS:
-        return _draw_each(tasks)
+    if len(tasks) <= MOST_ROWS:  # a row for each task: which share of its workers gave the label
+        names = [fold(task.name) for task in tasks]
+        return Picture(draw=functools.partial(_draw_rows, tasks=tasks, names=names), size=size_of_rows(names))
     return _draw_all([task for task in tasks if task.found is not None], outcome.estimator)
-
-
-def _draw_each(tasks: Sequence[_Task]) -> Picture:
-    """Return a row for each task: which share of its workers gave the label."""
-    names = [fold(task.name) for task in tasks]
-    return Picture(draw=functools.partial(_draw_rows, tasks=tasks, names=names), size=size_of_rows(names))
 
 
 def _marks(tasks: Sequence[_Task]) -> Marks:

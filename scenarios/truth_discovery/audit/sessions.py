@@ -12,10 +12,10 @@ from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.case import Case
 from ...audit.exposures import case_of, exposure_of_party
 
-__all__ = ["case_of_worker", "truth_discovery_cases"]
+__all__ = ["BINARY", "NUM_ANSWERS", "case_of_worker", "survey_of", "truth_discovery_cases"]
 
-_ANSWERS = 5
-_BINARY = ("no", "yes")
+NUM_ANSWERS = 5
+BINARY = ("no", "yes")
 _TERNARY = ("low", "middle", "high")
 
 
@@ -27,16 +27,16 @@ def truth_discovery_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     """
     mechanisms: tuple[MechanismName, ...] = ("one_layer", "two_layer", "fresh_two_layer")
     for mechanism in mechanisms:
-        survey = _survey(mechanism, epsilon, [_BINARY] * _ANSWERS)
+        survey = survey_of(mechanism, epsilon, [BINARY] * NUM_ANSWERS)
         for num_sessions, is_one_answer in itertools.product((1, 2), (False, True)):
-            name = f"{mechanism}, {_ANSWERS} answers"
+            name = f"{mechanism}, {NUM_ANSWERS} answers"
             yield case_of_worker(survey, name, num_sessions=num_sessions, is_one_answer=is_one_answer)
-    mixed = _survey("two_layer", epsilon, [_BINARY, _BINARY, _TERNARY])
+    mixed = survey_of("two_layer", epsilon, [BINARY, BINARY, _TERNARY])
     for is_one_answer in (False, True):
         yield case_of_worker(mixed, "two_layer, 2, 2 and 3 labels", num_sessions=1, is_one_answer=is_one_answer)
-    widest = _survey("two_layer", 0.0, [_BINARY] * _ANSWERS)
+    widest = survey_of("two_layer", 0.0, [BINARY] * NUM_ANSWERS)
     note = "Flip probabilities from U(0, 1), which the paper calls ε = 0."
-    yield case_of_worker(widest, f"two_layer, {_ANSWERS} answers, claimed 0", num_sessions=1, note=note)
+    yield case_of_worker(widest, f"two_layer, {NUM_ANSWERS} answers, claimed 0", num_sessions=1, note=note)
 
 
 def case_of_worker(
@@ -77,7 +77,8 @@ def case_of_worker(
     )
 
 
-def _survey(mechanism: MechanismName, epsilon: float, labels: Sequence[tuple[str, ...]]) -> TruthDiscovery:
+def survey_of(mechanism: MechanismName, epsilon: float, labels: Sequence[tuple[str, ...]]) -> TruthDiscovery:
+    """Return a survey with a task for each of these answer sets, all of which every worker may answer."""
     sets = tuple(dict.fromkeys(labels))
     return TruthDiscovery(
         Parameters(

@@ -67,7 +67,7 @@ def read_names(path: Path, required: Mapping[str, Sequence[str]], optional: Sequ
         ConfigurationError: the content is no such table, with its line.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
-    _, header = next(_rows(path), (1, list[str]()))
+    line, header = next(_rows(path), (1, list[str]()))
     if not header:
         allowed = f"a CSV file with the columns {', '.join(required)}"
         raise ConfigurationError(field=path.name, value="an empty file", allowed=allowed)
@@ -79,17 +79,13 @@ def read_names(path: Path, required: Mapping[str, Sequence[str]], optional: Sequ
         if spelling is None or header.count(spelling) > 1:
             words = " or ".join(map(repr, spellings))
             allowed = f"a header with one column {words}"
-            raise ConfigurationError(field=f"{path.name} line {_header_line(path)}", value=header, allowed=allowed)
+            raise ConfigurationError(field=f"{path.name} line {line}", value=header, allowed=allowed)
         places[name] = header.index(spelling)
     picks = list(places.values())
     columns = _read_plain(path, picks, width=len(header)) or _read_any(path, picks)
     if not len(columns[0].codes):
         raise ConfigurationError(field=path.name, value="a header alone", allowed="a CSV file with rows")
     return NameTable(path, dict(zip(places, columns, strict=True)))
-
-
-def _header_line(path: Path) -> int:
-    return next(_rows(path))[0]
 
 
 def _read_plain(path: Path, picks: Sequence[int], *, width: int) -> list[CodedColumn] | None:

@@ -15,12 +15,11 @@ from .assembly import AnswerSets, Repeats, Rows, assemble
 from .crowd import Crowd
 from .csv_names import read_names
 
-__all__ = ["answers_of", "read_crowd", "truths_of"]
+__all__ = ["read_crowd", "rows_of"]
 
 _TASK: Final[Sequence[str]] = ("task", "item")  # some published files say item
 _ANSWERS: Final[Mapping[str, Sequence[str]]] = {"task": _TASK, "worker": ("worker",), "label": ("label",)}
 _TRUTHS: Final[Mapping[str, Sequence[str]]] = {"task": _TASK, "truth": ("truth",)}
-_OPTIONAL: Final = ("answer_set",)
 
 
 def read_crowd(
@@ -46,38 +45,27 @@ def read_crowd(
         ConfigurationError: a file cannot be read, or is not what it should be; the field names the file and the line.
     """
     with readable(answers, field="answers"):
-        answer_rows = answers_of(answers)
+        answer_rows = rows_of(answers)
     truth_rows = None
     if truth is not None:
         with readable(truth, field="truth"):
-            truth_rows = truths_of(truth)
+            truth_rows = rows_of(truth, are_truths=True)
     return assemble(answer_rows, truths=truth_rows, repeats=repeats, answer_sets=answer_sets)
 
 
-def answers_of(path: Path) -> Rows:
-    """Return a file's answers.
+def rows_of(path: Path, *, are_truths: bool = False) -> Rows:
+    """Return a file's answers, or its truths.
 
     Raises:
         ConfigurationError: the content is not what it should be, with its line.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
-    table = read_names(path, _ANSWERS, _OPTIONAL)
+    table = read_names(path, _TRUTHS if are_truths else _ANSWERS, ("answer_set",))
     columns = table.columns
     return Rows(
         columns["task"],
-        columns["label"],
+        columns["truth" if are_truths else "label"],
         table.where,
-        workers=columns["worker"],
+        workers=columns.get("worker"),
         answer_sets=columns.get("answer_set"),
     )
-
-
-def truths_of(path: Path) -> Rows:
-    """Return a file's truths.
-
-    Raises:
-        ConfigurationError: the content is not what it should be, with its line.
-        OSError, EOFError, zlib.error: the file cannot be read or unpacked.
-    """
-    table = read_names(path, _TRUTHS, _OPTIONAL)
-    return Rows(table.columns["task"], table.columns["truth"], table.where, answer_sets=table.columns.get("answer_set"))

@@ -1,9 +1,8 @@
 """Crowds as the parties of a truth discovery session."""
 
-import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -12,14 +11,17 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.truth_discovery import NO_TASK
 from ....protocol.truth_discovery.parameters import PRICES
+from ...datasets.loading import DataSet
 from ...reading.conversion import convert
 from ...reading.files import header_of
 from ...reading.sources import PartiesTable, PartySources
+from .assembly import Repeats
 from .crowd import Crowd
 from .files import read_crowd
+from .published import CROWDS, PublishedCrowd
 from .synthetic import PEER_GRADING_STAND_IN, PeerGrading, SyntheticCrowd, make_crowd, make_peer_grading
 
-__all__ = ["SOURCES", "CrowdFile", "as_parties", "load_workers"]
+__all__ = ["DATA_SETS", "SOURCES", "CrowdFile", "as_parties", "load_workers"]
 
 _FIELD = "workers"
 _PEER_GRADING = "peer_grading"
@@ -36,7 +38,7 @@ class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     answers: str
     truth: str = ""
-    repeats: Literal["error", "first", "last"] = "error"
+    repeats: Repeats = "error"
 
 
 _OPTIONS = frozenset((*CrowdFile.__struct_fields__, *SyntheticCrowd.__struct_fields__, *PeerGrading.__struct_fields__))
@@ -54,27 +56,14 @@ def load_workers(parties: str | Mapping[str, Any], *, parameters: Mapping[str, A
         ConfigurationError: the file cannot be read or is not what it should be, or an option is not allowed.
     """
     options = {"answers": parties} if isinstance(parties, str) else dict(parties)
-    with _naming(_FIELD if isinstance(parties, str) else ""):
-        return _load(options, parameters=parameters)
-
-
-@contextlib.contextmanager
-def _naming(whole: str) -> Generator[None]:
-    """Let errors about a crowd name it as scenarios do.
-
-    Args:
-        whole: what its file is called where nothing else is said of the crowd.
-
-    Raises:
-        ConfigurationError: as the code inside.
-    """
     try:
-        yield
+        return _load(options, parameters=parameters)
     except ConfigurationError as error:
-        if error.field in _OPTIONS:
-            field = whole or f"{_FIELD}.{error.field}"
-            raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
-        raise
+        if error.field not in _OPTIONS:
+            raise
+        # As scenarios name it: by the file's own name where nothing else is said of the crowd.
+        field = _FIELD if isinstance(parties, str) else f"{_FIELD}.{error.field}"
+        raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
 
 
 def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
@@ -160,3 +149,15 @@ SOURCES: Final = PartySources(
     parameters_of_public_columns=frozenset({"tasks", "answer_set_of_task", "max_answers"}),
     alternatives=(PRICES,),
 )
+
+
+def _data_set(name: str, crowd: PublishedCrowd) -> DataSet:
+    def load(options: Any, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
+        del parameters
+        # Whoever publishes answers lets everybody know them.
+        return as_parties(crowd.load(options, folder), source=name, is_public_record=True)
+
+    return DataSet(options=crowd.options, load=load)
+
+
+DATA_SETS: Final[Mapping[str, DataSet]] = {name: _data_set(name, crowd) for name, crowd in CROWDS.items()}

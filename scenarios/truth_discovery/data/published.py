@@ -18,7 +18,7 @@ from ...reading.files import readable_in_data_folder
 from ...reading.settings import did_you_mean
 from .assembly import CodedColumn, Repeats, Rows, assemble
 from .crowd import Crowd
-from .files import answers_of, truths_of
+from .files import rows_of
 from .matlab import Matrix, read_matrix
 
 __all__ = ["CROWDS", "PassMark", "PublishedCrowd", "Repeated", "Unchanged", "load_crowd"]
@@ -99,9 +99,9 @@ def _load_uniform(options: Repeated, folder: Path) -> Crowd:
     """Return a crowd of `label.csv` and `truth.csv`."""
     answers, truths = folder / "label.csv", folder / "truth.csv"
     with readable_in_data_folder(answers):
-        answer_rows = answers_of(answers)
+        answer_rows = rows_of(answers)
     with readable_in_data_folder(truths):
-        truth_rows = truths_of(truths)
+        truth_rows = rows_of(truths, are_truths=True)
     return assemble(answer_rows, truths=truth_rows, repeats=options.repeats)
 
 
@@ -109,17 +109,10 @@ def _load_duchenne(options: Repeated, folder: Path) -> Crowd:
     """Return the smiles; an image that experts judged and no worker did is left out."""
     answers = _text_rows(folder / "mturklabels.txt", r"([0-9]+) (\w+) ([01])", "of the form: image worker label")
     truths = _text_rows(folder / "groundtruth.txt", r"([0-9]+)\t([01])", "of the form: image, TAB, label")
-    images = CodedColumn.of(entries[0] for _, entries in answers)
-    known = set(images.names)
-    truths = [(where, entries) for where, entries in truths if entries[0] in known]
+    known = {entries[0] for _, entries in answers}
     return assemble(
-        Rows(
-            images,
-            CodedColumn.of(entries[2] for _, entries in answers),
-            lambda row: answers[row][0],
-            workers=CodedColumn.of(entries[1] for _, entries in answers),
-        ),
-        truths=_truth_rows(truths),
+        _rows(answers, have_workers=True),
+        truths=_rows([line for line in truths if line[1][0] in known]),
         repeats=options.repeats,
         answer_sets=_BINARY,
     )
@@ -137,13 +130,8 @@ def _load_ducks(_: Unchanged, folder: Path) -> Crowd:
         raise ConfigurationError(field=f"species ({classes.name})", value=list(species), allowed=f"with {missing[0]}")
     ducks = {species[name] for name in _DUCKS}
     return assemble(
-        Rows(
-            CodedColumn.of(entries[0] for _, entries in answers),
-            CodedColumn.of(entries[2] for _, entries in answers),
-            lambda row: answers[row][0],
-            workers=CodedColumn.of(entries[1] for _, entries in answers),
-        ),
-        truths=_truth_rows([(classes.name, (image, str(int(which in ducks)))) for image, which in images.items()]),
+        _rows(answers, have_workers=True),
+        truths=_rows([(classes.name, (image, str(int(which in ducks)))) for image, which in images.items()]),
         answer_sets=_BINARY,
     )
 
@@ -152,25 +140,19 @@ def _load_peer_grading(options: PassMark, folder: Path) -> Crowd:
     """Return the grades as pass or fail; graders have running numbers in place of the ids that they were given."""
     grades = _matrix(folder / "gradeass3.mat", "gradeass3", columns=4)
     staff = _matrix(folder / "ground3.mat", "ground3", columns=3)
-    graders = CodedColumn.of(str(grader) for _, grader, _, _ in grades)
-    workers = CodedColumn([str(number) for number in range(1, len(graders.names) + 1)], graders.codes)
-    return assemble(
-        Rows(
-            CodedColumn.of(str(gradee) for gradee, _, _, _ in grades),
-            CodedColumn.of(
-                _mark(score, options, f"gradeass3.mat row {n}") for n, (*_, score) in enumerate(grades, start=1)
-            ),
-            lambda row: f"gradeass3.mat row {row + 1}",
-            workers=workers,
-        ),
-        truths=_truth_rows(
-            [
-                (f"ground3.mat row {n}", (str(gradee), _mark(score, options, f"ground3.mat row {n}")))
-                for n, (gradee, score, _) in enumerate(staff, start=1)
-            ]
-        ),
-        answer_sets=("fail", "pass"),
-    )
+    numbers: dict[str, str] = {}
+    answers = [
+        (
+            where := f"gradeass3.mat row {n}",
+            (str(gradee), numbers.setdefault(str(grader), str(len(numbers) + 1)), _mark(score, options, where)),
+        )
+        for n, (gradee, grader, _, score) in enumerate(grades, start=1)
+    ]
+    truths = [
+        (where := f"ground3.mat row {n}", (str(gradee), _mark(score, options, where)))
+        for n, (gradee, score, _) in enumerate(staff, start=1)
+    ]
+    return assemble(_rows(answers, have_workers=True), truths=_rows(truths), answer_sets=("fail", "pass"))
 
 
 def _mark(score: object, options: PassMark, where: str) -> str:
@@ -180,12 +162,13 @@ def _mark(score: object, options: PassMark, where: str) -> str:
     return "pass" if score >= options.threshold else "fail"
 
 
-def _truth_rows(truths: Sequence[tuple[str, Sequence[str]]]) -> Rows:
-    """Return truths, of where each stands, its task and its label."""
+def _rows(lines: Sequence[tuple[str, Sequence[str]]], *, have_workers: bool = False) -> Rows:
+    """Return answers or truths, of where each stands, its task, its worker where it has one, and its label."""
     return Rows(
-        CodedColumn.of(entries[0] for _, entries in truths),
-        CodedColumn.of(entries[1] for _, entries in truths),
-        lambda row: truths[row][0],
+        CodedColumn.of(entries[0] for _, entries in lines),
+        CodedColumn.of(entries[-1] for _, entries in lines),
+        lambda row: lines[row][0],
+        workers=CodedColumn.of(entries[1] for _, entries in lines) if have_workers else None,
     )
 
 

@@ -1,12 +1,12 @@
 """What we add to the paper: equal proven loss, other estimators, "auto"; every number comes from the rows."""
 
+import collections
 from collections.abc import Iterator, Sequence
 
 from ...experiments.findings import Finding
 from ...experiments.measurements import TOLERANCE, percent
-from .evidence import behind, compared
+from .cells import ESTIMATOR_NAMES, MECHANISM_NAMES
 from .rows import ChoiceRow, ComparisonRow, Reproduction
-from .tables import ESTIMATOR_NAMES, MECHANISM_NAMES
 
 __all__ = ["own_findings"]
 
@@ -55,10 +55,8 @@ def _large_losses(reproduction: Reproduction) -> Finding:
 
 def _one_answer(reproduction: Reproduction) -> Finding:
     found = [c for c in reproduction.choices if c.unit == "one answer"]
-    reached = [c for c in found if c.two_layer_gain is not None]
-    better = [
-        c for c in reached if c.two_layer_gain and c.two_layer_gain.value > TOLERANCE * c.two_layer_gain.standard_error
-    ]
+    reached = [c.two_layer_gain for c in found if c.two_layer_gain is not None]
+    better = [gain for gain in reached if gain.value > TOLERANCE * gain.standard_error]
     return Finding(
         claim="At equal proven loss of one answer, two layers are never better than one.",
         source="reading T4: a worker's other answers tell what it drew",
@@ -72,8 +70,11 @@ def _one_answer(reproduction: Reproduction) -> Finding:
 
 
 def _estimator(reproduction: Reproduction, mechanism: str) -> Finding:
-    rows = compared(reproduction.comparisons, unit="claimed", mechanism=mechanism, estimator="auto")
-    leads = [(row, row.lead) for row in rows if row.lead is not None]
+    leads = [
+        (row, row.lead)
+        for row in reproduction.comparisons
+        if (row.unit, row.mechanism, row.estimator) == ("claimed", mechanism, "auto") and row.lead is not None
+    ]
     ahead = [row for row, lead in leads if lead.value > lead.standard_error]
     back = [row for row, lead in leads if lead.value < -lead.standard_error]
     mean = sum(lead.value for _, lead in leads) / len(leads)
@@ -123,7 +124,7 @@ def _auto_mechanism(reproduction: Reproduction) -> Finding:
 
 
 def _auto(choices: Sequence[ChoiceRow], words: str) -> Finding:
-    back = behind(choices)
+    back = [choice for choice in choices if choice.auto_lead.value < -choice.auto_lead.standard_error]
     ahead = [choice for choice in choices if choice.auto_lead.value > choice.auto_lead.standard_error]
     listed = ", ".join(f"{choice.crowd} at {choice.price:g}" for choice in back)
     return Finding(
@@ -139,10 +140,8 @@ def _auto(choices: Sequence[ChoiceRow], words: str) -> Finding:
 
 def _winners(reproduction: Reproduction) -> Finding:
     found = [choice for choice in reproduction.choices if choice.unit == "all answers"]
-    counts: dict[str, int] = {}
-    for choice in found:
-        counts[choice.best_estimator] = counts.get(choice.best_estimator, 0) + 1
-    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    counts = collections.Counter(choice.best_estimator for choice in found)
+    ordered = counts.most_common()
     widest = max(found, key=lambda choice: choice.best.value - choice.paper.value)
     return Finding(
         claim="No single estimator is the best on every crowd.",

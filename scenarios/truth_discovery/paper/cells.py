@@ -10,17 +10,20 @@ from ....protocol.truth_discovery import Noise, Parameters, make_noise
 from .trials import Layout, run_trials
 from .workloads import Workloads
 
-__all__ = ["ESTIMATORS", "Cells", "noise_at", "session_of", "with_estimator"]
+__all__ = ["ESTIMATOR_NAMES", "MECHANISM_NAMES", "Cells", "noise_at", "session_of", "with_estimator"]
 
-ESTIMATORS: Final = (
-    "majority",
-    "truth_discovery",
-    "one_coin",
-    "dawid_skene",
-    "noise_aware",
-    "noise_aware_dawid_skene",
-    "auto",
-)
+MECHANISM_NAMES: Final = {"one_layer": "one layer", "two_layer": "two layers"}
+"""Those that are compared, and what they are called in tables, pictures and sentences."""
+ESTIMATOR_NAMES: Final = {
+    "majority": "majority",
+    "truth_discovery": "truth discovery",
+    "one_coin": "one coin",
+    "dawid_skene": "Dawid-Skene",
+    "noise_aware": "noise-aware",
+    "noise_aware_dawid_skene": "noise-aware D.-S.",
+    "auto": "auto",
+}
+"""Likewise."""
 _ROUNDS_OF_THE_PAPER: Final = 10
 """Reading T2; the paper says "until convergence"."""
 _FIELDS: Final = {"claimed": "epsilon", "all answers": "epsilon_worker", "one answer": "epsilon_answer"}

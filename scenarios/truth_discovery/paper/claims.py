@@ -10,16 +10,14 @@ from ...experiments.findings import Finding, in_a_row
 from ...experiments.measurements import FAR, TOLERANCE, deviation, mean_square, most_by_chance
 from .error_change import ProductOfUniforms, domination_excess, long_tail
 from .error_expansion import line_quality
-from .evidence import cell_pairs, of_method
-from .published import CLEAN_ACCURACIES, METHODS, TABLE_1
+from .published import CLEAN_ACCURACIES, METHODS, TABLE_1, Method
 from .rows import PublishedCell, Reproduction
 from .theory import claimed_epsilon_of_two_layers, likelihood, one_layer_loss
 
 __all__ = ["findings_on_paper"]
 
 _TABLES = {"table_2": "Table 2", "table_3": "Table 3"}
-_TD_ONE, _TD_TWO = ("truth_discovery", "one_layer"), ("truth_discovery", "two_layer")
-_MV_ONE, _MV_TWO = ("majority", "one_layer"), ("majority", "two_layer")
+_MV_ONE, _TD_ONE, _MV_TWO, _TD_TWO = METHODS
 _LARGE_FLIP = 0.4
 _CLOSE = 0.05
 _EVERYDAY_EPSILON = 1.0
@@ -40,7 +38,7 @@ def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
             continue
         if name == "table_3":
             for method in METHODS:
-                yield _reproduces(of_method(cells, method.estimator, method.mechanism), method.name)
+                yield _reproduces(_of_method(cells, method), method.name)
         else:
             yield _stand_in(cells)
         yield _two_beats_one(cells, words)
@@ -194,7 +192,7 @@ def _changes() -> Iterator[Finding]:
 def _statistics(reproduction: Reproduction) -> Finding:
     found = {row.crowd: row for row in reproduction.crowds if row.crowd in TABLE_1}
     alike = [
-        (row.tasks, row.workers, row.answers, row.gold) == (known.tasks, known.workers, known.answers, known.gold)
+        (row.tasks, row.workers, row.answers, row.gold) == known
         for name, known in TABLE_1.items()
         if (row := found.get(name)) is not None
     ]
@@ -227,17 +225,33 @@ def _clean_accuracy(reproduction: Reproduction) -> Iterator[Finding]:
         )
 
 
-def _reproduces(cells: Sequence[PublishedCell], what: str) -> Finding:
-    far = [cell for cell in cells if abs(cell.difference) > FAR]
+def _of_method(cells: Sequence[PublishedCell], method: Method) -> list[PublishedCell]:
+    """Return the cells of one method, in the order of ε."""
+    return [cell for cell in cells if cell.method == method.name]
+
+
+def _pairs(cells: Sequence[PublishedCell], one: Method, other: Method) -> list[tuple[PublishedCell, PublishedCell]]:
+    """Return the cells of two methods, ε by ε."""
+    return list(zip(_of_method(cells, one), _of_method(cells, other), strict=True))
+
+
+def _distance(cells: Sequence[PublishedCell]) -> tuple[bool, int, float, float]:
+    """Return whether cells may be as published, how many are far off, their mean square, and the mean distance."""
+    num_far = sum(abs(cell.difference) > FAR for cell in cells)
     mean = mean_square(cell.difference for cell in cells)
-    greatest = max(cells, key=lambda cell: abs(cell.difference))
     distance = math.fsum(abs(cell.change.value - cell.published.value) for cell in cells) / len(cells)
+    return not num_far and mean <= most_by_chance(len(cells)), num_far, mean, distance
+
+
+def _reproduces(cells: Sequence[PublishedCell], what: str) -> Finding:
+    holds, num_far, mean, distance = _distance(cells)
+    greatest = max(cells, key=lambda cell: abs(cell.difference))
     return Finding(
         claim=f"The changes of {what} come out as published.",
         source="Table 3, readings T1 and T2",
-        holds=not far and mean <= most_by_chance(len(cells)),
+        holds=holds,
         numbers=(
-            f"{len(far)} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the greatest "
+            f"{num_far} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the greatest "
             f"difference is {greatest.difference:+.1f} (ε = {greatest.epsilon:g}), the mean square {mean:.2f} where "
             f"chance gives 1; the mean distance is {distance:.4f}."
         ),
@@ -245,15 +259,13 @@ def _reproduces(cells: Sequence[PublishedCell], what: str) -> Finding:
 
 
 def _stand_in(cells: Sequence[PublishedCell]) -> Finding:
-    mean = mean_square(cell.difference for cell in cells)
-    far = [cell for cell in cells if abs(cell.difference) > FAR]
-    distance = math.fsum(abs(cell.change.value - cell.published.value) for cell in cells) / len(cells)
+    holds, num_far, mean, distance = _distance(cells)
     return Finding(
         claim="A made-up crowd of the size of the peer grading data has the changes of Table 2.",
         source="Table 2; the data are not published",
-        holds=not far and mean <= most_by_chance(len(cells)),
+        holds=holds,
         numbers=(
-            f"{len(far)} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the mean square is "
+            f"{num_far} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the mean square is "
             f"{mean:.1f}, the mean distance {distance:.4f}. Other data would have other changes, so this tells "
             "nothing of the paper."
         ),
@@ -261,7 +273,7 @@ def _stand_in(cells: Sequence[PublishedCell]) -> Finding:
 
 
 def _two_beats_one(cells: Sequence[PublishedCell], table: str) -> Finding:
-    pairs = list(cell_pairs(cells, _TD_TWO, _TD_ONE))
+    pairs = _pairs(cells, _TD_TWO, _TD_ONE)
     leads = [deviation(one.change, two.change) for two, one in pairs]
     gains = [one.change.value - two.change.value for two, one in pairs]
     return Finding(
@@ -278,7 +290,7 @@ def _two_beats_one(cells: Sequence[PublishedCell], table: str) -> Finding:
 
 
 def _same_majority(cells: Sequence[PublishedCell], table: str) -> Finding:
-    differences = [deviation(two.change, one.change) for two, one in cell_pairs(cells, _MV_TWO, _MV_ONE)]
+    differences = [deviation(two.change, one.change) for two, one in _pairs(cells, _MV_TWO, _MV_ONE)]
     excess = mean_square(differences)
     return Finding(
         claim="Majority voting does as well with two layers as with one.",
@@ -289,7 +301,7 @@ def _same_majority(cells: Sequence[PublishedCell], table: str) -> Finding:
 
 
 def _weights_help(cells: Sequence[PublishedCell], table: str) -> Finding:
-    pairs = list(cell_pairs(cells, _TD_TWO, _MV_TWO))
+    pairs = _pairs(cells, _TD_TWO, _MV_TWO)
     changes = sum(td.change.value < mv.change.value for td, mv in pairs)
     errors = sum(td.error_rate.value < mv.error_rate.value for td, mv in pairs)
     first_td, first_mv = pairs[0]
@@ -306,7 +318,7 @@ def _weights_help(cells: Sequence[PublishedCell], table: str) -> Finding:
 
 
 def _worse_start(cells: Sequence[PublishedCell]) -> Finding:
-    pairs = list(cell_pairs(cells, _TD_ONE, _MV_ONE))
+    pairs = _pairs(cells, _TD_ONE, _MV_ONE)
     starts = [c.error_rate.value - c.change.value for c in pairs[0]]
     ahead = [pair for pair in pairs if deviation(pair[0].error_rate, pair[1].error_rate) < -TOLERANCE]
     smaller = sum(td.change.value < mv.change.value for td, mv in pairs)
@@ -324,7 +336,7 @@ def _worse_start(cells: Sequence[PublishedCell]) -> Finding:
 
 def _nothing_left(reproduction: Reproduction) -> Finding:
     cells = reproduction.table_3
-    last = [of_method(cells, *method)[-1] for method in (_MV_ONE, _TD_ONE, _MV_TWO, _TD_TWO)]
+    last = [_of_method(cells, method)[-1] for method in METHODS]
     off = [(cell.error_rate.value - 0.5) / cell.error_rate.standard_error for cell in last]
     words = ", ".join(f"{100 * cell.error_rate.value:.1f} % ({cell.method})" for cell in last)
     constant = next(row.largest_class for row in reproduction.crowds if row.crowd == last[0].crowd)
@@ -360,10 +372,10 @@ def _weights(reproduction: Reproduction) -> Iterator[Finding]:
 
 
 def _equal_privacy(reproduction: Reproduction) -> Finding:
-    proven = [c for c in reproduction.choices if c.unit == "all answers" and c.two_layer_gain is not None]
-    gains = [(c, c.two_layer_gain) for c in proven if c.two_layer_gain is not None]
-    worse = [c for c, gain in gains if gain.value < -TOLERANCE * gain.standard_error]
-    better = [c for c, gain in gains if gain.value > TOLERANCE * gain.standard_error]
+    proven = [choice.two_layer_gain for choice in reproduction.choices if choice.unit == "all answers"]
+    gains = [gain for gain in proven if gain is not None]
+    worse = [gain for gain in gains if gain.value < -TOLERANCE * gain.standard_error]
+    better = [gain for gain in gains if gain.value > TOLERANCE * gain.standard_error]
     return Finding(
         claim="At the same privacy the two-layer mechanism delivers better utility.",
         source="abstract and Section 6.3, at equal proven loss of all answers; reading T4",

@@ -12,12 +12,10 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.mechanisms import compare_hypers, epsilon_of, flip_probability_of, hypers_of_mean
-from ....protocol.mechanisms.hyper import Uniform
-from ....protocol.truth_discovery import Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.bounds import exact_epsilon
 from ...experiments.findings import BoundedFinding
-from ..audit.sessions import case_of_worker
+from ..audit.sessions import BINARY, NUM_ANSWERS, case_of_worker, survey_of
 from .error_bounds import exact_error, log_odds, printed_bound, printed_factors
 from .error_change import ProductOfUniforms
 from .theory import likelihood, mean_accuracy_of_truth_and_complement, one_layer_loss
@@ -27,7 +25,6 @@ __all__ = ["findings_on_truth_discovery"]
 _AUDIT: Final = "psephos audit truth-discovery"
 _REPRODUCE: Final = "psephos reproduce truth-discovery"
 _EPSILON: Final = 1.0
-_ANSWERS: Final = 5
 _LABELS: Final = 2
 # Reading T8's case.
 _WORKERS, _QUALITY = 11, 0.25
@@ -51,21 +48,11 @@ def findings_on_truth_discovery() -> Iterator[BoundedFinding]:
     yield _nothing_left()
 
 
-def _survey(mechanism: MechanismName, *, epsilon: float | None = None, hyper: Uniform | None = None) -> TruthDiscovery:
-    return TruthDiscovery(
-        Parameters(
-            tasks=tuple(f"task {number}" for number in range(1, _ANSWERS + 1)),
-            answer_sets=(("no", "yes"),),
-            max_answers=_ANSWERS,
-            mechanism=mechanism,
-            epsilon=epsilon,
-            hyper=hyper,
-        )
-    )
-
-
-def _exact_loss(survey: TruthDiscovery, unit: Literal["all answers", "one answer"]) -> float:
+def _exact_loss(
+    mechanism: MechanismName, unit: Literal["all answers", "one answer"], *, epsilon: float = _EPSILON
+) -> float:
     """Return ε of a worker's answers together, or of one where the others are known, by their joint law."""
+    survey = survey_of(mechanism, epsilon, [BINARY] * NUM_ANSWERS)
     case = case_of_worker(survey, "one survey", num_sessions=1, is_one_answer=unit == "one answer")
     (pair,) = case.pairs()
     assert pair.laws is not None  # noqa: S101  five binary answers
@@ -105,9 +92,9 @@ def _whole_worker() -> BoundedFinding:
     return _found(
         key="T12",
         claim="The privacy of individual users is guaranteed at ε (5.1; 6.1.1)",
-        quantity=f"ε of all answers, one layer, m = {_ANSWERS}",
+        quantity=f"ε of all answers, one layer, m = {NUM_ANSWERS}",
         claimed=_EPSILON,
-        found=_exact_loss(_survey("one_layer", epsilon=_EPSILON), "all answers"),
+        found=_exact_loss("one_layer", "all answers"),
         command=_AUDIT,
         only="for one answer: m of them cost mε",
     )
@@ -120,9 +107,9 @@ def _two_layer() -> Iterator[BoundedFinding]:
         yield _found(
             key=f"T3{letter}",
             claim=claim,
-            quantity=f"ε of {unit}, m = {_ANSWERS}, a = 0",
+            quantity=f"ε of {unit}, m = {NUM_ANSWERS}, a = 0",
             claimed=_EPSILON,
-            found=_exact_loss(_survey("two_layer", epsilon=_EPSILON), unit),
+            found=_exact_loss("two_layer", unit),
             command=_AUDIT,
             only="for a worker with a single answer",
             note="All answers share one flip probability." if unit == "all answers" else "The others are known.",
@@ -130,9 +117,9 @@ def _two_layer() -> Iterator[BoundedFinding]:
     yield _found(
         key="T3c",
         claim="... so that at ε = 0 answers have no influence on reports (7.2)",
-        quantity=f"ε of all answers, m = {_ANSWERS}, p from U(0, 1)",
+        quantity=f"ε of all answers, m = {NUM_ANSWERS}, p from U(0, 1)",
         claimed=0.0,
-        found=_exact_loss(_survey("two_layer", epsilon=0.0), "all answers"),
+        found=_exact_loss("two_layer", "all answers", epsilon=0.0),
         command=_REPRODUCE,
         only="for a worker with a single answer",
         note="ln C(m, ⌊m/2⌋): reports tell how alike the answers are.",
@@ -154,11 +141,11 @@ def _larger_range() -> BoundedFinding:
 
 def _posterior() -> BoundedFinding:
     """Return what is known of the last answer once the other reports were seen to be unchanged, at "ε = 0"."""
-    kept, all_kept = (likelihood(0, number, low=0, high=1) for number in (_ANSWERS - 1, _ANSWERS))
+    kept, all_kept = (likelihood(0, number, low=0, high=1) for number in (NUM_ANSWERS - 1, NUM_ANSWERS))
     return _found(
         key="T3d",
         claim="At ε = 0 a report says nothing of the answer (7.2)",
-        quantity=f"chance that a report is the answer, {_ANSWERS - 1} others seen unchanged",
+        quantity=f"chance that a report is the answer, {NUM_ANSWERS - 1} others seen unchanged",
         claimed=0.5,
         found=float(all_kept / kept),
         only="for a worker with a single answer",
@@ -170,10 +157,10 @@ def _same_guarantee() -> BoundedFinding:
     return _found(
         key="T4",
         claim="Two layers have the same guarantee as one with p = (a + b)/2 (Theorem 6.4)",
-        quantity=f"ε of all answers, m = {_ANSWERS}; claimed: one layer's",
-        claimed=_exact_loss(_survey("one_layer", epsilon=_EPSILON), "all answers"),
+        quantity=f"ε of all answers, m = {NUM_ANSWERS}; claimed: one layer's",
+        claimed=_exact_loss("one_layer", "all answers"),
         bound="=",
-        found=_exact_loss(_survey("two_layer", epsilon=_EPSILON), "all answers"),
+        found=_exact_loss("two_layer", "all answers"),
         command=_AUDIT,
         only="for a worker with a single answer",
         note="All answers together lose less, and one of them more.",
@@ -182,13 +169,13 @@ def _same_guarantee() -> BoundedFinding:
 
 def _uniform_is_strongest() -> BoundedFinding:
     mean = flip_probability_of(_EPSILON, _LABELS)
-    rows = compare_hypers(hypers_of_mean(mean), num_answers=_ANSWERS, num_labels=_LABELS)
+    rows = compare_hypers(hypers_of_mean(mean), num_answers=NUM_ANSWERS, num_labels=_LABELS)
     least = min(rows, key=lambda row: row.one_answer)
     uniform = next(row for row in rows if row.name == "uniform")
     return _found(
         key="T9",
         claim="The uniform distribution protects better than any other (6.1.2)",
-        quantity=f"ε of one answer, m = {_ANSWERS}; claimed: a {least.name}'s",
+        quantity=f"ε of one answer, m = {NUM_ANSWERS}; claimed: a {least.name}'s",
         claimed=least.one_answer,
         found=uniform.one_answer,
         command=_REPRODUCE,

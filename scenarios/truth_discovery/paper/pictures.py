@@ -15,9 +15,9 @@ from ...presentation.drawing import (
     draw_measured,
     percent_scale,
 )
+from .cells import MECHANISM_NAMES
 from .published import METHODS
 from .rows import PublishedCell, Reproduction
-from .tables import MECHANISM_NAMES
 
 __all__ = ["pictures_of"]
 
@@ -47,8 +47,14 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
         for name, title, size, panels, draw in (
             ("figure-1", "Figure 1 again: the density of the error rate change Δ", (10, 4), (1, 2), _figure_1),
             ("figure-2", second, (10, 4), (1, 2), _figure_2),
-            ("figure-3", f"Figure 3 again, on a made-up stand-in ({trials})", size, (1, 1), _figure_3),
-            ("figure-4", f"Figure 4 again ({trials})", size, (1, 1), _figure_4),
+            (
+                "figure-3",
+                f"Figure 3 again, on a made-up stand-in ({trials})",
+                size,
+                (1, 1),
+                functools.partial(_trade_off, "table_2"),
+            ),
+            ("figure-4", f"Figure 4 again ({trials})", size, (1, 1), functools.partial(_trade_off, "table_3")),
             ("equal-loss", gains, rows, (1, 2), _equal_loss),
             ("estimators", leads, rows, (1, 2), _estimators),
         )
@@ -87,15 +93,9 @@ def _figure_2(reproduction: Reproduction, panels: Any) -> Marks:
     }
 
 
-def _figure_3(reproduction: Reproduction, panels: Any) -> Marks:
-    return _trade_off(reproduction.table_2, panels[0, 0])
-
-
-def _figure_4(reproduction: Reproduction, panels: Any) -> Marks:
-    return _trade_off(reproduction.table_3, panels[0, 0])
-
-
-def _trade_off(cells: Sequence[PublishedCell], axes: Any) -> Marks:
+def _trade_off(table: str, reproduction: Reproduction, panels: Any) -> Marks:
+    axes = panels[0, 0]
+    cells: Sequence[PublishedCell] = getattr(reproduction, table)
     clean(axes, x="ε, as claimed", y="error rate change")
     marks: dict[str, dict[str, Any]] = {}
     for method, color in _METHOD_COLORS.items():

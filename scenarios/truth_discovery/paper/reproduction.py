@@ -31,7 +31,7 @@ from ....protocol.randomness import SimulatedNoise
 from ....protocol.truth_discovery import Noise, TruthDiscovery, informativeness
 from ...experiments.measurements import Measurement, deviation, mean_of
 from ...experiments.reproductions import Asked, Part
-from .cells import ESTIMATORS, Cells, noise_at, session_of, with_estimator
+from .cells import ESTIMATOR_NAMES, MECHANISM_NAMES, Cells, noise_at, session_of, with_estimator
 from .error_bounds import chernoff_bound, exact_error, fold, log_odds, printed_bound
 from .error_change import figure_1
 from .published import EPSILONS, METHODS, RUNS, TABLES
@@ -56,7 +56,6 @@ _PRICES: Final = {
     # Two layers from 0 on cannot have less than about ln m for one answer.
     "one answer": (1.0, 2.0, 4.0, 8.0),
 }
-_MECHANISMS: Final = ("one_layer", "two_layer")
 _PAPER: Final = "truth_discovery"
 _WEIGHT_EPSILON: Final = 0.5
 _NUM_WEIGHTS: Final = 12
@@ -98,7 +97,7 @@ def published_table(cells: Cells, workloads: Workloads, crowd: str, *, trials: i
     clean = {name: clean_accuracy(layout, with_estimator(layout.parameters, name)) for name in estimators}
     rows: list[PublishedCell] = []
     for epsilon in EPSILONS:
-        for mechanism in _MECHANISMS:
+        for mechanism in MECHANISM_NAMES:
             noise = noise_at(layout, mechanism, unit="claimed", price=epsilon)
             accuracies = cells.accuracies(crowd, noise, estimators, trials=trials)
             of_answer, of_worker = _losses(noise, layout)
@@ -193,12 +192,13 @@ def _compare(
     layout = workloads.layouts[crowd]
     rows: list[ComparisonRow] = []
     found: dict[tuple[str, str], FloatArray] = {}
-    for mechanism in _MECHANISMS:
+    for mechanism in MECHANISM_NAMES:
         try:
             noise = noise_at(layout, mechanism, unit=unit, price=price)
         except ConfigurationError:  # two layers cannot have every price
             continue
-        accuracies = dict(zip(ESTIMATORS, cells.accuracies(crowd, noise, ESTIMATORS, trials=trials), strict=True))
+        names = tuple(ESTIMATOR_NAMES)
+        accuracies = dict(zip(names, cells.accuracies(crowd, noise, names, trials=trials), strict=True))
         found |= {(mechanism, name): each for name, each in accuracies.items()}
         of_answer, of_worker = _losses(noise, layout)
         rows += [
@@ -225,7 +225,7 @@ def _choose(
 ) -> ChoiceRow:
     """Return who wins, and what "auto" does, from the accuracies of each mechanism and estimator."""
     best = max((pair for pair in found if pair[1] != "auto"), key=lambda pair: math.fsum(found[pair].tolist()))
-    reachable = [mechanism for mechanism in _MECHANISMS if (mechanism, _PAPER) in found]
+    reachable = [mechanism for mechanism in MECHANISM_NAMES if (mechanism, _PAPER) in found]
     if unit == "claimed":
         # The claim makes the mechanisms alike, and the paper recommends two layers; "auto" trusts proven prices alone.
         paper_mechanism = auto_mechanism = "two_layer"

@@ -4,36 +4,26 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ...experiments.sheets import Sheet, in_percent, listed, pivot
+from .cells import MECHANISM_NAMES
 from .rows import ChoiceRow, ComparisonRow, PublishedCell, Reproduction
 
-__all__ = ["ESTIMATOR_NAMES", "MECHANISM_NAMES", "UNIT_NAMES", "sheets_of"]
+__all__ = ["sheets_of"]
 
-MECHANISM_NAMES: Final = {"one_layer": "one layer", "two_layer": "two layers"}
-"""What mechanisms are called in tables, pictures and sentences."""
-ESTIMATOR_NAMES: Final = {
-    "majority": "majority",
-    "truth_discovery": "truth discovery",
-    "one_coin": "one coin",
-    "dawid_skene": "Dawid-Skene",
-    "noise_aware": "noise-aware",
-    "noise_aware_dawid_skene": "noise-aware D.-S.",
-    "auto": "auto",
-}
-"""What estimators are called."""
-UNIT_NAMES: Final = {
+_UNIT_NAMES: Final = {
     "claimed": "the paper's ε of one answer, as claimed",
     "all answers": "all answers of the worker with most answers, proven (the loss a time their number)",
     "one answer": "one answer of that worker, the others known, proven",
 }
-"""What has a price."""
 _HEADERS: Final = {
-    "majority": "MV",
     "truth_discovery": "TD",
+    "majority": "MV",
     "one_coin": "1C",
     "dawid_skene": "DS",
     "noise_aware": "NA",
     "noise_aware_dawid_skene": "NADS",
+    "auto": "auto",
 }
+"""Of estimators, in the order of their columns."""
 _LAYERS: Final = {"one_layer": "one", "two_layer": "two"}
 _TITLES: Final = {"table_2": "Table 2, peer grading (a made-up stand-in)", "table_3": "Table 3, Duchenne smiles"}
 
@@ -48,12 +38,12 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
             of_mechanism = [cell for cell in cells if cell.mechanism == mechanism]
             yield _published(of_mechanism, f"{_TITLES[name]}: error rate change, {words}, in percentage points")
         yield _absolute(cells, f"{_TITLES[name]}: error rates in percent, and what is proven")
-    for unit, words in UNIT_NAMES.items():
+    for unit, words in _UNIT_NAMES.items():
         choices = [choice for choice in reproduction.choices if choice.unit == unit]
         yield _mechanisms(choices, reproduction.comparisons, f"One layer or two, at one price: {words}")
-    yield _estimators(reproduction, "one_layer")
-    yield _estimators(reproduction, "two_layer")
-    for unit, words in UNIT_NAMES.items():
+    for mechanism in MECHANISM_NAMES:
+        yield _estimators(reproduction, mechanism)
+    for unit, words in _UNIT_NAMES.items():
         choices = [choice for choice in reproduction.choices if choice.unit == unit]
         yield _choices(choices, f"Who wins at one price: {words}")
     yield from _hypers(reproduction)
@@ -146,11 +136,10 @@ def _mechanisms(choices: Sequence[ChoiceRow], comparisons: Sequence[ComparisonRo
 
 
 def _estimators(reproduction: Reproduction, mechanism: str) -> Sheet:
-    names = [name for name in ESTIMATOR_NAMES if name not in {"truth_discovery", "auto"}]
     found = pivot(
         (
             row
-            for name in ("truth_discovery", *names, "auto")
+            for name in _HEADERS
             for row in reproduction.comparisons
             if (row.unit, row.mechanism, row.estimator) == ("claimed", mechanism, name)
         ),
@@ -160,7 +149,7 @@ def _estimators(reproduction: Reproduction, mechanism: str) -> Sheet:
     rows = found.rows(lambda place: [place[0], f"{place[1]:g}"], _accuracy_or_lead)
     return Sheet(
         title=f"What else finds truths, {MECHANISM_NAMES[mechanism]}, at equal claimed ε",
-        headers=["crowd", "ε", "TD", *(_HEADERS[name] for name in names), "auto"],
+        headers=["crowd", "ε", *_HEADERS.values()],
         rows=rows,
         note=(
             "TD: accuracy in percent; others: points more or less, on the same reports. MV: majority voting, 1C: one "

@@ -22,7 +22,7 @@ from ....protocol.randomness import SimulatedNoise
 from ....protocol.truth_discovery import Noise, Parameters, TruthDiscovery, find_truths
 from ..data import Crowd
 
-__all__ = ["Layout", "clean_accuracy", "draw_labels", "parameters_of", "run_trials"]
+__all__ = ["Layout", "clean_accuracy", "draw_labels", "run_trials"]
 
 _SEPARABLE: Final = frozenset({"majority", "truth_discovery"})
 """Estimators that find many crowds at once as they find each."""
@@ -62,23 +62,17 @@ class Layout:
         is_answered = np.bincount(answers.tasks, minlength=answers.num_tasks) > 0
         return cls(
             crowd=crowd,
-            parameters=parameters_of(crowd),
+            parameters=Parameters(
+                tasks=tuple(crowd.tasks),
+                answer_sets=tuple(map(tuple, crowd.answer_sets)),
+                answer_set_of_task=tuple(crowd.answer_set_of_task.tolist()),
+                max_answers=int(counts.max()),
+            ),
             codes=offsets + answers.labels,
             offsets=offsets,
             places=np.arange(len(answers)) - (np.cumsum(counts) - counts)[answers.workers],
             is_gold=(crowd.truth >= 0) & is_answered,
         )
-
-
-def parameters_of(crowd: Crowd) -> Parameters:
-    """Return the parameters of a session with this crowd, which has no price yet."""
-    answers = crowd.answers
-    return Parameters(
-        tasks=tuple(crowd.tasks),
-        answer_sets=tuple(map(tuple, crowd.answer_sets)),
-        answer_set_of_task=tuple(crowd.answer_set_of_task.tolist()),
-        max_answers=int(np.bincount(answers.workers).max()),
-    )
 
 
 def draw_labels(layout: Layout, noise: Noise, source: SimulatedNoise, *, start: int, stop: int) -> IntArray:

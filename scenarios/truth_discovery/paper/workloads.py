@@ -87,7 +87,5 @@ def crowd_row(name: str, layout: Layout) -> CrowdRow:
         most_answers=int(counts.max()),
         median_answers=float(np.median(counts)),
         largest_class=float(np.bincount(truths).max() / len(truths)),
-        majority=found["majority"],
-        truth_discovery=found["truth_discovery"],
-        auto=found["auto"],
+        **found,
     )

@@ -93,31 +93,25 @@ def test_peers_grade_alike_on_every_path(tmp_path: Path, settings: tuple[str, ..
         (*SMALL, "workers.classes=4", "mechanism=two_layer"),
         ("workers={tasks=6, workers=5, answer_probability=0.3}",),
         ("workers={stand_in='peer_grading', groups=5, students=7, grades=2}",),
+        ("workers=FILE", "seed=7"),
+        ("workers.data=duchenne", "seed=7"),
     ],
 )
-def test_a_crowd_is_alike_on_every_path(tmp_path: Path, settings: tuple[str, ...]) -> None:
-    results = {result_bytes("crowd", tmp_path / path, f"transport={path}", *settings) for path in PATHS}
+def test_a_crowd_is_alike_on_every_path(
+    write: Write, duchenne: Path, tmp_path: Path, settings: tuple[str, ...]
+) -> None:
+    """In the file are workers with two answers and one with one, so that rows are padded."""
+    file = str(write("a.csv", ANSWERS))
+    chosen = [f"data={duchenne}", *(setting.replace("FILE", file) for setting in settings)]
+    results = {result_bytes("crowd", tmp_path / path, f"transport={path}", *chosen) for path in PATHS}
     tables = {(tmp_path / path / "estimates.csv").read_bytes() for path in PATHS}
     assert (len(results), len(tables)) == (1, 1)
-
-
-def test_a_file_is_alike_on_every_path(tmp_path: Path, write: Write) -> None:
-    """Workers with two answers and one with one, so that rows are padded."""
-    source = f"workers={write('a.csv', ANSWERS)}"
-    results = {result_bytes("crowd", tmp_path / path, f"transport={path}", source, "seed=7") for path in PATHS}
-    assert len(results) == 1
 
 
 def test_smiles_are_alike_on_every_path(real_sets: Path, tmp_path: Path) -> None:
     results = {result_bytes("duchenne", tmp_path / path, f"data={real_sets}", f"transport={path}") for path in PATHS}
     (result,) = map(json.loads, results)
     assert (result["num_parties"], sum(result["outcome"]["num_answers"])) == (64, 17729)
-
-
-def test_a_small_folder_of_smiles_is_alike_on_every_path(duchenne: Path, tmp_path: Path) -> None:
-    results = {result_bytes("duchenne", tmp_path / path, f"data={duchenne}", f"transport={path}") for path in PATHS}
-    (result,) = map(json.loads, results)
-    assert (result["num_parties"], result["outcome"]["num_answers"]) == (3, [3, 2, 1])
 
 
 # Sources of workers.

@@ -135,15 +135,6 @@ def test_the_session_finds_in_the_rows_what_stands_in_the_crowd() -> None:
         assert getattr(answers, name).tolist() == getattr(crowd.answers, name).tolist()
 
 
-@pytest.mark.parametrize(
-    "flags", [{}, {"is_generated": True}, {"is_public_record": True}], ids=["real", "made up", "public"]
-)
-def test_what_is_said_of_the_people_is_handed_on(write: Write, flags: dict[str, Any]) -> None:
-    loaded = as_parties(read_crowd(write("a.csv", ANSWERS)), **flags)
-    assert loaded.is_generated == flags.get("is_generated", False)
-    assert loaded.is_public_record == flags.get("is_public_record", False)
-
-
 # Files.
 
 
@@ -159,40 +150,6 @@ def test_a_file_of_truths_is_compared_with(write: Write) -> None:
     parties = {"answers": str(write("a.csv", ANSWERS)), "truth": str(write("t.csv", "task,truth\nq3,yes\n"))}
     assert load_workers(parties, parameters={}).gold == {"q3": "yes"}
     assert load_workers({**parties, "truth": ""}, parameters={}).gold == {}
-
-
-@pytest.mark.parametrize(("repeats", "label"), [("first", "yes"), ("last", "no")])
-def test_of_two_answers_to_a_task_the_one_asked_for_counts(write: Write, repeats: str, label: str) -> None:
-    path = str(write("a.csv", f"{ANSWERS}q1,ann,no\n"))
-    loaded = load_workers({"answers": path, "repeats": repeats}, parameters={})
-    assert answers_in(loaded)["ann"] == {"q1": label, "q3": "no"}
-
-
-def test_two_answers_to_a_task_are_refused_by_default_with_both_lines(write: Write) -> None:
-    path = str(write("a.csv", f"{ANSWERS}q1,ann,no\n"))
-    for parties in (path, {"answers": path}, {"answers": path, "repeats": "error"}):
-        error = refusal(parties)
-        assert (error.field, error.value) == ("label (a.csv line 8)", "no")
-        assert "a.csv line 3" in error.allowed
-    same = write("b.csv", f"{ANSWERS}q1,ann,yes\n")
-    assert answers_in(load_workers(str(same), parameters={}))["ann"] == {"q1": "yes", "q3": "no"}
-
-
-def test_labels_are_held_to_the_answer_set_of_the_scenario(write: Write) -> None:
-    path = str(write("a.csv", ANSWERS))
-    wider = load_workers(path, parameters={"answer_sets": [["yes", "unsure", "no"]]})
-    assert wider.parameters["answer_sets"] == [["yes", "unsure", "no"]]
-    assert answers_in(wider)["ann"] == {"q1": "yes", "q3": "no"}
-    error = refusal(path, answer_sets=[["yes", "unsure"]])
-    assert (error.field, error.value) == ("label (a.csv line 4)", "no")
-    assert "'yes', 'unsure'" in error.allowed
-
-
-def test_one_label_in_all_is_refused_unless_the_scenario_says_which_others_there_are(write: Write) -> None:
-    path = str(write("a.csv", "task,worker,label\nq1,ann,yes\nq1,bob,yes\n"))
-    assert "answer_sets" in refusal(path).allowed
-    loaded = load_workers(path, parameters={"answer_sets": [["yes", "no"]]})
-    assert answers_in(loaded) == {"ann": {"q1": "yes"}, "bob": {"q1": "yes"}}
 
 
 @pytest.mark.parametrize("answer_sets", ["yes", [["yes"], "no"], [1, 2], {"a": ["yes", "no"]}])

@@ -15,7 +15,7 @@ from psephos.scenarios.truth_discovery.data import Crowd
 from psephos.scenarios.truth_discovery.data.parties import as_parties
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from psephos.scenarios.truth_discovery.paper import trials as module
-from psephos.scenarios.truth_discovery.paper.cells import ESTIMATORS, Cells, noise_at, with_estimator
+from psephos.scenarios.truth_discovery.paper.cells import ESTIMATOR_NAMES, Cells, noise_at, with_estimator
 from psephos.scenarios.truth_discovery.paper.trials import Layout, clean_accuracy, draw_labels, run_trials
 from psephos.scenarios.truth_discovery.paper.workloads import Workloads
 
@@ -85,7 +85,7 @@ def test_reports_are_those_of_the_sessions_rows(layout: Layout) -> None:
 
 def test_an_estimator_sees_the_same_reports_alone_and_beside_others(layout: Layout) -> None:
     noise = make_noise(msgspec.structs.replace(layout.parameters, epsilon=1.0))
-    asked = [with_estimator(layout.parameters, name) for name in ESTIMATORS]
+    asked = [with_estimator(layout.parameters, name) for name in ESTIMATOR_NAMES]
     together = run_trials(layout, noise, asked, trials=TRIALS, seed=SEED, cell=CELL)
     alone = [run_trials(layout, noise, [one], trials=TRIALS, seed=SEED, cell=CELL)[0] for one in asked]
     assert [each.tolist() for each in together] == [each.tolist() for each in alone]
