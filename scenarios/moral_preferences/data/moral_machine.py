@@ -19,7 +19,6 @@ from .responses import (
     RESPONSE,
     TOTAL,
     VOTER,
-    Faults,
     Limits,
     ResponseRows,
     check_header,
@@ -36,7 +35,6 @@ def read_moral_machine(
     *,
     min_records: int = 1,
     max_records: int | None = None,
-    faults: Faults = "error",
     field: str = "file",
 ) -> Survey:
     """Return the survey of a file in the Moral Machine's original column format, which may be packed (`.gz`).
@@ -48,13 +46,12 @@ def read_moral_machine(
         min_records: voters with fewer complete responses are dropped and counted.
         max_records: of each voter's complete responses the first ones count, the others are dropped and counted; None
             for all.
-        faults: a faulty response is an error, or is dropped and counted. A row of another width is always an error.
         field: the setting that names the file, for errors.
 
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
-    limits = Limits(min_records, max_records, faults)
+    limits = Limits(min_records, max_records)
 
     def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         check_header(header)

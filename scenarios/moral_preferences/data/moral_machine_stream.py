@@ -30,7 +30,6 @@ from .responses import (
     RESPONSE,
     TOTAL,
     VOTER,
-    Faults,
     Limits,
     ResponseRows,
     check_header,
@@ -66,7 +65,6 @@ def stream_moral_machine(
     min_records: int = 1,
     max_records: int | None = None,
     memory_bytes: int = 400_000_000,
-    faults: Faults = "error",
     field: str = "file",
 ) -> Generator[Survey]:
     """Yield the survey of a file in the Moral Machine's column format, some voters at a time.
@@ -84,14 +82,13 @@ def stream_moral_machine(
         min_records: as in `read_moral_machine`.
         max_records: likewise.
         memory_bytes: DuckDB's limit, at least 2**27; the process needs some 400 MB beside it.
-        faults: as in `read_moral_machine`; an entry that is no number at all is always an error here.
         field: the setting that names the file, for errors.
 
     Raises:
         ConfigurationError: an option is not allowed, DuckDB is not installed, or the file cannot be read or is not what
             it should be; the field names the line. Batches that were yielded before stand.
     """
-    limits = Limits(min_records, max_records, faults)
+    limits = Limits(min_records, max_records)
     check_option("batch_voters", batch_voters, is_allowed=batch_voters >= 1, allowed="at least 1")
     check_option(
         "memory_bytes", memory_bytes, is_allowed=memory_bytes >= _LEAST_BYTES, allowed=f"at least {_LEAST_BYTES}"

@@ -41,7 +41,7 @@ def test_a_generators_batches_are_its_voters(
 ) -> None:
     stream = open_stream(table(**options))
     assert (stream.features, stream.max_records) == (features, max_records)
-    assert (stream.num_voters, stream.is_generated, stream.groups, stream.epsilons) == (20, True, None, ())
+    assert (stream.num_voters, stream.groups, stream.epsilons) == (20, None, ())
     surveys = list(stream.open(tmp_path))
     assert [len(survey.voters) for survey in surveys] == [7, 7, 6]
     whole = load_voters(options)
@@ -66,7 +66,7 @@ def test_a_files_batches_are_its_voters(tmp_path: Path, machine_file: Path, max_
     options = {} if max_records is None else {"max_records": max_records}
     stream = open_stream(table(responses=str(machine_file), **options))
     assert (stream.features, stream.max_records) == (tuple(FEATURES), max_records or 13)
-    assert (stream.num_voters, stream.is_generated) == (None, False)
+    assert stream.num_voters is None
     surveys = list(stream.open(tmp_path))
     assert [len(survey.voters) for survey in surveys] == [7, 7, 2]
     whole = read_moral_machine(machine_file, max_records=max_records)
