@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ....protocol.arrays import IntArray
 from .csv_numbers import codes_of, read_numbers, row_at
 from .responses import (
     ENTRY_COLUMNS,
@@ -70,12 +69,10 @@ def read_moral_machine(
         codes_of(table.names[RESPONSE])[0],
         entries_of_numbers(table.numbers[:, :width], totals),
         np.arange(len(codes), dtype=np.int64),
+        table.lines,
     )
 
     def row_of(place: int) -> tuple[str, dict[str, str]]:
         return table.where(place), dict(row_at(path, place)[1])
 
-    def line_of(places: IntArray) -> IntArray:
-        return table.lines[places]
-
-    return survey_of_rows(rows, limits, source=path.name, row_at=row_of, line_of=line_of)
+    return survey_of_rows(rows, limits, source=path.name, row_at=row_of)

@@ -102,9 +102,7 @@ def stream_moral_machine(
     held: Survey | None = None  # until it is known whether a batch without voters comes, whose reading it takes along
     with contextlib.closing(_batches(path, header, folder, memory_bytes, batch_voters)) as batches:
         for rows in batches:
-            survey = survey_of_rows(
-                rows, limits, source=path.name, row_at=row_of, line_of=_line_of, is_empty_allowed=True
-            )
+            survey = survey_of_rows(rows, limits, source=path.name, row_at=row_of, is_empty_allowed=True)
             if held is None:
                 held = survey
             elif not len(held.voters) or not len(survey.voters):
@@ -116,10 +114,6 @@ def stream_moral_machine(
     if held is None or not len(held.voters):
         raise no_voters(path.name, limits, num_rows=0 if held is None else held.reading.num_rows)
     yield held
-
-
-def _line_of(places: IntArray) -> IntArray:
-    return places + 2
 
 
 def _batches(
@@ -179,6 +173,7 @@ class _Piece:
             self.responses,
             self.words.view(np.uint8).reshape(len(self.voters), -1),
             self.places,
+            self.places + 2,
         )
 
 

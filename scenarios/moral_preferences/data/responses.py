@@ -88,6 +88,7 @@ class ResponseRows:
         responses: shape (rows,): a number for each response, which may be shared with other voters' responses.
         entries: uint8, shape (rows, 24): by `ENTRY_COLUMNS`, `FAULTY` for what is not allowed.
         places: int64, shape (rows,): the row's place in the file, from 0.
+        lines: int64, shape (rows,): its line, from 1.
     """
 
     names: Sequence[str]
@@ -95,6 +96,7 @@ class ResponseRows:
     responses: Any
     entries: NDArray[np.uint8]
     places: IntArray
+    lines: IntArray
 
 
 def check_header(header: Sequence[str]) -> None:
@@ -141,7 +143,6 @@ def survey_of_rows(
     *,
     source: str,
     row_at: Callable[[int], tuple[str, dict[str, str]]],
-    line_of: Callable[[IntArray], IntArray],
     is_empty_allowed: bool = False,
 ) -> Survey:
     """Return the survey of some voters' rows; the voters are in the order of `rows.names`.
@@ -151,7 +152,6 @@ def survey_of_rows(
         limits: what counts.
         source: the file's name.
         row_at: where the row of a place stands, and its entries by column; for errors, it may be slow.
-        line_of: the lines of places.
         is_empty_allowed: a survey without voters is none of the errors.
 
     Raises:
@@ -186,7 +186,6 @@ def survey_of_rows(
         pairs=pairs,
         source=source,
         row_at=row_at,
-        line_of=line_of,
         reading={
             "num_rows": len(rows.voters),
             "num_responses": len(starts),
@@ -207,7 +206,6 @@ def _survey(
     pairs: IntArray,
     source: str,
     row_at: Callable[[int], tuple[str, dict[str, str]]],
-    line_of: Callable[[IntArray], IntArray],
     reading: dict[str, int],
 ) -> Survey:
     """Return the survey of the complete pairs, which begin at these places of the order."""
@@ -225,7 +223,9 @@ def _survey(
     rejected = np.where(is_first_saved, second_rows, first_rows)
     kept = np.flatnonzero(is_kept)
     firsts = np.full(num_names, np.iinfo(np.int64).max)
+    lines = firsts.copy()
     np.minimum.at(firsts, rows.voters[order], rows.places[order])
+    np.minimum.at(lines, rows.voters[order], rows.lines[order])
     names = [rows.names[voter] for voter in kept.tolist()]
     for voter, name in zip(kept.tolist(), names, strict=True):
         if not name.isalnum() or len(name) > 100:  # noqa: PLR2004  the others can name a party in any case
@@ -248,7 +248,7 @@ def _survey(
             num_records_dropped=int(np.sum(~of_kept)),
             **reading,
         ),
-        lines=line_of(firsts[kept]).tolist(),
+        lines=lines[kept].tolist(),
     )
 
 

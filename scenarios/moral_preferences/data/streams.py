@@ -59,11 +59,6 @@ class SurveyStream:
     num_voters: int | None
     open: Callable[[Path], Generator[Survey]]
 
-    @property
-    def epsilons(self) -> tuple[float, ...]:
-        """The levels of ε that voters may have; none where everybody has the session's."""
-        return () if self.groups is None else self.groups.levels
-
 
 def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
     """Return a table of voters as a stream; of a file only the header is read yet.
@@ -128,8 +123,8 @@ def stream_voters(parties: Mapping[str, Any]) -> PartyStream:
     """Return the voters of a table that asks to be streamed, as the parties of a session; as `open_stream`."""
     stream = open_stream(parties)
     said: dict[str, Any] = {"max_records": stream.max_records, "features": list(stream.features)}
-    if stream.epsilons:
-        said["epsilons"] = list(stream.epsilons)
+    if stream.groups is not None:
+        said["epsilons"] = list(stream.groups.levels)
 
     def check(protocol: PhasedProtocol[Any, Any]) -> None:
         if protocol.parameters.max_records < stream.max_records:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ...experiments.findings import Finding
 from ...experiments.measurements import TOLERANCE
-from .evidence import points, share
+from .claims import share
 from .methods import METHODS
 from .plan import REFERENCES
 from .published import HIGH_RATIO, RATIO
@@ -146,8 +146,8 @@ def _whitening(reproduction: Reproduction) -> Finding:
 
 
 def _equal_voter_loss(reproduction: Reproduction) -> Finding:
-    functional = sorted(points(reproduction, 10, "a", method="algorithm-3"), key=lambda point: point.at)
-    voters = sorted(points(reproduction, 10, "a", method="algorithm-2"), key=lambda point: point.at)
+    functional = sorted(reproduction.of_figure(10, "a", method="algorithm-3"), key=lambda point: point.at)
+    voters = sorted(reproduction.of_figure(10, "a", method="algorithm-2"), key=lambda point: point.at)
     pairs = [
         (ours, other)
         for ours in functional

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from ...experiments.findings import Finding, in_a_row
-from ...experiments.measurements import FAR, TOLERANCE, deviation
-from .evidence import points, share
+from ...experiments.measurements import FAR, TOLERANCE, Measurement, deviation
+from .effects import ORDERS
 from .methods import ALGORITHMS, METHODS
 from .published import DIMENSIONS, HIGH_RATIO, RATIO
 from .rows import CurvePoint, Reproduction
 from .societies import MACHINE_LIKE, SYNTHETIC
 
-__all__ = ["findings_on_paper"]
+__all__ = ["findings_on_paper", "share"]
 
 _KINDS = {SYNTHETIC: "Section 5.1's voters", MACHINE_LIKE: "the stand-in for the Moral Machine's voters"}
 _CLOSE = 0.01
@@ -30,6 +30,12 @@ def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
     yield from _baselines(reproduction)
     yield from _ratios(reproduction)
     yield from _sensitivity(reproduction)
+
+
+def share(measurement: Measurement) -> str:
+    """Return a share as people write it, .912 ± .003."""
+    value, error = f"{measurement.value:.3f}", f"{measurement.standard_error:.3f}"
+    return f"{value.removeprefix('0')} ± {error.removeprefix('0')}"
 
 
 def _of_effect(
@@ -65,15 +71,11 @@ def _more_is_better(reproduction: Reproduction) -> Iterator[Finding]:
 
 
 def _order(reproduction: Reproduction) -> Iterator[Finding]:
-    for better, worse in (
-        ("algorithm-1", "algorithm-3"),
-        ("algorithm-1", "algorithm-2"),
-        ("algorithm-3", "algorithm-2"),
-    ):
+    for better, worse in ORDERS:
         titles = METHODS[better].title, METHODS[worse].title
         extra = ""
         if better == "algorithm-3":
-            found = points(reproduction, 4, at=1.0)
+            found = reproduction.of_figure(4, at=1.0)
             costs = [next(point.epsilon_voter for point in found if point.method == each) for each in (better, worse)]
             extra = (
                 f" But ε is a record's for the one and a voter's for the other (reading M7): at ε = 1 a voter pays up "
@@ -105,7 +107,7 @@ def _groups(reproduction: Reproduction) -> Iterator[Finding]:
     for panel in "bc":
         said = "Algorithm 3 with personalized ε: more voters lead to a better accuracy."
         yield _of_effect(reproduction, 6, panel, "voters", said, f"Figure 6({panel})")
-    first, second = (points(reproduction, 6, panel, method="algorithm-3") for panel in "bc")
+    first, second = (reproduction.of_figure(6, panel, method="algorithm-3") for panel in "bc")
     lowest = min(point.accuracy.value for point in first)
     highest = max(point.accuracy.value for point in second)
     means = [sum(point.accuracy.value for point in each) / len(each) for each in (first, second)]
@@ -125,7 +127,7 @@ def _groups(reproduction: Reproduction) -> Iterator[Finding]:
 
 def _bound(reproduction: Reproduction) -> Iterator[Finding]:
     for method in ("algorithm-1", "algorithm-2"):
-        found = points(reproduction, 7, method=method)
+        found = reproduction.of_figure(7, method=method)
         epsilon = min(point.epsilon for point in found if point.epsilon is not None)
         at = {
             point.at: point.accuracy for point in sorted(found, key=lambda point: point.at) if point.epsilon == epsilon
@@ -188,7 +190,7 @@ def _baselines(reproduction: Reproduction) -> Iterator[Finding]:
 def _ratios(reproduction: Reproduction) -> Iterator[Finding]:
     for panel, setting in (("a", SYNTHETIC), ("b", MACHINE_LIKE)):
         for method in ("algorithm-1", "algorithm-3"):
-            found = sorted(points(reproduction, 10, panel, method=method), key=lambda point: point.at)
+            found = sorted(reproduction.of_figure(10, panel, method=method), key=lambda point: point.at)
             (low, much), (high, most) = RATIO, HIGH_RATIO
             missed = [
                 point
