@@ -1,7 +1,7 @@
-"""The paper's Theorems 1 to 5 as functions: what noise does to preferences, and a search that stays below each bound.
+"""The paper's Theorems 1 to 5 as functions: what noise does to preferences, and searches that stay below each bound.
 
-The search finds a change that one record can make; it proves no bound, but no valid bound lies below it. Bounds stand
-in `psephos.protocol.moral_preferences.sensitivity`, proofs in the documentation (moral-preferences-proofs).
+A search finds a change that one record can make; it proves no bound, but no valid bound lies below it. Bounds stand in
+`psephos.protocol.moral_preferences.sensitivity`, proofs in the documentation (moral-preferences-proofs).
 
 Source: sections 4.2 to 4.4 of the paper; readings M1, M6 and M8.
 """
@@ -9,13 +9,20 @@ Source: sections 4.2 to 4.4 of the paper; readings M1, M6 and M8.
 import math
 
 import numpy as np
+from scipy.special import gammaincinv
 
-from ....protocol.arrays import FloatArray
-from ....protocol.moral_preferences.coefficients import coefficients_of_records
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.estimators.l1_ball import fit_probit
+from ....protocol.moral_preferences.coefficients import coefficients_of_records, unit_directions
 
 __all__ = [
     "accuracy_of_directions",
+    "deviation_of_directions",
+    "exact_deviation",
     "probability_within",
+    "probability_within_steps",
+    "search_direction_change",
+    "search_preference_change",
     "search_sensitivity",
     "sensitivity_witness",
     "utility_bound",
@@ -44,10 +51,28 @@ def utility_bound(failure: float, *, num_features: int, radius: float, epsilon: 
     Source:
         Theorem 2 (Algorithm 1) and Theorem 4 (Algorithm 2).
     """
-    if not 0 < failure < 1:
-        raise ValueError(f"failure must be in (0, 1), got {failure}")
-    _check_positive(num_features=num_features, radius=radius, epsilon=epsilon, num_voters=num_voters)
-    return 2 * radius / (num_voters * epsilon) * math.log(num_features / failure)
+    _check_failure(failure)
+    return _scale(num_features, radius, epsilon, num_voters) * math.log(num_features / failure)
+
+
+def exact_deviation(failure: float, *, num_features: int, radius: float, epsilon: float, num_voters: int = 1) -> float:
+    """Return the α that no coordinate exceeds with probability 1 − γ exactly, −2B/(Nε)·ln(1 − (1 − γ)^(1/d)).
+
+    The union bound of `utility_bound` is above it, and has the probability (1 − γ/d)^d.
+
+    Args:
+        failure: γ, in (0, 1).
+        num_features: d ≥ 1.
+        radius: B > 0.
+        epsilon: ε > 0.
+        num_voters: N ≥ 1, see `utility_bound`.
+
+    Raises:
+        ValueError: a parameter is out of range.
+    """
+    _check_failure(failure)
+    scale = _scale(num_features, radius, epsilon, num_voters)
+    return -scale * math.log(-math.expm1(math.log1p(-failure) / num_features))
 
 
 def probability_within(deviation: float, *, num_features: int, scale: float) -> float:
@@ -65,6 +90,48 @@ def probability_within(deviation: float, *, num_features: int, scale: float) -> 
         raise ValueError(f"deviation must be >= 0, got {deviation}")
     _check_positive(num_features=num_features, scale=scale)
     return (-math.expm1(-deviation / scale)) ** num_features
+
+
+def probability_within_steps(deviation: int, *, num_features: int, scale: float) -> float:
+    """Return the probability that d draws of discrete Laplace noise all are k steps at most.
+
+    With a = e^(−1/scale) one draw is within k steps with probability 1 − 2a^(k + 1)/(1 + a).
+
+    Args:
+        deviation: k ≥ 0, in grid steps.
+        num_features: d ≥ 1.
+        scale: of the noise, > 0, in grid steps.
+
+    Raises:
+        ValueError: a parameter is out of range.
+    """
+    if deviation < 0:
+        raise ValueError(f"deviation must be >= 0, got {deviation}")
+    _check_positive(num_features=num_features, scale=scale)
+    beyond = 2 * math.exp(-(deviation + 1) / scale) / (1 + math.exp(-1 / scale))
+    return (1 - beyond) ** num_features
+
+
+def deviation_of_directions(failure: float, *, num_features: int, epsilon: float, num_voters: int = 1) -> float:
+    """Return the ℓ₂ length that the noise of a direction release exceeds with probability γ exactly.
+
+    The length of noise with density ∝ e^(−ε‖x‖₂/2) has the Gamma law of shape d and scale 2/ε, whose quantile this is.
+
+    Args:
+        failure: γ, in (0, 1).
+        num_features: d ≥ 1.
+        epsilon: ε > 0.
+        num_voters: N ≥ 1 divides it, for one draw on the sum of N voters whose mean is released; 1 for a voter's own.
+
+    Raises:
+        ValueError: a parameter is out of range.
+
+    Source:
+        Reading M8.
+    """
+    _check_failure(failure)
+    scale = _scale(num_features, 1.0, epsilon, num_voters)
+    return scale * float(gammaincinv(num_features, 1 - failure))
 
 
 def accuracy_of_directions(estimates: FloatArray, truth: FloatArray) -> FloatArray:
@@ -164,6 +231,64 @@ def search_sensitivity(num_features: int, *, seed: int, num_starts: int = 64) ->
     return float(np.abs(first - second).sum()), pair
 
 
+def search_direction_change(num_features: int, *, seed: int, step: float, num_pairs: int = 1000) -> float:
+    """Look for the greatest ℓ₂ change of a sum of unit directions by one record, as they are on the grid.
+
+    Random pairs of differences and each difference with its opposite, of any length.
+
+    Args:
+        num_features: d ≥ 1.
+        seed: of the differences.
+        step: the directions' grid, see `unit_directions`.
+        num_pairs: how many, ≥ 1.
+
+    Returns:
+        The greatest change found, in units of 1 rather than steps: never above 2.
+
+    Raises:
+        ValueError: a parameter is out of range.
+    """
+    _check_positive(num_features=num_features, num_pairs=num_pairs)
+    generator = np.random.default_rng(seed)
+    differences = generator.standard_normal((num_pairs, num_features)) * np.exp(generator.normal(0, 20, (num_pairs, 1)))
+    directions = unit_directions(differences, step=step)
+    opposites = unit_directions(-differences, step=step)
+    greatest = max(_longest(directions - np.roll(directions, 1, axis=0)), _longest(directions - opposites))
+    return math.sqrt(greatest) * step
+
+
+def search_preference_change(
+    num_features: int, num_records: int, *, radius: float, seed: int, num_pairs: int = 100
+) -> float:
+    """Look for the greatest ℓ₁ change of a voter's β by one record, over random data and the witness.
+
+    Args:
+        num_features: d ≥ 1.
+        num_records: n ≥ 1.
+        radius: B > 0.
+        seed: of the records.
+        num_pairs: how many voters have a record replaced, ≥ 1.
+
+    Returns:
+        The greatest change found: never above 2B.
+
+    Raises:
+        ValueError: a parameter is out of range.
+    """
+    _check_positive(num_features=num_features, num_records=num_records, radius=radius, num_pairs=num_pairs)
+    generator = np.random.default_rng(seed)
+    before = generator.standard_normal((num_pairs, num_records, num_features)) * 10 / radius
+    after = before.copy()
+    after[:, 0] = -10 * before.sum(axis=1)  # against what the records say together
+    both = np.stack([before, after])
+    witness = np.stack(sensitivity_witness(num_records, num_features=num_features, radius=radius))
+    both = np.concatenate([both, witness[:, None]], axis=1)
+    offsets: IntArray = np.arange(0, 2 * (num_pairs + 1) * num_records + 1, num_records, dtype=np.int64)
+    points = fit_probit(both.reshape(-1, num_features), offsets, radius=radius).points
+    first, second = points.reshape(2, num_pairs + 1, num_features)
+    return float(np.abs(first - second).sum(axis=1).max())
+
+
 def _changes(pairs: FloatArray) -> FloatArray:
     """Return √(2/π)·‖V − V'‖₁ + (1/π)·‖VVᵀ − V'V'ᵀ‖₁₁ of each pair."""
     first, second = pairs[:, 0], pairs[:, 1]
@@ -185,6 +310,22 @@ def _climb(pairs: FloatArray) -> FloatArray:
         axis=1,
     )
     return upwards / np.maximum(np.linalg.norm(upwards, axis=2, keepdims=True), np.finfo(np.float64).tiny)
+
+
+def _longest(rows: IntArray) -> int:
+    """Return the greatest squared length of a row, exactly."""
+    return max(sum(value * value for value in row) for row in rows.tolist())
+
+
+def _scale(num_features: int, radius: float, epsilon: float, num_voters: int) -> float:
+    """Return 2B/(Nε)."""
+    _check_positive(num_features=num_features, radius=radius, epsilon=epsilon, num_voters=num_voters)
+    return 2 * radius / (num_voters * epsilon)
+
+
+def _check_failure(failure: float) -> None:
+    if not 0 < failure < 1:
+        raise ValueError(f"failure must be in (0, 1), got {failure}")
 
 
 def _check_positive(**parameters: float) -> None:

@@ -5,15 +5,22 @@ import math
 import numpy as np
 import pytest
 from psephos.protocol.estimators.l1_ball import fit_probit
+from psephos.protocol.mechanisms import DiscreteLaplace
 from psephos.protocol.moral_preferences.coefficients import coefficients_of_records, sum_coefficients
 from psephos.protocol.moral_preferences.sensitivity import grid_sensitivity, printed_sensitivity, tight_sensitivity
 from psephos.scenarios.moral_preferences.paper.theory import (
     accuracy_of_directions,
+    deviation_of_directions,
+    exact_deviation,
     probability_within,
+    probability_within_steps,
+    search_direction_change,
+    search_preference_change,
     search_sensitivity,
     sensitivity_witness,
     utility_bound,
 )
+from scipy.stats import gamma as gamma_law
 
 
 def test_the_utility_bound_by_hand() -> None:
@@ -35,9 +42,39 @@ def test_the_utility_bound_holds_with_its_exact_probability(failure: float, num_
         assert chance == pytest.approx(1 - failure, rel=1e-12)
 
 
+@pytest.mark.parametrize("failure", [0.9, 0.1, 1e-6])
+@pytest.mark.parametrize("num_features", [1, 10])
+def test_the_exact_deviation_has_the_wanted_probability_and_lies_below_the_bound(
+    failure: float, num_features: int
+) -> None:
+    exact = exact_deviation(failure, num_features=num_features, radius=2, epsilon=0.3, num_voters=5)
+    assert probability_within(exact, num_features=num_features, scale=4 / 1.5) == pytest.approx(1 - failure, rel=1e-12)
+    assert exact <= utility_bound(failure, num_features=num_features, radius=2, epsilon=0.3, num_voters=5) + 1e-12
+
+
 def test_probabilities_at_their_limits() -> None:
     assert probability_within(0.0, num_features=3, scale=1.0) == 0
     assert probability_within(math.inf, num_features=3, scale=1.0) == 1
+    assert probability_within_steps(10**6, num_features=3, scale=1.0) == 1
+
+
+def test_steps_by_the_law_of_the_noise() -> None:
+    noise = DiscreteLaplace(scale=2.5, least=0, greatest=10)
+    for reach in (0, 1, 7):
+        one = math.fsum(noise.noise_probability(x) for x in range(-reach, reach + 1))
+        assert probability_within_steps(reach, num_features=4, scale=2.5) == pytest.approx(one**4, rel=1e-12)
+
+
+def test_steps_become_the_continuous_law_as_the_grid_gets_finer() -> None:
+    fine = probability_within_steps(3 * 2**20, num_features=6, scale=2.0**20)
+    assert fine == pytest.approx(probability_within(3, num_features=6, scale=1), rel=1e-5)
+
+
+def test_the_deviation_of_directions_is_the_quantile_of_a_gamma_law() -> None:
+    """One feature: the length is exponential of scale 2/ε, with the quantile −2/ε·ln γ."""
+    assert deviation_of_directions(0.05, num_features=1, epsilon=0.5) == pytest.approx(-4 * math.log(0.05), rel=1e-12)
+    exact = deviation_of_directions(0.05, num_features=10, epsilon=0.5, num_voters=20)
+    assert gamma_law.sf(exact, 10, scale=4 / 20) == pytest.approx(0.05, rel=1e-10)
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 0.3, math.pi / 2, 3.0, math.pi])
@@ -98,10 +135,27 @@ def test_one_feature_s_greatest_change_is_known() -> None:
     assert search_sensitivity(1, seed=1)[0] == pytest.approx(2 * math.sqrt(2 / math.pi), rel=1e-12)
 
 
+@pytest.mark.parametrize("step", [2.0**-3, 2.0**-30])
+def test_directions_change_by_2_at_most(step: float) -> None:
+    found = search_direction_change(10, seed=4, step=step)
+    assert found <= 2
+    assert found > 2 - 20 * step
+
+
+@pytest.mark.parametrize("num_records", [1, 2, 5])
+def test_preferences_change_by_twice_the_radius_at_most(num_records: int) -> None:
+    found = search_preference_change(3, num_records, radius=1.5, seed=5, num_pairs=20)
+    assert 2.99 < found <= 3
+
+
 @pytest.mark.parametrize("failure", [0.0, 1.0, -0.1, math.nan])
 def test_a_probability_of_failure_out_of_range_is_refused(failure: float) -> None:
     with pytest.raises(ValueError, match=r"failure must be in \(0, 1\)"):
         utility_bound(failure, num_features=1, radius=1, epsilon=1)
+    with pytest.raises(ValueError, match=r"failure must be in \(0, 1\)"):
+        exact_deviation(failure, num_features=1, radius=1, epsilon=1)
+    with pytest.raises(ValueError, match=r"failure must be in \(0, 1\)"):
+        deviation_of_directions(failure, num_features=1, epsilon=1)
 
 
 @pytest.mark.parametrize("parameter", ["num_features", "radius", "epsilon", "num_voters"])
@@ -115,12 +169,20 @@ def test_parameters_out_of_range_are_refused(parameter: str, bad: float) -> None
 def test_other_parameters_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="deviation must be >= 0"):
         probability_within(-1.0, num_features=1, scale=1.0)
+    with pytest.raises(ValueError, match="deviation must be >= 0"):
+        probability_within_steps(-1, num_features=1, scale=1.0)
     with pytest.raises(ValueError, match="scale must be positive"):
         probability_within(1.0, num_features=1, scale=0.0)
+    with pytest.raises(ValueError, match="num_features must be positive"):
+        probability_within_steps(1, num_features=0, scale=1.0)
     with pytest.raises(ValueError, match="num_records must be positive"):
         sensitivity_witness(0, num_features=1, radius=1.0)
     with pytest.raises(ValueError, match="num_starts must be positive"):
         search_sensitivity(2, seed=1, num_starts=0)
+    with pytest.raises(ValueError, match="num_pairs must be positive"):
+        search_direction_change(2, seed=1, step=0.5, num_pairs=0)
+    with pytest.raises(ValueError, match="num_pairs must be positive"):
+        search_preference_change(2, 1, radius=1.0, seed=1, num_pairs=0)
 
 
 def test_accuracy_needs_directions_of_one_dimension() -> None:
