@@ -10,7 +10,6 @@ sure the choice is in spite of the noise comes from the release's errors.
 
 import csv
 import difflib
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +24,7 @@ from ...protocol.moral_preferences.records import GREATEST_FEATURE
 from ..presentation.terminal import Cell, show_note, show_table
 from ..reading.conversion import convert
 from ..reading.files import readable
-from .data.csv_numbers import NumberTable, codes_of, read_numbers
+from .data.csv_numbers import NumberTable, codes_of, number_of, read_numbers
 
 __all__ = [
     "AlternativePair",
@@ -172,17 +171,14 @@ def _check_feature(name: str, outcome: Outcome, *, field: str) -> None:
 
 
 def _number(text: str, *, field: str) -> float:
-    try:
-        value = math.nan if "_" in text else float(text)
-    except ValueError:
-        value = math.nan
+    value = number_of(text)
     if not abs(value) <= GREATEST_FEATURE:  # not so for nan
         allowed = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
         raise ConfigurationError(field=field, value=text, allowed=allowed)
     return value
 
 
-def read_pairs(path: Path, outcome: Outcome, *, field: str = "--pairs") -> list[AlternativePair]:
+def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
     """Return the pairs of a CSV file, in order of first appearance.
 
     The columns are `pair`, `alternative` and features, of which those that are missing are 0. Each pair has two lines,
@@ -195,7 +191,6 @@ def read_pairs(path: Path, outcome: Outcome, *, field: str = "--pairs") -> list[
     Args:
         path: the file, which may be packed (`.gz`).
         outcome: whose features the alternatives have.
-        field: the setting that names the file, for errors.
 
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
@@ -215,7 +210,7 @@ def read_pairs(path: Path, outcome: Outcome, *, field: str = "--pairs") -> list[
             _check_feature(name, outcome, field="header")
         return (_PAIR, _ALTERNATIVE), features
 
-    table = read_numbers(path, choose, field=field)
+    table = read_numbers(path, choose, field="--pairs")
     codes, names = codes_of(table.names[_PAIR])
     alternatives: list[dict[str, dict[str, float]]] = [{} for _ in names]
     lines: list[int] = [0] * len(names)

@@ -34,7 +34,7 @@ from ....protocol.moral_preferences.summaries import AdditiveNoise
 from ....protocol.phases import CentralPhase, Inputs
 from ...attacks.attack import Attack, Candidates
 from ...attacks.posteriors import Evaluation, Posteriors
-from ...attacks.seen import Coalition, Seen
+from ...attacks.seen import Seen
 from .membership import mechanism_faced
 
 __all__ = ["NOT_IN_LINE_UP", "MoralAttack", "PreferencePrior", "Reconstruction"]
@@ -240,10 +240,6 @@ class MoralAttack(Attack):
         shares = known / (known + variances[:, None])
         errors = np.sqrt(np.mean(shares * variances[:, None], axis=1))
         return Reconstruction(prior.means + shares * (points - prior.means), errors)
-
-    def total_loss(self, public: IntArray, targets: IntArray, coalition: Coalition, *, num_sessions: int) -> float:
-        """Return the ledger's total for whoever of the targets pays most, over sessions with fresh noise."""
-        return num_sessions * self.loss(_CANDIDATE, public, targets, coalition)
 
     def _observed(self, seen: Seen, targets: IntArray) -> FloatArray:
         """Return targets' rows with noise, in grid steps, shape (targets, w)."""

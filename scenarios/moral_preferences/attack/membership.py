@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
@@ -25,7 +26,7 @@ from ....protocol.moral_preferences.summaries import AdditiveNoise
 from ....protocol.phases import CentralPhase
 from ...attacks.posteriors import infer, success_bound
 
-__all__ = ["AfterReleases", "mechanism_faced", "repeat_releases"]
+__all__ = ["AfterReleases", "judge_rounds", "mechanism_faced", "repeat_releases"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,28 +102,49 @@ def repeat_releases(
     rows = line_up[np.where(is_suspect, 0, generator.integers(1, len(line_up), num_rounds))]
     slots = mechanism.slots_of(line_up.shape[1])
     logs, total = np.zeros((num_rounds, len(line_up))), np.zeros(rows.shape)
-    places = (np.arange(len(line_up)) == 0).astype(np.int64)
     found: list[AfterReleases] = []
     for number in range(1, max(num_releases) + 1):
         left = mechanism.randomize_rows(rows, generator.random((num_rounds, slots)))
         logs += mechanism.log_likelihoods(left, line_up)
         total += left
         if number in num_releases:
-            guesses = infer(logs, places=places, labels=("another's", "the suspect's")).guesses
-            success = float(np.mean(np.equal(guesses, is_suspect)))
+            errors = (total / number - rows) * protocol.summary.step
             found.append(
-                AfterReleases(
-                    num_releases=number,
-                    epsilon=number * epsilon,
-                    success=success,
-                    success_error=math.sqrt(success * (1 - success) / num_rounds),
-                    success_bound=success_bound(number * epsilon, [0.5, 0.5]),
-                    error=_root_mean_square((total / number - rows) * protocol.summary.step),
-                    expected_error=math.sqrt(variance / number),
+                judge_rounds(
+                    number, number * epsilon, logs, is_suspect, errors, expected_error=math.sqrt(variance / number)
                 )
             )
     return found
 
 
-def _root_mean_square(errors: FloatArray) -> float:
-    return math.sqrt(float(np.mean(errors * errors)))
+def judge_rounds(
+    num_releases: int,
+    epsilon: float,
+    logs: FloatArray,
+    is_suspect: NDArray[np.bool_],
+    errors: FloatArray,
+    *,
+    expected_error: float,
+) -> AfterReleases:
+    """Return how often likelihoods name the suspect rightly, at even odds, and how far off estimates are.
+
+    Args:
+        num_releases: see `AfterReleases`.
+        epsilon: likewise.
+        logs: shape (rounds, c), of the line-up, whose first row is the suspect's.
+        is_suspect: whether it was the suspect's row, shape (rounds,).
+        errors: of estimated rows, in units.
+        expected_error: see `AfterReleases`.
+    """
+    places = np.eye(1, logs.shape[1], dtype=np.int64)[0]
+    guesses = infer(logs, places=places, labels=("another's", "the suspect's")).guesses
+    success = float(np.mean(np.equal(guesses, is_suspect)))
+    return AfterReleases(
+        num_releases=num_releases,
+        epsilon=epsilon,
+        success=success,
+        success_error=math.sqrt(success * (1 - success) / len(logs)),
+        success_bound=success_bound(epsilon, (0.5, 0.5)),
+        error=math.sqrt(float(np.mean(errors * errors))) if errors.size else 0.0,
+        expected_error=expected_error,
+    )

@@ -26,9 +26,9 @@ from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.phases import CentralPhase
 from ...adversaries.asker import votes_answered
 from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series
-from ...attacks import Coalition, infer, success_bound
+from ...attacks import Coalition
 from .inference import MoralAttack
-from .membership import AfterReleases, mechanism_faced, repeat_releases
+from .membership import AfterReleases, judge_rounds, mechanism_faced, repeat_releases
 
 __all__ = ["MembershipRole", "repeat_to_crowd"]
 
@@ -41,9 +41,7 @@ _MOST_WORK: Final = 40_000_000
 _LEAST_ROUNDS: Final = 100
 # A sum of more draws of noise is taken for normal.
 _MOST_DRAWS: Final = 16
-_EVEN: Final = (0.5, 0.5)
 _, _SECRET = MoralAttack.secrets
-_LABELS: Final = ("another's", "the suspect's")
 
 
 class MembershipRole(Role, frozen=True, kw_only=True):
@@ -184,7 +182,6 @@ def repeat_to_crowd(
     seats = (units - center) @ axes
     crowd = counts @ seats[1:] + seats[drawn]
     total = np.zeros(crowd.shape)
-    places = (np.arange(len(line_up)) == 0).astype(np.int64)
     found: list[AfterReleases] = []
     for number in range(1, max(num_releases) + 1):
         noise = _noise(mechanism, crowd.shape, num_draws, summary.step, variance, generator)
@@ -195,18 +192,15 @@ def repeat_to_crowd(
         unexplained = num_unknown * lengths + num_draws * variance / number
         misses = seen[:, None] - seats
         logs: FloatArray = -0.5 * np.square(misses) @ (1 / unexplained)
-        guesses = infer(logs, places=places, labels=_LABELS).guesses
-        success = float(np.mean(np.equal(guesses, is_suspect)))
         gains = lengths / (lengths + unexplained)
         missed: FloatArray = (seen * gains - seats[drawn])[~is_suspect]
         found.append(
-            AfterReleases(
-                num_releases=number,
-                epsilon=number * epsilon,
-                success=success,
-                success_error=math.sqrt(success * (1 - success) / num_rounds),
-                success_bound=success_bound(number * epsilon, _EVEN),
-                error=math.sqrt(float(np.mean(missed * missed))) if missed.size else 0.0,
+            judge_rounds(
+                number,
+                number * epsilon,
+                logs,
+                is_suspect,
+                missed,
                 expected_error=math.sqrt(float(np.mean(lengths * (1 - gains)))),
             )
         )

@@ -14,7 +14,7 @@ Source: Wang et al. (2019), Algorithm 3 and Theorem 5; readings M4, M6 and M7.
 
 import dataclasses
 import math
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -24,13 +24,11 @@ from ....protocol.mechanisms import PostProcessed, VectorLaplace
 from ....protocol.moral_preferences import MoralPreferences, Records
 from ....protocol.phases import CentralPhase, Inputs
 from ....protocol.randomness import SimulatedNoise
-from ...attacks.posteriors import Evaluation, evaluate, infer, success_bound
+from ...attacks.posteriors import Evaluation, evaluate, infer
 from ...attacks.seen import Coalition, seen_by_arrays
 from .inference import MoralAttack
 
 __all__ = ["RecordGame", "pair_of", "play_record_game", "record_line_up"]
-
-_EVEN: Final = (0.5, 0.5)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,18 +37,11 @@ class RecordGame:
 
     Args:
         evaluation: over targets of which each has either record.
-        epsilon: what is proven of a record, in nats.
         distance: what these two records can lose at most, being as far apart as they are.
     """
 
     evaluation: Evaluation
-    epsilon: float
     distance: float
-
-    @property
-    def success_bound(self) -> float:
-        """e^ε/(1 + e^ε)."""
-        return success_bound(self.epsilon, _EVEN)
 
 
 def pair_of(differences: FloatArray) -> FloatArray:
@@ -106,7 +97,6 @@ def play_record_game(
     if len(line_up) != 2:  # noqa: PLR2004  a pair
         raise ConfigurationError(field="line-up", value=f"{len(line_up)} rows", allowed="two rows")
     phase = protocol.phase
-    (loss,) = protocol.losses
     generator = np.random.Generator(np.random.Philox(seed))
     truths = generator.integers(0, 2, num_targets)
     rows = line_up[truths]
@@ -129,5 +119,4 @@ def play_record_game(
         distance = float(np.abs(change).sum()) / of_noise.scale
     else:
         distance = math.sqrt(float(np.sum(change * change))) / float(getattr(of_noise, "scale"))  # noqa: B009  spherical
-    epsilon = loss.finest.proven
-    return RecordGame(evaluate(posteriors, truths), epsilon, distance)
+    return RecordGame(evaluate(posteriors, truths), distance)

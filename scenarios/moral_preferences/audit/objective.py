@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from ....protocol.moral_preferences.functional import NoisyObjective
+from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case, Pair
 from ...audit.mechanisms.sampling import pair_of
 from ..paper.audit_list import AuditEntry, audit_list
@@ -27,11 +28,11 @@ def moral_cases() -> Iterator[Case]:
         yield Case(
             name=f"mechanism {entry.name}",
             group="moral-preferences",
-            unit=entry.unit,
-            relation=entry.relation,
-            model=entry.model,
-            claimed=entry.claimed,
-            proven=entry.proven,
+            unit=entry.loss.unit,
+            relation=NeighboringRelation.REPLACE_ONE,
+            model=entry.protocol.parameters.paradigm.model,
+            claimed=entry.loss.claimed,
+            proven=entry.loss.proven,
             pairs=_pairs(entry),
             note=f"records {entry.reach:.3f} of the proven sensitivity apart",
             share=_SHARE_OF_OBJECTIVES if is_objective else 1.0,

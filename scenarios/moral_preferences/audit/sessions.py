@@ -27,12 +27,8 @@ _RECORDS = 2
 _LEVELS = (0.5, 1.0, 2.0)
 
 
-def moral_preferences_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
-    """Yield every mechanism in every paradigm that has it, and voters with an ε of their own.
-
-    Args:
-        epsilon: ε of the paradigm's unit.
-    """
+def moral_preferences_cases() -> Iterator[Case]:
+    """Yield every mechanism in every paradigm that has it, and voters with an ε of their own."""
     for paradigm in Paradigm:
         is_record, is_central = paradigm.level is Level.RECORD, paradigm.model is TrustModel.CENTRAL
         mechanisms: list[MechanismName] = ["laplace", "direction"]
@@ -41,7 +37,7 @@ def moral_preferences_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
         if is_record:
             mechanisms.append("pooled")
         for mechanism in mechanisms:
-            given: dict[str, Any] = {"paradigm": paradigm, "mechanism": mechanism, "epsilon": epsilon}
+            given: dict[str, Any] = {"paradigm": paradigm, "mechanism": mechanism, "epsilon": 1.0}
             yield _case(given, unit=paradigm.level.value, num_sessions=2)
             if mechanism == "functional":
                 yield _case(given | {"sensitivity": "printed"}, unit="record", num_sessions=2)

@@ -5,26 +5,23 @@ Any other file is read by the standard library's parser, line by line. Both give
 with its line.
 """
 
-import contextlib
 import csv
 import dataclasses
-import gzip
 import importlib
-import io
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences.records import GREATEST_FEATURE
-from ...reading.files import readable
+from ...reading.files import open_bytes, open_text, readable
 
-__all__ = ["Choose", "NumberTable", "codes_of", "header_of", "line_fault", "read_numbers", "row_at"]
+__all__ = ["Choose", "NumberTable", "codes_of", "header_of", "line_fault", "number_of", "read_numbers", "row_at"]
 
 Choose: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[str], Sequence[str]]]
 """From a header to the columns of names and the columns of numbers that are wanted; it may refuse the header."""
@@ -60,9 +57,7 @@ def line_fault(path: Path, line: int, value: object, allowed: str) -> Configurat
     return ConfigurationError(field=f"{path.name} line {line}", value=value, allowed=allowed)
 
 
-def read_numbers(
-    path: Path, choose: Choose, *, field: str, greatest: float = GREATEST_FEATURE, is_strict: bool = True
-) -> NumberTable:
+def read_numbers(path: Path, choose: Choose, *, field: str, is_strict: bool = True) -> NumberTable:
     """Return columns of a CSV file with a header, which may be packed (`.gz`).
 
     UTF-8, with or without a byte order mark; lines end with LF or CR LF; entries may be quoted; blank lines are
@@ -72,8 +67,7 @@ def read_numbers(
         path: the file.
         choose: which columns.
         field: the setting that names the file, for errors.
-        greatest: numbers may be so large, or so far below 0.
-        is_strict: an entry that is no such number is an error, rather than nan.
+        is_strict: an entry that is no number in the range of features is an error, rather than nan.
 
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be, with its line.
@@ -84,13 +78,13 @@ def read_numbers(
     with readable(path, field=field):
         is_plain = _is_plain(path, width=len(header))
         table = (_read_plain if is_plain else _read_any)(path, header, names, numbers)
-        is_fault = ~(np.abs(table.numbers) <= greatest)
+        is_fault = ~(np.abs(table.numbers) <= GREATEST_FEATURE)
         if np.any(is_fault):
             if is_strict:
                 row, place = np.argwhere(is_fault)[0]
                 name = numbers[int(place)]
                 entry = row_at(path, int(row))[1][name]
-                allowed = f"a number in [-{greatest:g}, {greatest:g}]"
+                allowed = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
                 raise ConfigurationError(field=f"{name} ({table.where(int(row))})", value=entry, allowed=allowed)
             table.numbers[is_fault] = math.nan
     if not len(table.lines):
@@ -134,7 +128,7 @@ def row_at(path: Path, row: int) -> tuple[int, Mapping[str, str]]:
 
 def _is_plain(path: Path, *, width: int) -> bool:
     """Say whether a file may be parsed as a whole."""
-    with _open(path) as file:
+    with open_bytes(path) as file:
         block = file.read(_BLOCK_BYTES).removeprefix(_BOM)
         while block:
             block += file.readline()
@@ -175,7 +169,7 @@ def _read_plain(path: Path, _: Sequence[str], names: Sequence[str], numbers: Seq
         if column.dtype.kind in "iuf":
             columns[:, place] = column.to_numpy(dtype=np.float64)
         else:  # an entry is not written as a number
-            columns[:, place] = [_number(str(entry)) for entry in column]
+            columns[:, place] = [number_of(str(entry)) for entry in column]
     return NumberTable(path, {name: frame[name].to_numpy(dtype=object) for name in names}, columns, lines)
 
 
@@ -197,7 +191,7 @@ def _read_any(path: Path, header: Sequence[str], names: Sequence[str], numbers: 
         for name, text in texts.items():
             text.append(entries[places[name]])
         for name, column in columns.items():
-            column.append(_number(entries[places[name]]))
+            column.append(number_of(entries[places[name]]))
         lines.append(line)
     return NumberTable(
         path,
@@ -207,7 +201,7 @@ def _read_any(path: Path, header: Sequence[str], names: Sequence[str], numbers: 
     )
 
 
-def _number(entry: str) -> float:
+def number_of(entry: str) -> float:
     """Return an entry as a number; nan where it is none."""
     try:
         return math.nan if "_" in entry else float(entry)
@@ -217,7 +211,7 @@ def _number(entry: str) -> float:
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each row ends, and its entries; blank lines are no rows."""
-    with contextlib.closing(_open(path)) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+    with open_text(path) as text:
         reader = csv.reader(text, strict=True)
         while True:
             try:
@@ -228,9 +222,3 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                 return
             if any(entry.strip() for entry in entries):
                 yield reader.line_num, entries
-
-
-def _open(path: Path) -> IO[bytes]:
-    if path.suffix == ".gz":
-        return cast("IO[bytes]", gzip.open(path, "rb"))
-    return path.open("rb")

@@ -17,14 +17,14 @@ reading M14.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
-import msgspec
 import numpy as np
 from scipy.special import ndtr
 
-from .made_up import made_up_survey, names_of
-from .options import MAX_VOTERS, check_option, check_range, dot, draw_normals, draw_uniforms
+from .made_up import MadeUpVoters, made_up_survey, names_of
+from .options import check_option, check_range, dot, draw_normals, draw_uniforms
 from .survey import Survey
 
 __all__ = ["FAIRNESS_FEATURES", "FairnessJudgements", "make_fairness"]
@@ -33,42 +33,35 @@ FAIRNESS_FEATURES: Final = ("accuracy", "acceptance_gap", "false_positive_gap", 
 """What each of the five numbers of a decision rule is."""
 
 _GENERATOR: Final = "fairness-judgements"
-_MAX_RECORDS: Final = 10_000
 _LEAST: Final = np.array([6.0, 0.0, 0.0, 0.0])
 _MOST: Final = np.array([9.5, 4.0, 4.0, 4.0])
 _NUM_RANGES: Final = len(_LEAST)
 
 
-class FairnessJudgements(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Independent voters who compare decision rules.
+class FairnessJudgements(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Independent voters who compare decision rules; their records are pairs of rules.
 
     Args:
-        voters: how many, at least 1.
-        records: pairs of rules that each compares, at least 1.
         mean: m, the mean preference for each feature, five finite numbers.
-        spread: the standard deviation s ≥ 0 of a voter's preferences around the mean, in each coordinate.
-        seed: of the voters, not of the noise.
 
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    voters: int
     records: int = 20
     mean: tuple[float, ...] = (0.6, -0.5, -0.3, -0.4, 0.5)
     spread: float = 0.3
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        for field, most in (("voters", MAX_VOTERS), ("records", _MAX_RECORDS)):
-            value = getattr(self, field)
-            check_option(field, value, is_allowed=0 < value <= most, allowed=f"in [1, {most}]")
+        super().__post_init__()
         is_allowed = len(self.mean) == len(FAIRNESS_FEATURES) and all(math.isfinite(number) for number in self.mean)
         allowed = f"{len(FAIRNESS_FEATURES)} finite numbers, one for each of {', '.join(FAIRNESS_FEATURES)}"
         check_option("mean", list(self.mean[:10]), is_allowed=is_allowed, allowed=allowed)
-        is_allowed = self.spread >= 0 and math.isfinite(self.spread)
-        check_option("spread", self.spread, is_allowed=is_allowed, allowed="a number of at least 0")
-        check_option("seed", self.seed, is_allowed=self.seed >= 0, allowed="at least 0")
+
+    @property
+    def feature_names(self) -> Sequence[str]:
+        """Those of decision rules."""
+        return FAIRNESS_FEATURES
 
 
 def make_fairness(spec: FairnessJudgements, *, start: int = 0, stop: int | None = None) -> Survey:

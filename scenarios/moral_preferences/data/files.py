@@ -29,20 +29,18 @@ _CHOICE: Final = "choice"
 _LINES_OF_A_RECORD: Final = 2
 
 
-def read_survey(path: Path, *, features: Sequence[str] | None = None, field: str = "file") -> Survey:
+def read_survey(path: Path, *, field: str = "file") -> Survey:
     """Return the survey of a CSV file with the columns voter, record, choice and the features.
 
     Args:
         path: the file.
-        features: which there must be, in any order, and in which order they become numbers; by default those of the
-            header, in its order.
         field: the setting that names the file, for errors.
 
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
-    chosen_features: list[str] = []
-    table = read_numbers(path, _chooser((_VOTER, _RECORD, _CHOICE), features, chosen_features), field=field)
+    features: list[str] = []
+    table = read_numbers(path, _chooser((_VOTER, _RECORD, _CHOICE), features), field=field)
     voter_of_row, voters = codes_of(table.names[_VOTER])
     first_lines = table.lines[_first_appearances(voter_of_row)[1]]
     for name, line in zip(voters, first_lines.tolist(), strict=True):
@@ -57,7 +55,7 @@ def read_survey(path: Path, *, features: Sequence[str] | None = None, field: str
     counts = np.bincount(voter_of_record, minlength=len(voters))
     return Survey(
         voters=voters,
-        features=tuple(chosen_features),
+        features=tuple(features),
         records=Records(
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             values[chosen_rows[order]],
@@ -71,15 +69,12 @@ def read_survey(path: Path, *, features: Sequence[str] | None = None, field: str
     )
 
 
-def read_own_records(
-    path: Path, *, features: Sequence[str] | None = None, field: str = "file"
-) -> tuple[FloatArray, tuple[str, ...]]:
+def read_own_records(path: Path, *, field: str = "file") -> tuple[FloatArray, tuple[str, ...]]:
     """Return one person's records, of a CSV file with the columns record, choice and the features.
 
     Args:
         path: the file.
-        features: as in `read_survey`.
-        field: likewise.
+        field: as in `read_survey`.
 
     Returns:
         float64, shape (records, 2, d): the chosen alternative, then the rejected one; and the features' names.
@@ -87,16 +82,16 @@ def read_own_records(
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
-    chosen_features: list[str] = []
-    table = read_numbers(path, _chooser((_RECORD, _CHOICE), features, chosen_features), field=field)
+    features: list[str] = []
+    table = read_numbers(path, _chooser((_RECORD, _CHOICE), features), field=field)
     key_of_row, names = codes_of(table.names[_RECORD])
     chosen_rows, rejected_rows = _pair(table, key_of_row, len(names))
     values = table.numbers[:, 1:]
-    return np.stack([values[chosen_rows], values[rejected_rows]], axis=1), tuple(chosen_features)
+    return np.stack([values[chosen_rows], values[rejected_rows]], axis=1), tuple(features)
 
 
-def _chooser(required: Sequence[str], features: Sequence[str] | None, chosen: list[str]) -> Choose:
-    """Return what picks the columns; it leaves the features' names in `chosen`."""
+def _chooser(required: Sequence[str], features: list[str]) -> Choose:
+    """Return what picks the columns; it leaves the names of the features in `features`."""
 
     def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         missing = [name for name in required if name not in header]
@@ -109,14 +104,8 @@ def _chooser(required: Sequence[str], features: Sequence[str] | None, chosen: li
         if not found or not all(name.strip() == name and name for name in found):
             allowed = f"the columns {', '.join(required)} and at least one feature, each with a name"
             raise ConfigurationError(field="header", value=list(header), allowed=allowed)
-        if features is not None and set(found) != set(features):
-            lacking = [name for name in features if name not in found]
-            surplus = [name for name in found if name not in features]
-            what = f"without {lacking}" if lacking else f"with {surplus}"
-            allowed = f"the features {', '.join(features)} and no others"
-            raise ConfigurationError(field="header", value=what, allowed=allowed)
-        chosen.extend(found if features is None else features)
-        return [name for name in required if name != _CHOICE], [_CHOICE, *chosen]
+        features.extend(found)
+        return [name for name in required if name != _CHOICE], [_CHOICE, *found]
 
     return choose
 

@@ -19,19 +19,17 @@ Source: Awad et al. (2018) for types, characters and signs; Wang et al. (2019), 
 """
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from ....protocol.arrays import FloatArray, IntArray
 from .dilemmas import CHARACTERS, FEATURES, features_of_rows
-from .made_up import made_up_survey
-from .options import MAX_VOTERS, check_option, check_range, dot, draw_normals, draw_uniforms
+from .made_up import MadeUpVoters, made_up_survey
+from .options import check_range, dot, draw_normals, draw_uniforms
 from .survey import Survey
 
 __all__ = [
@@ -46,7 +44,6 @@ __all__ = [
 ]
 
 _GENERATOR: Final = "moral-machine-like"
-_MAX_RECORDS: Final = 10_000
 _MAX_A_SIDE: Final = 5
 _SLOTS: Final = 16
 """Uniforms for one dilemma: 5 + 5 characters, two numbers, relation, signal, who stands where, the choice."""
@@ -137,31 +134,16 @@ MEAN_PREFERENCES: Final[FloatArray] = np.array([_MEANS[name] for name in FEATURE
 """m, by feature."""
 
 
-class MoralMachineLike(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Independent voters who answer dilemmas like the Moral Machine's.
+class MoralMachineLike(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Independent voters who answer dilemmas like the Moral Machine's, which are their records."""
 
-    Args:
-        voters: how many, at least 1.
-        records: dilemmas that each answers, at least 1.
-        spread: the standard deviation s ≥ 0 of a voter's preferences around the mean, in each coordinate.
-        seed: of the voters, not of the noise.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
-
-    voters: int
     records: int = 13
     spread: float = 0.2
-    seed: int = 0
 
-    def __post_init__(self) -> None:
-        for field, most in (("voters", MAX_VOTERS), ("records", _MAX_RECORDS)):
-            value = getattr(self, field)
-            check_option(field, value, is_allowed=0 < value <= most, allowed=f"in [1, {most}]")
-        is_allowed = self.spread >= 0 and math.isfinite(self.spread)
-        check_option("spread", self.spread, is_allowed=is_allowed, allowed="a number of at least 0")
-        check_option("seed", self.seed, is_allowed=self.seed >= 0, allowed="at least 0")
+    @property
+    def feature_names(self) -> Sequence[str]:
+        """Those of the Moral Machine."""
+        return FEATURES
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -1,33 +1,67 @@
 """What all generators of voters share: their records as a survey, and the same voters in batches."""
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeVar
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import ClassVar
 
+import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray
 from ....protocol.moral_preferences.records import Records
-from .options import NAME_DIGITS
+from .options import MAX_VOTERS, NAME_DIGITS, check_option
 from .survey import Reading, Survey
 
-__all__ = ["in_batches", "made_up_survey", "names_of"]
+__all__ = ["Generator", "MadeUpVoters", "in_batches", "made_up_survey", "names_of"]
 
 
-class _Voters(Protocol):
-    """A description of voters that says how many there are."""
+class MadeUpVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A description of independent voters, whose preferences lie around a mean.
+
+    Args:
+        voters: how many, at least 1.
+        records: of each voter, at least 1.
+        spread: the standard deviation s ≥ 0 of a voter's preferences around the mean, in each coordinate.
+        seed: of the voters, not of the noise.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    most: ClassVar[Mapping[str, int]] = {"voters": MAX_VOTERS, "records": 10_000}
+    """How large a number may be."""
+
+    voters: int
+    records: int
+    spread: float
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for field, most in self.most.items():
+            value = getattr(self, field)
+            check_option(field, value, is_allowed=0 < value <= most, allowed=f"in [1, {most}]")
+        is_allowed = self.spread >= 0 and math.isfinite(self.spread)
+        check_option("spread", self.spread, is_allowed=is_allowed, allowed="a number of at least 0")
+        check_option("seed", self.seed, is_allowed=self.seed >= 0, allowed="at least 0")
 
     @property
-    def voters(self) -> int: ...
+    def feature_names(self) -> Sequence[str]:
+        """What each number of an alternative is."""
+        raise NotImplementedError
 
 
-SpecT = TypeVar("SpecT", bound=_Voters)
-SpecT_contra = TypeVar("SpecT_contra", bound=_Voters, contravariant=True)
+@dataclasses.dataclass(frozen=True)
+class Generator:
+    """What makes up voters.
 
+    Args:
+        options: how they are described.
+        make: makes those of a description, from one place (`start`) up to another (`stop`); by default all.
+    """
 
-class _Make(Protocol[SpecT_contra]):
-    """Makes the voters of a description from one place up to another."""
-
-    def __call__(self, spec: SpecT_contra, /, *, start: int, stop: int) -> Survey: ...
+    options: type[MadeUpVoters]
+    make: Callable[..., Survey]
 
 
 def names_of(word: str, start: int, stop: int) -> list[str]:
@@ -71,7 +105,7 @@ def made_up_survey(
     )
 
 
-def in_batches(make: _Make[SpecT], spec: SpecT, *, batch_voters: int) -> Iterator[Survey]:
+def in_batches(make: Callable[..., Survey], spec: MadeUpVoters, *, batch_voters: int) -> Iterator[Survey]:
     """Yield a generator's voters, at most so many at a time; the last batch may be smaller.
 
     Args:

@@ -12,14 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ....protocol.arrays import IntArray
 from .csv_numbers import codes_of, read_numbers, row_at
 from .responses import (
     ENTRY_COLUMNS,
     RESPONSE,
     TOTAL,
     VOTER,
-    Faults,
     Limits,
     ResponseRows,
     check_header,
@@ -36,7 +34,6 @@ def read_moral_machine(
     *,
     min_records: int = 1,
     max_records: int | None = None,
-    faults: Faults = "error",
     field: str = "file",
 ) -> Survey:
     """Return the survey of a file in the Moral Machine's original column format, which may be packed (`.gz`).
@@ -48,13 +45,12 @@ def read_moral_machine(
         min_records: voters with fewer complete responses are dropped and counted.
         max_records: of each voter's complete responses the first ones count, the others are dropped and counted; None
             for all.
-        faults: a faulty response is an error, or is dropped and counted. A row of another width is always an error.
         field: the setting that names the file, for errors.
 
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
-    limits = Limits(min_records, max_records, faults)
+    limits = Limits(min_records, max_records)
 
     def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         check_header(header)
@@ -73,12 +69,10 @@ def read_moral_machine(
         codes_of(table.names[RESPONSE])[0],
         entries_of_numbers(table.numbers[:, :width], totals),
         np.arange(len(codes), dtype=np.int64),
+        table.lines,
     )
 
     def row_of(place: int) -> tuple[str, dict[str, str]]:
         return table.where(place), dict(row_at(path, place)[1])
 
-    def line_of(places: IntArray) -> IntArray:
-        return table.lines[places]
-
-    return survey_of_rows(rows, limits, source=path.name, row_at=row_of, line_of=line_of)
+    return survey_of_rows(rows, limits, source=path.name, row_at=row_of)

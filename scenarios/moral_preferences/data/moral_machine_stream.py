@@ -30,7 +30,6 @@ from .responses import (
     RESPONSE,
     TOTAL,
     VOTER,
-    Faults,
     Limits,
     ResponseRows,
     check_header,
@@ -66,7 +65,6 @@ def stream_moral_machine(
     min_records: int = 1,
     max_records: int | None = None,
     memory_bytes: int = 400_000_000,
-    faults: Faults = "error",
     field: str = "file",
 ) -> Generator[Survey]:
     """Yield the survey of a file in the Moral Machine's column format, some voters at a time.
@@ -84,14 +82,13 @@ def stream_moral_machine(
         min_records: as in `read_moral_machine`.
         max_records: likewise.
         memory_bytes: DuckDB's limit, at least 2**27; the process needs some 400 MB beside it.
-        faults: as in `read_moral_machine`; an entry that is no number at all is always an error here.
         field: the setting that names the file, for errors.
 
     Raises:
         ConfigurationError: an option is not allowed, DuckDB is not installed, or the file cannot be read or is not what
             it should be; the field names the line. Batches that were yielded before stand.
     """
-    limits = Limits(min_records, max_records, faults)
+    limits = Limits(min_records, max_records)
     check_option("batch_voters", batch_voters, is_allowed=batch_voters >= 1, allowed="at least 1")
     check_option(
         "memory_bytes", memory_bytes, is_allowed=memory_bytes >= _LEAST_BYTES, allowed=f"at least {_LEAST_BYTES}"
@@ -105,9 +102,7 @@ def stream_moral_machine(
     held: Survey | None = None  # until it is known whether a batch without voters comes, whose reading it takes along
     with contextlib.closing(_batches(path, header, folder, memory_bytes, batch_voters)) as batches:
         for rows in batches:
-            survey = survey_of_rows(
-                rows, limits, source=path.name, row_at=row_of, line_of=_line_of, is_empty_allowed=True
-            )
+            survey = survey_of_rows(rows, limits, source=path.name, row_at=row_of, is_empty_allowed=True)
             if held is None:
                 held = survey
             elif not len(held.voters) or not len(survey.voters):
@@ -119,10 +114,6 @@ def stream_moral_machine(
     if held is None or not len(held.voters):
         raise no_voters(path.name, limits, num_rows=0 if held is None else held.reading.num_rows)
     yield held
-
-
-def _line_of(places: IntArray) -> IntArray:
-    return places + 2
 
 
 def _batches(
@@ -182,6 +173,7 @@ class _Piece:
             self.responses,
             self.words.view(np.uint8).reshape(len(self.voters), -1),
             self.places,
+            self.places + 2,
         )
 
 

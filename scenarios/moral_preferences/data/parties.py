@@ -1,7 +1,7 @@
 """Surveys as the voters of a moral preferences session."""
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from ...reading.sources import PartiesTable, PartySources
 from .fairness import FairnessJudgements, make_fairness
 from .files import read_survey
 from .machine_like import MoralMachineLike, make_machine_like
+from .made_up import Generator
 from .moral_machine import read_moral_machine
 from .privacy_groups import PrivacyGroups, draw_epsilons, read_epsilons
 from .survey import Survey
@@ -67,22 +68,10 @@ class OwnEpsilons(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
 
 
-def _make_normal(options: dict[str, Any]) -> Survey:
-    return make_preferences(convert(options, SyntheticPreferences, _FIELD))
-
-
-def _make_machine_like(options: dict[str, Any]) -> Survey:
-    return make_machine_like(convert(options, MoralMachineLike, _FIELD))
-
-
-def _make_fairness(options: dict[str, Any]) -> Survey:
-    return make_fairness(convert(options, FairnessJudgements, _FIELD))
-
-
-GENERATORS: Final[Mapping[str, Callable[[dict[str, Any]], Survey]]] = {
-    "normal": _make_normal,
-    "moral_machine": _make_machine_like,
-    "fairness": _make_fairness,
+GENERATORS: Final[Mapping[str, Generator]] = {
+    "normal": Generator(SyntheticPreferences, make_preferences),
+    "moral_machine": Generator(MoralMachineLike, make_machine_like),
+    "fairness": Generator(FairnessJudgements, make_fairness),
 }
 """What makes up voters, by the name that a scenario gives (`generator`)."""
 
@@ -123,7 +112,8 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
     if name not in GENERATORS:
         allowed = f"one of {', '.join(GENERATORS)}{did_you_mean(name, GENERATORS)}"
         raise ConfigurationError(field=f"{_FIELD}.generator", value=name, allowed=allowed)
-    return as_voters(GENERATORS[name](options), own)
+    generator = GENERATORS[name]
+    return as_voters(generator.make(convert(options, generator.options, _FIELD)), own)
 
 
 def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_record: bool = False) -> PartiesTable:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from ...datasets.loading import DataSet
 from ...reading.sources import PartiesTable
-from . import OwnEpsilons, as_voters
 from .moral_machine import read_moral_machine
+from .parties import OwnEpsilons, as_voters
 from .trolley import read_trolley
 
 __all__ = ["DATA_SETS", "MoralChoices"]

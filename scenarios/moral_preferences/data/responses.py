@@ -2,14 +2,14 @@
 
 A response is one dilemma that one voter answered, in two rows. Rows without a voter and responses without their second
 row are dropped and counted. A faulty response (an entry that is not allowed; three rows; two sides of which not exactly
-one is spared, or not exactly one dies when the car swerves) is an error, or is dropped and counted where that was asked
-for. Of a voter's complete responses the first ones in the order of the file count, up to the most that was asked for;
-voters with fewer than the least are dropped and counted.
+one is spared, or not exactly one dies when the car swerves) is an error. Of a voter's
+complete responses the first ones in the order of the file count, up to the most that was asked for; voters with fewer
+than the least are dropped and counted.
 """
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,6 @@ __all__ = [
     "RESPONSE",
     "TOTAL",
     "VOTER",
-    "Faults",
     "Limits",
     "ResponseRows",
     "check_header",
@@ -38,9 +37,6 @@ __all__ = [
     "no_voters",
     "survey_of_rows",
 ]
-
-Faults: TypeAlias = Literal["error", "drop"]
-"""What becomes of faulty responses."""
 
 RESPONSE: Final = "ResponseID"
 VOTER: Final = "UserID"
@@ -67,7 +63,6 @@ class Limits:
     Args:
         min_records: the least number of complete responses of a voter, at least 1.
         max_records: the most that count of each voter; None for all.
-        faults: faulty responses are an error, or are dropped and counted.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -75,14 +70,12 @@ class Limits:
 
     min_records: int = 1
     max_records: int | None = None
-    faults: Faults = "error"
 
     def __post_init__(self) -> None:
         check_option("min_records", self.min_records, is_allowed=self.min_records >= 1, allowed="at least 1")
         is_allowed = self.max_records is None or self.max_records >= self.min_records
         allowed = f"at least min_records = {self.min_records}"
         check_option("max_records", self.max_records, is_allowed=is_allowed, allowed=allowed)
-        check_option("faults", self.faults, is_allowed=self.faults in {"error", "drop"}, allowed="'error' or 'drop'")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -95,6 +88,7 @@ class ResponseRows:
         responses: shape (rows,): a number for each response, which may be shared with other voters' responses.
         entries: uint8, shape (rows, 24): by `ENTRY_COLUMNS`, `FAULTY` for what is not allowed.
         places: int64, shape (rows,): the row's place in the file, from 0.
+        lines: int64, shape (rows,): its line, from 1.
     """
 
     names: Sequence[str]
@@ -102,6 +96,7 @@ class ResponseRows:
     responses: Any
     entries: NDArray[np.uint8]
     places: IntArray
+    lines: IntArray
 
 
 def check_header(header: Sequence[str]) -> None:
@@ -148,7 +143,6 @@ def survey_of_rows(
     *,
     source: str,
     row_at: Callable[[int], tuple[str, dict[str, str]]],
-    line_of: Callable[[IntArray], IntArray],
     is_empty_allowed: bool = False,
 ) -> Survey:
     """Return the survey of some voters' rows; the voters are in the order of `rows.names`.
@@ -158,7 +152,6 @@ def survey_of_rows(
         limits: what counts.
         source: the file's name.
         row_at: where the row of a place stands, and its entries by column; for errors, it may be slow.
-        line_of: the lines of places.
         is_empty_allowed: a survey without voters is none of the errors.
 
     Raises:
@@ -180,12 +173,11 @@ def survey_of_rows(
     pairs = starts[is_pair]
     for column in (_INTERVENTION_AT, _SAVED_AT):
         is_faulty[is_pair] |= entries[pairs, column].astype(np.int64) + entries[pairs + 1, column] != 1
-    if limits.faults == "error" and np.any(is_faulty):
+    if np.any(is_faulty):
         faulty = np.flatnonzero(is_faulty)
         first = starts[faulty[np.argmin(rows.places[order[starts[faulty]]])]]
         size = sizes[np.searchsorted(starts, first)]
         _blame([row_at(int(place)) for place in rows.places[order[first : first + size]]])
-    pairs = starts[is_pair & ~is_faulty]
     pairs = pairs[np.lexsort((rows.places[order[pairs]], voters[pairs]))]  # a voter's in the order of the file
     survey = _survey(
         rows,
@@ -194,12 +186,10 @@ def survey_of_rows(
         pairs=pairs,
         source=source,
         row_at=row_at,
-        line_of=line_of,
         reading={
             "num_rows": len(rows.voters),
             "num_responses": len(starts),
-            "num_incomplete": int(np.sum((sizes == 1) & ~is_faulty)),
-            "num_faulty": int(np.sum(is_faulty)),
+            "num_incomplete": int(np.sum(sizes == 1)),
             "num_rows_without_voter": int(np.sum(~is_named)),
         },
     )
@@ -216,7 +206,6 @@ def _survey(
     pairs: IntArray,
     source: str,
     row_at: Callable[[int], tuple[str, dict[str, str]]],
-    line_of: Callable[[IntArray], IntArray],
     reading: dict[str, int],
 ) -> Survey:
     """Return the survey of the complete pairs, which begin at these places of the order."""
@@ -234,7 +223,9 @@ def _survey(
     rejected = np.where(is_first_saved, second_rows, first_rows)
     kept = np.flatnonzero(is_kept)
     firsts = np.full(num_names, np.iinfo(np.int64).max)
+    lines = firsts.copy()
     np.minimum.at(firsts, rows.voters[order], rows.places[order])
+    np.minimum.at(lines, rows.voters[order], rows.lines[order])
     names = [rows.names[voter] for voter in kept.tolist()]
     for voter, name in zip(kept.tolist(), names, strict=True):
         if not name.isalnum() or len(name) > 100:  # noqa: PLR2004  the others can name a party in any case
@@ -257,7 +248,7 @@ def _survey(
             num_records_dropped=int(np.sum(~of_kept)),
             **reading,
         ),
-        lines=line_of(firsts[kept]).tolist(),
+        lines=lines[kept].tolist(),
     )
 
 

@@ -9,23 +9,20 @@ from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from ....protocol.errors import ConfigurationError
 from ....protocol.phases import PhasedProtocol
 from ...reading.conversion import convert
 from ...reading.settings import did_you_mean
 from ...running.streams import Batch, PartyStream
+from . import made_up
 from .csv_numbers import header_of
 from .dilemmas import FEATURES
-from .machine_like import MoralMachineLike, make_machine_like
-from .made_up import in_batches
 from .moral_machine_stream import check_outofcore, stream_moral_machine
 from .options import MAX_VOTERS
+from .parties import GENERATORS, ResponsesFile
 from .privacy_groups import PrivacyGroups, draw_epsilons
 from .responses import Limits, check_header
 from .survey import Reading, Survey
-from .synthetic import SyntheticPreferences, make_preferences
 
 __all__ = ["StreamedResponses", "SurveyStream", "open_stream", "stream_voters"]
 
@@ -34,18 +31,14 @@ _BATCH_VOTERS: Final = 10_000
 _GENERATORS: Final = ("normal", "moral_machine")
 
 
-class StreamedResponses(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StreamedResponses(ResponsesFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A Moral Machine file that does not fit into memory.
 
     Args:
-        responses: the file.
         max_records: of each voter's complete responses the first ones count; it bounds what a voter pays.
-        min_records: voters with fewer are dropped and counted.
     """
 
-    responses: str
     max_records: int = 13
-    min_records: int = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +50,6 @@ class SurveyStream:
         max_records: the most of one voter.
         groups: by which voters have an ε of their own; None where everybody has the session's.
         num_voters: how many there are, where that is known beforehand.
-        is_generated: whether they are made up.
         open: makes the batches anew; its argument is a folder for temporary files.
     """
 
@@ -65,13 +57,7 @@ class SurveyStream:
     max_records: int
     groups: PrivacyGroups | None
     num_voters: int | None
-    is_generated: bool
     open: Callable[[Path], Generator[Survey]]
-
-    @property
-    def epsilons(self) -> tuple[float, ...]:
-        """The levels of ε that voters may have; none where everybody has the session's."""
-        return () if self.groups is None else self.groups.levels
 
 
 def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
@@ -95,12 +81,10 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
     if "responses" in options:
         return _of_responses(convert(options, StreamedResponses, _FIELD), groups)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
-    if name == "normal":
-        return _of_normal(convert(options, SyntheticPreferences, _FIELD), groups)
-    if name == "moral_machine":
-        return _of_machine(convert(options, MoralMachineLike, _FIELD), groups)
-    allowed = f"one of {', '.join(_GENERATORS)}, where voters are streamed{did_you_mean(name, _GENERATORS)}"
-    raise ConfigurationError(field=f"{_FIELD}.generator", value=name, allowed=allowed)
+    if name not in _GENERATORS:
+        allowed = f"one of {', '.join(_GENERATORS)}, where voters are streamed{did_you_mean(name, _GENERATORS)}"
+        raise ConfigurationError(field=f"{_FIELD}.generator", value=name, allowed=allowed)
+    return _of_generator(GENERATORS[name], options, groups)
 
 
 def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> SurveyStream:
@@ -120,32 +104,27 @@ def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> Surv
             field=f"{_FIELD}.responses",
         )
 
-    return SurveyStream(tuple(FEATURES), file.max_records, groups, None, is_generated=False, open=read)
+    return SurveyStream(tuple(FEATURES), file.max_records, groups, None, open=read)
 
 
-def _of_normal(spec: SyntheticPreferences, groups: PrivacyGroups | None) -> SurveyStream:
+def _of_generator(
+    generator: made_up.Generator, options: Mapping[str, Any], groups: PrivacyGroups | None
+) -> SurveyStream:
+    spec = convert(options, generator.options, _FIELD)
+
     def make(folder: Path) -> Generator[Survey]:
         del folder
-        yield from in_batches(make_preferences, spec, batch_voters=_BATCH_VOTERS)
+        yield from made_up.in_batches(generator.make, spec, batch_voters=_BATCH_VOTERS)
 
-    features = tuple(f"x{place}" for place in range(1, spec.features + 1))
-    return SurveyStream(features, spec.records, groups, spec.voters, is_generated=True, open=make)
-
-
-def _of_machine(spec: MoralMachineLike, groups: PrivacyGroups | None) -> SurveyStream:
-    def make(folder: Path) -> Generator[Survey]:
-        del folder
-        yield from in_batches(make_machine_like, spec, batch_voters=_BATCH_VOTERS)
-
-    return SurveyStream(tuple(FEATURES), spec.records, groups, spec.voters, is_generated=True, open=make)
+    return SurveyStream(tuple(spec.feature_names), spec.records, groups, spec.voters, open=make)
 
 
 def stream_voters(parties: Mapping[str, Any]) -> PartyStream:
     """Return the voters of a table that asks to be streamed, as the parties of a session; as `open_stream`."""
     stream = open_stream(parties)
     said: dict[str, Any] = {"max_records": stream.max_records, "features": list(stream.features)}
-    if stream.epsilons:
-        said["epsilons"] = list(stream.epsilons)
+    if stream.groups is not None:
+        said["epsilons"] = list(stream.groups.levels)
 
     def check(protocol: PhasedProtocol[Any, Any]) -> None:
         if protocol.parameters.max_records < stream.max_records:

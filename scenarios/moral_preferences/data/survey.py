@@ -14,7 +14,6 @@ __all__ = ["Reading", "Survey"]
 
 _WORDS: Final = {
     "num_incomplete": "without a second row",
-    "num_faulty": "faulty",
     "num_repeated": "given again",
     "num_surplus": "beyond the most for each voter",
     "num_records_dropped": "of voters with too few",
@@ -33,7 +32,6 @@ class Reading:
         num_voters: in the survey.
         num_records: in the survey.
         num_incomplete: responses dropped since their second row is missing.
-        num_faulty: responses dropped since an entry is not what it should be, where that was asked for.
         num_repeated: responses dropped since the voter answered the same dilemma before.
         num_surplus: complete responses dropped since the voter has as many as were asked for.
         num_voters_dropped: voters who have fewer complete responses than were asked for.
@@ -46,7 +44,6 @@ class Reading:
     num_voters: int
     num_records: int
     num_incomplete: int = 0
-    num_faulty: int = 0
     num_repeated: int = 0
     num_surplus: int = 0
     num_voters_dropped: int = 0

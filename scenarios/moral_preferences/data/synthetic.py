@@ -10,50 +10,38 @@ Source: Wang et al. (2019), Section 5.1.
 """
 
 import math
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
 
-import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray
-from .made_up import made_up_survey, names_of
-from .options import MAX_VOTERS, check_option, check_range, dot, draw_normals, draw_uniforms
+from .made_up import MadeUpVoters, made_up_survey, names_of
+from .options import MAX_VOTERS, check_range, dot, draw_normals, draw_uniforms
 from .survey import Survey
 
 __all__ = ["SyntheticPreferences", "make_preferences", "mean_preferences"]
 
 _GENERATOR: Final = "moral-synthetic"
-_MAX_FEATURES: Final = 1000
-_MAX_RECORDS: Final = 100_000
 
 
-class SyntheticPreferences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SyntheticPreferences(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Independent voters with normal preferences.
 
     Args:
-        voters: how many, at least 1.
-        records: of each voter, at least 1.
         features: d, of each alternative, at least 1.
-        spread: the standard deviation s ≥ 0 of a voter's preferences around the mean, in each coordinate.
-        seed: of the voters, not of the noise.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
     """
 
-    voters: int
+    most: ClassVar[Mapping[str, int]] = {"voters": MAX_VOTERS, "records": 100_000, "features": 1000}
+
     records: int = 50
     features: int = 10
     spread: float = 1.0
-    seed: int = 0
 
-    def __post_init__(self) -> None:
-        for field, most in (("voters", MAX_VOTERS), ("records", _MAX_RECORDS), ("features", _MAX_FEATURES)):
-            value = getattr(self, field)
-            check_option(field, value, is_allowed=0 < value <= most, allowed=f"in [1, {most}]")
-        is_allowed = self.spread >= 0 and math.isfinite(self.spread)
-        check_option("spread", self.spread, is_allowed=is_allowed, allowed="a number of at least 0")
-        check_option("seed", self.seed, is_allowed=self.seed >= 0, allowed="at least 0")
+    @property
+    def feature_names(self) -> Sequence[str]:
+        """The features' numbers, from 1."""
+        return tuple(f"x{place}" for place in range(1, self.features + 1))
 
 
 def mean_preferences(spec: SyntheticPreferences) -> FloatArray:
@@ -89,7 +77,7 @@ def make_preferences(spec: SyntheticPreferences, *, start: int = 0, stop: int | 
         names_of("voter", start, stop),
         chosen,
         rejected,
-        features=[f"x{place}" for place in range(1, features + 1)],
+        features=spec.feature_names,
         truth=truth,
         source=f"made-up voters with normal preferences (seed {spec.seed})",
     )

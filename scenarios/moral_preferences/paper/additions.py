@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ...experiments.findings import Finding
 from ...experiments.measurements import TOLERANCE
-from .evidence import points, share, variant
+from .claims import share
 from .methods import METHODS
 from .plan import REFERENCES
 from .published import HIGH_RATIO, RATIO
@@ -122,9 +122,12 @@ def _whitening(reproduction: Reproduction) -> Finding:
         ("voter-direction", "voter-whitened"),
         ("central-voter-direction", "central-voter-whitened"),
     ):
-        rows = [row for row in reproduction.variants if (row.setting, row.method) == (MACHINE_LIKE, plain)]
-        found = [(row, variant(reproduction, MACHINE_LIKE, whitened, row.epsilon)) for row in rows]
-        differences = [(row.epsilon, other.accuracy.value - row.accuracy.value) for row, other in found]
+        rows, others = (
+            [row for row in reproduction.variants if (row.setting, row.method) == (MACHINE_LIKE, method)]
+            for method in (plain, whitened)
+        )
+        turned = {row.epsilon: row.accuracy.value for row in others}
+        differences = [(row.epsilon, turned[row.epsilon] - row.accuracy.value) for row in rows]
         gains += [difference for epsilon, difference in differences if epsilon is not None]
         words = ", ".join(
             f"{100 * difference:+.1f} {'without noise' if epsilon is None else f'at {epsilon:g}'}"
@@ -143,8 +146,8 @@ def _whitening(reproduction: Reproduction) -> Finding:
 
 
 def _equal_voter_loss(reproduction: Reproduction) -> Finding:
-    functional = sorted(points(reproduction, 10, "a", method="algorithm-3"), key=lambda point: point.at)
-    voters = sorted(points(reproduction, 10, "a", method="algorithm-2"), key=lambda point: point.at)
+    functional = sorted(reproduction.of_figure(10, "a", method="algorithm-3"), key=lambda point: point.at)
+    voters = sorted(reproduction.of_figure(10, "a", method="algorithm-2"), key=lambda point: point.at)
     pairs = [
         (ours, other)
         for ours in functional

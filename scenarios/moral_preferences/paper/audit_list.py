@@ -18,7 +18,7 @@ from ....protocol.moral_preferences import Level, MoralPreferences, Paradigm, Pa
 from ....protocol.moral_preferences.functional import NoisyObjective
 from ....protocol.moral_preferences.parameters import MechanismName
 from ....protocol.moral_preferences.summaries import AdditiveNoise
-from ....protocol.privacy import NeighboringRelation, TrustModel
+from ....protocol.privacy import PartLoss, TrustModel
 from .theory import search_sensitivity, sensitivity_witness
 
 __all__ = ["AuditEntry", "audit_list"]
@@ -34,15 +34,11 @@ class AuditEntry:
         protocol: with its parameters.
         before: the records of a voter.
         after: those of its neighbor.
-
-    Attributes:
-        relation: which data sets are neighbors.
     """
 
     protocol: MoralPreferences
     before: Records
     after: Records
-    relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE
 
     @property
     def name(self) -> str:
@@ -52,26 +48,10 @@ class AuditEntry:
         return f"{parameters.paradigm.value} {parameters.mechanism}{printed}"
 
     @property
-    def unit(self) -> str:
-        """What the neighbors differ in."""
-        return self.protocol.parameters.paradigm.level.value
-
-    @property
-    def model(self) -> TrustModel:
-        """Whom the loss is bounded against."""
-        return self.protocol.parameters.paradigm.model
-
-    @property
-    def claimed(self) -> float:
-        """The loss of the unit that the paper, or the parameter, states."""
+    def loss(self) -> PartLoss:
+        """That of what the neighbors differ in: what the paper, or the parameter, states, and what is proven."""
         (loss,) = self.protocol.losses
-        return loss.finest.claimed
-
-    @property
-    def proven(self) -> float:
-        """The loss of the unit that is proven."""
-        (loss,) = self.protocol.losses
-        return loss.finest.proven
+        return loss.finest
 
     @property
     def mechanism(self) -> AdditiveNoise | NoisyObjective:
@@ -93,15 +73,11 @@ class AuditEntry:
         return sum(map(abs, change)) / mechanism.sensitivity
 
 
-def audit_list(*, num_features: int = 3, epsilon: float = 1.0) -> list[AuditEntry]:
+def audit_list(*, num_features: int = 3) -> list[AuditEntry]:
     """Return every mechanism in every paradigm that has it.
 
     Args:
         num_features: d.
-        epsilon: ε of the paradigm's unit.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
     """
     entries: list[AuditEntry] = []
     for paradigm in Paradigm:
@@ -112,20 +88,18 @@ def audit_list(*, num_features: int = 3, epsilon: float = 1.0) -> list[AuditEntr
         if is_record:
             names.append("pooled")
         for name in names:
-            entries.append(_entry(paradigm, name, num_features=num_features, epsilon=epsilon, is_printed=False))
+            entries.append(_entry(paradigm, name, num_features=num_features, is_printed=False))
             if name == "functional":
-                entries.append(_entry(paradigm, name, num_features=num_features, epsilon=epsilon, is_printed=True))
+                entries.append(_entry(paradigm, name, num_features=num_features, is_printed=True))
     return entries
 
 
-def _entry(
-    paradigm: Paradigm, mechanism: MechanismName, *, num_features: int, epsilon: float, is_printed: bool
-) -> AuditEntry:
+def _entry(paradigm: Paradigm, mechanism: MechanismName, *, num_features: int, is_printed: bool) -> AuditEntry:
     parameters = Parameters(
         features=tuple(f"x{place}" for place in range(1, num_features + 1)),
         paradigm=paradigm,
         mechanism=mechanism,
-        epsilon=epsilon,
+        epsilon=1.0,
         max_records=1,
         sensitivity="printed" if is_printed else "tight",
     )

@@ -3,19 +3,20 @@
 from collections.abc import Iterator
 
 from ...experiments.findings import Finding, in_a_row
-from ...experiments.measurements import TOLERANCE, deviation
-from .evidence import curve, effect, effect_in_words, is_ahead, points, share
+from ...experiments.measurements import FAR, TOLERANCE, Measurement, deviation
+from .effects import ORDERS
 from .methods import ALGORITHMS, METHODS
 from .published import DIMENSIONS, HIGH_RATIO, RATIO
-from .rows import CurvePoint, EffectRow, Reproduction
+from .rows import CurvePoint, Reproduction
 from .societies import MACHINE_LIKE, SYNTHETIC
 
-__all__ = ["findings_on_paper"]
+__all__ = ["findings_on_paper", "share"]
 
 _KINDS = {SYNTHETIC: "Section 5.1's voters", MACHINE_LIKE: "the stand-in for the Moral Machine's voters"}
 _CLOSE = 0.01
 _NAMED_BOUNDS = (2.0, 3.0)
 _MACHINE_FIGURE = 9
+_ALONG_THE_AXIS = frozenset({"epsilon", "less conservative", "epsilon_conservative", "epsilon_moderate"})
 
 
 def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
@@ -31,58 +32,64 @@ def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
     yield from _sensitivity(reproduction)
 
 
-def _of_effect(claim: str, source: str, row: EffectRow, *, steps: bool = False, extra: str = "") -> Finding:
-    words = effect_in_words(row, steps=steps)
-    return Finding(claim=claim, source=source, holds=is_ahead(row), numbers=f"The accuracy differs by {words}.{extra}")
+def share(measurement: Measurement) -> str:
+    """Return a share as people write it, .912 ± .003."""
+    value, error = f"{measurement.value:.3f}", f"{measurement.standard_error:.3f}"
+    return f"{value.removeprefix('0')} ± {error.removeprefix('0')}"
+
+
+def _of_effect(
+    reproduction: Reproduction, figure: int, panel: str, what: str, claim: str, source: str, *, extra: str = ""
+) -> Finding:
+    """Return the verdict on a difference: that it is no chance, and no single pair says the contrary."""
+    row = next(row for row in reproduction.effects if (row.figure, row.panel, row.what) == (figure, panel, what))
+    value, error = row.difference.value, row.difference.standard_error
+    average, each = f"on average over {row.number} pairs", "single pairs"
+    if what in _ALONG_THE_AXIS:
+        average, each = "from one end of the axis to the other", "single steps"
+    return Finding(
+        claim=claim,
+        source=source,
+        holds=value > TOLERANCE * error and row.least > -FAR,
+        numbers=(
+            f"The accuracy differs by {100 * value:+.1f} ± {100 * error:.1f} points {average} "
+            f"({each} by {row.least:+.1f} to {row.most:+.1f} standard errors).{extra}"
+        ),
+    )
 
 
 def _more_is_better(reproduction: Reproduction) -> Iterator[Finding]:
+    lost = "; the paper's values of n are lost (reading M11)"
     for figure, method in enumerate(ALGORITHMS, start=1):
-        title, source = METHODS[method].title, f"Figure {figure}"
-        yield _of_effect(
-            f"{title}: a smaller ε leads to a lower accuracy.",
-            source,
-            effect(reproduction, figure, "epsilon"),
-            steps=True,
-        )
-        yield _of_effect(
-            f"{title}: more voters give a better accuracy.",
-            source,
-            effect(reproduction, figure, "voters"),
-        )
-        yield _of_effect(
-            f"{title}: more records of a voter give a better accuracy.",
-            f"{source}; the paper's values of n are lost (reading M11)",
-            effect(reproduction, figure, "records"),
-        )
+        for what, claim, remark in (
+            ("epsilon", "a smaller ε leads to a lower accuracy", ""),
+            ("voters", "more voters give a better accuracy", ""),
+            ("records", "more records of a voter give a better accuracy", lost),
+        ):
+            title, source = METHODS[method].title, f"Figure {figure}{remark}"
+            yield _of_effect(reproduction, figure, "", what, f"{title}: {claim}.", source)
 
 
 def _order(reproduction: Reproduction) -> Iterator[Finding]:
-    for better, worse in (
-        ("algorithm-1", "algorithm-3"),
-        ("algorithm-1", "algorithm-2"),
-        ("algorithm-3", "algorithm-2"),
-    ):
+    for better, worse in ORDERS:
         titles = METHODS[better].title, METHODS[worse].title
         extra = ""
         if better == "algorithm-3":
-            found = points(reproduction, 4, at=1.0)
+            found = reproduction.of_figure(4, at=1.0)
             costs = [next(point.epsilon_voter for point in found if point.method == each) for each in (better, worse)]
             extra = (
                 f" But ε is a record's for the one and a voter's for the other (reading M7): at ε = 1 a voter pays up "
                 f"to {costs[0]:g} with {titles[0]} and {costs[1]:g} with {titles[1]}."
             )
-        row = effect(reproduction, 4, f"{better} against {worse}")
-        yield _of_effect(f"{titles[0]} outperforms {titles[1]} at equal ε.", "Figure 4", row, extra=extra)
+        claim = f"{titles[0]} outperforms {titles[1]} at equal ε."
+        yield _of_effect(reproduction, 4, "", f"{better} against {worse}", claim, "Figure 4", extra=extra)
 
 
 def _dimension(reproduction: Reproduction) -> Iterator[Finding]:
     for panel, method in zip("ab", ("algorithm-1", "algorithm-3"), strict=True):
-        yield _of_effect(
-            f"{METHODS[method].title}: the accuracy falls as the number of features grows.",
-            f"Figure 5({panel}), fewer against more of {in_a_row(map(str, DIMENSIONS))}",
-            effect(reproduction, 5, "fewer features", panel),
-        )
+        claim = f"{METHODS[method].title}: the accuracy falls as the number of features grows."
+        source = f"Figure 5({panel}), fewer against more of {in_a_row(map(str, DIMENSIONS))}"
+        yield _of_effect(reproduction, 5, panel, "fewer features", claim, source)
 
 
 def _groups(reproduction: Reproduction) -> Iterator[Finding]:
@@ -95,26 +102,22 @@ def _groups(reproduction: Reproduction) -> Iterator[Finding]:
     }
     for (figure, panel), (claim, varied) in what.items():
         where = f", on {_KINDS[MACHINE_LIKE]} (reading M13)" if figure == _MACHINE_FIGURE else ""
-        yield _of_effect(
-            f"Algorithm 3 with personalized ε: the accuracy {claim}.",
-            f"Figure {figure}({panel}){where}",
-            effect(reproduction, figure, varied, panel),
-            steps=True,
-        )
+        said = f"Algorithm 3 with personalized ε: the accuracy {claim}."
+        yield _of_effect(reproduction, figure, panel, varied, said, f"Figure {figure}({panel}){where}")
     for panel in "bc":
-        yield _of_effect(
-            "Algorithm 3 with personalized ε: more voters lead to a better accuracy.",
-            f"Figure 6({panel})",
-            effect(reproduction, 6, "voters", panel),
-        )
-    first, second = (points(reproduction, 6, panel, method="algorithm-3") for panel in "bc")
+        said = "Algorithm 3 with personalized ε: more voters lead to a better accuracy."
+        yield _of_effect(reproduction, 6, panel, "voters", said, f"Figure 6({panel})")
+    first, second = (reproduction.of_figure(6, panel, method="algorithm-3") for panel in "bc")
     lowest = min(point.accuracy.value for point in first)
     highest = max(point.accuracy.value for point in second)
     means = [sum(point.accuracy.value for point in each) / len(each) for each in (first, second)]
     yield _of_effect(
+        reproduction,
+        6,
+        "",
+        "(b) against (c)",
         "The accuracy of Figure 6(b) is higher than that of Figure 6(c).",
         "Section 5.1, at equal places of the axes",
-        effect(reproduction, 6, "(b) against (c)"),
         extra=(
             f" On average over each panel it is {means[0]:.3f} against {means[1]:.3f}; the lowest point of (b) has "
             f"{lowest:.3f}, the highest of (c) {highest:.3f}."
@@ -124,9 +127,11 @@ def _groups(reproduction: Reproduction) -> Iterator[Finding]:
 
 def _bound(reproduction: Reproduction) -> Iterator[Finding]:
     for method in ("algorithm-1", "algorithm-2"):
-        found = points(reproduction, 7, method=method)
+        found = reproduction.of_figure(7, method=method)
         epsilon = min(point.epsilon for point in found if point.epsilon is not None)
-        at = curve([point for point in found if point.epsilon == epsilon])
+        at = {
+            point.at: point.accuracy for point in sorted(found, key=lambda point: point.at) if point.epsilon == epsilon
+        }
         best = max(at, key=lambda bound: at[bound].value)
         named = max((at[bound] for bound in _NAMED_BOUNDS), key=lambda each: each.value)
         others = [bound for bound in at if bound not in _NAMED_BOUNDS]
@@ -142,22 +147,16 @@ def _bound(reproduction: Reproduction) -> Iterator[Finding]:
 
 def _machine(reproduction: Reproduction) -> Iterator[Finding]:
     for panel, method in zip("abc", ALGORITHMS, strict=True):
-        title, source = METHODS[method].title, f"Figure 8({panel}), on {_KINDS[MACHINE_LIKE]} (reading M13)"
-        yield _of_effect(
-            f"{title}: a larger ε gives a better accuracy.",
-            source,
-            effect(reproduction, 8, "epsilon", panel),
-            steps=True,
-        )
-        yield _of_effect(
-            f"{title}: more voters give a better accuracy.", source, effect(reproduction, 8, "voters", panel)
-        )
+        source = f"Figure 8({panel}), on {_KINDS[MACHINE_LIKE]} (reading M13)"
+        for what, claim in (("epsilon", "a larger ε gives"), ("voters", "more voters give")):
+            said = f"{METHODS[method].title}: {claim} a better accuracy."
+            yield _of_effect(reproduction, 8, panel, what, said, source)
     for better, worse, claim in (
         ("algorithm-1", "algorithm-3", "Algorithm 1 outperforms Algorithm 3."),
         ("algorithm-3", "algorithm-2", "Algorithm 2 has a lower accuracy than Algorithm 3 in all cases."),
     ):
-        row = effect(reproduction, 8, f"{better} against {worse}", "d")
-        yield _of_effect(claim, f"Figure 8(d), on {_KINDS[MACHINE_LIKE]} (reading M13)", row)
+        source = f"Figure 8(d), on {_KINDS[MACHINE_LIKE]} (reading M13)"
+        yield _of_effect(reproduction, 8, "d", f"{better} against {worse}", claim, source)
 
 
 def _baselines(reproduction: Reproduction) -> Iterator[Finding]:
@@ -191,7 +190,7 @@ def _baselines(reproduction: Reproduction) -> Iterator[Finding]:
 def _ratios(reproduction: Reproduction) -> Iterator[Finding]:
     for panel, setting in (("a", SYNTHETIC), ("b", MACHINE_LIKE)):
         for method in ("algorithm-1", "algorithm-3"):
-            found = sorted(points(reproduction, 10, panel, method=method), key=lambda point: point.at)
+            found = sorted(reproduction.of_figure(10, panel, method=method), key=lambda point: point.at)
             (low, much), (high, most) = RATIO, HIGH_RATIO
             missed = [
                 point

@@ -17,11 +17,12 @@ from .plan import Place
 from .rows import EffectRow
 from .trials import Cell, Trials
 
-__all__ = ["effects_of"]
+__all__ = ["ORDERS", "effects_of"]
 
 _Found = Mapping[Cell, Trials]
 _Pairs = Sequence[tuple[Place, Place]]
-_ORDERS: Final = (("algorithm-1", "algorithm-3"), ("algorithm-1", "algorithm-2"), ("algorithm-3", "algorithm-2"))
+ORDERS: Final = (("algorithm-1", "algorithm-3"), ("algorithm-1", "algorithm-2"), ("algorithm-3", "algorithm-2"))
+"""Which algorithm the paper says is the better one, and than which."""
 
 
 def effects_of(places: Sequence[Place], found: _Found) -> Iterator[EffectRow]:
@@ -46,7 +47,7 @@ def effects_of(places: Sequence[Place], found: _Found) -> Iterator[EffectRow]:
         yield _rise(found, figure, "", members)
         for what in ("voters", "records"):
             yield _effect(found, figure, "", what, _pairs(members, _FIELDS[what]))
-    for first, second in _ORDERS:
+    for first, second in ORDERS:
         yield _effect(found, 4, "", f"{first} against {second}", _by_method(of(4), first, second))
         yield _effect(found, 8, "d", f"{first} against {second}", _by_method(of(8, "d"), first, second))
     for panel in "ab":

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from ....protocol.arrays import FloatArray
 from ....protocol.moral_preferences import Paradigm, Parameters
@@ -47,80 +48,42 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     project: bool = False
     is_whitened: bool = False
 
-    @property
-    def is_of_voters(self) -> bool:
-        """Whether ε is a voter's."""
-        return self.paradigm.value.startswith("VL")
 
-
+_ALGORITHM_1: Final = Method(title="Algorithm 1", paradigm=Paradigm.VLCP, mechanism="laplace")
+_ALGORITHM_2: Final = Method(title="Algorithm 2", paradigm=Paradigm.VLDP, mechanism="laplace")
+_ALGORITHM_3: Final = Method(
+    title="Algorithm 3", paradigm=Paradigm.RLDP, mechanism="functional", sensitivity="printed", clipping="items"
+)
+_POOLED: Final = Method(title="pooled coefficients", paradigm=Paradigm.RLDP, mechanism="pooled", bound=_WIDE)
+_DIRECTION: Final = Method(title="direction", paradigm=Paradigm.RLDP, mechanism="direction")
+_WHITENED: Final = replace(_DIRECTION, title="direction, whitened", is_whitened=True)
 METHODS: Final[Mapping[str, Method]] = {
-    "algorithm-1": Method(title="Algorithm 1", paradigm=Paradigm.VLCP, mechanism="laplace"),
-    "algorithm-2": Method(title="Algorithm 2", paradigm=Paradigm.VLDP, mechanism="laplace"),
-    "algorithm-3": Method(
-        title="Algorithm 3",
-        paradigm=Paradigm.RLDP,
-        mechanism="functional",
-        sensitivity="printed",
-        clipping="items",
-    ),
-    "tight": Method(title="Algorithm 3, tight Δ", paradigm=Paradigm.RLDP, mechanism="functional", clipping="items"),
+    "algorithm-1": _ALGORITHM_1,
+    "algorithm-2": _ALGORITHM_2,
+    "algorithm-3": _ALGORITHM_3,
+    "tight": replace(_ALGORITHM_3, title="Algorithm 3, tight Δ", sensitivity="tight"),
     "clipped": Method(
         title="Algorithm 3, tight Δ, differences clipped", paradigm=Paradigm.RLDP, mechanism="functional"
     ),
-    "trimmed": Method(
-        title="Algorithm 3, regularize and trim",
-        paradigm=Paradigm.RLDP,
-        mechanism="functional",
-        sensitivity="printed",
-        clipping="items",
-        remedy="trim",
-    ),
-    "nonconvex": Method(
-        title="Algorithm 3, nonconvex maximum",
-        paradigm=Paradigm.RLDP,
-        mechanism="functional",
-        sensitivity="printed",
-        clipping="items",
-        remedy="nonconvex",
-    ),
-    "pooled": Method(title="pooled coefficients", paradigm=Paradigm.RLDP, mechanism="pooled", bound=_WIDE),
-    "direction": Method(title="direction", paradigm=Paradigm.RLDP, mechanism="direction"),
-    "whitened": Method(title="direction, whitened", paradigm=Paradigm.RLDP, mechanism="direction", is_whitened=True),
-    "record-laplace": Method(title="Algorithm 2", paradigm=Paradigm.RLDP, mechanism="laplace"),
-    "central-laplace": Method(title="Algorithm 1", paradigm=Paradigm.RLCP, mechanism="laplace"),
-    "central-pooled": Method(title="pooled coefficients", paradigm=Paradigm.RLCP, mechanism="pooled", bound=_WIDE),
-    "central-direction": Method(title="direction", paradigm=Paradigm.RLCP, mechanism="direction"),
-    "central-whitened": Method(
-        title="direction, whitened", paradigm=Paradigm.RLCP, mechanism="direction", is_whitened=True
-    ),
-    "voter-direction": Method(title="direction", paradigm=Paradigm.VLDP, mechanism="direction"),
-    "voter-whitened": Method(
-        title="direction, whitened", paradigm=Paradigm.VLDP, mechanism="direction", is_whitened=True
-    ),
-    "central-voter-direction": Method(title="direction", paradigm=Paradigm.VLCP, mechanism="direction"),
-    "central-voter-whitened": Method(
-        title="direction, whitened", paradigm=Paradigm.VLCP, mechanism="direction", is_whitened=True
-    ),
-    "algorithm-1-projected": Method(
-        title="Algorithm 1, projected", paradigm=Paradigm.VLCP, mechanism="laplace", project=True
-    ),
-    "algorithm-2-projected": Method(
-        title="Algorithm 2, projected", paradigm=Paradigm.VLDP, mechanism="laplace", project=True
-    ),
-    "algorithm-2-weighted": Method(
-        title="Algorithm 2, weighted", paradigm=Paradigm.VLDP, mechanism="laplace", mean="weighted"
-    ),
-    "algorithm-3-weighted": Method(
-        title="Algorithm 3, weighted",
-        paradigm=Paradigm.RLDP,
-        mechanism="functional",
-        sensitivity="printed",
-        clipping="items",
-        mean="weighted",
-    ),
-    "direction-weighted": Method(
-        title="direction, weighted", paradigm=Paradigm.RLDP, mechanism="direction", mean="weighted"
-    ),
+    "trimmed": replace(_ALGORITHM_3, title="Algorithm 3, regularize and trim", remedy="trim"),
+    "nonconvex": replace(_ALGORITHM_3, title="Algorithm 3, nonconvex maximum", remedy="nonconvex"),
+    "pooled": _POOLED,
+    "direction": _DIRECTION,
+    "whitened": _WHITENED,
+    "record-laplace": replace(_ALGORITHM_2, paradigm=Paradigm.RLDP),
+    "central-laplace": replace(_ALGORITHM_1, paradigm=Paradigm.RLCP),
+    "central-pooled": replace(_POOLED, paradigm=Paradigm.RLCP),
+    "central-direction": replace(_DIRECTION, paradigm=Paradigm.RLCP),
+    "central-whitened": replace(_WHITENED, paradigm=Paradigm.RLCP),
+    "voter-direction": replace(_DIRECTION, paradigm=Paradigm.VLDP),
+    "voter-whitened": replace(_WHITENED, paradigm=Paradigm.VLDP),
+    "central-voter-direction": replace(_DIRECTION, paradigm=Paradigm.VLCP),
+    "central-voter-whitened": replace(_WHITENED, paradigm=Paradigm.VLCP),
+    "algorithm-1-projected": replace(_ALGORITHM_1, title="Algorithm 1, projected", project=True),
+    "algorithm-2-projected": replace(_ALGORITHM_2, title="Algorithm 2, projected", project=True),
+    "algorithm-2-weighted": replace(_ALGORITHM_2, title="Algorithm 2, weighted", mean="weighted"),
+    "algorithm-3-weighted": replace(_ALGORITHM_3, title="Algorithm 3, weighted", mean="weighted"),
+    "direction-weighted": replace(_DIRECTION, title="direction, weighted", mean="weighted"),
 }
 """By name."""
 ALGORITHMS: Final = ("algorithm-1", "algorithm-2", "algorithm-3")

@@ -17,7 +17,6 @@ from ...presentation.drawing import (
     name_ticks,
     percent_scale,
 )
-from .evidence import points
 from .methods import ALGORITHMS, METHODS
 from .published import AXIS, HIGH_RATIO, RATIO
 from .rows import CurvePoint, Reproduction, VariantRow
@@ -131,21 +130,21 @@ def _algorithms(found: Sequence[CurvePoint]) -> list[_Named]:
 
 def _by_records(reproduction: Reproduction, panels: Any, *, number: int) -> None:
     for axes, panel in zip(panels.flat, "ab", strict=True):
-        found = points(reproduction, number, panel)
+        found = reproduction.of_figure(number, panel)
         _epsilon_axis(axes, title=f"({panel}) N = {found[0].voters}", y="accuracy", low=0.45)
         _curves(axes, _shaded(found, "n", lambda point: point.records))
 
 
 def _figure_4(reproduction: Reproduction, panels: Any) -> None:
     for axes, panel in zip(panels.flat, "ab", strict=True):
-        found = points(reproduction, 4, panel)
+        found = reproduction.of_figure(4, panel)
         _epsilon_axis(axes, title=f"({panel}) N = {found[0].voters}, n = {found[0].records}", y="accuracy", low=0.45)
         _curves(axes, _algorithms(found))
 
 
 def _figure_5(reproduction: Reproduction, panels: Any) -> None:
     for axes, panel in zip(panels.flat, "ab", strict=True):
-        found = points(reproduction, 5, panel)
+        found = reproduction.of_figure(5, panel)
         _epsilon_axis(axes, title=f"({panel}) {METHODS[found[0].method].title}", y="accuracy", low=0.45)
         _curves(axes, _shaded(found, "d", lambda point: point.features, is_rising=True))
 
@@ -161,10 +160,10 @@ _GROUP_TITLES: Final = {
 
 
 def _groups(reproduction: Reproduction, panels: Any, *, number: int) -> None:
-    values = [point.accuracy.value for point in points(reproduction, number)]
+    values = [point.accuracy.value for point in reproduction.of_figure(number)]
     low, high = min(values) - 0.03, max(values) + 0.03
     for axes, (panel, (title, x)) in zip(panels.flat, _GROUP_TITLES[number].items(), strict=True):
-        found = points(reproduction, number, panel)
+        found = reproduction.of_figure(number, panel)
         clean(axes, title=title, x=x, y="accuracy")
         axes.set_ylim(low, high)
         percent_scale(axes)
@@ -179,7 +178,7 @@ def _groups(reproduction: Reproduction, panels: Any, *, number: int) -> None:
 
 
 def _figure_7(reproduction: Reproduction, panels: Any) -> None:
-    found = points(reproduction, 7)
+    found = reproduction.of_figure(7)
     epsilons = sorted({point.epsilon for point in found if point.epsilon is not None})
     for axes, epsilon in zip(panels.flat, epsilons, strict=True):
         clean(axes, title=f"ε = {epsilon:g}, N = {found[0].voters}, n = {found[0].records}", x="B", y="accuracy")
@@ -200,7 +199,7 @@ def _figure_7(reproduction: Reproduction, panels: Any) -> None:
 
 def _figure_8(reproduction: Reproduction, panels: Any) -> None:
     for axes, panel in zip(panels.flat, "abcd", strict=True):
-        found = points(reproduction, 8, panel)
+        found = reproduction.of_figure(8, panel)
         is_last = panel == "d"
         title = "N = 100, n = 13" if is_last else METHODS[found[0].method].title
         _epsilon_axis(axes, title=f"({panel}) {title}", y="accuracy", low=0.45, high=0.9)
@@ -209,7 +208,7 @@ def _figure_8(reproduction: Reproduction, panels: Any) -> None:
 
 def _figure_10(reproduction: Reproduction, panels: Any) -> None:
     for axes, (panel, setting) in zip(panels.flat, (("a", SYNTHETIC), ("b", MACHINE_LIKE)), strict=True):
-        found = points(reproduction, 10, panel)
+        found = reproduction.of_figure(10, panel)
         title = f"({panel}) {_KINDS[setting]}, N = {found[0].voters}, n = {found[0].records}"
         _epsilon_axis(axes, title=title, y="share of the accuracy without privacy", low=0.45, high=1.04)
         (low, much), (high, most) = RATIO, HIGH_RATIO

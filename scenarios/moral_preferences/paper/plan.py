@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from ..data.privacy_groups import PrivacyGroups
 from .methods import ALGORITHMS, METHODS
 from .published import (
     AXIS,
@@ -23,7 +24,7 @@ from .published import (
     SHARES_CONSERVATIVE,
 )
 from .societies import MACHINE_LIKE, SYNTHETIC, Setting
-from .trials import Cell, Groups
+from .trials import Cell
 
 __all__ = [
     "BASELINE_BOUNDS",
@@ -131,15 +132,11 @@ def curve_places(sizes: Sizes = PAPER) -> Iterator[Place]:
                 5, panel, msgspec.structs.replace(sizes.short, features=features), sizes.few, method, AXIS
             )
     yield from _figures_of_groups(sizes)
-    for method in ("algorithm-1", "algorithm-2"):
+    for method, clean in (("algorithm-1", (math.inf,)), ("algorithm-2", ())):
         for bound in BOUNDS:
-            cell = Cell(setting=sizes.short, voters=sizes.few, method=method, epsilon=EPSILON_OF_BOUNDS, bound=bound)
-            yield Place(figure=7, varied="bound", at=bound, cell=cell)
-            if method == "algorithm-1":
-                yield Place(figure=7, varied="bound", at=bound, cell=msgspec.structs.replace(cell, epsilon=1.0))
-                yield Place(figure=7, varied="bound", at=bound, cell=msgspec.structs.replace(cell, epsilon=math.inf))
-            else:
-                yield Place(figure=7, varied="bound", at=bound, cell=msgspec.structs.replace(cell, epsilon=1.0))
+            for epsilon in (EPSILON_OF_BOUNDS, 1.0, *clean):
+                cell = Cell(setting=sizes.short, voters=sizes.few, method=method, epsilon=epsilon, bound=bound)
+                yield Place(figure=7, varied="bound", at=bound, cell=cell)
     for panel, method in zip("abc", ALGORITHMS, strict=True):
         for voters in (sizes.few, sizes.many, sizes.most):
             yield from _over_epsilon(8, panel, sizes.machine, voters, method, AXIS)
@@ -168,12 +165,15 @@ def _figures_of_groups(sizes: Sizes) -> Iterator[Place]:
         ):
             panels = {
                 "epsilon_conservative": [
-                    (at, Groups(epsilon_conservative=at, epsilon_moderate=0.5)) for at in conservatives
+                    (at, PrivacyGroups(epsilon_conservative=at, epsilon_moderate=0.5)) for at in conservatives
                 ],
-                "epsilon_moderate": [(at, Groups(epsilon_moderate=at)) for at in moderates],
+                "epsilon_moderate": [(at, PrivacyGroups(epsilon_moderate=at)) for at in moderates],
             }
             if figure == 6:  # noqa: PLR2004  the one with three panels
-                shares = [(at, Groups(conservative=at, moderate=SHARE_MODERATE)) for at in SHARES_CONSERVATIVE]
+                shares = [
+                    (at, PrivacyGroups(conservative=at, moderate=SHARE_MODERATE, liberal=1 - (at + SHARE_MODERATE)))
+                    for at in SHARES_CONSERVATIVE
+                ]
                 panels = {"conservative": shares, **panels}
             for panel, (varied, points) in zip("abc", panels.items(), strict=False):
                 for voters in (sizes.few, sizes.many):
@@ -205,7 +205,7 @@ def weight_places(sizes: Sizes = PAPER) -> Iterator[Place]:
                 if plain == "algorithm-3" and voters > sizes.crowd_objectives:
                     continue
                 for method in (plain, f"{plain}-weighted"):
-                    cell = Cell(setting=setting, voters=voters, method=method, groups=Groups())
+                    cell = Cell(setting=setting, voters=voters, method=method, groups=PrivacyGroups())
                     yield Place(varied="voters", at=voters, cell=cell)
 
 

@@ -169,31 +169,28 @@ def _variant(place: Place, found: _Found) -> VariantRow:
     )
 
 
+def _with_and_without(suffix: str, places: Iterable[Place], found: _Found) -> Iterator[tuple[Cell, Trials, Trials]]:
+    """Yield each cell of a plain method, with its trials and those of the method with the suffix."""
+    for cell in (place.cell for place in places):
+        if not cell.method.endswith(suffix):
+            yield cell, found[cell], found[msgspec.structs.replace(cell, method=cell.method + suffix)]
+
+
 def _weights(places: Iterable[Place], found: _Found) -> Iterator[WeightRow]:
-    for place in places:
-        cell = place.cell
-        if cell.method.endswith("-weighted"):
-            continue
-        plain = found[cell].accuracies
-        weighted = found[msgspec.structs.replace(cell, method=f"{cell.method}-weighted")].accuracies
+    for cell, plain, weighted in _with_and_without("-weighted", places, found):
         yield WeightRow(
             setting=cell.setting.kind,
             is_fixed=cell.setting.is_fixed,
             voters=cell.voters,
             method=cell.method,
-            plain=_mean(plain),
-            weighted=_mean(weighted),
-            gain=_lead(weighted, plain),
+            plain=_mean(plain.accuracies),
+            weighted=_mean(weighted.accuracies),
+            gain=_lead(weighted.accuracies, plain.accuracies),
         )
 
 
 def _projections(places: Iterable[Place], found: _Found) -> Iterator[ProjectionRow]:
-    for place in places:
-        cell = place.cell
-        if cell.method.endswith("-projected"):
-            continue
-        plain = found[cell]
-        projected = found[msgspec.structs.replace(cell, method=f"{cell.method}-projected")]
+    for cell, plain, projected in _with_and_without("-projected", places, found):
         yield ProjectionRow(
             setting=cell.setting.kind,
             method=cell.method,

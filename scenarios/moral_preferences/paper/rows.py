@@ -1,5 +1,7 @@
 """What a reproduction consists of: typed rows, from which files, pictures and sentences are made."""
 
+from typing import Any
+
 import msgspec
 
 from ...experiments.measurements import Measurement
@@ -222,6 +224,12 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
         del tables["curves"]
         return {**{f"figure-{number}": self.of_figure(number) for number in range(1, 11)}, **tables}
 
-    def of_figure(self, number: int) -> tuple[CurvePoint, ...]:
-        """Return a figure's points."""
-        return tuple(point for point in self.curves if point.figure == number)
+    def of_figure(self, number: int, panel: str = "", **given: Any) -> tuple[CurvePoint, ...]:
+        """Return the points of a figure, and of one panel where it is named, whose fields are what is given."""
+        if panel:
+            given["panel"] = panel
+        return tuple(
+            point
+            for point in self.curves
+            if point.figure == number and all(getattr(point, name) == value for name, value in given.items())
+        )

@@ -4,21 +4,20 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ...experiments.sheets import Sheet, in_percent, listed, pivot
-from .evidence import points
 from .methods import METHODS
 from .rows import CurvePoint, Reproduction
 from .societies import MACHINE_LIKE, SYNTHETIC
 
-__all__ = ["KIND_NAMES", "VARIED_NAMES", "sheets_of"]
+__all__ = ["sheets_of"]
 
 _MANY_PANELS: Final = 3
 """From so many on, panels differ in what their names say, and a table need not repeat it."""
-KIND_NAMES: Final = {
+_KIND_NAMES: Final = {
     SYNTHETIC: "Section 5.1's made-up voters",
     MACHINE_LIKE: "made-up voters like the Moral Machine's (a stand-in)",
 }
 """What societies are called."""
-VARIED_NAMES: Final = {
+_VARIED_NAMES: Final = {
     "epsilon": "ε",
     "bound": "B",
     "conservative": "f_C",
@@ -51,7 +50,7 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
             for panel in panels:
                 yield _figure(reproduction, figure, panel)
     yield _baselines(reproduction)
-    for setting in KIND_NAMES:
+    for setting in _KIND_NAMES:
         for paradigm in ("RLDP", "RLCP", "VLDP", "VLCP"):
             yield _variants(reproduction, setting, paradigm)
     yield _weights(reproduction)
@@ -60,7 +59,7 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
 
 
 def _figure(reproduction: Reproduction, figure: int, panel: str) -> Sheet:
-    found = points(reproduction, figure, panel)
+    found = reproduction.of_figure(figure, panel)
     is_ratio = figure == 10  # noqa: PLR2004  the one of ratios
     table = pivot(found, lines=lambda point: point.at, columns=lambda point: _column(point, found))
     rows = [
@@ -72,7 +71,7 @@ def _figure(reproduction: Reproduction, figure: int, panel: str) -> Sheet:
     note = _NOTE
     if is_ratio:
         note = "in percent, with its standard error; (a) N = 50, n = 100; (b) a stand-in, N = 200, n = 13"
-    return Sheet(title=title, headers=[VARIED_NAMES[found[0].varied], *table.columns], rows=rows, note=note)
+    return Sheet(title=title, headers=[_VARIED_NAMES[found[0].varied], *table.columns], rows=rows, note=note)
 
 
 def _column(point: CurvePoint, among: Sequence[CurvePoint]) -> str:
@@ -96,7 +95,7 @@ def _baselines(reproduction: Reproduction) -> Sheet:
     return listed(
         reproduction.baselines,
         (
-            ("voters", lambda row: KIND_NAMES[row.setting]),
+            ("voters", lambda row: _KIND_NAMES[row.setting]),
             ("N", lambda row: f"{row.voters}"),
             ("n", lambda row: f"{row.records}"),
             ("d", lambda row: f"{row.features}"),
@@ -116,10 +115,12 @@ def _variants(reproduction: Reproduction, setting: str, paradigm: str) -> Sheet:
     table = pivot(found, lines=lambda row: row.method, columns=lambda row: row.epsilon)
     rows = table.rows(
         lambda method: [METHODS[method].title],
-        lambda row: f"{100 * row.accuracy.value:.1f}{_errors(row.lead_in_errors)}",
+        lambda row: (
+            f"{100 * row.accuracy.value:.1f}" + ("" if row.lead_in_errors is None else f" ({row.lead_in_errors:+.0f})")
+        ),
     )
     return Sheet(
-        title=f"{paradigm}, all methods at equal ε: {KIND_NAMES[setting]}",
+        title=f"{paradigm}, all methods at equal ε: {_KIND_NAMES[setting]}",
         headers=["method", *("clean" if epsilon is None else f"ε={epsilon:g}" for epsilon in table.columns)],
         rows=rows,
         note=(
@@ -130,16 +131,12 @@ def _variants(reproduction: Reproduction, setting: str, paradigm: str) -> Sheet:
     )
 
 
-def _errors(lead: float | None) -> str:
-    return "" if lead is None else f" ({lead:+.0f})"
-
-
 def _weights(reproduction: Reproduction) -> Sheet:
     return listed(
         reproduction.weights,
         (
             ("method", lambda row: METHODS[row.method].title),
-            ("voters", lambda row: KIND_NAMES[row.setting]),
+            ("voters", lambda row: _KIND_NAMES[row.setting]),
             ("N", lambda row: f"{row.voters:,}" + (" fixed" if row.is_fixed else "")),
             ("plain", lambda row: in_percent(row.plain)),
             ("weighted", lambda row: in_percent(row.weighted)),
@@ -156,7 +153,7 @@ def _projections(reproduction: Reproduction) -> Sheet:
         reproduction.projections,
         (
             ("method", lambda row: METHODS[row.method].title),
-            ("voters", lambda row: KIND_NAMES[row.setting]),
+            ("voters", lambda row: _KIND_NAMES[row.setting]),
             ("ε", lambda row: f"{row.epsilon:g}"),
             ("error", lambda row: f"{row.error.value:,.3g}"),
             ("projected", lambda row: f"{row.error_projected.value:,.3g}"),

@@ -23,43 +23,7 @@ from ..data.privacy_groups import PrivacyGroups, draw_epsilons
 from .methods import METHODS, Method, parameters_of
 from .societies import Setting, Society, agreement, covariance_of_dilemmas, draw_society, seed_of
 
-__all__ = ["Cell", "Groups", "Trials", "measure", "session_of"]
-
-_HUNDREDTHS = 100
-
-
-class Groups(msgspec.Struct, frozen=True, kw_only=True):
-    """Voters with an ε of their own (reading M11).
-
-    Args:
-        conservative: f_C.
-        moderate: f_M; the others are liberal.
-        epsilon_conservative: ε_C.
-        epsilon_moderate: ε_M; ε_L is 1.
-    """
-
-    conservative: float = 0.54
-    moderate: float = 0.36
-    epsilon_conservative: float = 0.01
-    epsilon_moderate: float = 0.2
-
-    @property
-    def levels(self) -> tuple[float, ...]:
-        """All ε that a voter can have."""
-        least = round(self.epsilon_conservative * _HUNDREDTHS)
-        return tuple(number / _HUNDREDTHS for number in range(least, _HUNDREDTHS + 1))
-
-    def draw(self, *, num_voters: int, seed: int) -> list[float]:
-        """Return each voter's ε."""
-        groups = PrivacyGroups(
-            conservative=self.conservative,
-            moderate=self.moderate,
-            liberal=1 - (self.conservative + self.moderate),
-            epsilon_conservative=self.epsilon_conservative,
-            epsilon_moderate=self.epsilon_moderate,
-            seed=seed,
-        )
-        return draw_epsilons(groups, num_voters=num_voters)
+__all__ = ["Cell", "Trials", "measure", "session_of"]
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +34,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         voters: N.
         method: its name.
         epsilon: everybody's ε; infinite for what would be released without noise; 0 where `groups` are given.
-        groups: voters' own ε.
+        groups: voters with an ε of their own (reading M11), whatever the seed.
         bound: B; 0 for the method's own.
     """
 
@@ -78,7 +42,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     voters: int
     method: str
     epsilon: float = 0.0
-    groups: Groups | None = None
+    groups: PrivacyGroups | None = None
     bound: float = 0.0
 
 
@@ -102,8 +66,11 @@ def session_of(cell: Cell, repetition: int) -> str:
     It leaves out what only the calibration or the server decides: methods are compared under the same uniforms.
     """
     method = METHODS[cell.method]
-    what = cell.epsilon if cell.groups is None else cell.groups
-    return f"{cell.setting.name}/{method.paradigm.model.value}/{method.mechanism}/{what!r}/{repetition}"
+    what = repr(cell.epsilon)
+    if cell.groups is not None:
+        fields = ("conservative", "moderate", "epsilon_conservative", "epsilon_moderate")
+        what = f"Groups({', '.join(f'{name}={getattr(cell.groups, name)!r}' for name in fields)})"
+    return f"{cell.setting.name}/{method.paradigm.model.value}/{method.mechanism}/{what}/{repetition}"
 
 
 class _Sessions(SimulatedNoise):
@@ -185,14 +152,7 @@ def _reports_of(method: Method) -> Method:
 
 
 class _Bench:
-    """Measures cells of one setting.
-
-    Args:
-        society: the voters.
-        seed: of everything drawn.
-        start: the first repetition.
-        stop: the one after the last.
-    """
+    """Measures cells of one setting, in the repetitions from `start` up to `stop`."""
 
     def __init__(self, society: Society, *, seed: int, start: int, stop: int) -> None:
         self._society = society
@@ -278,7 +238,10 @@ class _Bench:
         epsilons = [
             epsilon
             for repetition in self._repetitions
-            for epsilon in cell.groups.draw(num_voters=num_voters, seed=seed_of(self._seed, repetition, is_fixed=False))
+            for epsilon in draw_epsilons(
+                msgspec.structs.replace(cell.groups, seed=seed_of(self._seed, repetition, is_fixed=False)),
+                num_voters=num_voters,
+            )
         ]
         return protocol.encode_public({"epsilon": epsilons}, num_parties=number)
 

@@ -162,7 +162,7 @@ def test_who_is_alone_at_a_level_of_epsilon_is_alone_before_a_few() -> None:
     hidden = attack.posteriors([seen], np.array([1, 2]), secret=CANDIDATE)
     np.testing.assert_array_equal(hidden.probabilities[0], hidden.probabilities[1])
     assert hidden.odds.max() < exposed.odds[0]
-    assert attack.total_loss(inputs.public, np.array([1, 3]), few, num_sessions=3) == pytest.approx(12.0, rel=1e-4)
+    assert attack.loss(CANDIDATE, inputs.public, np.array([1, 3]), few) == pytest.approx(4.0, rel=1e-4)
     with pytest.raises(ConfigurationError, match="all voters but one"):
         attack.reconstruct([seen], np.array([1]))
 

@@ -79,12 +79,6 @@ def test_numbers_are_read_to_the_last_bit(put: Put) -> None:
     assert survey.records.chosen[:, 0].tolist() == [float(number) for number in numbers]
 
 
-def test_expected_features_give_the_order(put: Put) -> None:
-    survey = read_survey(put(TWO_VOTERS), features=["law", "lives"])
-    assert survey.features == ("law", "lives")
-    assert survey.records.chosen[0].tolist() == [1, 3]
-
-
 FAULTS = {
     "second line missing": ("bob,2,0,2,1e-1\n", "", "line 4", "1 lines, 1 of them chosen"),
     "third line": ("bob,2,0", "bob,2,0,9,9\nbob,2,0", "line 4", "3 lines, 1 of them chosen (also line 7, 8)"),
@@ -150,17 +144,6 @@ def test_header_without_features_is_refused(put: Put) -> None:
         read_survey(put("voter,record,choice\nann,1,1\nann,1,0\n"))
 
 
-@pytest.mark.parametrize(
-    ("features", "what"),
-    [(["lives", "law", "age"], r"without \['age'\]"), (["lives"], r"with \['law'\]")],
-    ids=["missing", "unknown"],
-)
-def test_other_features_than_expected_are_refused(put: Put, features: list[str], what: str) -> None:
-    with pytest.raises(ConfigurationError, match=what) as caught:
-        read_survey(put(TWO_VOTERS), features=features)
-    assert caught.value.field == "survey.csv line 1"
-
-
 def test_file_that_is_not_there_is_blamed_on_its_setting(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         read_survey(tmp_path / "none.csv", field="voters.file")
@@ -194,12 +177,6 @@ def test_own_records_are_chosen_and_rejected(put: Put) -> None:
     records, features = read_own_records(put(OWN))
     assert features == ("lives", "law")
     assert records.tolist() == [[[7, 8], [1, 2]], [[3, 4], [5, 6]]]
-
-
-def test_own_records_in_the_expected_order_of_features(put: Put) -> None:
-    records, features = read_own_records(put(OWN), features=("law", "lives"))
-    assert features == ("law", "lives")
-    assert records[0].tolist() == [[8, 7], [2, 1]]
 
 
 def test_own_file_with_voters_is_refused(put: Put) -> None:

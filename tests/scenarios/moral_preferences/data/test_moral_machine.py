@@ -206,16 +206,6 @@ def test_faulty_response_is_named_with_its_line(put: Put, read: Read, fault: str
     assert what in str(caught.value)
 
 
-@pytest.mark.parametrize("fault", FAULTY)
-def test_faulty_response_is_dropped_and_counted_if_asked_for(put: Put, read: Read, fault: str) -> None:
-    rows = [*pair("r1", "bob", "Man", "Dog"), *pair("r2", "ann", "Man", "Dog"), *pair("r3", "ann", "Cat", "Dog")]
-    rows[2] |= FAULTY[fault][0]
-    survey = read(put(text_of(rows)), faults="drop")
-    assert survey.reading.num_faulty == 1
-    assert survey.reading.num_records == 2
-    assert survey.records.chosen[0].tolist() == features(Cat=1)
-
-
 def test_third_row_of_a_response_is_an_error(put: Put, read: Read) -> None:
     rows = [*pair("r1", "ann", "Man", "Dog"), *pair("r2", "ann", "Man", "Dog"), pair("r1", "ann", "Man", "Dog")[0]]
     with pytest.raises(ConfigurationError, match="3 rows") as caught:
@@ -290,7 +280,6 @@ def test_user_who_can_name_no_party_is_refused_with_its_line(put: Put, read: Rea
     [
         ({"min_records": 0}, "min_records"),
         ({"min_records": 3, "max_records": 2}, "max_records"),
-        ({"faults": "keep"}, "faults"),
     ],
 )
 def test_limit_that_is_not_allowed_is_refused(put: Put, read: Read, options: dict[str, object], field: str) -> None:

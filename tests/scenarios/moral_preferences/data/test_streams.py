@@ -41,7 +41,7 @@ def test_a_generators_batches_are_its_voters(
 ) -> None:
     stream = open_stream(table(**options))
     assert (stream.features, stream.max_records) == (features, max_records)
-    assert (stream.num_voters, stream.is_generated, stream.groups, stream.epsilons) == (20, True, None, ())
+    assert (stream.num_voters, stream.groups) == (20, None)
     surveys = list(stream.open(tmp_path))
     assert [len(survey.voters) for survey in surveys] == [7, 7, 6]
     whole = load_voters(options)
@@ -66,7 +66,7 @@ def test_a_files_batches_are_its_voters(tmp_path: Path, machine_file: Path, max_
     options = {} if max_records is None else {"max_records": max_records}
     stream = open_stream(table(responses=str(machine_file), **options))
     assert (stream.features, stream.max_records) == (tuple(FEATURES), max_records or 13)
-    assert (stream.num_voters, stream.is_generated) == (None, False)
+    assert stream.num_voters is None
     surveys = list(stream.open(tmp_path))
     assert [len(survey.voters) for survey in surveys] == [7, 7, 2]
     whole = read_moral_machine(machine_file, max_records=max_records)
@@ -91,9 +91,10 @@ def test_temporary_files_go_with_a_stream_that_is_left_early(tmp_path: Path, mac
 def test_levels_are_all_hundredths_between_the_least_and_the_greatest() -> None:
     groups = {"epsilon_conservative": 0.07, "epsilon_moderate": 0.1, "epsilon_liberal": 0.29}
     stream = open_stream(table(voters=3, groups=groups))
-    assert stream.groups == PrivacyGroups(epsilon_conservative=0.07, epsilon_moderate=0.1, epsilon_liberal=0.29)
-    assert stream.epsilons == tuple(float(f"0.{number:02d}") for number in range(7, 30))
-    usual = open_stream(table(voters=3, groups={})).epsilons
+    expected = PrivacyGroups(epsilon_conservative=0.07, epsilon_moderate=0.1, epsilon_liberal=0.29)
+    assert stream.groups == expected
+    assert expected.levels == tuple(float(f"0.{number:02d}") for number in range(7, 30))
+    usual = PrivacyGroups().levels
     assert (len(usual), usual[0], usual[28], usual[-1]) == (100, 0.01, 0.29, 1.0)
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 from psephos.protocol.moral_preferences.sensitivity import printed_sensitivity, tight_sensitivity
-from psephos.protocol.privacy import TrustModel
 from psephos.scenarios.moral_preferences.paper.audit_list import AuditEntry, audit_list
 
 ENTRIES = audit_list()
@@ -33,13 +32,12 @@ def test_no_neighbors_are_farther_apart_than_is_proven_and_these_are_nearly_so_f
 
 
 @every_entry
-def test_unit_model_and_losses_are_those_of_the_paradigm(entry: AuditEntry) -> None:
+def test_unit_and_losses_are_those_of_the_paradigm(entry: AuditEntry) -> None:
     paradigm = entry.protocol.parameters.paradigm.value
-    assert entry.unit == {"V": "voter", "R": "record"}[paradigm[0]]
-    assert entry.model is {"C": TrustModel.CENTRAL, "D": TrustModel.LOCAL}[paradigm[2]]
-    assert entry.claimed == 1.0
+    assert entry.loss.unit == {"V": "voter", "R": "record"}[paradigm[0]]
+    assert entry.loss.claimed == 1.0
     expected = tight_sensitivity(3) / printed_sensitivity(3) if "as printed" in entry.name else 1.0
-    assert entry.proven == pytest.approx(expected, abs=1e-4)
+    assert entry.loss.proven == pytest.approx(expected, abs=1e-4)
 
 
 def test_the_neighbors_differ_in_one_record() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from psephos.protocol.moral_preferences import Level
 from psephos.scenarios.experiments import Finding, Measurement, page_of, reproduce, show_reproduction
 from psephos.scenarios.moral_preferences.paper import PAPER, declaration
 from psephos.scenarios.moral_preferences.paper.additions import own_findings
@@ -116,7 +117,7 @@ def test_what_a_voter_pays_follows_from_the_unit(reproduction: Reproduction) -> 
             continue
         method = METHODS[row.method]
         records = 4 if row.setting == "synthetic" else 2
-        times = 1 if method.is_of_voters or method.mechanism == "laplace" else records
+        times = 1 if method.paradigm.level is Level.VOTER or method.mechanism == "laplace" else records
         assert row.epsilon_voter == pytest.approx(times * row.epsilon)
         assert row.paradigm == method.paradigm.value
 

@@ -3,12 +3,14 @@
 import math
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.protocol.phases import Inputs
+from psephos.scenarios.moral_preferences.data.privacy_groups import PrivacyGroups, draw_epsilons
 from psephos.scenarios.moral_preferences.paper import workers
 from psephos.scenarios.moral_preferences.paper.methods import METHODS, parameters_of
 from psephos.scenarios.moral_preferences.paper.societies import (
@@ -21,7 +23,7 @@ from psephos.scenarios.moral_preferences.paper.societies import (
     seed_of,
 )
 from psephos.scenarios.moral_preferences.paper.theory import accuracy_of_directions
-from psephos.scenarios.moral_preferences.paper.trials import Cell, Groups, Trials, measure, session_of
+from psephos.scenarios.moral_preferences.paper.trials import Cell, Trials, measure, session_of
 from psephos.scenarios.moral_preferences.paper.workers import measure_all, shares_of
 
 SMALL = Setting(records=6, features=3)
@@ -40,8 +42,8 @@ def session_by_session(cell: Cell, repetition: int) -> tuple[float, FloatArray]:
     table: dict[str, Any] = {"records": survey.records}
     given: dict[str, Any] = {"epsilon": cell.epsilon}
     if cell.groups is not None:
-        seed = seed_of(SEED, repetition, is_fixed=False)
-        table["epsilon"] = cell.groups.draw(num_voters=cell.voters, seed=seed)
+        groups = msgspec.structs.replace(cell.groups, seed=seed_of(SEED, repetition, is_fixed=False))
+        table["epsilon"] = draw_epsilons(groups, num_voters=cell.voters)
         given = {"epsilons": tuple(sorted(set(table["epsilon"])))}
     parameters = parameters_of(
         method,
@@ -73,10 +75,12 @@ def session_by_session(cell: Cell, repetition: int) -> tuple[float, FloatArray]:
         Cell(setting=SMALL, voters=5, method="pooled", epsilon=3.0),
         Cell(setting=SMALL, voters=5, method="central-pooled", epsilon=3.0),
         Cell(setting=SMALL, voters=5, method="central-voter-direction", epsilon=3.0),
-        Cell(setting=SMALL, voters=5, method="algorithm-2-weighted", groups=Groups()),
-        Cell(setting=SMALL, voters=5, method="algorithm-3", groups=Groups()),
-        Cell(setting=SMALL, voters=5, method="algorithm-3-weighted", groups=Groups(epsilon_conservative=0.2)),
-        Cell(setting=Setting(records=6, features=3, is_fixed=True), voters=5, method="direction", groups=Groups()),
+        Cell(setting=SMALL, voters=5, method="algorithm-2-weighted", groups=PrivacyGroups()),
+        Cell(setting=SMALL, voters=5, method="algorithm-3", groups=PrivacyGroups()),
+        Cell(setting=SMALL, voters=5, method="algorithm-3-weighted", groups=PrivacyGroups(epsilon_conservative=0.2)),
+        Cell(
+            setting=Setting(records=6, features=3, is_fixed=True), voters=5, method="direction", groups=PrivacyGroups()
+        ),
         Cell(setting=MACHINE, voters=5, method="whitened", epsilon=8.0),
         Cell(setting=MACHINE, voters=5, method="algorithm-3", epsilon=8.0),
     ],
@@ -96,7 +100,7 @@ def test_what_a_repetition_gives_does_not_depend_on_how_repetitions_are_split() 
         for method in ("algorithm-1", "algorithm-3", "direction")
         for epsilon in (1.0, math.inf)
     ]
-    cells.append(Cell(setting=SMALL, voters=4, method="algorithm-2", groups=Groups()))
+    cells.append(Cell(setting=SMALL, voters=4, method="algorithm-2", groups=PrivacyGroups()))
     whole = measure(cells, seed=2, start=0, stop=5)
     first, second = (measure(cells, seed=2, start=start, stop=stop) for start, stop in ((0, 2), (2, 5)))
     for cell in cells:
@@ -194,15 +198,3 @@ def test_fixed_societies_have_the_same_voters_in_every_repetition() -> None:
     assert (len(fixed.truth), len(fresh.truth), len(fixed.records), len(fresh.records)) == (1, 3, 6, 18)
     assert np.array_equal(fresh.means[1, 3], np.cumsum(fresh.truth[1], axis=0)[3] / 4)
     assert not np.array_equal(fresh.truth[0], fresh.truth[1])
-
-
-def test_groups_have_the_paper_s_levels_and_shares() -> None:
-    """Of 20,000 voters the shares are within five standard deviations of a binomial share (.0177 for f_C)."""
-    groups = Groups()
-    assert groups.levels[0] == 0.01
-    assert groups.levels[-1] == 1.0
-    assert len(groups.levels) == 100
-    drawn: FloatArray = np.array(groups.draw(num_voters=20_000, seed=1))
-    assert set(drawn.tolist()) <= set(groups.levels)
-    assert abs(int(np.count_nonzero(drawn < 0.2)) / 20_000 - 0.54) < 0.0177 + 0.54 * 0.5 / 19  # those rounded up to .2
-    assert abs(int(np.count_nonzero(drawn == 1.0)) / 20_000 - 0.10) < 0.0107 + 0.36 * 0.5 / 80
