@@ -201,8 +201,7 @@ def join(
     import msgspec
 
     from ...protocol.roles import check_party_name
-    from ..deployment import find_invitation, join_in_folder
-    from ..deployment.client import check_beforehand
+    from ..deployment import Joining, find_invitation, join_in_folder
     from ..deployment.common import check_address, check_seed
     from ..deployment.own_entries import read_own_entries
     from ..plugins import ROLES, names_in
@@ -214,9 +213,17 @@ def join(
     check_address(address, field="the server's address", is_insecure=insecure)
     entries = read_own_entries(input_file, party=party, roles=names_in(ROLES))
     invitation = None if invitation_file is None else find_invitation(invitation_file, party=party)
-    check_beforehand(
-        invitation, entries, party=party, is_simulation=simulate, budget=budget, trusts_server=trust_server
+    joining = Joining(
+        address=address,
+        party=party,
+        entries=entries,
+        seed=seed,
+        invitation=invitation,
+        budget=budget,
+        trusts_server=trust_server,
+        round_number=round_number,
     )
+    joining.agree_beforehand()  # what needs no server to be refused leaves no folder
     slug = re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-") or "party"
     folder = make_folder(out, f"as-{slug}")
     console = make_console()
@@ -227,18 +234,7 @@ def join(
         if not as_json:
             _show_agreement(console, agreement)
 
-    heard = join_in_folder(
-        address,
-        folder,
-        party=party,
-        entries=entries,
-        seed=seed,
-        invitation=invitation,
-        budget=budget,
-        trusts_server=trust_server,
-        round_number=round_number,
-        on_agreed=tell,
-    )
+    heard = join_in_folder(joining, folder, on_agreed=tell)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(heard.outcome), indent=2))
         return
