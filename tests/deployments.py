@@ -315,7 +315,7 @@ def entries_of(party: str, folder: Path, *, role: str) -> Mapping[str, Any]:
 
 def _start(address: str, party: str, folder: Path, role: str, given: Mapping[str, Any]) -> Callable[[], Heard]:
     """Return what lets a party take part in its folder; its file is not read where entries are given."""
-    options = {"seed": SEED, **given}
+    options: dict[str, Any] = {"seed": SEED, **given}
     on_agreed = options.pop("on_agreed", None)
     if "entries" not in options:
         options["entries"] = entries_of(party, folder, role=role)

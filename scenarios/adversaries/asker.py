@@ -23,7 +23,7 @@ from ...protocol.roles import Side
 from ...protocol.views import Happening, View
 from ..attacks import Attack, Evaluation, find_attack, success_bound
 from ..system import part_of
-from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, check_between
 from .trials import try_coalition
 
 __all__ = ["AnswerCount", "AskedAnew", "AskerRole", "count_answers", "votes_answered"]
@@ -47,7 +47,7 @@ class AskedAnew:
     say: Callable[[PhasedProtocol[Any, Any]], Iterator[str]]
 
 
-class AskerRole(Role, frozen=True, kw_only=True):
+class AskerRole(InferringRole, frozen=True, kw_only=True):
     """A server that repeats its requests, and its votes.
 
     Args:
@@ -55,7 +55,6 @@ class AskerRole(Role, frozen=True, kw_only=True):
         times: how often it sends each request again in one session.
         votes: in how many sessions it asks the same parties the same.
         target: whose secret it wants; empty for everybody's.
-        secret: what it infers; by default the first that the protocol's attack knows.
         budget: what each party allows over all sessions (ε); by default the scenario's, and no limit without one.
     """
 
@@ -63,7 +62,6 @@ class AskerRole(Role, frozen=True, kw_only=True):
     times: int = 5
     votes: int = 8
     target: str = ""
-    secret: str = ""
     budget: float | None = None
 
     name: ClassVar[str] = "asker"
@@ -75,15 +73,12 @@ class AskerRole(Role, frozen=True, kw_only=True):
             raise ConfigurationError(
                 field="members", value=list(self.members), allowed="['server']: clients ask nothing"
             )
-        for field, value, most in (("times", self.times, _MOST_TIMES), ("votes", self.votes, _MOST_VOTES)):
-            if not 1 <= value <= most:
-                raise ConfigurationError(field=field, value=value, allowed=f"in [1, {most}]")
+        check_between("times", self.times, 1, _MOST_TIMES)
+        check_between("votes", self.votes, 1, _MOST_VOTES)
         if self.budget is not None and not self.budget > 0:
             raise ConfigurationError(field="budget", value=self.budget, allowed="above 0")
         self._targets(scene)
-        attack = find_attack(scene.protocol).against(scene.inputs)
-        secret = self.secret or attack.default_secret
-        attack.check_secret(secret)
+        attack, secret = self.attack(scene)
         attack.candidates(secret)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
@@ -94,9 +89,8 @@ class AskerRole(Role, frozen=True, kw_only=True):
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return what repetition taught, in one session and over several."""
         targets = self._targets(scene)
-        secret = self.secret or find_attack(scene.protocol).against(scene.inputs).default_secret
+        attack, secret = self.attack(scene)
         tried = [_try(scene, targets, secret=secret, votes=votes) for votes in range(1, self.votes + 1)]
-        attack = find_attack(scene.protocol).against(scene.inputs)
         epsilon = attack.loss(secret, scene.inputs.public, targets, scene.coalition((SERVER,)))
         labels = len(attack.candidates(secret).labels)
         uniform = np.full(labels, 1 / labels)
