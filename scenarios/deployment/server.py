@@ -88,7 +88,7 @@ def serve_in_folder(
 ) -> SessionResult:
     """Serve a session and leave what came of it in a folder; who paid what is in the clients' own.
 
-    Arguments and errors are those of `serve`; after an error the folder holds the events, and the failure in `run.json`.
+    Arguments and errors are those of `serve`; after an error the folder holds the events, and `run.json` the failure.
     """
     how = {"transport": "tcp", "kind": mode.kind.value}
     with open_run(folder, side, how, has_ledger=False, is_live=True) as run:
