@@ -125,7 +125,7 @@ def serve(
         click.echo((folder.path / "result.json").read_bytes(), nl=False)
         return
     console.print()
-    show_outcome(console, left.outcome, truth=None)
+    show_outcome(console, left.outcome)
     console.print()
     show_privacy(console, side.protocol)
     _show_transcript(console, left.transcript)
@@ -191,7 +191,7 @@ def join(
     from ..deployment.common import check_address, check_seed
     from ..deployment.own_entries import read_own_entries
     from ..plugins import ROLES, names_in
-    from ..presentation import make_console, show_outcome, show_own_outcome
+    from ..presentation import make_console, show_outcome
     from ..running.report import show_privacy
 
     check_seed(simulate=simulate, seed=seed)
@@ -224,10 +224,10 @@ def join(
     if as_json:
         print_json(heard.outcome)
         return
-    show_outcome(console, heard.outcome, truth=None, table="outcome.json")
+    show_outcome(console, heard.outcome, table="outcome.json")
     if heard.own is not None:
         console.print()
-        show_own_outcome(console, heard.own)
+        show_outcome(console, heard.own)
     console.print()
     show_privacy(console, agreed[0].protocol, public=agreed[0].terms.public)
     _show_transcript(console, heard.transcript)
