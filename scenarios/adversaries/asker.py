@@ -97,7 +97,8 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         allowed = self._votes_answered(scene)
         answers = count_answers(happened.views)
         rows = self._rows(tried, epsilon=epsilon, prior=uniform, allowed=allowed)
-        rows += self._rows_of_ways(scene)
+        anew = part_of(type(scene.protocol), "asking", AskedAnew)
+        rows += [] if anew is None else self._rows_of_ways(scene, anew)
         return Lesson(
             role=self.name,
             who=f"the {scene.protocol.server_role.replace('-', ' ')}",
@@ -105,7 +106,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
             sentences=(
                 *_say_repeated(scene, happened, answers, times=self.times),
                 *self._say_votes(tried, epsilon=epsilon, prior=uniform, allowed=allowed, secret=secret),
-                *_say_ways(scene),
+                *(() if anew is None else anew.say(scene.protocol)),
             ),
             rows=tuple(rows),
             figures=(self._figure(tried, epsilon=epsilon, prior=uniform, allowed=allowed, secret=secret),),
@@ -120,7 +121,8 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         """Return how many of the votes a target answers: of those who pay most, as they are refused first."""
         budget = scene.budget if self.budget is None else self.budget
         public: list[list[int]] = scene.inputs.public[self._targets(scene)].tolist()
-        dearest = max((scene.protocol.losses_of(row) for row in public), key=_total)
+        losses = map(scene.protocol.losses_of, public)
+        dearest = max(losses, key=lambda own: math.fsum(loss.proven for loss in own))
         return votes_answered(dearest, budget=budget, votes=self.votes)
 
     def _rows(self, tried: Sequence[Evaluation], *, epsilon: float, prior: FloatArray, allowed: int) -> list[Row]:
@@ -183,27 +185,16 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
             series=tuple(series),
         )
 
-    def _rows_of_ways(self, scene: Scene) -> list[Row]:
+    def _rows_of_ways(self, scene: Scene, anew: AskedAnew) -> list[Row]:
         """Return a line for each way in which the protocol can ask for a value that several questions need."""
         rows: list[Row] = []
-        if (asked := _asked_anew(scene)) is None:
-            return rows
-        for way, protocol in asked.ways(scene.protocol):
+        for way, protocol in anew.ways(scene.protocol):
             other = dataclasses.replace(scene, protocol=protocol)
-            found = _try(other, self._targets(scene), secret=asked.unit, votes=1)
-            epsilon = math.fsum(loss.proven for loss in protocol.losses if loss.unit == asked.unit)
-            labels = len(find_attack(protocol).against(scene.inputs).candidates(asked.unit).labels)
+            found = _try(other, self._targets(scene), secret=anew.unit, votes=1)
+            epsilon = math.fsum(loss.proven for loss in protocol.losses if loss.unit == anew.unit)
+            labels = len(find_attack(protocol).against(scene.inputs).candidates(anew.unit).labels)
             rows.append(_row(way, found, epsilon=epsilon, prior=np.full(labels, 1 / labels)))
         return rows
-
-
-def _asked_anew(scene: Scene) -> AskedAnew | None:
-    return part_of(type(scene.protocol), "asking", AskedAnew)
-
-
-def _say_ways(scene: Scene) -> Iterator[str]:
-    if (asked := _asked_anew(scene)) is not None:
-        yield from asked.say(scene.protocol)
 
 
 _TRUST: Final = (
@@ -268,10 +259,6 @@ def votes_answered(losses: Sequence[PrivacyLoss], *, budget: float | None, votes
             room.charge(loss, session=f"vote {vote + 1}", phase="")
         room.release()
     return votes
-
-
-def _total(losses: Sequence[PrivacyLoss]) -> float:
-    return math.fsum(loss.proven for loss in losses)
 
 
 def _try(scene: Scene, targets: IntArray, *, secret: str, votes: int) -> Evaluation:
