@@ -18,29 +18,36 @@ __all__ = ["load", "make_folder", "out_option", "print_json", "scenario_options"
 _CommandT = TypeVar("_CommandT", bound=Callable[..., Any])
 
 
-def _all_of(*options: Callable[[Any], Any]) -> Callable[[_CommandT], _CommandT]:
-    def give(command: _CommandT) -> _CommandT:
-        for option in reversed(options):
-            command = option(command)
-        return command
+def scenario_options(command: _CommandT) -> _CommandT:
+    """Give a command a scenario and what may be set of it: `scenario`, `settings` and `data`."""
+    return _with(
+        command,
+        click.argument("scenario"),
+        click.option(
+            "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any scenario value; may be repeated."
+        ),
+        click.option("--data", metavar="FOLDER", help="The folder of data sets (default: the variable PSEPHOS_DATA)."),
+    )
 
-    return give
+
+def simulate_options(command: _CommandT) -> _CommandT:
+    """Give a command what is said of a rehearsal, `simulate` and `seed`, and `insecure`."""
+    return _with(
+        command,
+        click.option(
+            "--simulate", is_flag=True, help="Simulated noise, which protects nobody: for rehearsals, on both sides."
+        ),
+        click.option("--seed", type=click.IntRange(min=0), help="Of the simulated noise, the same on both sides."),
+        click.option("--insecure", is_flag=True, help="Allow addresses beyond this machine: nothing is encrypted."),
+    )
 
 
-scenario_options = _all_of(
-    click.argument("scenario"),
-    click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any scenario value; may be repeated."),
-    click.option("--data", metavar="FOLDER", help="The folder of data sets (default: the variable PSEPHOS_DATA)."),
-)
-"""Give a command a scenario and what may be set of it: `scenario`, `settings` and `data`."""
-simulate_options = _all_of(
-    click.option(
-        "--simulate", is_flag=True, help="Simulated noise, which protects nobody: for rehearsals, on both sides."
-    ),
-    click.option("--seed", type=click.IntRange(min=0), help="Of the simulated noise, the same on both sides."),
-    click.option("--insecure", is_flag=True, help="Allow addresses beyond this machine: nothing is encrypted."),
-)
-"""Give a command what is said of a rehearsal: `simulate` and `seed`, and `insecure`."""
+def _with(command: _CommandT, *options: Callable[[Any], Any]) -> _CommandT:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 out_option = click.option(
     "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="The run's folder (default: below runs/)."
 )
