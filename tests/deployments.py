@@ -41,6 +41,7 @@ from psephos.protocol.privacy import Ledger
 from psephos.scenarios import Resolved, load_scenario, resolve
 from psephos.scenarios.deployment import (
     Invitation,
+    Joining,
     draw_invitations,
     join,
     join_in_folder,
@@ -255,16 +256,9 @@ class Serving:
         log: Log | None = None,
     ) -> concurrent.futures.Future[msgspec.Struct]:
         """Let a party take part, in a thread of its own."""
-        client = functools.partial(
-            join,
-            self.address,
-            party=party,
-            entries=ENTRIES[party] if entries is None else entries,
-            seed=seed,
-            ledger=ledger,
-            invitation=invitation,
-            log=log,
-        )
+        own = ENTRIES[party] if entries is None else entries
+        joining = Joining(address=self.address, party=party, entries=own, seed=seed, invitation=invitation)
+        client = functools.partial(join, joining, ledger=ledger, log=log)
         return self._pool.submit(lambda: trio.run(client).outcome)
 
     def connect(self) -> Peer:
@@ -319,14 +313,18 @@ def entries_of(party: str, folder: Path, *, role: str) -> Mapping[str, Any]:
     return read_own_entries(folder / f"{party}.csv", party=party, roles=[role])
 
 
-def _options_of(party: str, folder: Path, role: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of `join_in_folder` for a party; its file is not read where entries are given."""
-    own = {} if "entries" in given else {"entries": entries_of(party, folder, role=role)}
-    return {"party": party, "seed": SEED, **own, **given}
+def _start(address: str, party: str, folder: Path, role: str, given: Mapping[str, Any]) -> Callable[[], Heard]:
+    """Return what lets a party take part in its folder; its file is not read where entries are given."""
+    options: dict[str, Any] = {"seed": SEED, **given}
+    on_agreed = options.pop("on_agreed", None)
+    if "entries" not in options:
+        options["entries"] = entries_of(party, folder, role=role)
+    joining = Joining(address=address, party=party, **options)
+    return lambda: join_in_folder(joining, RunFolder(folder / f"as-{party}"), on_agreed=on_agreed)
 
 
 Start = Callable[..., concurrent.futures.Future[Heard]]
-"""Lets the named party take part, with options of `join_in_folder`."""
+"""Lets the named party take part, with options of `Joining` and `join_in_folder`."""
 
 
 @contextlib.contextmanager
@@ -342,9 +340,7 @@ def joining(session: Serving, folder: Path, *, role: str, most: int) -> Generato
     with concurrent.futures.ThreadPoolExecutor(max_workers=most) as pool:
 
         def start(party: str, **options: Any) -> concurrent.futures.Future[Heard]:
-            whole = _options_of(party, folder, role, options)
-            out = RunFolder(folder / f"as-{party}")
-            return pool.submit(lambda: join_in_folder(session.address, out, **whole))
+            return pool.submit(_start(session.address, party, folder, role, options))
 
         yield start
 
@@ -357,7 +353,7 @@ def join_all(
     Args:
         session: whose server they join.
         folder: where their files are and their folders come.
-        options: of `join_in_folder`, for each that takes part, in the order in which they start.
+        options: of `Joining`, for each that takes part, in the order in which they start.
         role: of the parties.
     """
     with joining(session, folder, role=role, most=len(options)) as start:
@@ -384,15 +380,15 @@ def refusal(
         role: of the party.
         party: who.
         unwritten: the files that its folder must not have.
-        options: of `join_in_folder`.
+        options: of `Joining`.
     """
-    whole = _options_of(party, folder, role, options)
-    out = RunFolder(folder / f"as-{party}")
+    start = _start(address, party, folder, role, options)
     with pytest.raises(error) as caught:
-        join_in_folder(address, out, **whole)
-    assert read_ledger(out.path) == []
+        start()
+    out = folder / f"as-{party}"
+    assert read_ledger(out) == []
     for name in unwritten:
-        assert not (out.path / name).exists(), name
+        assert not (out / name).exists(), name
     return str(caught.value)
 
 

@@ -23,7 +23,7 @@ from ...protocol.roles import Side
 from ...protocol.views import Happening, View
 from ..attacks import Attack, Evaluation, find_attack, success_bound
 from ..system import part_of
-from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, check_between
 from .trials import try_coalition
 
 __all__ = ["AnswerCount", "AskedAnew", "AskerRole", "count_answers", "votes_answered"]
@@ -47,7 +47,7 @@ class AskedAnew:
     say: Callable[[PhasedProtocol[Any, Any]], Iterator[str]]
 
 
-class AskerRole(Role, frozen=True, kw_only=True):
+class AskerRole(InferringRole, frozen=True, kw_only=True):
     """A server that repeats its requests, and its votes.
 
     Args:
@@ -55,7 +55,6 @@ class AskerRole(Role, frozen=True, kw_only=True):
         times: how often it sends each request again in one session.
         votes: in how many sessions it asks the same parties the same.
         target: whose secret it wants; empty for everybody's.
-        secret: what it infers; by default the first that the protocol's attack knows.
         budget: what each party allows over all sessions (ε); by default the scenario's, and no limit without one.
     """
 
@@ -63,7 +62,6 @@ class AskerRole(Role, frozen=True, kw_only=True):
     times: int = 5
     votes: int = 8
     target: str = ""
-    secret: str = ""
     budget: float | None = None
 
     name: ClassVar[str] = "asker"
@@ -75,15 +73,12 @@ class AskerRole(Role, frozen=True, kw_only=True):
             raise ConfigurationError(
                 field="members", value=list(self.members), allowed="['server']: clients ask nothing"
             )
-        for field, value, most in (("times", self.times, _MOST_TIMES), ("votes", self.votes, _MOST_VOTES)):
-            if not 1 <= value <= most:
-                raise ConfigurationError(field=field, value=value, allowed=f"in [1, {most}]")
+        check_between("times", self.times, 1, _MOST_TIMES)
+        check_between("votes", self.votes, 1, _MOST_VOTES)
         if self.budget is not None and not self.budget > 0:
             raise ConfigurationError(field="budget", value=self.budget, allowed="above 0")
         self._targets(scene)
-        attack = find_attack(scene.protocol).against(scene.inputs)
-        secret = self.secret or attack.default_secret
-        attack.check_secret(secret)
+        attack, secret = self.attack(scene)
         attack.candidates(secret)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
@@ -94,16 +89,16 @@ class AskerRole(Role, frozen=True, kw_only=True):
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return what repetition taught, in one session and over several."""
         targets = self._targets(scene)
-        secret = self.secret or find_attack(scene.protocol).against(scene.inputs).default_secret
+        attack, secret = self.attack(scene)
         tried = [_try(scene, targets, secret=secret, votes=votes) for votes in range(1, self.votes + 1)]
-        attack = find_attack(scene.protocol).against(scene.inputs)
         epsilon = attack.loss(secret, scene.inputs.public, targets, scene.coalition((SERVER,)))
         labels = len(attack.candidates(secret).labels)
         uniform = np.full(labels, 1 / labels)
         allowed = self._votes_answered(scene)
         answers = count_answers(happened.views)
         rows = self._rows(tried, epsilon=epsilon, prior=uniform, allowed=allowed)
-        rows += self._rows_of_ways(scene)
+        anew = part_of(type(scene.protocol), "asking", AskedAnew)
+        rows += [] if anew is None else self._rows_of_ways(scene, anew)
         return Lesson(
             role=self.name,
             who=f"the {scene.protocol.server_role.replace('-', ' ')}",
@@ -111,7 +106,7 @@ class AskerRole(Role, frozen=True, kw_only=True):
             sentences=(
                 *_say_repeated(scene, happened, answers, times=self.times),
                 *self._say_votes(tried, epsilon=epsilon, prior=uniform, allowed=allowed, secret=secret),
-                *_say_ways(scene),
+                *(() if anew is None else anew.say(scene.protocol)),
             ),
             rows=tuple(rows),
             figures=(self._figure(tried, epsilon=epsilon, prior=uniform, allowed=allowed, secret=secret),),
@@ -126,7 +121,8 @@ class AskerRole(Role, frozen=True, kw_only=True):
         """Return how many of the votes a target answers: of those who pay most, as they are refused first."""
         budget = scene.budget if self.budget is None else self.budget
         public: list[list[int]] = scene.inputs.public[self._targets(scene)].tolist()
-        dearest = max((scene.protocol.losses_of(row) for row in public), key=_total)
+        losses = map(scene.protocol.losses_of, public)
+        dearest = max(losses, key=lambda own: math.fsum(loss.proven for loss in own))
         return votes_answered(dearest, budget=budget, votes=self.votes)
 
     def _rows(self, tried: Sequence[Evaluation], *, epsilon: float, prior: FloatArray, allowed: int) -> list[Row]:
@@ -189,27 +185,16 @@ class AskerRole(Role, frozen=True, kw_only=True):
             series=tuple(series),
         )
 
-    def _rows_of_ways(self, scene: Scene) -> list[Row]:
+    def _rows_of_ways(self, scene: Scene, anew: AskedAnew) -> list[Row]:
         """Return a line for each way in which the protocol can ask for a value that several questions need."""
         rows: list[Row] = []
-        if (asked := _asked_anew(scene)) is None:
-            return rows
-        for way, protocol in asked.ways(scene.protocol):
+        for way, protocol in anew.ways(scene.protocol):
             other = dataclasses.replace(scene, protocol=protocol)
-            found = _try(other, self._targets(scene), secret=asked.unit, votes=1)
-            epsilon = math.fsum(loss.proven for loss in protocol.losses if loss.unit == asked.unit)
-            labels = len(find_attack(protocol).against(scene.inputs).candidates(asked.unit).labels)
+            found = _try(other, self._targets(scene), secret=anew.unit, votes=1)
+            epsilon = math.fsum(loss.proven for loss in protocol.losses if loss.unit == anew.unit)
+            labels = len(find_attack(protocol).against(scene.inputs).candidates(anew.unit).labels)
             rows.append(_row(way, found, epsilon=epsilon, prior=np.full(labels, 1 / labels)))
         return rows
-
-
-def _asked_anew(scene: Scene) -> AskedAnew | None:
-    return part_of(type(scene.protocol), "asking", AskedAnew)
-
-
-def _say_ways(scene: Scene) -> Iterator[str]:
-    if (asked := _asked_anew(scene)) is not None:
-        yield from asked.say(scene.protocol)
 
 
 _TRUST: Final = (
@@ -274,10 +259,6 @@ def votes_answered(losses: Sequence[PrivacyLoss], *, budget: float | None, votes
             room.charge(loss, session=f"vote {vote + 1}", phase="")
         room.release()
     return votes
-
-
-def _total(losses: Sequence[PrivacyLoss]) -> float:
-    return math.fsum(loss.proven for loss in losses)
 
 
 def _try(scene: Scene, targets: IntArray, *, secret: str, votes: int) -> Evaluation:

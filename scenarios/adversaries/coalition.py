@@ -19,12 +19,11 @@ from ..attacks import (
     Evaluation,
     Posteriors,
     check_prior,
-    find_attack,
     information_bound,
     seen_by_arrays,
     success_bound,
 )
-from .role import Figure, Happened, Lesson, Role, Row, Scene, belief_figure, success_figure
+from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, belief_figure, check_at_least, success_figure
 from .trials import try_coalition
 
 __all__ = ["CoalitionRole"]
@@ -37,19 +36,17 @@ _ROUNDING: Final = 1e-9
 _MOST_BARS: Final = 16
 
 
-class CoalitionRole(Role, frozen=True, kw_only=True):
+class CoalitionRole(InferringRole, frozen=True, kw_only=True):
     """Semi-honest parties that pool their views.
 
     Args:
         members: the parties; "server" is the server.
         target: whose secret is inferred; empty for every party that is no member.
-        secret: what is inferred; by default the first that the protocol's attack knows.
         prior: a probability for each of the secret's labels, by label or in order; uniform unless given.
         votes: how many times the same parties vote on the same inputs, each time with fresh noise.
     """
 
     target: str = ""
-    secret: str = ""
     prior: dict[str, float] | tuple[float, ...] = ()
     votes: int = 1
 
@@ -60,13 +57,10 @@ class CoalitionRole(Role, frozen=True, kw_only=True):
         coalition = scene.coalition(self.members)
         if not self.members:
             raise ConfigurationError(field="members", value="nobody", allowed="at least one party")
-        if self.votes < 1:
-            raise ConfigurationError(field="votes", value=self.votes, allowed="at least 1")
+        check_at_least("votes", self.votes, 1)
         targets = self._targets(scene, coalition)
         num_honest = len(scene.names) - len(coalition.members)
-        attack = find_attack(scene.protocol).against(scene.inputs)
-        secret = self.secret or attack.default_secret
-        attack.check_secret(secret)
+        attack, secret = self.attack(scene)
         if self.votes > 1 and num_honest > 1 and not (coalition.has_server or attack.joins_sessions):
             allowed = "1, or with the server, or against the last honest party: other parties' inputs stay the same"
             raise ConfigurationError(field="votes", value=self.votes, allowed=allowed)
@@ -79,8 +73,7 @@ class CoalitionRole(Role, frozen=True, kw_only=True):
         """Return the posteriors of the targets, and how good such posteriors are."""
         coalition = scene.coalition(self.members)
         targets = self._targets(scene, coalition)
-        attack = find_attack(scene.protocol).against(scene.inputs)
-        secret = self.secret or attack.default_secret
+        attack, secret = self.attack(scene)
         prior = self._prior(attack, secret)
         sessions = [happened.seen(scene, coalition)]
         sessions += [

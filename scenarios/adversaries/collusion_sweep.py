@@ -14,7 +14,7 @@ import numpy as np
 
 from ...protocol.errors import ConfigurationError
 from ..attacks import Attack, Coalition, Evaluation, find_attack, success_bound
-from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from .role import Figure, Happened, Lesson, Role, Row, Scene, Series, check_at_least
 from .trials import try_coalition
 
 __all__ = ["CollusionCase", "CollusionSweepRole"]
@@ -63,12 +63,10 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
 
     def check(self, scene: Scene) -> None:
         """Refuse members, which grow here by themselves, and sizes, ε and cases that cannot be."""
-        if self.members:
-            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed="left out: sizes say it")
+        self.check_left_out(allowed="sizes say it")
         if len(self.cases) > _MOST_CASES:
             raise ConfigurationError(field="cases", value=f"{len(self.cases)} cases", allowed=f"at most {_MOST_CASES}")
-        if self.trials < 1:
-            raise ConfigurationError(field="trials", value=self.trials, allowed="at least 1")
+        check_at_least("trials", self.trials, 1)
         for _, case_scene, attack, secret in self._each(scene):
             attack.check_secret(secret)
             most = len(case_scene.names) - 1

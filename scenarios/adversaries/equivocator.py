@@ -1,6 +1,7 @@
 """The equivocator: a server that tells some parties another outcome than the rest."""
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast
 
 from ...agents.adversaries import SERVER, Deviation, Equivocator
@@ -29,8 +30,7 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
 
     def check(self, scene: Scene) -> None:
         """Refuse other members, and misled parties that are none, or everybody."""
-        if set(self.members) - {SERVER}:
-            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed="'server', or left out")
+        self.check_server_alone()
         if not self.misled:
             raise ConfigurationError(field="misled", value="nobody", allowed="at least one party")
         scene.coalition(self.misled, field="misled")
@@ -88,38 +88,25 @@ def _digest(scene: Scene, view: View) -> str | None:
 
 def _other(outcome: object) -> object:
     """Return an outcome with every yes turned into a no, and another winner, where it has one."""
-    changed = _opposite(outcome)
-    if isinstance(changed, dict):
-        released = cast("dict[str, Any]", changed)
-        changed = released
-        names = released.get("candidates")
-        if isinstance(released.get("winner"), str) and isinstance(names, list):
-            others = [name for name in cast("list[str]", names) if name != released["winner"]]
-            released["winner"] = others[0] if others else released["winner"]
-        elif changed == outcome:  # nothing to turn around: numbers, of which each is given the other sign
-            return _negative(outcome)
-    return changed
+    changed = _replaced(outcome, bool, operator.not_)
+    if not isinstance(changed, dict):
+        return changed
+    released = cast("dict[str, Any]", changed)
+    names = released.get("candidates")
+    if isinstance(released.get("winner"), str) and isinstance(names, list):
+        others = [name for name in cast("list[str]", names) if name != released["winner"]]
+        released["winner"] = others[0] if others else released["winner"]
+    elif released == outcome:  # nothing to turn around: numbers, of which each is given the other sign
+        return _replaced(outcome, float, operator.neg)
+    return released
 
 
-def _opposite(value: object) -> object:
+def _replaced(value: object, kind: type, change: Callable[[Any], object]) -> object:
+    """Return plain data in which each leaf of a kind is changed."""
     match value:
-        case bool():
-            return not value
         case dict():
-            return {key: _opposite(each) for key, each in cast("dict[str, object]", value).items()}
+            return {key: _replaced(each, kind, change) for key, each in cast("dict[str, object]", value).items()}
         case list():
-            return [_opposite(each) for each in cast("list[object]", value)]
+            return [_replaced(each, kind, change) for each in cast("list[object]", value)]
         case _:
-            return value
-
-
-def _negative(value: object) -> object:
-    match value:
-        case float():
-            return -value
-        case dict():
-            return {key: _negative(each) for key, each in cast("dict[str, object]", value).items()}
-        case list():
-            return [_negative(each) for each in cast("list[object]", value)]
-        case _:
-            return value
+            return change(value) if isinstance(value, kind) else value

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
-from ...agents.adversaries import SERVER, Deviation, Leaver
+from ...agents.adversaries import Deviation, Leaver
 from ...protocol.errors import ConfigurationError, QuorumError
 from ...protocol.privacy import NeighboringRelation
 from .role import Happened, Lesson, Role, Row, Scene
@@ -32,10 +32,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
 
     def check(self, scene: Scene) -> None:
         """Refuse a server, nobody, a phase that there is not, and a condition without a number."""
-        scene.coalition(self.members)
-        if not self.members or SERVER in self.members:
-            value = SERVER if SERVER in self.members else "nobody"
-            raise ConfigurationError(field="members", value=value, allowed="parties that report, at least one")
+        self.check_parties_alone(scene)
         names = [phase.name for phase in scene.protocol.phases]
         if self.phase and self.phase not in names:
             raise ConfigurationError(field="phase", value=self.phase, allowed=f"one of {', '.join(names)}")

@@ -28,8 +28,7 @@ class LiarRole(Role, frozen=True, kw_only=True):
 
     def check(self, scene: Scene) -> None:
         """Refuse other members, unknown parameters, and those that are true."""
-        if set(self.members) - {SERVER}:
-            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed="'server', or left out")
+        self.check_server_alone()
         own = msgspec.msgpack.decode(scene.protocol.encoded_parameters, type=dict[str, Any])
         if not self.parameters:
             raise ConfigurationError(field="parameters", value="nothing", allowed="at least one that is false")

@@ -18,8 +18,8 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.integers import bytes_of
 from ...protocol.phases import Phase
 from ...transports.tap import Traffic
-from ..attacks import Attack, Candidates, Evaluation, evaluate_channel, find_attack
-from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from ..attacks import Attack, Candidates, Evaluation, evaluate_channel
+from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series
 
 __all__ = ["NetworkObserverRole"]
 
@@ -33,15 +33,12 @@ _MOST_LISTED: Final = 10_000
 _MOST_DRAWN: Final = 40
 
 
-class NetworkObserverRole(Role, frozen=True, kw_only=True):
+class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
     """Somebody on the network between all parties and the server.
 
     Args:
         members: left out: it is no party.
-        secret: what sizes might tell; by default the first that the protocol's attack knows.
     """
-
-    secret: str = ""
 
     name: ClassVar[str] = "network-observer"
     needs_agents: ClassVar[bool] = True
@@ -49,23 +46,16 @@ class NetworkObserverRole(Role, frozen=True, kw_only=True):
 
     def check(self, scene: Scene) -> None:
         """Refuse members, and a secret that is none."""
-        if self.members:
-            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed="left out: it is no party")
-        attack = find_attack(scene.protocol).against(scene.inputs)
-        attack.check_secret(self.secret or attack.default_secret)
+        self.check_left_out(allowed="it is no party")
+        self.attack(scene)
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return what was seen on the wire, and what sizes tell and would tell."""
-        attack = find_attack(scene.protocol).against(scene.inputs)
-        secret = self.secret or attack.default_secret
+        attack, secret = self.attack(scene)
         upstream = _sizes_by_connection(happened.traffic)
         rows: list[Row] = []
-        sent: list[float] = []
-        compact: list[float] = []
         for phase in scene.protocol.phases:
             as_sent, as_needed = _told_by_sizes(scene, phase, attack, secret)
-            sent.append(as_sent.information)
-            compact.append(as_needed.information)
             rows.append(
                 {
                     "phase": phase.name,
@@ -76,7 +66,8 @@ class NetworkObserverRole(Role, frozen=True, kw_only=True):
                     "guessing": as_needed.baseline,
                 }
             )
-        names = [phase.name for phase in scene.protocol.phases]
+        names = tuple(phase.name for phase in scene.protocol.phases)
+        sent, compact = (tuple(float(row[f"bits {how}"]) for row in rows) for how in ("as sent", "if compact"))
         return Lesson(
             role=self.name,
             who="somebody between the parties and their server",
@@ -90,13 +81,8 @@ class NetworkObserverRole(Role, frozen=True, kw_only=True):
                     x_label="phase",
                     y_label="bits",
                     series=(
-                        Series(name="as sent", x=tuple(names), y=tuple(sent), style="bars"),
-                        Series(
-                            name="if numbers took as few bytes as they need",
-                            x=tuple(names),
-                            y=tuple(compact),
-                            style="bars",
-                        ),
+                        Series(name="as sent", x=names, y=sent, style="bars"),
+                        Series(name="if numbers took as few bytes as they need", x=names, y=compact, style="bars"),
                     ),
                 ),
             ),

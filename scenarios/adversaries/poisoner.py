@@ -6,16 +6,13 @@ same session is computed without: with the same seed everybody else reports the 
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
-import numpy as np
-
-from ...agents.adversaries import SERVER, Deviation, Poisoner
-from ...protocol.arrays import IntArray
+from ...agents.adversaries import SERVER, Deviation
 from ...protocol.errors import ConfigurationError
-from ..attacks.poisoning import STRATEGIES, Poisoning, StrategyName, find_poisoning, outcome_of, reports_of
-from .pushing import bound_of, estimate_of, honest_error, order_of, poisoned_reports, spreads_of, truthful_range_of
-from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from ..attacks.poisoning import STRATEGIES, StrategyName
+from .pushing import Pushed, PushingRole
+from .role import Figure, Happened, Lesson, Row, Scene, Series
 
 __all__ = ["PoisonerRole"]
 
@@ -32,24 +29,19 @@ _IN_WORDS: Final[Mapping[str, str]] = {
 }
 
 
-class PoisonerRole(Role, frozen=True, kw_only=True):
+class PoisonerRole(PushingRole, frozen=True, kw_only=True):
     """Parties that choose their reports.
 
     Args:
         members: the parties.
-        aim: what they push: a candidate, an alternative, a label (or "TASK=LABEL"), a feature; the first by default.
-        direction: whether they push it up or down.
         strategy: how they choose their reports (see `attacks.poisoning`).
         most_share: of all parties, how many poison at most in the picture.
     """
 
-    aim: str = ""
-    direction: Literal["up", "down"] = "up"
     strategy: StrategyName = "greatest"
     most_share: float = 0.3
 
     name: ClassVar[str] = "poisoner"
-    needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
         """Refuse a server as a member, nobody, an unknown aim, and members whose reports do not concern it."""
@@ -61,35 +53,26 @@ class PoisonerRole(Role, frozen=True, kw_only=True):
         coalition = scene.coalition(self.members)
         if not 0 < self.most_share <= 1:
             raise ConfigurationError(field="most_share", value=self.most_share, allowed="in (0, 1]")
-        poisoning = self._poisoning(scene)
+        poisoning = self.pushed(scene).poisoning
         public = scene.inputs.public[list(coalition.members)].tolist()
         if not any(map(poisoning.is_concerned, public)):
             allowed = f"parties whose reports count for {poisoning.pushed}"
             raise ConfigurationError(field="members", value=f"{len(public)} others", allowed=allowed)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
-        """Return for each member the reports that it puts in the place of those that it drew."""
-        places = self._places(scene)
-        reports = poisoned_reports(scene, self._poisoning(scene), places, self.strategy)
-        own: list[int] = places.tolist()
-        return {
-            scene.names[place]: Poisoner({number: of_phase[place].tolist() for number, of_phase in enumerate(reports)})
-            for place in own
-        }
+        """Return each member's: the reports that its strategy chooses."""
+        return self.deviations_by(scene, self.strategy)
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return by how much the outcome moved, and by how much it could have."""
-        poisoning, places = self._poisoning(scene), self._places(scene)
-        honest = reports_of(poisoning, scene.inputs, noise=scene.noise())
-        decided = poisoning.decided(outcome_of(scene.protocol, honest, scene.inputs.public, noise=scene.noise()))
-        error = honest_error(scene, poisoning)
-        before = estimate_of(scene, poisoning, honest)
+        pushed = self.pushed(scene)
+        places, error = pushed.places, pushed.honest_error
+        honest = pushed.honest_reports()
+        before = pushed.estimate(honest)
         rows: list[Row] = []
-        truthful = truthful_range_of(scene, poisoning, places)
         for strategy in STRATEGIES:
-            reports = poisoned_reports(scene, poisoning, places, strategy)
-            after = estimate_of(scene, poisoning, reports)
-            outcome = outcome_of(scene.protocol, reports, scene.inputs.public, noise=scene.noise())
+            reports = pushed.reports(places, strategy)
+            after = pushed.estimate(reports)
             rows.append(
                 {
                     "reports": _IN_WORDS[strategy],
@@ -97,57 +80,42 @@ class PoisonerRole(Role, frozen=True, kw_only=True):
                     "estimate": after,
                     "shift": after - before,
                     "in standard errors": (after - before) / error if error else math.inf,
-                    "decision": poisoning.decided(outcome),
+                    "decision": pushed.poisoning.decided(pushed.outcome(reports)),
                 }
             )
-        sweep = _Sweep(scene, poisoning, order_of(scene, poisoning, places), self.most_share)
+        sweep = _Sweep(pushed, self.most_share)
+        decided = pushed.poisoning.decided(pushed.outcome(honest))
         return Lesson(
             role=self.name,
             who=f"{len(places):,} {scene.protocol.client_role}{'s' if len(places) > 1 else ''}",
             trust=_TRUST,
             sentences=(
-                *self._sentences(scene, happened, poisoning, rows, before=(before, decided), error=error),
+                *self._sentences(happened, pushed, rows, before=before, decided=decided),
                 *sweep.sentences(),
             ),
             rows=tuple(rows),
-            figures=(sweep.figure(before=before, error=error), _figure_of_gains(scene, poisoning, places, truthful)),
+            figures=(sweep.figure(before=before), _figure_of_gains(pushed)),
         )
 
-    def _poisoning(self, scene: Scene) -> Poisoning:
-        return find_poisoning(scene.protocol, self.aim, sign=1 if self.direction == "up" else -1)
-
-    def _places(self, scene: Scene) -> IntArray:
-        return np.array(scene.coalition(self.members).members, dtype=np.int64)
-
     def _sentences(
-        self,
-        scene: Scene,
-        happened: Happened,
-        poisoning: Poisoning,
-        rows: Sequence[Row],
-        *,
-        before: tuple[float, str],
-        error: float,
+        self, happened: Happened, pushed: Pushed, rows: Sequence[Row], *, before: float, decided: str
     ) -> Iterator[str]:
-        places = self._places(scene)
+        poisoning, places = pushed.poisoning, pushed.places
         own = rows[STRATEGIES.index(self.strategy)]
-        estimate, decided = before
-        bound = bound_of(scene, poisoning, places)
-        truthful = truthful_range_of(scene, poisoning, places)
-        shift = float(own["shift"])
+        bound = pushed.bound(places)
         yield (
-            f"They push {poisoning.pushed} {self.direction}. Without them it is {estimate:.4g} {poisoning.unit} "
-            f"(standard error {error:.3g}), and {decided}; with their {own['reports']} {own['estimate']:.4g}, "
-            f"and {own['decision']}."
+            f"They push {poisoning.pushed} {self.direction}. Without them it is {before:.4g} {poisoning.unit} "
+            f"(standard error {pushed.honest_error:.3g}), and {decided}; with their {own['reports']} "
+            f"{own['estimate']:.4g}, and {own['decision']}."
         )
         if happened.failure is not None:
             yield f"The session itself came to no end: {happened.failure}"
         yield (
-            f"That is a shift of {shift:.4g}, {abs(float(own['in standard errors'])):.1f} standard errors. "
+            f"That is a shift of {own['shift']:.4g}, {abs(float(own['in standard errors'])):.1f} standard errors. "
             f"{len(places):,} poisoners can shift it by {bound:.4g} at most, whatever they report "
             f"(proven: the greatest contribution less the least, of each of them)."
         )
-        role, gain = scene.protocol.client_role, bound / truthful
+        role, gain = pushed.scene.protocol.client_role, bound / pushed.truthful_range(places)
         if gain > 1 + _ROUNDING:
             yield (
                 f"One of them weighs as much as {gain:,.2f} {role}s who lie about a value but randomize it honestly. "
@@ -158,7 +126,7 @@ class PoisonerRole(Role, frozen=True, kw_only=True):
         yield (
             "The server checks each report's length, its range and its sender's public row, and drops who fails; the "
             "roster bounds how many report. Nothing detects a single false report that is well formed: an honest "
-            f"{scene.protocol.client_role} could have drawn it."
+            f"{role} could have drawn it."
         )
 
 
@@ -171,21 +139,20 @@ _TRUST: Final = (
 class _Sweep:
     """The same session with more and more poisoners, by each strategy."""
 
-    def __init__(self, scene: Scene, poisoning: Poisoning, order: IntArray, most_share: float) -> None:
-        self._poisoning, self._role = poisoning, scene.protocol.client_role
-        self._num_parties = len(scene.names)
-        most = min(max(1, round(most_share * len(scene.names))), len(order))
+    def __init__(self, pushed: Pushed, most_share: float) -> None:
+        self._pushed = pushed
+        self._num_parties = len(pushed.scene.names)
+        order = pushed.order()
+        most = min(max(1, round(most_share * self._num_parties)), len(order))
         self.numbers = sorted({round(most * step / (_SHARES - 1)) for step in range(_SHARES)})
         self.estimates: dict[StrategyName, list[float]] = {strategy: [] for strategy in STRATEGIES}
         self.has_reached: dict[StrategyName, list[bool]] = {strategy: [] for strategy in STRATEGIES}
-        spreads = spreads_of(scene, poisoning)[order]
-        self.bounds = [math.fsum(spreads[:number].tolist()) for number in self.numbers]
+        self.bounds = [pushed.bound(order[:number]) for number in self.numbers]
         for strategy in STRATEGIES:
             for number in self.numbers:
-                reports = poisoned_reports(scene, poisoning, order[:number], strategy)
-                outcome = outcome_of(scene.protocol, reports, scene.inputs.public, noise=scene.noise())
-                self.estimates[strategy].append(estimate_of(scene, poisoning, reports))
-                self.has_reached[strategy].append(poisoning.has_reached(outcome))
+                reports = pushed.reports(order[:number], strategy)
+                self.estimates[strategy].append(pushed.estimate(reports))
+                self.has_reached[strategy].append(pushed.poisoning.has_reached(pushed.outcome(reports)))
 
     def sentences(self) -> Iterator[str]:
         """Say from how many poisoners on the decision is theirs."""
@@ -200,36 +167,36 @@ class _Sweep:
         most = self.numbers[-1]
         yield f"With up to {most:,} poisoners tried, the decision becomes theirs by {', '.join(told)}."
 
-    def figure(self, *, before: float, error: float) -> Figure:
+    def figure(self, *, before: float) -> Figure:
         """Draw the shift in standard errors against the share of poisoners."""
-        scale = error or 1.0
-        sign = self._poisoning.sign
+        scale, poisoning = self._pushed.honest_error or 1.0, self._pushed.poisoning
         shares = tuple(number / self._num_parties * 100 for number in self.numbers)
         series = [
             Series(
                 name=_IN_WORDS[strategy],
                 x=shares,
-                y=tuple(sign * (own - before) / scale for own in self.estimates[strategy]),
+                y=tuple(poisoning.sign * (own - before) / scale for own in self.estimates[strategy]),
             )
             for strategy in STRATEGIES
         ]
         bound = Series(name="proven bound", x=shares, y=tuple(own / scale for own in self.bounds), style="bound")
         return Figure(
-            title=f"How far {self._poisoning.pushed} moves",
-            x_label=f"poisoners, in percent of all {self._role}s",
+            title=f"How far {poisoning.pushed} moves",
+            x_label=f"poisoners, in percent of all {self._pushed.scene.protocol.client_role}s",
             y_label="standard errors",
             series=(*series, bound),
         )
 
 
-def _figure_of_gains(scene: Scene, poisoning: Poisoning, places: IntArray, truthful: float) -> Figure:
+def _figure_of_gains(pushed: Pushed) -> Figure:
     """Draw by how much a chosen report moves more than a false value, against ε."""
+    scene, truthful = pushed.scene, pushed.truthful_range(pushed.places)
     epsilon: float = getattr(scene.protocol.parameters, "epsilon", None) or 1.0  # where another parameter says it
     found: list[tuple[float, float]] = []
-    public: list[list[int]] = scene.inputs.public[places].tolist()
+    public: list[list[int]] = scene.inputs.public[pushed.places].tolist()
     for factor in _EPSILONS:
         try:
-            other = poisoning.at_epsilon(epsilon * factor)
+            other = pushed.poisoning.at_epsilon(epsilon * factor)
             spreads = [other.extremes(row, num_parties=len(scene.names)) for row in public if other.is_concerned(row)]
         except ConfigurationError:
             continue  # an ε that this protocol does not take

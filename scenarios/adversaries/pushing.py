@@ -3,106 +3,138 @@
 Shifts are taken between two sessions of one seed, in which everybody else reports the same.
 """
 
+import dataclasses
 import functools
 import math
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final, Literal
 
+import msgspec
 import numpy as np
 
+from ...agents.adversaries import Deviation, Poisoner
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.phases import CentralPhase
-from ..attacks.poisoning import Poisoning, StrategyName, outcome_of, reports_of
-from .role import Scene
+from ..attacks.poisoning import Poisoning, StrategyName, find_poisoning, outcome_of, reports_of
+from .role import Role, Scene
 
-__all__ = [
-    "bound_of",
-    "estimate_of",
-    "honest_error",
-    "order_of",
-    "poisoned_reports",
-    "spreads_of",
-    "truthful_range_of",
-]
+__all__ = ["Pushed", "PushingRole"]
 
 # Honest votes from which the error of one is estimated: to 10 % of itself.
 _HONEST_VOTES: Final = 50
 
 
-def honest_error(scene: Scene, poisoning: Poisoning, *, votes: int = _HONEST_VOTES) -> float:
-    """Return the standard deviation of what is pushed over honest votes of the same parties, each with fresh noise.
+class PushingRole(Role, frozen=True, kw_only=True):
+    """Parties that push an estimate one way.
+
+    Args:
+        aim: what they push: a candidate, an alternative, a label (or "TASK=LABEL"), a feature; the first by default.
+        direction: whether they push it up or down.
+    """
+
+    aim: str = ""
+    direction: Literal["up", "down"] = "up"
+
+    needs_agents: ClassVar[bool] = True
+
+    def pushed(self, scene: Scene) -> "Pushed":
+        """Return what the members can do to the estimate.
+
+        Raises:
+            ConfigurationError: as `find_poisoning`.
+        """
+        poisoning = find_poisoning(scene.protocol, self.aim, sign=1 if self.direction == "up" else -1)
+        return Pushed(scene, poisoning, np.array(scene.coalition(self.members).members, dtype=np.int64))
+
+    def deviations_by(self, scene: Scene, strategy: StrategyName) -> Mapping[str, Deviation]:
+        """Return for each member the reports that it puts in the place of those that it drew."""
+        pushed = self.pushed(scene)
+        reports = pushed.reports(pushed.places, strategy)
+        own: list[int] = pushed.places.tolist()
+        return {
+            scene.names[place]: Poisoner({number: of_phase[place].tolist() for number, of_phase in enumerate(reports)})
+            for place in own
+        }
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Pushed:
+    """What parties of a scene can do to an estimate.
 
     Args:
         scene: what is run.
         poisoning: what is pushed.
-        votes: of how many votes, at least 2.
+        places: of those who push it.
     """
-    honest = reports_of(poisoning, scene.inputs, noise=scene.noise())
-    if all(isinstance(phase, CentralPhase) for phase in scene.protocol.phases):
-        outcome = outcome_of(scene.protocol, honest, scene.inputs.public, noise=scene.noise())
-        return poisoning.error_of_release(outcome)
-    estimates = [
-        estimate_of(scene, poisoning, reports_of(poisoning, scene.inputs, noise=scene.noise(rerun=rerun)))
-        for rerun in range(1, votes + 1)
-    ]
-    return float(np.std(estimates, ddof=1))
 
+    scene: Scene
+    poisoning: Poisoning
+    places: IntArray
 
-def poisoned_reports(
-    scene: Scene, poisoning: Poisoning, places: IntArray, strategy: StrategyName, *, rerun: int = 0
-) -> list[IntArray]:
-    """Return everybody's reports of the session in which these parties poison. See `reports_of`.
+    @functools.cached_property
+    def honest_error(self) -> float:
+        """The standard deviation of the estimate over honest votes of the same parties, each with fresh noise."""
+        if all(isinstance(phase, CentralPhase) for phase in self.scene.protocol.phases):
+            return self.poisoning.error_of_release(self.outcome(self.honest_reports()))
+        estimates = [self.estimate(self.honest_reports(rerun=rerun)) for rerun in range(1, _HONEST_VOTES + 1)]
+        return float(np.std(estimates, ddof=1))
 
-    Args:
-        scene: what is run.
-        poisoning: what is pushed.
-        places: whose reports are chosen.
-        strategy: how.
-        rerun: how many votes later; 0 for this one.
-    """
-    noise = scene.noise(rerun=rerun)
-    return reports_of(poisoning, scene.inputs, noise=noise, poisoners=places, strategy=strategy)
+    def honest_reports(self, *, rerun: int = 0) -> list[IntArray]:
+        """Return everybody's reports of the session, or of a later vote, in which nobody poisons."""
+        return reports_of(self.poisoning, self.scene.inputs, noise=self.scene.noise(rerun=rerun))
 
+    def reports(self, places: IntArray, strategy: StrategyName, *, rerun: int = 0) -> list[IntArray]:
+        """Return everybody's reports of the session in which these parties poison. See `reports_of`.
 
-def estimate_of(scene: Scene, poisoning: Poisoning, reports: Sequence[IntArray]) -> float:
-    """Return what is pushed, as these reports have it; a fixed quota, which nobody moves, is left out."""
-    told = poisoning.contributions(reports, scene.inputs.public, num_parties=len(scene.names))
-    return math.fsum(told.tolist())
+        Args:
+            places: whose reports are chosen.
+            strategy: how.
+            rerun: how many votes later; 0 for this one.
+        """
+        noise = self.scene.noise(rerun=rerun)
+        return reports_of(self.poisoning, self.scene.inputs, noise=noise, poisoners=places, strategy=strategy)
 
+    def outcome(self, reports: Sequence[IntArray]) -> msgspec.Struct:
+        """Return what the session releases to which these reports come."""
+        return outcome_of(self.scene.protocol, reports, self.scene.inputs.public, noise=self.scene.noise())
 
-def bound_of(scene: Scene, poisoning: Poisoning, places: IntArray) -> float:
-    """Return the most by which parties move the estimate, whatever they report."""
-    return math.fsum(spreads_of(scene, poisoning)[places].tolist())
+    def estimate(self, reports: Sequence[IntArray]) -> float:
+        """Return what is pushed, as these reports have it; a fixed quota, which nobody moves, is left out."""
+        inputs = self.scene.inputs
+        told = self.poisoning.contributions(reports, inputs.public, num_parties=len(inputs))
+        return math.fsum(told.tolist())
 
+    def bound(self, places: IntArray) -> float:
+        """Return the most by which parties move the estimate, whatever they report."""
+        return math.fsum(self.spreads[places].tolist())
 
-def truthful_range_of(scene: Scene, poisoning: Poisoning, places: IntArray) -> float:
-    """Return the most by which parties move its expectation by their values."""
-    public: list[list[int]] = scene.inputs.public[places].tolist()
-    return math.fsum(poisoning.truthful_range(row, num_parties=len(scene.names)) for row in public)
+    def truthful_range(self, places: IntArray) -> float:
+        """Return the most by which parties move its expectation by their values."""
+        public: list[list[int]] = self.scene.inputs.public[places].tolist()
+        return math.fsum(self.poisoning.truthful_range(row, num_parties=len(self.scene.names)) for row in public)
 
+    @functools.cached_property
+    def spreads(self) -> FloatArray:
+        """For each party the greatest contribution less the least, shape (n,)."""
 
-def spreads_of(scene: Scene, poisoning: Poisoning) -> FloatArray:
-    """Return for each party the greatest contribution less the least, shape (n,)."""
+        @functools.cache
+        def spread(public: tuple[int, ...]) -> float:
+            if not self.poisoning.is_concerned(public):
+                return 0.0
+            least, greatest = self.poisoning.extremes(public, num_parties=len(self.scene.names))
+            return greatest - least
 
-    @functools.cache
-    def spread(public: tuple[int, ...]) -> float:
-        if not poisoning.is_concerned(public):
-            return 0.0
-        least, greatest = poisoning.extremes(public, num_parties=len(scene.names))
-        return greatest - least
+        public: list[list[int]] = self.scene.inputs.public.tolist()
+        return np.array([spread(tuple(row)) for row in public])
 
-    public: list[list[int]] = scene.inputs.public.tolist()
-    return np.array([spread(tuple(row)) for row in public])
-
-
-def order_of(scene: Scene, poisoning: Poisoning, places: IntArray) -> IntArray:
-    """Return all parties in the order in which they poison in the picture: the members, then others by lot."""
-    uniforms = scene.noise().uniforms(
-        protocol="adversary", phase="further poisoners", start=0, stop=len(scene.names), slots=1
-    )
-    lots = np.argsort(uniforms[:, 0], kind="stable")
-    public: list[list[int]] = scene.inputs.public.tolist()
-    members: list[int] = places.tolist()
-    drawn: list[int] = lots.tolist()
-    others = [place for place in drawn if place not in members and poisoning.is_concerned(public[place])]
-    return np.array([*members, *others], dtype=np.int64)
+    def order(self) -> IntArray:
+        """Return all parties in the order in which they poison in the picture: the members, then others by lot."""
+        uniforms = self.scene.noise().uniforms(
+            protocol="adversary", phase="further poisoners", start=0, stop=len(self.scene.names), slots=1
+        )
+        lots = np.argsort(uniforms[:, 0], kind="stable")
+        public: list[list[int]] = self.scene.inputs.public.tolist()
+        members: list[int] = self.places.tolist()
+        drawn: list[int] = lots.tolist()
+        others = [place for place in drawn if place not in members and self.poisoning.is_concerned(public[place])]
+        return np.array([*members, *others], dtype=np.int64)

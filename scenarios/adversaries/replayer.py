@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from ...agents.adversaries import SERVER, Deviation, Replayer
-from ...protocol.errors import ConfigurationError
-from .role import Happened, Lesson, Role, Row, Scene
+from ...agents.adversaries import Deviation, Replayer
+from .role import Happened, Lesson, Role, Row, Scene, check_between
 
 __all__ = ["ReplayerRole"]
 
@@ -27,12 +26,8 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
 
     def check(self, scene: Scene) -> None:
         """Refuse a server, nobody, and a number of times that is none."""
-        scene.coalition(self.members)
-        if not self.members or SERVER in self.members:
-            value = SERVER if SERVER in self.members else "nobody"
-            raise ConfigurationError(field="members", value=value, allowed="parties that report, at least one")
-        if not 0 <= self.times <= _MOST_TIMES:
-            raise ConfigurationError(field="times", value=self.times, allowed=f"in [0, {_MOST_TIMES}]")
+        self.check_parties_alone(scene)
+        check_between("times", self.times, 0, _MOST_TIMES)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
         """Return each member's."""

@@ -29,18 +29,21 @@ from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
 from ...protocol.views import View
 from ...transports.tap import Traffic
-from ..attacks import Coalition, Seen, seen_by_agents, seen_by_arrays
+from ..attacks import Attack, Coalition, Seen, find_attack, seen_by_agents, seen_by_arrays
 from ..reading.settings import did_you_mean
 
 __all__ = [
     "Figure",
     "Happened",
+    "InferringRole",
     "Lesson",
     "Role",
     "Row",
     "Scene",
     "Series",
     "belief_figure",
+    "check_at_least",
+    "check_between",
     "success_figure",
 ]
 
@@ -210,6 +213,18 @@ def belief_figure(secret: str, labels: Sequence[str], beliefs: Mapping[str, Floa
     return Figure(title=title, x_label="", y_label="probability", series=series)
 
 
+def check_at_least(field: str, value: float, least: float) -> None:
+    """Raise ConfigurationError where a number that a table gives is less."""
+    if not value >= least:
+        raise ConfigurationError(field=field, value=value, allowed=f"at least {least}")
+
+
+def check_between(field: str, value: float, least: float, most: float) -> None:
+    """Raise ConfigurationError where a number that a table gives is out of range."""
+    if not least <= value <= most:
+        raise ConfigurationError(field=field, value=value, allowed=f"in [{least}, {most}]")
+
+
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     """What an adversary learnt, or broke, in words and numbers and a picture.
 
@@ -265,3 +280,41 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return what it learnt of the run, or did to it; called once the run has ended, also where it failed."""
         raise NotImplementedError
+
+    def check_parties_alone(self, scene: Scene, *, allowed: str = "parties that report, at least one") -> None:
+        """Raise ConfigurationError unless members are parties of the roster, at least one, without the server."""
+        scene.coalition(self.members)
+        if not self.members or SERVER in self.members:
+            value = SERVER if SERVER in self.members else "nobody"
+            raise ConfigurationError(field="members", value=value, allowed=allowed)
+
+    def check_server_alone(self) -> None:
+        """Raise ConfigurationError unless the server is the one member, or left out."""
+        if set(self.members) - {SERVER}:
+            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed="'server', or left out")
+
+    def check_left_out(self, *, allowed: str) -> None:
+        """Raise ConfigurationError where there are members, who have no place in this role."""
+        if self.members:
+            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed=f"left out: {allowed}")
+
+
+class InferringRole(Role, frozen=True, kw_only=True):
+    """An adversary that infers a secret of parties, by the attack on their protocol.
+
+    Args:
+        secret: what it infers; by default the first that the protocol's attack knows.
+    """
+
+    secret: str = ""
+
+    def attack(self, scene: Scene) -> tuple[Attack, str]:
+        """Return the attack on the scene's parties, and the secret that it infers.
+
+        Raises:
+            ConfigurationError: nothing is known of how to attack this protocol, or of this secret.
+        """
+        attack = find_attack(scene.protocol).against(scene.inputs)
+        secret = self.secret or attack.default_secret
+        attack.check_secret(secret)
+        return attack, secret

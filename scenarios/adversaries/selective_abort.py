@@ -9,27 +9,24 @@ from typing import ClassVar
 
 from ...agents.adversaries import SERVER, Deviation, Dropper
 from ...protocol.errors import ConfigurationError, QuorumError
-from ..attacks import Attack, find_attack
 from ..attacks.isolation import Isolation, evaluate_isolation
 from ..attacks.posteriors import success_bound
-from .role import Happened, Lesson, Role, Row, Scene, success_figure
+from .role import Happened, InferringRole, Lesson, Row, Scene, check_at_least, success_figure
 
 __all__ = ["SelectiveAbortRole"]
 
 
-class SelectiveAbortRole(Role, frozen=True, kw_only=True):
+class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
     """A server that serves one party and the coalition's members, and drops everybody else.
 
     Args:
         members: parties that collude, if any; the server deviates anyhow, and "server" says that it pools its view.
         target: who is isolated.
-        secret: what is inferred; by default the first that the protocol's attack knows.
         hangs_up: whether the others are cut off before they are asked, or their reports are thrown away.
         trials: made-up sessions that success is an average over.
     """
 
     target: str
-    secret: str = ""
     hangs_up: bool = True
     trials: int = 200
 
@@ -42,10 +39,7 @@ class SelectiveAbortRole(Role, frozen=True, kw_only=True):
         place = scene.place_of(self.target, field="target")
         if place in coalition.members:
             raise ConfigurationError(field="target", value=self.target, allowed="no member of the coalition")
-        if self.trials < 1:
-            raise ConfigurationError(field="trials", value=self.trials, allowed="at least 1")
-        attack = self._attack(scene)
-        attack.check_secret(self._secret(attack))
+        check_at_least("trials", self.trials, 1)
         self._isolation(scene, trials=1)  # what cannot be computed is said before anything runs
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
@@ -57,7 +51,7 @@ class SelectiveAbortRole(Role, frozen=True, kw_only=True):
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return what the target's report tells in a crowd, and alone."""
         coalition = scene.coalition(self.members)
-        secret = self._secret(self._attack(scene))
+        _, secret = self.attack(scene)
         found = self._isolation(scene, trials=self.trials)
         most = success_bound(found.epsilon, [found.before.baseline])
         told = {"in the crowd": found.before, "isolated": found.after, "the server itself": found.server}
@@ -79,23 +73,17 @@ class SelectiveAbortRole(Role, frozen=True, kw_only=True):
 
     def _isolation(self, scene: Scene, *, trials: int) -> Isolation:
         coalition = scene.coalition(self.members)
-        attack = self._attack(scene)
+        attack, secret = self.attack(scene)
         return evaluate_isolation(
             attack,
             scene.inputs,
             target=scene.place_of(self.target, field="target"),
             members=coalition.members,
             has_server=coalition.has_server,
-            secret=self._secret(attack),
+            secret=secret,
             num_sessions=trials,
             seed=scene.seed,
         )
-
-    def _attack(self, scene: Scene) -> Attack:
-        return find_attack(scene.protocol).against(scene.inputs)
-
-    def _secret(self, attack: Attack) -> str:
-        return self.secret or attack.default_secret
 
 
 def _accomplices(number: int) -> str:

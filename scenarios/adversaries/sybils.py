@@ -8,12 +8,12 @@ prevented).
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, Final, Literal, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import trio
 
-from ...agents.adversaries import SERVER, Attempt, Deviation, Poisoner
+from ...agents.adversaries import SERVER, Attempt, Deviation
 from ...agents.modes import Simulation
 from ...agents.server import Server
 from ...protocol.arrays import IntArray
@@ -22,9 +22,8 @@ from ...protocol.messages import PROTOCOL_VERSION, Abort, Hello, Welcome, decode
 from ...protocol.roster import Roster, digest_of
 from ...transports.abc import Channel
 from ...transports.memory import MemoryTransport
-from ..attacks.poisoning import Poisoning, find_poisoning
-from .pushing import bound_of, estimate_of, honest_error, poisoned_reports, truthful_range_of
-from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from .pushing import Pushed, PushingRole
+from .role import Figure, Happened, Lesson, Row, Scene, Series, check_between
 
 __all__ = ["Rehearsal", "SybilsRole", "rehearse"]
 
@@ -45,7 +44,7 @@ class Rehearsal(NamedTuple):
     """Why one of them was refused."""
 
 
-class SybilsRole(Role, frozen=True, kw_only=True):
+class SybilsRole(PushingRole, frozen=True, kw_only=True):
     """One person with several names.
 
     Args:
@@ -53,25 +52,19 @@ class SybilsRole(Role, frozen=True, kw_only=True):
             randomized.
         outsiders: how many names that are not on the roster it tries.
         impersonated: other parties' names that it tries once these have joined.
-        aim: what it wishes: a candidate, an alternative, a label, a feature; the first by default.
-        direction: whether it pushes that up or down.
     """
 
     outsiders: int = 0
     impersonated: tuple[str, ...] = ()
-    aim: str = ""
-    direction: Literal["up", "down"] = "up"
 
     name: ClassVar[str] = "sybils"
-    needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
         """Refuse a person with no name at all, unknown names, and one's own among the impersonated."""
         scene.coalition(self.members)
         if SERVER in self.members:
             raise ConfigurationError(field="members", value=SERVER, allowed="names of parties: a seat is a party's")
-        if not 0 <= self.outsiders <= _MOST_OUTSIDERS:
-            raise ConfigurationError(field="outsiders", value=self.outsiders, allowed=f"in [0, {_MOST_OUTSIDERS}]")
+        check_between("outsiders", self.outsiders, 0, _MOST_OUTSIDERS)
         scene.coalition(self.impersonated, field="impersonated")
         for name in self.impersonated:
             if name in self.members or name == SERVER:
@@ -81,18 +74,11 @@ class SybilsRole(Role, frozen=True, kw_only=True):
             allowed = "names of the roster, unless outsiders or impersonated are given"
             raise ConfigurationError(field="members", value="nobody", allowed=allowed)
         if self.members:
-            self._poisoning(scene)
+            self.pushed(scene)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
         """Return for each registered name the reports of what the person wishes, honestly randomized."""
-        if not self.members:
-            return {}
-        reports = poisoned_reports(scene, self._poisoning(scene), self._places(scene), "input")
-        own: list[int] = self._places(scene).tolist()
-        return {
-            scene.names[place]: Poisoner({number: of_phase[place].tolist() for number, of_phase in enumerate(reports)})
-            for place in own
-        }
+        return self.deviations_by(scene, "input") if self.members else {}
 
     def strangers(self, scene: Scene) -> Sequence[Hello]:
         """Return a Hello for each name that is not the person's."""
@@ -143,28 +129,21 @@ class SybilsRole(Role, frozen=True, kw_only=True):
                 names.append(name)
         return names
 
-    def _poisoning(self, scene: Scene) -> Poisoning:
-        return find_poisoning(scene.protocol, self.aim, sign=1 if self.direction == "up" else -1)
-
-    def _places(self, scene: Scene) -> IntArray:
-        return np.array(scene.coalition(self.members).members, dtype=np.int64)
-
     def _say_weight(self, scene: Scene, happened: Happened) -> Iterator[str]:
         if happened.failure is not None:
             yield f"The session came to no end: {happened.failure}"
         if not self.members:
             return
-        poisoning, places = self._poisoning(scene), self._places(scene)
-        everybody = np.arange(len(scene.names))
-        own, whole = truthful_range_of(scene, poisoning, places), truthful_range_of(scene, poisoning, everybody)
-        error = honest_error(scene, poisoning)
-        shift, spread = _mean_shift(scene, poisoning, places)
+        pushed = self.pushed(scene)
+        poisoning, places, error = pushed.poisoning, pushed.places, pushed.honest_error
+        own, whole = pushed.truthful_range(places), pushed.truthful_range(np.arange(len(scene.names)))
+        shift, spread = _mean_shift(pushed, places)
         yield (
             f"The {len(places):,} names that the person holds by right are {own / whole:.1%} of all that "
             f"{poisoning.pushed} can be moved by with values. Reporting one wish under all of them moves it by "
             f"{shift:.4g} ± {2 * spread:.2g} {poisoning.unit} on average, {abs(shift) / error:.2f} standard errors, "
             f"and by {own:.4g} at most (proven, in expectation). With chosen reports it could be "
-            f"{bound_of(scene, poisoning, places):.4g}."
+            f"{pushed.bound(places):.4g}."
         )
         yield (
             "No protocol sees that: each name reports once, and its noise is its own. Whoever makes up the roster "
@@ -175,11 +154,11 @@ class SybilsRole(Role, frozen=True, kw_only=True):
         """Draw what names weigh against their number."""
         if not self.members:
             return ()
-        poisoning, places = self._poisoning(scene), self._places(scene)
-        error = honest_error(scene, poisoning) or 1.0
+        pushed = self.pushed(scene)
+        poisoning, places, error = pushed.poisoning, pushed.places, pushed.honest_error or 1.0
         numbers = sorted({round(len(places) * step / _STEPS) for step in range(_STEPS + 1)})
-        shifts = [_mean_shift(scene, poisoning, places[:number]) for number in numbers]
-        by_values = [truthful_range_of(scene, poisoning, places[:number]) for number in numbers]
+        shifts = [_mean_shift(pushed, places[:number]) for number in numbers]
+        by_values = [pushed.truthful_range(places[:number]) for number in numbers]
         x = tuple(float(number) for number in numbers)
         return (
             Figure(
@@ -244,12 +223,11 @@ def _say_refused(rows: Sequence[Row], rehearsals: Mapping[bool, Rehearsal]) -> I
         )
 
 
-def _mean_shift(scene: Scene, poisoning: Poisoning, places: IntArray) -> tuple[float, float]:
+def _mean_shift(pushed: Pushed, places: IntArray) -> tuple[float, float]:
     """Return by how much false values under these names move the estimate on average, and the standard error."""
-    nobody = places[:0]
     shifts = [
-        estimate_of(scene, poisoning, poisoned_reports(scene, poisoning, places, "input", rerun=rerun))
-        - estimate_of(scene, poisoning, poisoned_reports(scene, poisoning, nobody, "input", rerun=rerun))
+        pushed.estimate(pushed.reports(places, "input", rerun=rerun))
+        - pushed.estimate(pushed.honest_reports(rerun=rerun))
         for rerun in range(1, _VOTES + 1)
     ]
     return math.fsum(shifts) / _VOTES, float(np.std(shifts, ddof=1)) / math.sqrt(_VOTES)

@@ -13,22 +13,19 @@ this (`PhaseRules`), where parties can tell that it was met.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 import numpy as np
 
-from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.arrays import FloatArray
 from ...protocol.errors import ConfigurationError
-from ...protocol.phases import CentralPhase, Inputs, PhasedProtocol
-from ...protocol.population import draw_for_release, draw_reports
+from ...protocol.phases import Inputs
 from ...protocol.randomness import SimulatedNoise
-from ...protocol.tally import Tally
 from .attack import Attack
 from .posteriors import Evaluation, check_prior, pool
-from .seen import Coalition, Seen
+from .seen import Coalition, seen_by_arrays
 
-__all__ = ["Isolation", "evaluate_isolation", "seen_of_some"]
+__all__ = ["Isolation", "evaluate_isolation"]
 
 _SESSION: Final = "isolation"
 
@@ -49,63 +46,6 @@ class Isolation:
     after: Evaluation
     server: Evaluation
     epsilon: float
-
-
-def seen_of_some(
-    protocol: PhasedProtocol[Any, Any],
-    inputs: Inputs,
-    *,
-    noise: SimulatedNoise,
-    coalition: Coalition,
-    counted: Sequence[int],
-) -> Seen:
-    """Return what a coalition sees where some parties alone are counted, and all others are dropped.
-
-    Parties draw what they draw in the whole session: a report is the same whoever else is counted.
-
-    Args:
-        protocol: what is run.
-        inputs: all parties' rows.
-        noise: the simulation's.
-        coalition: who sees it, by places among all; its members are counted. Whoever has neither member nor server
-            reads what is published.
-        counted: places among all, increasing.
-
-    Returns:
-        What was seen, of a session of the counted parties alone: places are theirs among these.
-
-    Raises:
-        ValueError: a member is not counted, or nobody is.
-    """
-    protocol.check_inputs(inputs)
-    if not counted or not {*coalition.members} <= {*counted}:
-        raise ValueError("expected at least one place that is counted, and all members' among them")
-    kept = np.array(counted, dtype=np.int64)
-    own = [counted.index(place) for place in coalition.members]
-    whose = np.full(len(kept), coalition.has_server)
-    whose[own] = True
-    reports: list[IntArray] = []
-    tallies: list[Tally] = []
-    outcomes: list[Any] = []
-    for phase in protocol.phases:
-        drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)[kept]
-        tally = phase.tally(drawn, earlier=reports, public=inputs.public[kept])
-        if isinstance(phase, CentralPhase):
-            tally = phase.randomize_tally(tally, draw_for_release(noise, protocol=protocol.name, phase=phase))
-        reports.append(drawn)
-        tallies.append(tally)
-        outcomes.append(msgspec.msgpack.decode(msgspec.msgpack.encode(phase.outcome(tallies))))
-    return Seen(
-        protocol=protocol,
-        coalition=Coalition(tuple(own), coalition.has_server),
-        rows=inputs.private[list(coalition.members)],
-        public=inputs.public[kept],
-        reports=tuple(np.where(whose[:, None], drawn, 0) for drawn in reports),
-        told=(whose,) * len(reports),
-        outcomes=tuple(outcomes[:-1]),
-        release=protocol.outcome(tallies),
-        totals=tuple(tally.totals for tally in tallies),
-    )
 
 
 def evaluate_isolation(
@@ -157,7 +97,7 @@ def evaluate_isolation(
         drawn = attack.redraw(secret, inputs, targets, prior=before, uniforms=generator.random(1))
         noise = SimulatedNoise(seed, session=_SESSION, round_number=session)
         for own, (who, counted) in zip(found, kinds, strict=True):
-            seen = seen_of_some(attack.protocol, drawn, noise=noise, coalition=who, counted=counted)
+            seen = seen_by_arrays(attack.protocol, drawn, noise=noise, coalition=who, counted=counted)
             kept = Inputs(drawn.private[counted], drawn.public[counted])
             place = np.array([counted.index(target)], dtype=np.int64)
             posteriors = attack.posteriors([seen], place, secret=secret, prior=before)

@@ -25,11 +25,11 @@ import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
-from ...protocol.phases import CentralPhase, Inputs, PhasedProtocol
-from ...protocol.population import draw_for_release, draw_reports, tally_batch
+from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.population import draw_reports
 from ...protocol.randomness import SimulatedNoise
-from ...protocol.tally import Tally
 from ..system import names_with, part_of
+from .seen import tallies_of
 
 __all__ = ["STRATEGIES", "Choices", "Poisoning", "StrategyName", "find_poisoning", "outcome_of", "reports_of"]
 
@@ -219,21 +219,8 @@ def reports_of(
 def outcome_of(
     protocol: PhasedProtocol[Any, Any], reports: Sequence[IntArray], public: IntArray, *, noise: SimulatedNoise
 ) -> msgspec.Struct:
-    """Return what a session releases to which these reports come.
-
-    Args:
-        protocol: what is run.
-        reports: everybody's, for each phase.
-        public: everybody's public rows.
-        noise: the simulation's, for what a trusted server draws.
-    """
-    tallies: list[Tally] = []
-    for number, phase in enumerate(protocol.phases):
-        tally = tally_batch(phase, reports[number], reports[:number], public, slice(None))
-        if isinstance(phase, CentralPhase):
-            tally = phase.randomize_tally(tally, draw_for_release(noise, protocol=protocol.name, phase=phase))
-        tallies.append(tally)
-    outcome: msgspec.Struct = protocol.outcome(tallies)
+    """Return what a session releases to which these reports come. See `tallies_of`."""
+    outcome: msgspec.Struct = protocol.outcome(tallies_of(protocol, reports, public, noise=noise))
     return outcome
 
 

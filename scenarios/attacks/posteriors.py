@@ -149,14 +149,7 @@ def evaluate(posteriors: Posteriors, truths: IntArray) -> Evaluation:
     """
     number = len(truths)
     success = float(np.count_nonzero(np.equal(posteriors.guesses, truths))) / number
-    return Evaluation(
-        success=success,
-        success_error=math.sqrt(success * (1 - success) / number),
-        baseline=_baseline(posteriors),
-        information=float(np.mean(_relative_entropies(posteriors.probabilities, posteriors.prior))),
-        greatest_odds=float(posteriors.odds.max()),
-        num_targets=number,
-    )
+    return _evaluation(posteriors, success, math.sqrt(success * (1 - success) / number))
 
 
 def evaluate_expected(posteriors: Posteriors) -> Evaluation:
@@ -170,13 +163,19 @@ def evaluate_expected(posteriors: Posteriors) -> Evaluation:
         posteriors: of these targets.
     """
     chances = posteriors.probabilities.max(axis=1)
+    return _evaluation(posteriors, float(chances.mean()), float(chances.std() / math.sqrt(len(chances))))
+
+
+def _evaluation(posteriors: Posteriors, success: float, error: float) -> Evaluation:
+    # How often the likeliest label is right before anything is seen, by the prior itself.
+    prior: FloatArray = np.broadcast_to(posteriors.prior, posteriors.probabilities.shape)
     return Evaluation(
-        success=float(chances.mean()),
-        success_error=float(chances.std() / math.sqrt(len(chances))),
-        baseline=_baseline(posteriors),
+        success=success,
+        success_error=error,
+        baseline=float(prior.max(axis=1).mean()),
         information=float(np.mean(_relative_entropies(posteriors.probabilities, posteriors.prior))),
         greatest_odds=float(posteriors.odds.max()),
-        num_targets=len(chances),
+        num_targets=len(posteriors.probabilities),
     )
 
 
@@ -272,12 +271,6 @@ def information_bound(epsilon: float, prior: Sequence[float] | FloatArray) -> fl
     entropy = float(np.sum(special.entr(probabilities)))
     pair = epsilon * math.tanh(epsilon / 2) if math.isfinite(epsilon) else math.inf
     return min(entropy, epsilon, pair) / math.log(2)
-
-
-def _baseline(posteriors: Posteriors) -> float:
-    """Return how often the likeliest label is right before anything is seen, by the prior itself."""
-    prior: FloatArray = np.broadcast_to(posteriors.prior, posteriors.probabilities.shape)
-    return float(prior.max(axis=1).mean())
 
 
 def _relative_entropies(probabilities: FloatArray, prior: FloatArray) -> FloatArray:

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from ...protocol.arrays import IntArray
 from ...protocol.messages import Release, Report, Request
-from ...protocol.phases import Inputs, PhasedProtocol
-from ...protocol.population import draw_reports, run_population
+from ...protocol.phases import CentralPhase, Inputs, PhasedProtocol
+from ...protocol.population import draw_for_release, draw_reports
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.roles import Side
 from ...protocol.tally import Tally
 from ...protocol.views import Happening, Observation, View
 
-__all__ = ["Coalition", "Seen", "seen_by_agents", "seen_by_arrays", "seen_by_server"]
+__all__ = ["Coalition", "Seen", "seen_by_agents", "seen_by_arrays", "seen_by_server", "tallies_of"]
 
 _PLAIN = msgspec.msgpack.Decoder(Any)
 
@@ -78,36 +78,75 @@ class Seen:
 
 
 def seen_by_arrays(
-    protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, noise: SimulatedNoise, coalition: Coalition
+    protocol: PhasedProtocol[Any, Any],
+    inputs: Inputs,
+    *,
+    noise: SimulatedNoise,
+    coalition: Coalition,
+    counted: Sequence[int] | None = None,
 ) -> Seen:
     """Return what a coalition sees of a session in which everybody follows the protocol, without agents.
+
+    Parties draw what they draw in the whole session: a report is the same whoever else is counted.
 
     Args:
         protocol: what is run.
         inputs: all parties' rows.
         noise: the simulation's.
-        coalition: who sees it.
+        coalition: who sees it, by places among all; its members are counted. Whoever has neither member nor server
+            reads what is published.
+        counted: places among all, increasing, of those that are not dropped; everybody's unless given.
+
+    Returns:
+        What was seen, of a session of the counted parties alone: places are theirs among these.
+
+    Raises:
+        ValueError: a member is not counted, or nobody is.
     """
-    whose = _told(coalition, len(inputs))
-    reports: list[IntArray] = []
-    for phase in protocol.phases:
-        drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
-        reports.append(np.where(whose[:, None], drawn, 0))
-    outcomes: list[Any] = []
-    result = run_population(
-        protocol, inputs, noise=noise, on_phase=lambda _phase, _tally, outcome: outcomes.append(_plain(outcome))
-    )
+    protocol.check_inputs(inputs)
+    counted = range(len(inputs)) if counted is None else counted
+    if not counted or not {*coalition.members} <= {*counted}:
+        raise ValueError("expected at least one place that is counted, and all members' among them")
+    kept = np.array(counted, dtype=np.int64)
+    public = inputs.public[kept]
+    own = [counted.index(place) for place in coalition.members]
+    whose = np.full(len(kept), coalition.has_server)
+    whose[own] = True
+    drawn = [
+        draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)[kept] for phase in protocol.phases
+    ]
+    tallies = tallies_of(protocol, drawn, public, noise=noise)
     return Seen(
         protocol=protocol,
-        coalition=coalition,
+        coalition=Coalition(tuple(own), coalition.has_server),
         rows=inputs.private[list(coalition.members)],
-        public=inputs.public,
-        reports=tuple(reports),
-        told=(whose,) * len(reports),
-        outcomes=tuple(outcomes[:-1]),
-        release=result.outcome,
-        totals=tuple(tally.totals for tally in result.tallies),
+        public=public,
+        reports=tuple(np.where(whose[:, None], reports, 0) for reports in drawn),
+        told=(whose,) * len(drawn),
+        outcomes=tuple(_published(protocol, tallies)[:-1]),
+        release=protocol.outcome(tallies),
+        totals=tuple(tally.totals for tally in tallies),
     )
+
+
+def tallies_of(
+    protocol: PhasedProtocol[Any, Any], reports: Sequence[IntArray], public: IntArray, *, noise: SimulatedNoise
+) -> list[Tally]:
+    """Return the tallies of a session to which these reports come.
+
+    Args:
+        protocol: what is run.
+        reports: everybody's, for each phase.
+        public: everybody's public rows.
+        noise: the simulation's, for what a trusted server draws.
+    """
+    tallies: list[Tally] = []
+    for number, phase in enumerate(protocol.phases):
+        tally = phase.tally(reports[number], earlier=reports[:number], public=public)
+        if isinstance(phase, CentralPhase):
+            tally = phase.randomize_tally(tally, draw_for_release(noise, protocol=protocol.name, phase=phase))
+        tallies.append(tally)
+    return tallies
 
 
 def seen_by_server(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, noise: SimulatedNoise) -> Seen:
@@ -210,8 +249,7 @@ class _Gathered:
 
     def read(self, tallies: Sequence[Tally]) -> None:
         """Add what follows from published tallies."""
-        phases = self._protocol.phases
-        self.outcomes = [_plain(phase.outcome(tallies[: number + 1])) for number, phase in enumerate(phases)]
+        self.outcomes = _published(self._protocol, tallies)
         self.release = self._protocol.outcome(tallies)
 
     def _take(self, observation: Observation, place: int | None, *, is_own: bool) -> None:
@@ -235,13 +273,10 @@ class _Gathered:
                 pass
 
 
-def _told(coalition: Coalition, num_parties: int) -> NDArray[np.bool_]:
-    """Return whose reports a coalition sees: everybody's with the server, else its members'."""
-    whose = np.full(num_parties, coalition.has_server)
-    whose[list(coalition.members)] = True
-    return whose
+def _published(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> list[Any]:
+    """Return what closing each phase publishes, as the plain data that a request carries."""
+    return [_plain(phase.outcome(tallies[: number + 1])) for number, phase in enumerate(protocol.phases)]
 
 
 def _plain(outcome: msgspec.Struct | None) -> Any:
-    """Return an outcome as the plain data that a request carries."""
     return _PLAIN.decode(msgspec.msgpack.encode(outcome))

@@ -1,7 +1,7 @@
 """Audits: every privacy loss bounded from below by telling neighbors apart, and held against what is proven."""
 
 from .case import Case, OutputSampler, Pair, Score, Source
-from .engine import audit, check_confidence, check_samples
+from .engine import audit
 from .verdict import Audited, AuditVerdict
 
 __all__ = [
@@ -13,6 +13,4 @@ __all__ = [
     "Score",
     "Source",
     "audit",
-    "check_confidence",
-    "check_samples",
 ]

@@ -9,6 +9,7 @@ reading T3 for a worker's flip probability.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -53,13 +54,11 @@ class Fault:
     """A planted fault.
 
     Args:
-        name: as a phrase.
         what: what is wrong, as a sentence.
-        faulty: what must be refuted.
+        faulty: what must be refuted; the fault has its name.
         repaired: the same without the fault, which must not be.
     """
 
-    name: str
     what: str
     faulty: Case
     repaired: Case
@@ -83,105 +82,69 @@ def _wrong_scales() -> Iterator[Fault]:
     zero, apart = [0] * _WIDTH, [_STEPS] * _WIDTH
     sensitivity = _STEPS * _WIDTH
 
-    def noise(scale: float) -> Sequence[Pair]:
-        mechanism = VectorLaplace(scale=scale, sensitivity=sensitivity, bound=_STEPS)
-        return [_pair(_reports(mechanism, zero), _reports(mechanism, apart))]
+    def noise(wrong: float, *, is_faulty: bool) -> Pair:
+        mechanism = VectorLaplace(scale=wrong if is_faulty else right, sensitivity=sensitivity, bound=_STEPS)
+        return _pair(_reports(mechanism, zero), _reports(mechanism, apart))
 
     right = sensitivity / _EPSILON
-    repaired = _case("noise by the sensitivity", "row", lambda: noise(right))
-    yield Fault(
-        "noise halved",
-        "The scale is half of sensitivity/ε.",
-        _case("noise halved", "row", lambda: noise(right / 2)),
-        repaired,
-    )
-    yield Fault(
-        "sensitivity forgotten",
-        "The scale is that of one coordinate, and three may change.",
-        _case("sensitivity forgotten", "row", lambda: noise(_STEPS / _EPSILON)),
-        repaired,
-    )
+    for name, what, wrong in (
+        ("noise halved", "The scale is half of sensitivity/ε.", right / 2),
+        ("sensitivity forgotten", "The scale is that of one coordinate, and three may change.", _STEPS / _EPSILON),
+    ):
+        yield _fault(name, "noise by the sensitivity", "row", what, functools.partial(noise, wrong))
 
 
 def _per_answer() -> Fault:
-    def answers(epsilon: float) -> Sequence[Pair]:
-        mechanism = OneLayer.of_epsilon((2,), epsilon)
-        return [_pair(_reports(mechanism, [0] * _WIDTH), _reports(mechanism, [1] * _WIDTH))]
+    def answers(*, is_faulty: bool) -> Pair:
+        mechanism = OneLayer.of_epsilon((2,), _EPSILON if is_faulty else _EPSILON / _WIDTH)
+        return _pair(_reports(mechanism, [0] * _WIDTH), _reports(mechanism, [1] * _WIDTH))
 
-    return Fault(
-        "ε per answer",
-        "Each of three answers costs what all were to cost.",
-        _case("ε per answer", "all answers", lambda: answers(_EPSILON)),
-        _case("ε for all answers", "all answers", lambda: answers(_EPSILON / _WIDTH)),
-    )
+    what = "Each of three answers costs what all were to cost."
+    return _fault("ε per answer", "ε for all answers", "all answers", what, answers)
+
+
+def _responses(values: Sequence[int], phases: Sequence[str]) -> _Outputs:
+    """Return what binary k-RR makes of values, each by the uniforms of a phase."""
+    response = GeneralizedRandomizedResponse(_EPSILON, 2)
+
+    def outputs(noise: SimulatedNoise, number: int) -> IntArray:
+        columns = [
+            response.randomize(np.full(number, value), _uniforms(noise, number, response.slots, phase))
+            for value, phase in zip(values, phases, strict=True)
+        ]
+        return np.column_stack(columns)
+
+    return outputs
 
 
 def _reused_randomness() -> Fault:
-    response = GeneralizedRandomizedResponse(_EPSILON, 2)
+    def pair(*, is_faulty: bool) -> Pair:
+        phases = ["weights", "weights" if is_faulty else "opinions"]
+        return _pair(_responses([0, 0], phases), _responses([0, 1], phases))
 
-    def session(values: Sequence[int], phases: Sequence[str]) -> _Outputs:
-        def outputs(noise: SimulatedNoise, number: int) -> IntArray:
-            columns = [
-                response.randomize(np.full(number, value), _uniforms(noise, number, response.slots, phase))
-                for value, phase in zip(values, phases, strict=True)
-            ]
-            return np.column_stack(columns)
-
-        return outputs
-
-    def pairs(phases: Sequence[str]) -> Sequence[Pair]:
-        return [_pair(session([0, 0], phases), session([0, 1], phases))]
-
-    return Fault(
-        "randomness reused",
-        "Two phases randomize by the same uniforms: their reports agree exactly if the values do.",
-        _case("randomness reused", "the second phase's value", lambda: pairs(["weights", "weights"])),
-        _case("randomness of its own", "the second phase's value", lambda: pairs(["weights", "opinions"])),
-    )
+    what = "Two phases randomize by the same uniforms: their reports agree exactly if the values do."
+    return _fault("randomness reused", "randomness of its own", "the second phase's value", what, pair)
 
 
 def _drawn_again() -> Fault:
-    response = GeneralizedRandomizedResponse(_EPSILON, 2)
-    num_sent = 3
+    def pair(*, is_faulty: bool) -> Pair:
+        phases = [f"sent {sent if is_faulty else 0}" for sent in range(_WIDTH)]
+        return _pair(_responses([0] * _WIDTH, phases), _responses([1] * _WIDTH, phases))
 
-    def session(value: int, *, is_drawn_again: bool) -> _Outputs:
-        def outputs(noise: SimulatedNoise, number: int) -> IntArray:
-            values = np.full(number, value)
-            columns = [
-                response.randomize(
-                    values, _uniforms(noise, number, response.slots, f"sent {sent if is_drawn_again else 0}")
-                )
-                for sent in range(num_sent)
-            ]
-            return np.column_stack(columns)
-
-        return outputs
-
-    def pairs(*, is_drawn_again: bool) -> Sequence[Pair]:
-        return [_pair(session(0, is_drawn_again=is_drawn_again), session(1, is_drawn_again=is_drawn_again))]
-
-    return Fault(
-        "reports drawn again",
-        "Each time that a report is sent again it is drawn again.",
-        _case("reports drawn again", "value", lambda: pairs(is_drawn_again=True)),
-        _case("reports sent again", "value", lambda: pairs(is_drawn_again=False)),
-    )
+    what = "Each time that a report is sent again it is drawn again."
+    return _fault("reports drawn again", "reports sent again", "value", what, pair)
 
 
 def _clipped_by_data() -> Fault:
     size = 10
     before, after = [_STEPS] * size, [*([_STEPS] * (size - 1)), -size * _STEPS]
 
-    def pairs(*, is_by_data: bool) -> Sequence[Pair]:
-        mechanism = _ClippedSum(clip=_STEPS, num_records=size, is_by_data=is_by_data)
-        return [_pair(_reports(mechanism, before), _reports(mechanism, after))]
+    def pair(*, is_faulty: bool) -> Pair:
+        mechanism = _ClippedSum(clip=_STEPS, num_records=size, is_by_data=is_faulty)
+        return _pair(_reports(mechanism, before), _reports(mechanism, after))
 
-    return Fault(
-        "clipping by the data",
-        "Records are scaled by the greatest of all, so that one record moves all others.",
-        _case("clipping by the data", "record", lambda: pairs(is_by_data=True)),
-        _case("clipping each on its own", "record", lambda: pairs(is_by_data=False)),
-    )
+    what = "Records are scaled by the greatest of all, so that one record moves all others."
+    return _fault("clipping by the data", "clipping each on its own", "record", what, pair)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -232,31 +195,24 @@ def _low_bits() -> Fault:
 
         return outputs
 
-    def pairs() -> Sequence[Pair]:
+    def pair(*, is_faulty: bool) -> Pair:
+        if is_faulty:
+            return _pair(textbook(0.0), textbook(1.0))
         mechanism = DiscreteLaplace(_STEPS / _EPSILON, 0, _STEPS)
-        return [_pair(_reports(mechanism, [0]), _reports(mechanism, [_STEPS]))]
+        return _pair(_reports(mechanism, [0]), _reports(mechanism, [_STEPS]))
 
-    return Fault(
-        "low bits of floats",
-        "The textbook's sum of two floats: which of them it can be tells the value.",
-        _case("low bits of floats", "number", lambda: [_pair(textbook(0.0), textbook(1.0))]),
-        _case("noise on a grid", "number", pairs),
-    )
+    what = "The textbook's sum of two floats: which of them it can be tells the value."
+    return _fault("low bits of floats", "noise on a grid", "number", what, pair)
 
 
 def _biased_response() -> Fault:
-    def pairs(kind: type[GeneralizedRandomizedResponse]) -> Sequence[Pair]:
-        response = kind(_EPSILON, _WIDTH)
+    def pair(*, is_faulty: bool) -> Pair:
+        response = (_BiasedResponse if is_faulty else GeneralizedRandomizedResponse)(_EPSILON, _WIDTH)
         laws = np.array(response.channel_matrix())[:2]
-        draws: list[OutputSampler] = [_draw(_reports(response, [value])) for value in range(2)]
-        return [Pair("0 and 1", laws=laws, draws=(draws[0], draws[1]))]
+        return dataclasses.replace(_pair(_reports(response, [0]), _reports(response, [1])), laws=laws)
 
-    return Fault(
-        "biased k-RR",
-        "A lie is drawn among all choices, so that it may be the truth.",
-        _case("biased k-RR", "value", lambda: pairs(_BiasedResponse)),
-        _case("k-RR", "value", lambda: pairs(GeneralizedRandomizedResponse)),
-    )
+    what = "A lie is drawn among all choices, so that it may be the truth."
+    return _fault("biased k-RR", "k-RR", "value", what, pair)
 
 
 class _BiasedResponse(GeneralizedRandomizedResponse):
@@ -273,12 +229,12 @@ def _kept_flip_probability() -> Fault:
     mechanism = TwoLayer((2,), hyper)
     num_sessions, num_answers = 4, 2
 
-    def sessions(first: int, *, is_kept: bool) -> _Outputs:
+    def sessions(first: int, *, is_faulty: bool) -> _Outputs:
         row = [first, *([0] * (num_answers * num_sessions - 1))]
 
         def outputs(noise: SimulatedNoise, number: int) -> IntArray:
             values = np.tile(np.array(row, dtype=np.int64), (number, 1))
-            if is_kept:  # the draw of the first session serves them all
+            if is_faulty:  # the draw of the first session serves them all
                 return mechanism.randomize_rows(values, _uniforms(noise, number, mechanism.slots_of(len(row)), "all"))
             parts = [
                 mechanism.randomize_rows(
@@ -291,16 +247,12 @@ def _kept_flip_probability() -> Fault:
 
         return outputs
 
-    def pairs(*, is_kept: bool) -> Sequence[Pair]:
-        return [_pair(sessions(0, is_kept=is_kept), sessions(1, is_kept=is_kept))]
+    def pair(*, is_faulty: bool) -> Pair:
+        return _pair(sessions(0, is_faulty=is_faulty), sessions(1, is_faulty=is_faulty))
 
+    what = "A worker's flip probability serves four sessions, of which the others tell it."
     proven = loss_of_one_answer((2,) * num_answers, hyper)
-    return Fault(
-        "flip probability kept",
-        "A worker's flip probability serves four sessions, of which the others tell it.",
-        _case("flip probability kept", "one answer", lambda: pairs(is_kept=True), proven=proven),
-        _case("flip probability drawn anew", "one answer", lambda: pairs(is_kept=False), proven=proven),
-    )
+    return _fault("flip probability kept", "flip probability drawn anew", "one answer", what, pair, proven=proven)
 
 
 def _uniforms(noise: SimulatedNoise, number: int, slots: int, phase: str) -> FloatArray:
@@ -325,8 +277,11 @@ def _pair(first: _Outputs, second: _Outputs) -> Pair:
     return Pair("the two", draws=(_draw(first), _draw(second)))
 
 
-def _case(name: str, unit: str, pairs: Callable[[], Sequence[Pair]], *, proven: float = _EPSILON) -> Case:
-    return Case(
+def _fault(
+    name: str, repaired: str, unit: str, what: str, pair: Callable[..., Pair], *, proven: float = _EPSILON
+) -> Fault:
+    """Return a fault and its repair, by their names; `pair` makes the neighbors of either, told which (`is_faulty`)."""
+    faulty = Case(
         name=name,
         group=GROUP,
         unit=unit,
@@ -334,5 +289,6 @@ def _case(name: str, unit: str, pairs: Callable[[], Sequence[Pair]], *, proven: 
         model=TrustModel.LOCAL,
         claimed=proven,
         proven=proven,
-        pairs=pairs,
+        pairs=lambda: [pair(is_faulty=True)],
     )
+    return Fault(what, faulty, dataclasses.replace(faulty, name=repaired, pairs=lambda: [pair(is_faulty=False)]))

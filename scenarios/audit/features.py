@@ -133,6 +133,9 @@ class _Places:
             low, high = int(self.edges[0]), int(self.edges[-1])
             # The two ends of the table are those of all values beyond.
             return table[np.clip(values, low - 1, high + 1) - (low - 1)]
+        return self._search(values)
+
+    def _search(self, values: IntArray) -> IntArray:
         found = np.searchsorted(self.edges, values, side="left" if self.is_exact else "right")
         if self.is_exact:
             nearest = np.minimum(found, len(self.edges) - 1)
@@ -145,15 +148,7 @@ class _Places:
         low, high = int(self.edges[0]), int(self.edges[-1])
         if high - low > _MOST_IN_TABLE or min(low, -high) <= -(2**62):
             return None
-        return _Places.of(_Untabled(self.edges, self.is_exact), np.arange(low - 1, high + 2, dtype=np.int64))
-
-
-class _Untabled(_Places):
-    """Places found by a search in the edges."""
-
-    @functools.cached_property
-    def _table(self) -> IntArray | None:
-        return None
+        return self._search(np.arange(low - 1, high + 2, dtype=np.int64))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -17,9 +17,10 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError
 from ..running.processes import num_cores, open_worker
+from ..system import load_each
 from .case import Case, Source
-from .cases import mechanism_cases, session_cases
 from .engine import audit, check_confidence, check_samples
+from .mechanisms import shared_cases
 from .verdict import Audited, AuditVerdict
 
 __all__ = [
@@ -36,7 +37,9 @@ __all__ = [
     "audit_cases",
     "cases_of",
     "group_names",
+    "mechanism_cases",
     "row_of",
+    "session_cases",
     "sources_of",
     "work",
 ]
@@ -119,6 +122,20 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     def is_refuted(self) -> bool:
         """Whether a proof is."""
         return any(row.verdict is AuditVerdict.PROOF_REFUTED for row in self.rows)
+
+
+def mechanism_cases() -> list[Case]:
+    """Return the cases of every mechanism: of those that belong to no system alone, then system by system."""
+    return [*shared_cases(), *_of_systems("mechanism_cases")]
+
+
+def session_cases() -> list[Case]:
+    """Return every protocol's every variant, with all that leaves one party, or a trusted server, as the output."""
+    return _of_systems("session_cases")
+
+
+def _of_systems(part: str) -> list[Case]:
+    return [case for _, make in load_each(part, Callable) for case in make()]
 
 
 @functools.lru_cache(maxsize=1)

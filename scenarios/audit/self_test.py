@@ -61,7 +61,7 @@ def run_self_test(*, samples: int = SAMPLES, seed: int = 1) -> list[FaultResult]
         assert repaired is not None  # noqa: S101  the same
         results.append(
             FaultResult(
-                name=fault.name,
+                name=fault.faulty.name,
                 what=fault.what,
                 unit=fault.faulty.unit,
                 proven=fault.faulty.proven,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from .group import cli
+from .options import print_json, tell_folder
 
 if TYPE_CHECKING:
     from ..audit.case import Source
@@ -69,8 +70,6 @@ def audit(
     psephos audit all
     psephos audit k-rr --source simulated --samples 100000
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    import msgspec
-
     from ..audit.faults import GROUP
     from ..audit.running import SECURE_SAMPLES, SIMULATED_SAMPLES, THOROUGH, audit_all, cases_of, sources_of
     from ..audit.showing import show_report, write_report
@@ -109,12 +108,12 @@ def audit(
     if folder is not None:
         write_report(folder, report)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2))
+        print_json(report)
     else:
         console = make_console()
         show_report(console, report)
         if folder is not None:
-            console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
+            tell_folder(console, folder)
     if report.is_refuted:
         sys.exit(_REFUTED)
 
@@ -132,22 +131,18 @@ def _refuse_others(name: str, taken: set[str]) -> None:
 
 def _show_papers(*, as_json: bool) -> None:
     """Print what is found of the papers' claims; none of it refutes a proof of ours."""
-    import msgspec
-
     from ..experiments.findings import findings_on_papers
     from ..experiments.findings_shown import show_bounded_findings
     from ..presentation import make_console
 
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(findings_on_papers()), indent=2))
+        print_json(findings_on_papers())
     else:
         show_bounded_findings(make_console(), findings_on_papers())
 
 
 def _audit_faults(samples: int | None, *, thorough: bool, as_json: bool, seed: int) -> None:
     """Run the self-test."""
-    import msgspec
-
     from ..audit.faults import SAMPLES
     from ..audit.running import THOROUGH
     from ..audit.self_test import run_self_test, show_self_test
@@ -156,7 +151,7 @@ def _audit_faults(samples: int | None, *, thorough: bool, as_json: bool, seed: i
     number = (SAMPLES if samples is None else samples) * (THOROUGH if thorough else 1)
     results = run_self_test(samples=number, seed=seed)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(results), indent=2))
+        print_json(results)
     else:
         show_self_test(make_console(), results)
     if not all(result.is_right for result in results):

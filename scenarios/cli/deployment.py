@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from .group import cli
-from .options import load, make_folder, out_option, scenario_options
+from .options import load, make_folder, out_option, print_json, scenario_options, simulate_options, tell_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,14 +19,6 @@ __all__ = ["join", "roster", "serve"]
 
 _WIDEST_PUBLIC: Final = 60
 """Characters of a public entry in a heading."""
-
-_simulate_options = (
-    click.option(
-        "--simulate", is_flag=True, help="Simulated noise, which protects nobody: for rehearsals, on both sides."
-    ),
-    click.option("--seed", type=click.IntRange(min=0), help="Of the simulated noise, the same on both sides."),
-    click.option("--insecure", is_flag=True, help="Allow addresses beyond this machine: nothing is encrypted."),
-)
 
 
 @cli.command(short_help="Draw up the roster of SCENARIO, with a token for each party.")
@@ -67,9 +59,7 @@ def roster(scenario: str, settings: tuple[str, ...], data: str | None, out: Path
 @click.option(
     "--roster", "roster_file", type=click.Path(path_type=Path), metavar="FILE", help="As `psephos roster` wrote it."
 )
-@_simulate_options[0]
-@_simulate_options[1]
-@_simulate_options[2]
+@simulate_options
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
@@ -135,11 +125,11 @@ def serve(
         click.echo((folder.path / "result.json").read_bytes(), nl=False)
         return
     console.print()
-    show_outcome(console, left.outcome, truth=None)
+    show_outcome(console, left.outcome)
     console.print()
     show_privacy(console, side.protocol)
     _show_transcript(console, left.transcript)
-    console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
+    tell_folder(console, folder)
 
 
 @cli.command(short_help="Take part in a session as one party.")
@@ -163,9 +153,7 @@ def serve(
 )
 @click.option("--budget", type=float, metavar="EPSILON", help="The most that the session may cost.")
 @click.option("--trust-server", is_flag=True, help="Let the server see the values as they are (central model).")
-@_simulate_options[0]
-@_simulate_options[1]
-@_simulate_options[2]
+@simulate_options
 @click.option("--round", "round_number", type=click.IntRange(min=0), default=0, help="Of a repeated simulation.")
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON and nothing else.")
@@ -198,15 +186,12 @@ def join(
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     import re
 
-    import msgspec
-
     from ...protocol.roles import check_party_name
-    from ..deployment import find_invitation, join_in_folder
-    from ..deployment.client import check_beforehand
+    from ..deployment import Joining, find_invitation, join_in_folder
     from ..deployment.common import check_address, check_seed
     from ..deployment.own_entries import read_own_entries
     from ..plugins import ROLES, names_in
-    from ..presentation import make_console, show_outcome, show_own_outcome
+    from ..presentation import make_console, show_outcome
     from ..running.report import show_privacy
 
     check_seed(simulate=simulate, seed=seed)
@@ -214,9 +199,17 @@ def join(
     check_address(address, field="the server's address", is_insecure=insecure)
     entries = read_own_entries(input_file, party=party, roles=names_in(ROLES))
     invitation = None if invitation_file is None else find_invitation(invitation_file, party=party)
-    check_beforehand(
-        invitation, entries, party=party, is_simulation=simulate, budget=budget, trusts_server=trust_server
+    joining = Joining(
+        address=address,
+        party=party,
+        entries=entries,
+        seed=seed,
+        invitation=invitation,
+        budget=budget,
+        trusts_server=trust_server,
+        round_number=round_number,
     )
+    joining.agree_beforehand()  # what needs no server to be refused leaves no folder
     slug = re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-") or "party"
     folder = make_folder(out, f"as-{slug}")
     console = make_console()
@@ -227,29 +220,18 @@ def join(
         if not as_json:
             _show_agreement(console, agreement)
 
-    heard = join_in_folder(
-        address,
-        folder,
-        party=party,
-        entries=entries,
-        seed=seed,
-        invitation=invitation,
-        budget=budget,
-        trusts_server=trust_server,
-        round_number=round_number,
-        on_agreed=tell,
-    )
+    heard = join_in_folder(joining, folder, on_agreed=tell)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(heard.outcome), indent=2))
+        print_json(heard.outcome)
         return
-    show_outcome(console, heard.outcome, truth=None, table="outcome.json")
+    show_outcome(console, heard.outcome, table="outcome.json")
     if heard.own is not None:
         console.print()
-        show_own_outcome(console, heard.own)
+        show_outcome(console, heard.own)
     console.print()
     show_privacy(console, agreed[0].protocol, public=agreed[0].terms.public)
     _show_transcript(console, heard.transcript)
-    console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
+    tell_folder(console, folder)
 
 
 def _show_session(console: "Console", side: "Resolved", *, kind: str) -> None:

@@ -3,29 +3,46 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ..running.config import Scenario
     from ..running.folder import RunFolder
 
-__all__ = ["load", "make_folder", "out_option", "scenario_options"]
+__all__ = ["load", "make_folder", "out_option", "print_json", "scenario_options", "simulate_options", "tell_folder"]
 
 _CommandT = TypeVar("_CommandT", bound=Callable[..., Any])
-_Decorator: TypeAlias = Callable[[_CommandT], _CommandT]
 
 
 def scenario_options(command: _CommandT) -> _CommandT:
     """Give a command a scenario and what may be set of it: `scenario`, `settings` and `data`."""
-    options: tuple[_Decorator[_CommandT], ...] = (
+    return _with(
+        command,
         click.argument("scenario"),
         click.option(
             "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any scenario value; may be repeated."
         ),
         click.option("--data", metavar="FOLDER", help="The folder of data sets (default: the variable PSEPHOS_DATA)."),
     )
+
+
+def simulate_options(command: _CommandT) -> _CommandT:
+    """Give a command what is said of a rehearsal, `simulate` and `seed`, and `insecure`."""
+    return _with(
+        command,
+        click.option(
+            "--simulate", is_flag=True, help="Simulated noise, which protects nobody: for rehearsals, on both sides."
+        ),
+        click.option("--seed", type=click.IntRange(min=0), help="Of the simulated noise, the same on both sides."),
+        click.option("--insecure", is_flag=True, help="Allow addresses beyond this machine: nothing is encrypted."),
+    )
+
+
+def _with(command: _CommandT, *options: Callable[[Any], Any]) -> _CommandT:
     for option in reversed(options):
         command = option(command)
     return command
@@ -47,6 +64,18 @@ def load(source: str, settings: tuple[str, ...], data: str | None) -> "Scenario"
         return scenario
     # As it stands: a folder may be called 2024, or anything else that TOML reads otherwise.
     return msgspec.structs.replace(scenario, data=data)
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON and nothing else."""
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+
+
+def tell_folder(console: "Console", folder: "RunFolder") -> None:
+    """Print where everything is."""
+    console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
 
 
 def make_folder(out: Path | None, name: str) -> "RunFolder":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .group import cli
-from .options import make_folder, out_option
+from .options import make_folder, out_option, tell_folder
 
 if TYPE_CHECKING:
     from ..experiments.paper import Paper
@@ -78,4 +78,4 @@ def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, A
     )
     console = make_console()
     reproductions.show_reproduction(console, paper, found)
-    console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
+    tell_folder(console, folder)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .group import cli
-from .options import load, make_folder, out_option, scenario_options
+from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,8 +105,6 @@ def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) 
 
 
 def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: bool) -> None:
-    import msgspec
-
     from ..presentation import make_console, show_lesson
     from ..running.progress import watch
     from ..running.run import run_in_folder
@@ -130,14 +128,14 @@ def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: 
             on_failure=tell,
         )
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(finished.result), indent=2))
+        print_json(finished.result)
         return
     _show_end(console, resolved, finished)
     for lesson in finished.lessons:
         show_lesson(console, lesson)
     if finished.note:
         console.print(f"\n  {finished.note}", soft_wrap=True)
-    console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
+    tell_folder(console, folder)
 
 
 def _show_beginning(console: "Console", resolved: "Resolved") -> None:

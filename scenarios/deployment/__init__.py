@@ -4,7 +4,7 @@ A server knows names, public columns and the digests of tokens, and no private v
 and, in its invitation, what it agreed to, with a token that nobody else has.
 """
 
-from .client import DEFAULT_BUDGET, Agreement, join, join_in_folder
+from .client import DEFAULT_BUDGET, Agreement, Joining, join, join_in_folder
 from .invitations import Invitation, draw_invitations, find_invitation, write_invitations
 from .server import serve, serve_in_folder
 
@@ -12,6 +12,7 @@ __all__ = [
     "DEFAULT_BUDGET",
     "Agreement",
     "Invitation",
+    "Joining",
     "draw_invitations",
     "find_invitation",
     "join",

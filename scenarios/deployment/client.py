@@ -1,5 +1,6 @@
 """One client of a session whose server is elsewhere."""
 
+import dataclasses
 import functools
 import math
 import re
@@ -26,7 +27,7 @@ from ..system import find_protocol
 from .common import make_mode, naming_address
 from .invitations import Invitation
 
-__all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "check_beforehand", "join", "join_in_folder"]
+__all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "Joining", "join", "join_in_folder"]
 
 DEFAULT_BUDGET: Final = 10.0
 """What a session may cost (ε) that a client joins without an invitation and without a limit of its own."""
@@ -67,51 +68,9 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     transcript: str | None = None
 
 
-def check_beforehand(
-    invitation: Invitation | None,
-    entries: Mapping[str, Any],
-    *,
-    party: str,
-    is_simulation: bool,
-    budget: float | None = None,
-    trusts_server: bool = False,
-) -> None:
-    """Refuse what needs no server to be refused.
-
-    Args:
-        invitation: what was agreed to, if there is one.
-        entries: the party's own, by column, as text.
-        party: the party's name.
-        is_simulation: which kind of session the party means to join.
-        budget: the most that it may cost.
-        trusts_server: whether the party lets the server see its values as they are.
-
-    Raises:
-        ConfigurationError: the budget is none, an entry is not allowed, the server would have to be trusted, or the
-            invitation is another party's or of another kind.
-    """
-    _budget(budget)
-    if invitation is not None:
-        kind = SessionKind.SIMULATION if is_simulation else SessionKind.DEPLOYMENT
-        _check_invitation(invitation, party=party, kind=kind)
-        _agree(invitation, entries, trusts_server=trusts_server)
-
-
-async def join(
-    address: str,
-    *,
-    party: str,
-    entries: Mapping[str, Any],
-    seed: int | None,
-    invitation: Invitation | None = None,
-    budget: float | None = None,
-    trusts_server: bool = False,
-    round_number: int = 0,
-    log: Log | None = None,
-    on_agreed: Callable[[Agreement], None] | None = None,
-    ledger: Ledger | None = None,
-) -> Heard:
-    """Take part in one session as one party.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Joining:
+    """How one party means to take part in one session.
 
     Args:
         address: the server's.
@@ -124,6 +83,78 @@ async def join(
         trusts_server: whether the party lets the server see its values as they are, as sessions in the central model
             need.
         round_number: tells repeated votes of one session apart (simulations).
+    """
+
+    address: str
+    party: str
+    entries: Mapping[str, Any]
+    seed: int | None
+    invitation: Invitation | None = None
+    budget: float | None = None
+    trusts_server: bool = False
+    round_number: int = 0
+
+    def open_ledger(self) -> Ledger:
+        """Return the party's ledger; who was not invited, and names no limit, has the default one.
+
+        Raises:
+            ConfigurationError: the budget is none.
+        """
+        epsilon = DEFAULT_BUDGET if self.budget is None and self.invitation is None else self.budget
+        return Ledger(self.party, budget=None if epsilon is None else Budget(epsilon=epsilon, relation=None))
+
+    def agree_beforehand(self) -> Agreement | None:
+        """Return what the invitation says, checked, and None without one: nobody need be called to refuse it.
+
+        Raises:
+            ConfigurationError: the budget is none, an entry is not allowed, the server would have to be trusted, or the
+                invitation is another party's or of another kind.
+        """
+        self.open_ledger()
+        if self.invitation is None:
+            return None
+        if self.invitation.party != self.party:
+            value, allowed = f"that of {self.invitation.party!r}", f"the invitation of {self.party!r}"
+            raise ConfigurationError(field="--invitation", value=value, allowed=allowed)
+        return self.agree(self.invitation)
+
+    def agree(self, terms: Invitation, *, ledger: Ledger | None = None) -> Agreement:
+        """Return what is taken part in on these terms, checked.
+
+        Args:
+            terms: an invitation's, or the server's.
+            ledger: where there must be room for it; asked after what is public, and before what is private.
+
+        Raises:
+            ConfigurationError: as `agree_beforehand`.
+            BudgetExceededError: it would cost too much.
+        """
+        _check_kind(terms.kind, SessionKind.DEPLOYMENT if self.seed is None else SessionKind.SIMULATION)
+        kind = find_protocol(terms.protocol)
+        with blaming(kind):
+            protocol = kind(convert(terms.parameters, kind.parameters_type, "parameters"))
+            if protocol.trusts_server and not self.trusts_server:
+                allowed = "given: this session is in the central model, and its server sees your values as they are"
+                raise ConfigurationError(field="--trust-server", value="left out", allowed=allowed)
+            protocol.check_public(terms.public)
+            losses = protocol.losses_of(terms.public)
+            if ledger is not None:
+                ledger.check(losses)
+            row = _encode_own(protocol, self.entries, terms.public)
+        return Agreement(terms=terms, protocol=protocol, row=row, losses=losses)
+
+
+async def join(
+    joining: Joining,
+    *,
+    log: Log | None = None,
+    on_agreed: Callable[[Agreement], None] | None = None,
+    ledger: Ledger | None = None,
+) -> Heard:
+    """Take part in one session as one party.
+
+    Args:
+        joining: how.
         log: where events go.
         on_agreed: told of what is taken part in, before anything is drawn.
         ledger: where losses are charged; by default one of its own.
@@ -132,32 +163,26 @@ async def join(
         What was released, to everybody and to this party.
 
     Raises:
-        ConfigurationError: an entry is not allowed, the server would have to be trusted, or the invitation is another
-            party's or of another kind.
+        ConfigurationError: as `Joining.agree_beforehand`.
         BudgetExceededError: it would cost too much; nothing was drawn.
         SessionAborted, QuorumError, RemoteProtocolError: as `Client.take_part`.
         OSError: the server cannot be reached.
     """
-    kind = SessionKind.DEPLOYMENT if seed is None else SessionKind.SIMULATION
-    ledger = ledger or _open_ledger(party, budget=budget, is_invited=invitation is not None)
-    agreement = None
-    if invitation is not None:  # what is wrong with it is said before anybody is called
-        _check_invitation(invitation, party=party, kind=kind)
-        agreement = _agree(invitation, entries, trusts_server=trusts_server)
-    with naming_address(address):
-        channel = await TCPTransport().connect(address)
+    ledger = ledger or joining.open_ledger()
+    agreement = joining.agree_beforehand()
+    with naming_address(joining.address):
+        channel = await TCPTransport().connect(joining.address)
     try:
         if agreement is None:
-            terms = _as_invitation(await inquire(channel, party=party), party)
-            _check_kind(terms.kind, kind)
-            agreement = _agree(terms, entries, trusts_server=trusts_server, ledger=ledger)
+            terms = _as_invitation(await inquire(channel, party=joining.party), joining.party)
+            agreement = joining.agree(terms, ledger=ledger)
         client = find_client_role(agreement.protocol.client_role)(
             agreement.protocol,
-            party=party,
+            party=joining.party,
             place=agreement.terms.place,
             row=agreement.row,
             public=agreement.terms.public,
-            mode=make_mode(agreement.terms.session, seed=seed, round_number=round_number),
+            mode=make_mode(agreement.terms.session, seed=joining.seed, round_number=joining.round_number),
             ledger=ledger,
             token=agreement.terms.token,
             log=log,
@@ -172,32 +197,6 @@ async def join(
     return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript)
 
 
-def _open_ledger(party: str, *, budget: float | None, is_invited: bool) -> Ledger:
-    """Return a party's ledger; who was not invited, and names no limit, has the default one."""
-    return Ledger(party, budget=_budget(DEFAULT_BUDGET if budget is None and not is_invited else budget))
-
-
-def _budget(epsilon: float | None) -> Budget | None:
-    return None if epsilon is None else Budget(epsilon=epsilon, relation=None)
-
-
-def _agree(
-    terms: Invitation, entries: Mapping[str, Any], *, trusts_server: bool, ledger: Ledger | None = None
-) -> Agreement:
-    kind = find_protocol(terms.protocol)
-    with blaming(kind):
-        protocol = kind(convert(terms.parameters, kind.parameters_type, "parameters"))
-        if protocol.trusts_server and not trusts_server:
-            allowed = "given: this session is in the central model, and its server sees your values as they are"
-            raise ConfigurationError(field="--trust-server", value="left out", allowed=allowed)
-        protocol.check_public(terms.public)
-        losses = protocol.losses_of(terms.public)
-        if ledger is not None:
-            ledger.check(losses)  # what is public is checked before what is private
-        row = _encode_own(protocol, entries, terms.public)
-    return Agreement(terms=terms, protocol=protocol, row=row, losses=losses)
-
-
 def _encode_own(
     protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any], public: Sequence[int]
 ) -> tuple[int, ...]:
@@ -210,13 +209,6 @@ def _encode_own(
     except ConfigurationError as error:
         field = re.sub(r" in row 1(?=$|:)", "", error.field)
         raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
-
-
-def _check_invitation(invitation: Invitation, *, party: str, kind: SessionKind) -> None:
-    if invitation.party != party:
-        allowed = f"the invitation of {party!r}"
-        raise ConfigurationError(field="--invitation", value=f"that of {invitation.party!r}", allowed=allowed)
-    _check_kind(invitation.kind, kind)
 
 
 def _check_kind(given: str, ours: SessionKind) -> None:
@@ -244,38 +236,17 @@ def _as_invitation(terms: Terms, party: str) -> Invitation:
 
 
 def join_in_folder(
-    address: str,
-    folder: RunFolder,
-    *,
-    party: str,
-    entries: Mapping[str, Any],
-    seed: int | None,
-    invitation: Invitation | None = None,
-    budget: float | None = None,
-    trusts_server: bool = False,
-    round_number: int = 0,
-    on_agreed: Callable[[Agreement], None] | None = None,
+    joining: Joining, folder: RunFolder, *, on_agreed: Callable[[Agreement], None] | None = None
 ) -> Heard:
     """Take part in one session as one party, and leave outcome, events and ledger in a folder of the party's own.
 
     Arguments and errors are those of `join`; what was charged is in the ledger however the session ends.
     """
-    ledger = _open_ledger(party, budget=budget, is_invited=invitation is not None)
-    with open_run(folder, None, {"party": party, "server": address}, is_live=True, describe=_describe) as run:
+    ledger = joining.open_ledger()
+    how = {"party": joining.party, "server": joining.address}
+    with open_run(folder, None, how, is_live=True, describe=_describe) as run:
         try:
-            session = functools.partial(
-                join,
-                address,
-                party=party,
-                entries=entries,
-                seed=seed,
-                invitation=invitation,
-                trusts_server=trusts_server,
-                round_number=round_number,
-                log=run.log,
-                on_agreed=on_agreed,
-                ledger=ledger,
-            )
+            session = functools.partial(join, joining, log=run.log, on_agreed=on_agreed, ledger=ledger)
             heard = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
             run.ending["transcript"] = heard.transcript
         finally:

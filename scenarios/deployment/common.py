@@ -13,8 +13,8 @@ from ...transports.tcp import parse_address
 __all__ = ["check_address", "check_seed", "make_mode", "naming_address"]
 
 
-def check_address(address: str, *, field: str, is_insecure: bool) -> tuple[str, int]:
-    """Return host and port, if the connection would stay on this machine or the user insists.
+def check_address(address: str, *, field: str, is_insecure: bool) -> None:
+    """Refuse a connection that would not stay on this machine, unless the user insists.
 
     Args:
         address: HOST:PORT.
@@ -25,14 +25,13 @@ def check_address(address: str, *, field: str, is_insecure: bool) -> tuple[str, 
         ConfigurationError: it is no address, or leads elsewhere.
     """
     try:
-        host, port = parse_address(address)
+        host, _ = parse_address(address)
     except ValueError:
         allowed = "HOST:PORT or [IPV6]:PORT, with a port up to 65535"
         raise ConfigurationError(field=field, value=address, allowed=allowed) from None
     if not is_insecure and not _is_loopback(host):
         allowed = "a loopback address such as 127.0.0.1:7000, since nothing is encrypted yet; --insecure lifts that"
         raise ConfigurationError(field=field, value=address, allowed=allowed)
-    return host, port
 
 
 def _is_loopback(host: str) -> bool:

@@ -15,8 +15,6 @@ from ...protocol.roster import Roster, digest_of
 
 __all__ = ["Invitation", "draw_invitations", "find_invitation", "write_invitations"]
 
-"""The roster's column with the digests of the tokens."""
-
 _TOKEN_BYTES: Final = 24
 _CHARACTERS_OF_NAME: Final = 40
 

@@ -88,17 +88,7 @@ def serve_in_folder(
 ) -> SessionResult:
     """Serve a session and leave what came of it in a folder; who paid what is in the clients' own.
 
-    Args:
-        side: what is served.
-        folder: the run's folder.
-        address: HOST:PORT.
-        mode: a deployment or a simulation.
-        pictures: also draw the outcome.
-        listener: told of every effect of the server's machine.
-        on_listening: told of the address once clients can connect.
-
-    Raises:
-        QuorumError, OSError: as `serve`; the folder then holds the events, and in `run.json` the failure.
+    Arguments and errors are those of `serve`; after an error the folder holds the events, and `run.json` the failure.
     """
     how = {"transport": "tcp", "kind": mode.kind.value}
     with open_run(folder, side, how, has_ledger=False, is_live=True) as run:

@@ -27,7 +27,6 @@ __all__ = [
     "said_of",
     "show_lesson",
     "show_outcome",
-    "show_own_outcome",
     "written_lesson",
 ]
 
@@ -36,25 +35,20 @@ def show_outcome(
     console: Console,
     outcome: msgspec.Struct,
     *,
-    truth: Truth | None,
+    truth: Truth | None = None,
     gold: Mapping[str, str] | None = None,
     table: str = "estimates.csv",
 ) -> None:
-    """Print a released outcome: estimates with standard errors, decisions, and the truth where it may be shown.
+    """Print an outcome: estimates with standard errors, decisions, and the truth where it may be shown.
 
     Args:
         console: where to.
-        outcome: what was released.
+        outcome: what was released, or what one party alone was told.
         truth: what the outcome estimates, computed without noise, by the name of the estimated.
         gold: what is true where somebody knows it, by the same names.
         table: the file that holds all of the outcome, for what does not fit.
     """
     _presenter_of(outcome).show(console, outcome, Known(truth=truth, gold=gold, table=table))
-
-
-def show_own_outcome(console: Console, own: msgspec.Struct) -> None:
-    """Print what one party alone was told."""
-    _presenter_of(own).show(console, own, Known())
 
 
 def said_of(outcome: msgspec.Struct) -> Text:

@@ -125,9 +125,7 @@ def _score(mechanism: RowMechanism, first: PrivateRow, second: PrivateRow, draw:
 
     def score(outputs: IntArray) -> FloatArray:
         logs = mechanism.log_likelihoods(outputs, rows)
-        with np.errstate(
-            invalid="ignore"
-        ):  # of an output that is impossible for both: nan, which the audit takes for 0
+        with np.errstate(invalid="ignore"):  # impossible for both: nan, which the audit takes for 0
             return logs[:, 0] - logs[:, 1]
 
     try:
@@ -175,19 +173,12 @@ def finite_pairs(
     places = [-best[1], -best[2]]
     first, second = (rows[place].tolist() for place in places)
     encode = _encoder(outputs)
-    return [
-        Pair(
-            f"{first} and {second}",
-            laws=laws[places],
-            draws=(
-                _encoded(simulated_draw(mechanism, first), encode),
-                _encoded(simulated_draw(mechanism, second), encode),
-            ),
-            secure=(_encoded(secure_draw(mechanism, first), encode), _encoded(secure_draw(mechanism, second), encode))
-            if is_secure
-            else None,
-        )
-    ]
+
+    def both(draw: Callable[[RowMechanism, PrivateRow], OutputSampler]) -> tuple[OutputSampler, OutputSampler]:
+        return _encoded(draw(mechanism, first), encode), _encoded(draw(mechanism, second), encode)
+
+    secure = both(secure_draw) if is_secure else None
+    return [Pair(f"{first} and {second}", laws=laws[places], draws=both(simulated_draw), secure=secure)]
 
 
 def _separation(logs: FloatArray, laws: FloatArray, one: int, other: int) -> tuple[float, float]:

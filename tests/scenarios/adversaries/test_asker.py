@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from psephos.protocol.errors import ConfigurationError
-from psephos.scenarios.adversaries.asker import AskerRole, count_answers, votes_answered
+from psephos.scenarios.adversaries.asker import count_answers, votes_answered
 from psephos.scenarios.adversaries.role import Lesson, Scene
 from psephos.scenarios.running.config import Scenario, load_scenario
 from psephos.scenarios.running.folder import RunFolder
@@ -77,22 +76,3 @@ def test_weights_that_are_collected_for_each_candidate_cost_as_the_paper_adds_up
 def test_a_ledger_answers_as_many_votes_as_its_budget_holds(budget: float | None, answered: int) -> None:
     losses = scene().protocol.losses  # 2 in all
     assert votes_answered(losses, budget=budget, votes=5) == answered
-
-
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ({"members": ("partner-1",)}, "members"),
-        ({"times": 0}, "times"),
-        ({"votes": 0}, "votes"),
-        ({"votes": 51}, "votes"),
-        ({"budget": 0.0}, "budget"),
-        ({"budget": math.nan}, "budget"),
-        ({"target": "nobody"}, "target"),
-        ({"secret": "shoe size"}, "secret"),
-    ],
-)
-def test_what_an_asker_may_not_be_is_refused_by_field(given: dict[str, Any], field: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        AskerRole(**given).check(scene())
-    assert caught.value.field == field

@@ -17,7 +17,7 @@ from psephos.scenarios.running.resolution import Resolved
 Stage = Callable[..., Resolved]
 Play = Callable[..., Any]
 
-WEIGHT, RANKING = "weight", "ranking"
+WEIGHT = "weight"
 FIRST = {
     "dpwevote": "partner-1",
     "truth-discovery": "w1",
@@ -145,30 +145,6 @@ def test_a_session_that_fails_tells_what_members_saw_before(play: Play) -> None:
     assert of_server.rows[0]["probability"] > 1 / 6 + 0.01  # the weight was reported
     assert of_others.rows[0]["probability"] == pytest.approx(1 / 6)  # nothing was published
     assert len(json.loads((played.folder / "adversaries.json").read_bytes())) == 3
-
-
-REFUSED: list[tuple[dict[str, Any], str, str]] = [
-    (coalition("partner-1", target="partner-1"), "target", "no member of the coalition: it knows its own secret"),
-    (coalition("server", target="partner-9"), "target", "a partner of the roster"),
-    (coalition("server", target="server"), "target", "a partner of the roster"),
-    (coalition(), "members", "at least one party"),
-    (coalition("partner-1..4"), "members", "nobody is left"),
-    (coalition("server", votes=0), "votes", "at least 1"),
-    (coalition("server", secret=RANKING), "secret", "one of weight and opinions, weight, opinions"),
-    (coalition("server", secret=WEIGHT, prior={"4": 1.0}), "prior", "one of 1, 2, 3"),
-    (coalition("server", secret=WEIGHT, prior=[0.5, 0.4, 0.2]), "prior", "these sum to 1.1"),
-    (coalition("server", secret=WEIGHT, prior=[0.5, 0.5]), "prior", "3 probabilities"),
-    (coalition("server", secret=WEIGHT, prior=[1.5, -0.5, 0.0]), "prior", "that sum to one"),
-    (coalition("server", secret=WEIGHT, prior=[math.nan, 0.5, 0.5]), "prior", "that sum to one"),
-]
-
-
-@pytest.mark.parametrize(("table", "field", "words"), REFUSED, ids=[words for _, _, words in REFUSED])
-def test_a_coalition_that_cannot_be_is_refused(stage: Stage, table: dict[str, Any], field: str, words: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        stage("dpwevote", table, transport="array")
-    assert caught.value.field == f"adversary 1: {field}"
-    assert words in str(caught.value)
 
 
 def test_what_so_few_cannot_compute_is_said_before_anything_runs(stage: Stage) -> None:

@@ -5,10 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from psephos.protocol import ConfigurationError
-from psephos.scenarios.running.resolution import Resolved
 
-Stage = Callable[..., Resolved]
 Play = Callable[..., Any]
 
 CONSORTIUM = {"scenario": "consortium", "settings": ["partners.count=4"], "title": "local"}
@@ -68,25 +65,3 @@ def test_sizes_that_are_not_computed_have_no_row_and_are_said(play: Play) -> Non
     assert [(row["server"], row["others"]) for row in lesson.rows] == [("in", 1)]
     assert lesson.sentences[0].endswith("what so few learn without it is not computed.")
     assert lesson.figures[0].series[0].y == ()
-
-
-REFUSED: list[tuple[dict[str, Any], str, str]] = [
-    (sweep(members=["partner-2"]), "members", "left out: sizes say it"),
-    (sweep(sizes=[4]), "sizes", "in [0, 3]"),
-    (sweep(sizes=[-1]), "sizes", "in [0, 3]"),
-    (sweep(trials=0), "trials", "at least 1"),
-    (sweep(cases=[CONSORTIUM] * 13), "cases", "at most 12"),
-    (sweep(cases=[{"secret": "ranking"}]), "secret", "one of weight and opinions, weight, opinions"),
-    (sweep(cases=[{"settings": ["epsilon=2"]}]), "cases", "settings and ε are set of one that is named"),
-    (sweep(epsilons=[2.0]), "cases", "settings and ε are set of one that is named"),
-    (sweep(cases=[{"scenario": "nowhere"}]), "scenario", "a file, or one of"),
-    (sweep(cases=[CONSORTIUM], epsilons=[-1.0]), "epsilon", ""),
-]
-
-
-@pytest.mark.parametrize(("table", "field", "words"), REFUSED, ids=range(len(REFUSED)))
-def test_a_sweep_that_cannot_be_is_refused(stage: Stage, table: dict[str, Any], field: str, words: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        stage("dpwevote", table, transport="array")
-    assert caught.value.field == f"adversary 1: {field}"
-    assert words in str(caught.value)

@@ -4,10 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from psephos.protocol import ConfigurationError, QuorumError
-from psephos.scenarios.running.resolution import Resolved
+from psephos.protocol import QuorumError
 
-Stage = Callable[..., Resolved]
 Play = Callable[..., Any]
 
 
@@ -49,21 +47,3 @@ def test_who_does_not_mind_what_was_published_stays(play: Play, keys: dict[str, 
     (lesson,) = play("dpwevote", leaver("partner-1", **keys), settings=["quorum=2"]).lessons
     assert (lesson.rows[0]["left"], lesson.rows[0]["phases paid"]) == (("yes", 1) if has_left else ("no", 2))
     assert ("What was published did not make them leave." in lesson.sentences) is not has_left
-
-
-@pytest.mark.parametrize(
-    ("table", "field", "words"),
-    [
-        (leaver(), "members", "parties that report"),
-        (leaver("server"), "members", "parties that report"),
-        (leaver("mallory"), "members", "a partner of the roster"),
-        (leaver("partner-1", phase="rankings"), "phase", "one of weights, opinions"),
-        (leaver("partner-1", number="quota.value"), "number", "given with above or below"),
-        (leaver("partner-1", above=1.0), "number", "given with above or below"),
-    ],
-)
-def test_what_cannot_be_is_refused(stage: Stage, table: dict[str, Any], field: str, words: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        stage("dpwevote", table)
-    assert caught.value.field == f"adversary 1: {field}"
-    assert words in str(caught.value)

@@ -4,11 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from psephos.protocol import ConfigurationError, QuorumError
+from psephos.protocol import QuorumError
 from psephos.scenarios import read_ledger
-from psephos.scenarios.running.resolution import Resolved
 
-Stage = Callable[..., Resolved]
 Play = Callable[..., Any]
 
 
@@ -33,20 +31,3 @@ def test_nobody_reports_or_pays_on_false_terms(
     assert lesson.sentences[1].startswith("The first said: ")
     assert next(iter(parameters)) in lesson.sentences[1]
     assert read_ledger(played.folder) == []
-
-
-@pytest.mark.parametrize(
-    ("keys", "field", "words"),
-    [
-        ({"parameters": {"epsilon": 9.0}, "members": ["partner-2"]}, "members", "'server', or left out"),
-        ({"parameters": {}}, "parameters", "at least one that is false"),
-        ({"parameters": {"epsilom": 9.0}}, "parameters", "one of candidates, weights, "),
-        ({"parameters": {"epsilon": 1.0}}, "parameters.epsilon", "another value than agreed"),
-        ({"parameters": {"weights": [1, 2, 3]}}, "parameters.weights", "another value than agreed"),
-    ],
-)
-def test_what_cannot_be_is_refused(stage: Stage, keys: dict[str, Any], field: str, words: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        stage("dpwevote", {"role": "liar", **keys})
-    assert caught.value.field == f"adversary 1: {field}"
-    assert words in str(caught.value)

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from psephos.protocol import ConfigurationError
 from psephos.scenarios.running.resolution import Resolved
 
 Stage = Callable[..., Resolved]
@@ -45,17 +44,3 @@ def test_a_long_name_is_seen_and_said(play: Play, stage: Stage) -> None:
     (lesson,) = play("dpwevote", OBSERVER, parties=partners).lessons
     assert "names have 3 to 8 bytes" in lesson.sentences[1]
     assert "sizes tell who has a long name, and no value" in lesson.sentences[1]
-
-
-@pytest.mark.parametrize(
-    ("keys", "field", "words"),
-    [
-        ({"members": ["partner-1"]}, "members", "left out: it is no party"),
-        ({"secret": "ranking"}, "secret", "one of weight and opinions"),
-    ],
-)
-def test_what_cannot_be_is_refused(stage: Stage, keys: dict[str, Any], field: str, words: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        stage("dpwevote", {**OBSERVER, **keys})
-    assert caught.value.field == f"adversary 1: {field}"
-    assert words in str(caught.value)

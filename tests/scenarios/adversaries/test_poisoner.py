@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.errors import ConfigurationError
-from psephos.scenarios.adversaries.poisoner import PoisonerRole
 from psephos.scenarios.adversaries.role import Scene
 from psephos.scenarios.attacks.poisoning import STRATEGIES, find_poisoning, outcome_of, reports_of
 from psephos.scenarios.running.config import load_scenario
@@ -132,24 +131,6 @@ def test_agents_that_poison_release_what_arrays_say_and_the_lesson_has_its_numbe
     own = sum(weights[place] for place in places)
     factor = (math.e + 1) / (math.e - 1)  # at the scenario's ε of 1
     assert f"{own * factor:.4g} at most" in " ".join(lesson.sentences)
-
-
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ({"members": ()}, "members"),
-        ({"members": ("server",)}, "members"),
-        ({"members": ("nobody",)}, "members"),
-        ({"members": ("p1",), "aim": "B"}, "aim"),
-        ({"members": ("p1",), "most_share": 0.0}, "most_share"),
-        ({"members": ("p1",), "most_share": 1.5}, "most_share"),
-        ({"members": ("p1",), "most_share": math.nan}, "most_share"),
-    ],
-)
-def test_what_a_poisoner_may_not_be_is_refused_by_field(given: dict[str, Any], field: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        PoisonerRole(**given).check(scene_of_vote(1.0))
-    assert caught.value.field == field
 
 
 def test_a_session_that_releases_its_winner_alone_has_no_estimate_to_push() -> None:

@@ -4,10 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from psephos.protocol import ConfigurationError
-from psephos.scenarios.running.resolution import Resolved
 
-Stage = Callable[..., Resolved]
 Play = Callable[..., Any]
 
 
@@ -46,20 +43,3 @@ def test_who_is_dropped_where_all_are_needed_ends_the_session(play: Play) -> Non
     assert played.failure is not None
     assert played.lessons[0].sentences[-1] == f"The session came to no end: {played.failure}."
     assert played.lessons[0].rows == ()
-
-
-@pytest.mark.parametrize(
-    ("table", "field", "words"),
-    [
-        (replayer(), "members", "parties that report"),
-        (replayer("server"), "members", "parties that report"),
-        (replayer("mallory"), "members", "a partner of the roster"),
-        (replayer("partner-1", times=-1), "times", "in [0, 100]"),
-        (replayer("partner-1", times=101), "times", "in [0, 100]"),
-    ],
-)
-def test_what_cannot_be_is_refused(stage: Stage, table: dict[str, Any], field: str, words: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        stage("dpwevote", table)
-    assert caught.value.field == f"adversary 1: {field}"
-    assert words in str(caught.value)

@@ -75,23 +75,6 @@ def test_a_quorum_holds_and_names_who_is_missing(play: Play) -> None:
     assert "failure" in json.loads((played.folder / "run.json").read_bytes())
 
 
-@pytest.mark.bad_input("a coalition that contains its target; unknown parties")
-@pytest.mark.parametrize(
-    ("table", "settings", "field", "words"),
-    [
-        (abort(members=["partner-2"]), (), "target", "no member of the coalition"),
-        (abort(target="partner-9"), (), "target", "a partner of the roster"),
-        (abort(target="server"), (), "target", "a partner of the roster"),
-        (abort(members=["mallory"]), (), "members", "a partner of the roster"),
-        (abort(trials=0), (), "trials", "at least 1"),
-        (abort(secret="ranking"), (), "secret", "one of weight and opinions"),  # noqa: S106  what is inferred
-        (abort(), ("variant=laplace",), "coalition", "of Laplace noise"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_runs(
-    stage: Stage, table: dict[str, Any], settings: list[str], field: str, words: str
-) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        stage("dpwevote", table, settings=settings)
-    assert caught.value.field == f"adversary 1: {field}"
-    assert words in str(caught.value)
+def test_what_cannot_be_computed_is_said_before_anything_runs(stage: Stage) -> None:
+    with pytest.raises(ConfigurationError, match="of Laplace noise"):
+        stage("dpwevote", abort(), settings=["variant=laplace"])

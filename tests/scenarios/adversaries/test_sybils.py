@@ -5,9 +5,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios.adversaries.role import Scene
-from psephos.scenarios.adversaries.sybils import SybilsRole, rehearse
+from psephos.scenarios.adversaries.sybils import rehearse
 from psephos.scenarios.running.config import Scenario, load_scenario
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.running.resolution import resolve
@@ -64,22 +63,3 @@ def test_names_that_one_person_holds_by_right_weigh_their_share_and_nothing_dete
     measured, bound = lesson.figures[0].series
     assert len(measured.x) == len(bound.x)
     assert bound.y[0] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ({}, "members"),
-        ({"members": ("server",)}, "members"),
-        ({"members": ("stranger",)}, "members"),
-        ({"outsiders": -1}, "outsiders"),
-        ({"outsiders": 101}, "outsiders"),
-        ({"impersonated": ("stranger",)}, "impersonated"),
-        ({"members": ("partner-1",), "impersonated": ("partner-1",)}, "impersonated"),
-        ({"members": ("partner-1",), "aim": "something else"}, "aim"),
-    ],
-)
-def test_what_sybils_may_not_be_is_refused_by_field(given: dict[str, Any], field: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        SybilsRole(**given).check(scene())
-    assert caught.value.field == field

@@ -1,6 +1,5 @@
 """What a party loses that is counted alone: nothing to who sees reports, the crowd's shelter to everybody else."""
 
-import dataclasses
 import math
 from typing import Any
 
@@ -9,8 +8,9 @@ import pytest
 from helpers import make_fair_inputs, make_fair_vote, make_inputs, make_preference_inputs, make_preferences, make_vote
 from psephos.protocol import ConfigurationError, Inputs, PhasedProtocol, SimulatedNoise
 from psephos.protocol.fair_voting.parameters import MechanismName
-from psephos.scenarios.attacks import Coalition, Seen, find_attack, seen_by_arrays
-from psephos.scenarios.attacks.isolation import evaluate_isolation, seen_of_some
+from psephos.protocol.population import run_population
+from psephos.scenarios.attacks import Coalition, find_attack, seen_by_arrays
+from psephos.scenarios.attacks.isolation import evaluate_isolation
 
 FAVORITE = "favorite"
 
@@ -31,18 +31,14 @@ def make_moral() -> tuple[PhasedProtocol[Any, Any], Inputs]:
 
 
 @pytest.mark.parametrize("make", [make_dpwevote, make_moral, lambda: make_fair("laplace"), lambda: make_fair("local")])
-def test_where_everybody_is_counted_the_session_is_the_usual_one(make: Any) -> None:
+@pytest.mark.parametrize("coalition", [Coalition((1, 3), has_server=False), Coalition((0,), has_server=True)], ids=str)
+def test_where_everybody_is_counted_the_session_is_the_usual_one(make: Any, coalition: Coalition) -> None:
     protocol, inputs = make()
     noise = SimulatedNoise(1, session="s")
-    for coalition in (Coalition((1, 3), has_server=False), Coalition((0,), has_server=True)):
-        usual = seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
-        counted = seen_of_some(protocol, inputs, noise=noise, coalition=coalition, counted=list(range(len(inputs))))
-        for field in dataclasses.fields(Seen):
-            one, other = getattr(usual, field.name), getattr(counted, field.name)
-            if field.name in {"reports", "told", "totals", "rows", "public"}:
-                np.testing.assert_equal(one, other)
-            else:
-                assert one == other
+    usual = run_population(protocol, inputs, noise=noise)
+    seen = seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
+    assert seen.release == usual.outcome
+    np.testing.assert_equal(seen.totals, tuple(tally.totals for tally in usual.tallies))
 
 
 def test_a_report_is_the_same_whoever_else_is_counted() -> None:
@@ -50,7 +46,7 @@ def test_a_report_is_the_same_whoever_else_is_counted() -> None:
     noise = SimulatedNoise(1, session="s")
     coalition = Coalition((3,), has_server=True)
     whole = seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
-    alone = seen_of_some(protocol, inputs, noise=noise, coalition=coalition, counted=[2, 3])
+    alone = seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition, counted=[2, 3])
     assert alone.num_parties == 2
     assert alone.coalition.members == (1,)
     for reports, all_reports in zip(alone.reports, whole.reports, strict=True):
@@ -61,7 +57,7 @@ def test_a_report_is_the_same_whoever_else_is_counted() -> None:
 def test_members_are_counted(counted: list[int]) -> None:
     protocol, inputs = make_dpwevote()
     with pytest.raises(ValueError, match="all members' among them"):
-        seen_of_some(
+        seen_by_arrays(
             protocol,
             inputs,
             noise=SimulatedNoise(1, session="s"),

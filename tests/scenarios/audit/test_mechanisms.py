@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, TwoLayer, Uniform, VectorLaplace
 from psephos.scenarios.audit import AuditVerdict, audit
-from psephos.scenarios.audit.cases import mechanism_cases
 from psephos.scenarios.audit.mechanisms.sampling import all_rows, finite_pairs, pair_of, secure_draw, simulated_draw
+from psephos.scenarios.audit.running import mechanism_cases
 
 CONFIDENCE = 1 - 1e-7
 ALL_CASES = mechanism_cases()

@@ -15,7 +15,7 @@ FEW = 10_000
 
 
 def test_there_are_the_nine_faults() -> None:
-    assert [fault.name for fault in FAULTS] == [
+    assert [fault.faulty.name for fault in FAULTS] == [
         "noise halved",
         "sensitivity forgotten",
         "ε per answer",
@@ -28,14 +28,14 @@ def test_there_are_the_nine_faults() -> None:
     ]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.faulty.name for fault in FAULTS])
 def test_the_fault_is_caught(fault: Fault) -> None:
     found = audit(fault.faulty, samples=SAMPLES, confidence=CONFIDENCE)
     assert found is not None
     assert found.verdict is AuditVerdict.PROOF_REFUTED
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.faulty.name for fault in FAULTS])
 def test_the_repair_passes(fault: Fault) -> None:
     found = audit(fault.repaired, samples=FEW, confidence=CONFIDENCE)
     assert found is not None

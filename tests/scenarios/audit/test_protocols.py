@@ -17,8 +17,8 @@ from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.audit import AuditVerdict, Case, audit
 from psephos.scenarios.audit.bounds import departs, epsilon_bounds, exact_epsilon
 from psephos.scenarios.audit.case import NO_PLACE
-from psephos.scenarios.audit.cases import session_cases
 from psephos.scenarios.audit.exposures import charge, exposure_of_party
+from psephos.scenarios.audit.running import session_cases
 from psephos.scenarios.fair_voting.audit.neighbors import RankingCounts, law_of_winner
 from psephos.scenarios.fair_voting.audit.sessions import LARGE_SIZES, disliked_alternative
 

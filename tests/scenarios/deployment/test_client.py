@@ -21,11 +21,12 @@ from psephos.scenarios.deployment import (
     DEFAULT_BUDGET,
     Agreement,
     Invitation,
+    Joining,
     draw_invitations,
     join,
     join_in_folder,
 )
-from psephos.scenarios.deployment.client import Heard, check_beforehand
+from psephos.scenarios.deployment.client import Heard
 from psephos.scenarios.deployment.own_entries import read_own_entries
 from psephos.scenarios.running.folder import RunFolder
 from psephos.transports.framing import FrameDecoder, encode_frames
@@ -58,13 +59,20 @@ def invitation_to(
     return next(each for each in invitations if each.party == party)
 
 
+def joining_of(address: str, party: str = "ann", **options: Any) -> Joining:
+    """Return how a party takes part."""
+    usual: dict[str, Any] = {"entries": ENTRIES[party], "seed": SEED}
+    return Joining(address=address, party=party, **{**usual, **options})
+
+
 def join_as(address: str, party: str = "ann", **options: Any) -> Heard:
     """Take part, from this thread."""
-    usual: dict[str, Any] = {"party": party, "entries": ENTRIES[party], "seed": SEED}
+    own = {name: options.pop(name) for name in ("ledger", "on_agreed") if name in options}
+    joining = joining_of(address, party, **options)
 
     async def take_part() -> Heard:
         with trio.fail_after(PATIENCE):
-            return await join(address, **{**usual, **options})
+            return await join(joining, **own)
 
     return trio.run(take_part)
 
@@ -381,7 +389,7 @@ def test_an_entry_that_is_not_allowed_is_refused_by_its_column(
     assert refusal(session.address, ConfigurationError, entries=entries, invitation=invitation) == reason
     if invitation is not None:
         with pytest.raises(ConfigurationError) as caught:
-            check_beforehand(invitation, entries, party="ann", is_simulation=True)
+            joining_of(NOBODY_LISTENS, entries=entries, invitation=invitation).agree_beforehand()
         assert str(caught.value) == reason
 
 
@@ -473,7 +481,7 @@ def left_in(folder: Path, names: Sequence[str]) -> list[Any]:
 def test_a_folder_holds_outcome_ledger_and_events(session: Serving, tmp_path: Path) -> None:
     others = [session.join(name) for name in ("bob", "cid")]
     folder = RunFolder(tmp_path / "ann")
-    heard = join_in_folder(session.address, folder, party="ann", entries=ENTRIES["ann"], seed=SEED)
+    heard = join_in_folder(joining_of(session.address), folder)
     assert [other.result(PATIENCE) for other in others] == [heard.outcome] * 2
     run, written = left_in(folder.path, ["run.json", "outcome.json"])
     how = {"party": "ann", "server": session.address, "transcript": session.result().transcript}
@@ -490,7 +498,7 @@ def test_an_entry_that_the_servers_terms_do_not_allow_is_not_written(session: Se
     folder = RunFolder(tmp_path / "ann")
     entries = {**ENTRIES["ann"], "weight": "71828"}
     with pytest.raises(ConfigurationError, match="71828"):
-        join_in_folder(session.address, folder, party="ann", entries=entries, seed=SEED)
+        join_in_folder(joining_of(session.address, entries=entries), folder)
     (run,) = left_in(folder.path, ["run.json"])
     assert run["failure"]["reason"].startswith("weight must be one of")
     assert all(b"71828" not in file.read_bytes() for file in folder.path.iterdir())
@@ -507,7 +515,7 @@ def test_a_folder_of_a_failure_says_it_and_what_was_paid(vote: str, tmp_path: Pa
         bob.hello("bob")
         cid.hello("cid")
         with pytest.raises(PsephosError):
-            join_in_folder(session.address, folder, party="ann", entries=ENTRIES["ann"], seed=SEED)
+            join_in_folder(joining_of(session.address), folder)
     (run,) = left_in(folder.path, ["run.json"])
     assert run["failure"]["error"] == "QuorumError"
     assert "missing: bob, cid" in run["failure"]["reason"]

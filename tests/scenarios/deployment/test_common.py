@@ -11,17 +11,9 @@ from psephos.scenarios.deployment.common import check_address, check_seed, make_
 ELSEWHERE = ["0.0.0.0:7000", "10.0.0.1:7000", "[::]:7000", "[fe80::1]:7000", "example.org:7000", "128.0.0.1:7000"]
 
 
-@pytest.mark.parametrize(
-    ("address", "host", "port"),
-    [
-        ("127.0.0.1:7000", "127.0.0.1", 7000),
-        ("127.8.9.10:0", "127.8.9.10", 0),
-        ("localhost:65535", "localhost", 65535),
-        ("[::1]:7000", "::1", 7000),
-    ],
-)
-def test_an_address_of_this_machine_is_allowed(address: str, host: str, port: int) -> None:
-    assert check_address(address, field="--listen", is_insecure=False) == (host, port)
+@pytest.mark.parametrize("address", ["127.0.0.1:7000", "127.8.9.10:0", "localhost:65535", "[::1]:7000"])
+def test_an_address_of_this_machine_is_allowed(address: str) -> None:
+    check_address(address, field="--listen", is_insecure=False)
 
 
 @pytest.mark.parametrize("address", ELSEWHERE)
@@ -29,7 +21,7 @@ def test_an_address_beyond_this_machine_wants_the_users_word(address: str) -> No
     with pytest.raises(ConfigurationError, match="nothing is encrypted yet; --insecure lifts that") as caught:
         check_address(address, field="--listen", is_insecure=False)
     assert (caught.value.field, caught.value.value) == ("--listen", address)
-    assert check_address(address, field="--listen", is_insecure=True)[1] == 7000
+    check_address(address, field="--listen", is_insecure=True)
 
 
 @pytest.mark.parametrize("is_insecure", [False, True])

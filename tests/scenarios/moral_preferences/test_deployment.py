@@ -1,6 +1,7 @@
 """Moral preferences between processes: whom a voter trusts is its own to say, and its records leave it in no form."""
 
 import contextlib
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping
@@ -29,8 +30,8 @@ from psephos.protocol.errors import BudgetExceededError, PsephosError
 from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Release
 from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.scenarios import load_scenario, resolve, run_session
-from psephos.scenarios.deployment import Agreement
-from psephos.scenarios.deployment.client import Heard, check_beforehand
+from psephos.scenarios.deployment import Agreement, Joining
+from psephos.scenarios.deployment.client import Heard
 from psephos.scenarios.running.folder import read_ledger
 
 Psephos = Callable[..., Any]
@@ -134,9 +135,11 @@ def test_a_server_that_would_have_to_be_trusted_is_refused_before_it_is_called(c
     invitation = invitations_to(central)["ann"]
     said = refusal(NOBODY_LISTENS, tmp_path, ConfigurationError, invitation=invitation)
     assert said.startswith("--trust-server must be given: this session is in the central model")
+    own = entries_of("ann", tmp_path)
+    joining = Joining(address=NOBODY_LISTENS, party="ann", entries=own, seed=SEED, invitation=invitation)
     with pytest.raises(ConfigurationError, match="--trust-server"):
-        check_beforehand(invitation, entries_of("ann", tmp_path), party="ann", is_simulation=True)
-    check_beforehand(invitation, entries_of("ann", tmp_path), party="ann", is_simulation=True, trusts_server=True)
+        joining.agree_beforehand()
+    assert dataclasses.replace(joining, trusts_server=True).agree_beforehand()
 
 
 def test_a_server_that_would_have_to_be_trusted_is_refused_by_its_terms_and_hears_no_value(

@@ -6,7 +6,7 @@ import msgspec
 from pages import Page
 from psephos.protocol.dpwevote import Outcome
 from psephos.protocol.estimators import Estimate
-from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, show_own_outcome
+from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome
 
 
 class Answer(msgspec.Struct):
@@ -45,7 +45,7 @@ def test_a_truth_in_words_is_shown_in_words() -> None:
 
 def test_what_one_party_is_told_is_a_table_too() -> None:
     page = Page()
-    show_own_outcome(page.console, Estimated(Estimate(3.0, 0.5), "yours"))
+    show_outcome(page.console, Estimated(Estimate(3.0, 0.5), "yours"))
     assert ["mean", "3.0", "±", "0.5"] in page.lines
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from pages import Page
 from psephos.protocol.truth_discovery import Outcome, OwnOutcome
-from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, show_own_outcome
+from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome
 from rich.console import Console
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -175,7 +175,7 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(width: int) -> Non
 
 def test_a_worker_is_told_its_own_weight_and_quality() -> None:
     page = Page()
-    show_own_outcome(page.console, OwnOutcome(weight=-0.432, quality=0.73, num_answers=1018))
+    show_outcome(page.console, OwnOutcome(weight=-0.432, quality=0.73, num_answers=1018))
     assert ["weight", "-0.43"] in page.lines
     assert ["quality", "73.0", "%"] in page.lines
     assert ["answers", "that", "counted", "1,018"] in page.lines
