@@ -27,7 +27,7 @@ from .binomials import draw_binomials
 from .exact_winners import best_of
 from .profiles import Profiles
 
-__all__ = ["Release", "choice_shares", "clean_release", "elect", "qualities_of", "release", "winners_of"]
+__all__ = ["Release", "choice_shares", "clean_release", "elect", "qualities_of", "release"]
 
 _ROWS_AT_A_TIME: Final = 1 << 16
 _NOBODY: Final = -1
@@ -57,16 +57,16 @@ class Release:
         """Return Algorithm 2's counts on the printed scale S_k/n_k instead of the unbiased one (reading F3)."""
         return dataclasses.replace(self, unit=Fraction(1), denominators=self.sizes)
 
+    def best(self, objective: Objective) -> NDArray[np.bool_]:
+        """Return which alternatives are best in each trial, more than one where they tie: bool, shape (trials, m)."""
+        return best_of(
+            self.values, unit=self.unit, denominators=self.denominators, sizes=self.sizes, objective=objective
+        )
+
 
 def elect(released: Release, objective: Objective) -> IntArray:
     """Return the winners: int64, shape (trials,)."""
-    best = best_of(
-        released.values,
-        unit=released.unit,
-        denominators=released.denominators,
-        sizes=released.sizes,
-        objective=objective,
-    )
+    best = released.best(objective)
     winners = best.argmax(axis=1)
     if released.of_ties is not None:
         ties = best.sum(axis=1)
@@ -81,13 +81,6 @@ def clean_release(parameters: Parameters, profiles: Profiles) -> Release:
     """Return what there is without privacy."""
     scoring = parameters.make_scoring(is_centered=False)
     return Release(profiles.sums(scoring), Fraction(scoring.step), profiles.group_sizes, profiles.group_sizes)
-
-
-def winners_of(
-    vote: FairVoting, profiles: Profiles, objective: Objective, *, trials: int, noise: SimulatedNoise
-) -> IntArray:
-    """Return the winners of all trials by one objective; see `release`."""
-    return elect(release(vote, profiles, trials=trials, noise=noise), objective)
 
 
 def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: SimulatedNoise) -> Release:

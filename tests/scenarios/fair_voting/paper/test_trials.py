@@ -19,7 +19,7 @@ from psephos.protocol.phases import Inputs
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.fair_voting.paper.binomials import draw_binomials
-from psephos.scenarios.fair_voting.paper.cells import OBJECTIVES, Cells, with_objective
+from psephos.scenarios.fair_voting.paper.cells import OBJECTIVES, Cells, Electorate, with_objective
 from psephos.scenarios.fair_voting.paper.exact_winners import best_of
 from psephos.scenarios.fair_voting.paper.neighbors import winner_law
 from psephos.scenarios.fair_voting.paper.profiles import (
@@ -219,7 +219,7 @@ def test_rankings_of_a_fixed_profile_are_put_side_by_side_by_group() -> None:
 
 
 def test_parameters_of_cells_may_have_more_samples_than_are_allowed() -> None:
-    cells = Cells.of_setting(FITTED, (20, 10), trials=12, seed=1)
+    cells = Electorate(FITTED, (20, 10), trials=12, seed=1)
     parameters: Parameters = cells.parameters("sampling", 0.3)
     assert parameters.samples > 0.3 * 10
     assert cells.first(5).profiles.positions.shape[0] == 5
