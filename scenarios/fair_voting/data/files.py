@@ -316,7 +316,6 @@ def _grouping_of(ballots: FileBallots, options: RankingFile) -> Grouping:
             groups=options.groups,
             renamed=options.group_names,
             without_group=options.without_group,
-            field=f"{_FIELD}.groups_file",
         )
     return grouping_of_column(ballots, options, groups=options.groups)
 

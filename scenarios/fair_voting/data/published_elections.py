@@ -249,9 +249,7 @@ def _load_labor(options: LaborLeadership, folder: Path, parameters: Mapping[str,
         allowed = "given, a CSV file of voter, group: PrefLib's file does not say who cast which ballot"
         raise ConfigurationError(field=f"{_FIELD}.groups_file", value="nothing", allowed=allowed)
     ballots = read_preflib(folder / "00030-00000001.soi", field=_DATA)
-    grouping = groups_of_companion(
-        Path(options.groups_file), ballots, without_group=options.without_group, field=f"{_FIELD}.groups_file"
-    )
+    grouping = groups_of_companion(Path(options.groups_file), ballots, without_group=options.without_group)
     return _published(ballots, grouping, options)
 
 
