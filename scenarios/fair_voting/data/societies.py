@@ -21,7 +21,7 @@ from ....protocol.randomness import philox_rows, stream_key
 from ....protocol.roles import check_party_name
 from ...reading.conversion import convert
 from ...reading.settings import did_you_mean
-from .mallows import draw_impartial, draw_mallows
+from .mallows import draw_mallows
 from .plackett_luce import LEAST_WEIGHT, MOST_WEIGHT, draw_plackett_luce
 from .profile import Profile
 
@@ -88,9 +88,9 @@ class GroupOfVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class ImpartialGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Voters to whom every ranking is as likely as any other."""
 
-    def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:  # noqa: ARG002  as the others
+    def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
         """Return one ranking for each row of uniforms. See `GroupOfVoters.draw`."""
-        return draw_impartial(uniforms)
+        return draw_mallows(uniforms, center=range(len(alternatives)), dispersion=1.0)
 
 
 class MallowsGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
