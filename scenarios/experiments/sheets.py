@@ -141,9 +141,9 @@ def flatten(row: msgspec.Struct) -> dict[str, object]:
         row: a struct of numbers, texts and measurements.
     """
     columns: dict[str, object] = {}
-    for name, annotation in type(row).__annotations__.items():
-        value = getattr(row, name)
-        if annotation in _MEASURED:
+    for field in msgspec.structs.fields(type(row)):
+        name, value = field.name, getattr(row, field.name)
+        if field.type in _MEASURED:
             found: Measurement | None = value
             columns[name] = None if found is None else found.value
             columns[f"{name}_standard_error"] = None if found is None else found.standard_error

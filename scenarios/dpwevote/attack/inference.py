@@ -18,6 +18,7 @@ and no two rows are told apart by more than their proven loss.
 Source of the attacked protocol: Yan, Liu and Liu (2018); readings W1 and W8.
 """
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -222,17 +223,7 @@ class DPWeVoteAttack(Attack):
             if totals.any() or self._parameters.variant == _LAPLACE:  # counts of nobody: it did not report
                 reports[number][last] = self._report_of(totals, phase.num_reported)
                 told[number][last] = True
-        return Seen(
-            protocol=seen.protocol,
-            coalition=seen.coalition,
-            rows=seen.rows,
-            public=seen.public,
-            reports=tuple(reports),
-            told=tuple(told),
-            outcomes=seen.outcomes,
-            release=seen.release,
-            totals=seen.totals,
-        )
+        return dataclasses.replace(seen, reports=tuple(reports), told=tuple(told))
 
     def _report_of(self, totals: IntArray, num_reported: int) -> list[int]:
         """Return the report of which a tally is."""

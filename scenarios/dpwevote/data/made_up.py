@@ -46,13 +46,11 @@ class MadeUpOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class WeightedVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Independent partners: a weight by shares, an opinion on each candidate by the share of yes.
+    """Independent partners: a weight by shares, beside `MadeUpOpinions`.
 
     Args:
         count: how many.
         weight_shares: one for each weight of the public set, summing to 1; by default all alike.
-        yes_shares: one for each candidate, in [0, 1]; by default 1/2.
-        seed: of the people, not of the noise.
 
     Raises:
         ConfigurationError: a value is not allowed.

@@ -57,12 +57,10 @@ _ROUNDING_OF_SHARES: Final = 0.005
 
 
 class CouncilVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Members of the Council of the European Union.
+    """Members of the Council of the European Union, beside `MadeUpOpinions`.
 
     Args:
         treaty: by whose weights, of `TREATIES`.
-        yes_shares: one for each candidate, in [0, 1]; by default 1/2.
-        seed: of the opinions, not of the noise.
 
     Raises:
         ConfigurationError: a value is not allowed.

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from ...experiments.findings import Finding
-from ...experiments.measurements import TOLERANCE, deviation
-from .evidence import FAR, at, lead, mean_square, most_by_chance, pairs_of, percent, select
+from ...experiments.measurements import FAR, TOLERANCE, deviation, mean_square, most_by_chance, percent
+from .evidence import at, lead, pairs_of, select
 from .rows import Cost, PowerPoint, Reproduction
 
 __all__ = ["own_findings"]

@@ -5,23 +5,8 @@ from collections.abc import Iterator, Sequence
 from statistics import correlation, linear_regression
 
 from ...experiments.findings import Finding, in_a_row
-from ...experiments.measurements import deviation
-from .evidence import (
-    FAR,
-    LEAST_RATIO,
-    MEASURES,
-    at,
-    by_partners,
-    greatest_epsilon,
-    lead,
-    least_epsilon,
-    mean_square,
-    most_by_chance,
-    mse_phi,
-    mse_q,
-    pairs_of,
-    select,
-)
+from ...experiments.measurements import FAR, deviation, mean_square, most_by_chance
+from .evidence import at, by_partners, errors_of, lead, pairs_of, select
 from .published import RUNS, runs_behind, shares_of
 from .rows import PublishedCell, Reproduction
 
@@ -29,6 +14,8 @@ __all__ = ["findings_on_paper"]
 
 _LINEAR = 0.99
 _SAME_TREND = 0.99
+_LEAST_RATIO = 0.5
+"""Less of what is expected is something else."""
 _NAMES = {"printed": "DPWeVote", "laplace": "the baseline"}
 
 
@@ -106,6 +93,7 @@ def _runs(reproduction: Reproduction) -> Finding:
 
 def _beats_baseline(reproduction: Reproduction) -> Finding:
     cells = reproduction.figure_4
+    epsilons = sorted(cell.epsilon for cell in cells)
     leads = list(pairs_of(cells, "printed", "laplace"))
     expected = min(printed.normal_law - laplace.normal_law for printed, laplace in leads)
     losses = [pair for pair in leads if lead(*pair) < -FAR]
@@ -114,8 +102,8 @@ def _beats_baseline(reproduction: Reproduction) -> Finding:
         source="Sections 5.2.3 and 5.3",
         holds=expected > 0 and not losses,
         numbers=(
-            f"By the normal law its lead is {expected:.4f} at least over ε from {least_epsilon(cells):g} to "
-            f"{greatest_epsilon(cells):g}; it is ahead in {sum(lead(*pair) > 0 for pair in leads)} of {len(leads)} "
+            f"By the normal law its lead is {expected:.4f} at least over ε from {epsilons[0]:g} to "
+            f"{epsilons[-1]:g}; it is ahead in {sum(lead(*pair) > 0 for pair in leads)} of {len(leads)} "
             "simulated cells."
         ),
     )
@@ -159,7 +147,7 @@ def _number_of_partners(reproduction: Reproduction) -> Finding:
 def _errors_by_partners(reproduction: Reproduction) -> Iterator[Finding]:
     cells = [cell for cell in reproduction.figure_4 if cell.variant == "printed"]
     pairs = list(by_partners(cells))
-    falls = [m(few) > m(many) for few, many in pairs for m in MEASURES]
+    falls = [a > b for few, many in pairs for a, b in zip(errors_of(few), errors_of(many), strict=True)]
     yield Finding(
         claim="More partners make all three mean squared errors smaller.",
         source="Section 5.2.2",
@@ -167,14 +155,15 @@ def _errors_by_partners(reproduction: Reproduction) -> Iterator[Finding]:
         numbers=f"They do in {sum(falls)} of {len(falls)} comparisons at the same ε.",
     )
     few, many = min(c.num_partners for c in cells), max(c.num_partners for c in cells)
-    most = greatest_epsilon(cells)
-    gaps = {
-        epsilon: [m(at(cells, few, epsilon)) - m(at(cells, many, epsilon)) for m in MEASURES]
+    errors = {
+        epsilon: list(zip(*(errors_of(at(cells, number, epsilon)) for number in (few, many)), strict=True))
         for epsilon in sorted({cell.epsilon for cell in cells})
     }
-    ratios = [m(at(cells, few, epsilon)) / m(at(cells, many, epsilon)) for epsilon in (1.0, most) for m in MEASURES]
+    gaps = {epsilon: [of_few - of_many for of_few, of_many in found] for epsilon, found in errors.items()}
+    most = max(errors)
+    ratios = {epsilon: [of_few / of_many for of_few, of_many in errors[epsilon]] for epsilon in (1.0, most)}
     by_number = many / few
-    stay = all(LEAST_RATIO < ratio / by_number < 1 / LEAST_RATIO for ratio in ratios)
+    stay = all(_LEAST_RATIO < ratio / by_number < 1 / _LEAST_RATIO for own in ratios.values() for ratio in own)
     yield Finding(
         claim="The differences between numbers of partners become less obvious above ε = 1.",
         source="Section 5.2.2, of a figure with linear axes",
@@ -187,8 +176,8 @@ def _errors_by_partners(reproduction: Reproduction) -> Iterator[Finding]:
         numbers=(
             f"Between {few} and {many} partners, MSE_w, MSE_q and MSE_φ differ by {_listed(gaps[1.0], '.2g')} at "
             f"ε = 1, and by {_listed(gaps[most], '.2g')} at ε = {most:g}. Their ratios "
-            f"{'stay near' if stay else 'do not stay near'} {by_number:g}: {_listed(ratios[: len(MEASURES)], '.0f')} "
-            f"at ε = 1, {_listed(ratios[len(MEASURES) :], '.0f')} at ε = {most:g}."
+            f"{'stay near' if stay else 'do not stay near'} {by_number:g}: {_listed(ratios[1.0], '.0f')} at ε = 1, "
+            f"{_listed(ratios[most], '.0f')} at ε = {most:g}."
         ),
     )
 
@@ -199,9 +188,9 @@ def _listed(numbers: Sequence[float], form: str) -> str:
 
 def _same_trend(reproduction: Reproduction) -> Finding:
     cells = select(reproduction.figure_4, "printed", 100)
-    quotas, opinions = ([math.log(m(cell)) for cell in cells] for m in (mse_q, mse_phi))
-    alike = correlation(quotas, opinions)
-    ratios = [mse_q(cell) / mse_phi(cell) for cell in cells]
+    _, quotas, opinions = zip(*map(errors_of, cells), strict=True)
+    alike = correlation(list(map(math.log, quotas)), list(map(math.log, opinions)))
+    ratios = [quota / opinion for quota, opinion in zip(quotas, opinions, strict=True)]
     return Finding(
         claim="MSE_q and MSE_φ vary alike with ε.",
         source="Section 5.2.2",
@@ -217,10 +206,11 @@ def _opinions_of_groups(reproduction: Reproduction) -> Finding:
     cells = [cell for cell in reproduction.skewed if cell.workload == "all-heavy"]
     few, many = min(c.num_partners for c in cells), max(c.num_partners for c in cells)
     factors = {
-        variant: mse_phi(at(select(cells, variant), few, 2.0)) / mse_phi(at(select(cells, variant), many, 2.0))
+        variant: errors_of(at(select(cells, variant), few, 2.0))[-1]
+        / errors_of(at(select(cells, variant), many, 2.0))[-1]
         for variant in ("printed", "joint")
     }
-    vanishes = factors["printed"] > LEAST_RATIO * many / few
+    vanishes = factors["printed"] > _LEAST_RATIO * many / few
     return Finding(
         claim="The estimated numbers of yes votes in each weight group are unbiased.",
         source='Section 4.1: "the unbiased number"; readings W1 and W2',

@@ -1,56 +1,17 @@
-"""How verdicts read the rows: selections, pairs, and what chance allows."""
+"""How verdicts read the rows: selections and pairs."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
 
-from ...experiments.measurements import FAR, Measurement, deviation, mean_square, most_by_chance, percent
+from ...experiments.measurements import deviation
 from .rows import Cell
 
-__all__ = [
-    "FAR",
-    "LEAST_RATIO",
-    "MEASURES",
-    "at",
-    "by_partners",
-    "greatest_epsilon",
-    "lead",
-    "least_epsilon",
-    "mean_square",
-    "most_by_chance",
-    "mse_phi",
-    "mse_q",
-    "mse_w",
-    "pairs_of",
-    "percent",
-    "select",
-]
-
-LEAST_RATIO: Final = 0.5
-"""Less of what is expected is something else."""
+__all__ = ["at", "by_partners", "errors_of", "lead", "pairs_of", "select"]
 
 
-def mse_w(cell: Cell) -> float:
-    """Return equation (11), nan where the reports do not tell it."""
-    return _value(cell.mse_w)
-
-
-def mse_q(cell: Cell) -> float:
-    """Return equation (12), nan where the reports do not tell it."""
-    return _value(cell.mse_q)
-
-
-def mse_phi(cell: Cell) -> float:
-    """Return equation (13), nan where the reports do not tell it."""
-    return _value(cell.mse_phi)
-
-
-MEASURES: Final[Sequence[Callable[[Cell], float]]] = (mse_w, mse_q, mse_phi)
-"""The three mean squared errors."""
-
-
-def _value(measurement: Measurement | None) -> float:
-    return math.nan if measurement is None else measurement.value
+def errors_of(cell: Cell) -> list[float]:
+    """Return the three mean squared errors, equations (11) to (13); nan where the reports do not tell one."""
+    return [math.nan if error is None else error.value for error in (cell.mse_w, cell.mse_q, cell.mse_phi)]
 
 
 def select(cells: Iterable[Cell], variant: str, num_partners: int | None = None) -> list[Cell]:
@@ -82,13 +43,3 @@ def by_partners(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Cell]]:
 def lead(one: Cell, other: Cell) -> float:
     """Return by how many joint standard errors one is more accurate."""
     return deviation(one.accuracy, other.accuracy)
-
-
-def least_epsilon(cells: Iterable[Cell]) -> float:
-    """Return the least ε of all cells."""
-    return min(cell.epsilon for cell in cells)
-
-
-def greatest_epsilon(cells: Iterable[Cell]) -> float:
-    """Return the greatest ε of all cells."""
-    return max(cell.epsilon for cell in cells)

@@ -13,8 +13,10 @@
 | `summary.md` | what holds and what does not |
 """
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ....protocol.dpwevote import DPWeVote, Parameters, make_offers
 from ....protocol.dpwevote.signed import make_report
@@ -88,24 +90,17 @@ def published_tables(cells: Cells, trials: int) -> tuple[tuple[PublishedCell, ..
     errors: list[PublishedCell] = []
     for num_partners in PARTNERS_OF_TABLES:
         for variant, algorithm in _ALGORITHMS.items():
-            shares = TABLE_3[variant, num_partners]
             # Decisions, rather than runs: the decimals say how many there were (see `runs_behind`).
             decisions = runs_behind(shares_of(variant))
-            for place, epsilon in enumerate(EPSILONS):
+            theirs = zip(EPSILONS, TABLE_3[variant, num_partners], TABLE_4[variant, num_partners], strict=True)
+            for epsilon, share, error in theirs:
                 cell = cells.measure(variant, UNIFORM, num_partners=num_partners, epsilon=epsilon)
                 assert cell.mse_q is not None  # noqa: S101  both variants tell the quota
-                share, error = shares[place], TABLE_4[variant, num_partners][place]
-                published = (
-                    Measurement(share, math.sqrt(share * (1 - share) / decisions)),
-                    # Its spread is that of our own trials.
-                    Measurement(error, cell.mse_q.standard_error * math.sqrt(trials / RUNS)),
-                )
-                expected = (
-                    cell.normal_law,
-                    expected_quota_error(make_vote(variant, epsilon=epsilon), num_partners=num_partners),
-                )
-                for rows, ours, theirs, without_drawing in zip(
-                    (accuracies, errors), (cell.accuracy, cell.mse_q), published, expected, strict=True
+                of_error = cell.mse_q.standard_error * math.sqrt(trials / RUNS)  # its spread is that of our own trials
+                expected = expected_quota_error(make_vote(variant, epsilon=epsilon), num_partners=num_partners)
+                for rows, ours, published, without_drawing in (
+                    (accuracies, cell.accuracy, _of_runs(share, decisions), cell.normal_law),
+                    (errors, cell.mse_q, Measurement(error, of_error), expected),
                 ):
                     rows.append(
                         PublishedCell(
@@ -115,9 +110,9 @@ def published_tables(cells: Cells, trials: int) -> tuple[tuple[PublishedCell, ..
                             epsilon=epsilon,
                             ours=ours,
                             expected=without_drawing,
-                            published=theirs,
-                            difference=deviation(ours, theirs),
-                            published_difference=deviation(theirs, Measurement(without_drawing, 0.0)),
+                            published=published,
+                            difference=deviation(ours, published),
+                            published_difference=deviation(published, Measurement(without_drawing, 0.0)),
                         )
                     )
     return tuple(accuracies), tuple(errors)
@@ -126,11 +121,10 @@ def published_tables(cells: Cells, trials: int) -> tuple[tuple[PublishedCell, ..
 def _curves(
     cells: Cells, workloads: Sequence[Workload], variants: Sequence[str], epsilons: Sequence[float]
 ) -> Iterator[Cell]:
-    for workload in workloads:
-        for variant in variants:
-            for num_partners in PARTNERS_OF_FIGURE:
-                for epsilon in epsilons:
-                    yield cells.measure(variant, workload, num_partners=num_partners, epsilon=epsilon)
+    for workload, variant, num_partners, epsilon in itertools.product(
+        workloads, variants, PARTNERS_OF_FIGURE, epsilons
+    ):
+        yield cells.measure(variant, workload, num_partners=num_partners, epsilon=epsilon)
 
 
 def _power(cells: Cells) -> Iterator[PowerPoint]:
@@ -191,9 +185,9 @@ def _mechanisms(cells: Cells) -> Iterator[MechanismRow]:
             )
 
 
-def _of_runs(share: float) -> Measurement:
-    """Return a share of which only the number is known, as one of the usual number of runs."""
-    return Measurement(share, math.sqrt(share * (1 - share) / RUNS))
+def _of_runs(share: float, runs: int = RUNS) -> Measurement:
+    """Return a share of which only the number is known, as one of so many runs."""
+    return Measurement(share, math.sqrt(share * (1 - share) / runs))
 
 
 def _best_split(epsilon: float) -> DPWeVote:
@@ -214,48 +208,36 @@ def _certificate(vote: DPWeVote) -> tuple[float | None, float | None]:
 
 
 def _costs() -> Iterator[Cost]:
-    for price in _PRICES:
-        for number in _CANDIDATES:
-            yield from _costs_of(number, price)
-
-
-def _costs_of(number: int, price: float) -> Iterator[Cost]:
-    """Yield what each variant offers to `number` candidates at one price of the whole session."""
-    names = tuple(f"candidate-{place}" for place in range(1, number + 1))
-    offers = make_offers(Parameters(candidates=names, weights=WEIGHTS, epsilon=price / number))
-    least = min(offer.worst_variance for offer in offers)
-    splits = {
-        "printed": (price / (number + 1), price / (number + 1)),
-        "printed, weights again": (price / number / 2, price / number / 2),
-    }
-    for variant, (of_weight, of_opinion) in splits.items():
-        parts = of_weight + of_opinion
-        law = law_of(make_vote("printed", epsilon=parts, split=of_weight / parts))
-        yield Cost(
-            num_candidates=number,
-            price=price,
-            variant=variant,
-            epsilon_weight=of_weight,
-            epsilon_opinion=of_opinion,
-            price_per_candidate=price / number,
-            worst_variance=law.greatest_variance,
-            worst_bias=law.greatest_bias,
-            is_best=False,
-            partners_until_worse=_partners_until_worse(law, least),
-        )
-    for offer in offers:
-        yield Cost(
-            num_candidates=number,
-            price=price,
-            variant=offer.variant,
-            epsilon_weight=offer.epsilon_weight,
-            epsilon_opinion=offer.epsilon_opinion,
-            price_per_candidate=price / number,
-            worst_variance=offer.worst_variance,
-            worst_bias=0.0,
-            is_best=offer.worst_variance <= least * _ALIKE,
-            partners_until_worse=None,
-        )
+    """Yield what each variant offers to some candidates at one price of the whole session."""
+    for price, number in itertools.product(_PRICES, _CANDIDATES):
+        names = tuple(f"candidate-{place}" for place in range(1, number + 1))
+        offers = make_offers(Parameters(candidates=names, weights=WEIGHTS, epsilon=price / number))
+        least = min(offer.worst_variance for offer in offers)
+        shared: dict[str, Any] = {"num_candidates": number, "price": price, "price_per_candidate": price / number}
+        once, again = price / (number + 1), price / number / 2
+        for variant, report in (("printed", once), ("printed, weights again", again)):
+            law = law_of(make_vote("printed", epsilon=2 * report, split=0.5))
+            yield Cost(
+                **shared,
+                variant=variant,
+                epsilon_weight=report,
+                epsilon_opinion=report,
+                worst_variance=law.greatest_variance,
+                worst_bias=law.greatest_bias,
+                is_best=False,
+                partners_until_worse=_partners_until_worse(law, least),
+            )
+        for offer in offers:
+            yield Cost(
+                **shared,
+                variant=offer.variant,
+                epsilon_weight=offer.epsilon_weight,
+                epsilon_opinion=offer.epsilon_opinion,
+                worst_variance=offer.worst_variance,
+                worst_bias=0.0,
+                is_best=offer.worst_variance <= least * _ALIKE,
+                partners_until_worse=None,
+            )
 
 
 def _partners_until_worse(law: Law, variance: float) -> float:

@@ -23,14 +23,12 @@ class Workload:
 
     Args:
         name: short, in files.
-        title: what people read.
         shares: of each pair, summing to 1.
         is_drawn: each partner's pair is drawn anew in every trial; else as many partners hold a pair as its share says,
             the same in every trial.
     """
 
     name: str
-    title: str
     shares: tuple[float, ...]
     is_drawn: bool
 
@@ -73,22 +71,18 @@ def _spread(weights: Sequence[float], yes: Sequence[float]) -> tuple[float, ...]
 
 def even_weights(yes: float) -> Workload:
     """Return fixed pairs: a third of the partners with each weight, and this share of yes votes among each."""
-    title = f"weights 1, 2 and 3 alike, {100 * yes:g} % yes"
-    return Workload(f"even-{yes:.4f}", title, _spread((1 / 3, 1 / 3, 1 / 3), (yes, yes, yes)), is_drawn=False)
+    return Workload(f"even-{yes:.4f}", _spread((1 / 3, 1 / 3, 1 / 3), (yes, yes, yes)), is_drawn=False)
 
 
 def one_weight(yes: float) -> Workload:
     """Return fixed pairs: all partners with weight 3, and this share of yes votes."""
-    title = f"all weights 3, {100 * yes:g} % yes"
-    return Workload(f"threes-{yes:.4f}", title, _spread((0, 0, 1), (0, 0, yes)), is_drawn=False)
+    return Workload(f"threes-{yes:.4f}", _spread((0, 0, 1), (0, 0, yes)), is_drawn=False)
 
 
-UNIFORM = Workload("uniform", "weights and opinions independent and uniform", (1 / 6,) * 6, is_drawn=True)
-"""Section 5.1.1, reading W1."""
-ALL_HEAVY = Workload("all-heavy", "all weights 3, 60 % yes", one_weight(0.6).shares, is_drawn=False)
-"""Reading W2."""
-FEW_HEAVY = Workload(
-    "few-heavy", "nine in ten weigh 1, one in ten 3; 40 % yes", _spread((0.9, 0, 0.1), (0.4, 0, 0.4)), is_drawn=False
-)
-"""Many small partners and a few large ones, as most electorates are."""
+UNIFORM = Workload("uniform", (1 / 6,) * 6, is_drawn=True)
+"""Section 5.1.1, reading W1: weights and opinions independent."""
+ALL_HEAVY = Workload("all-heavy", one_weight(0.6).shares, is_drawn=False)
+"""Reading W2: all weights 3, 60 % yes."""
+FEW_HEAVY = Workload("few-heavy", _spread((0.9, 0, 0.1), (0.4, 0, 0.4)), is_drawn=False)
+"""Many small partners and a few large ones, as most electorates are: nine in ten weigh 1, one in ten 3; 40 % yes."""
 SKEWED = (ALL_HEAVY, FEW_HEAVY)

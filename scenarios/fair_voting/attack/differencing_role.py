@@ -11,9 +11,8 @@ Source: Kifer and Machanavajjhala (2011), Section 2, for the differencing of rel
 """
 
 import dataclasses
-import functools
 from collections.abc import Iterator
-from typing import ClassVar, Final, Literal, cast
+from typing import ClassVar, Final, cast
 
 import msgspec
 import numpy as np
@@ -22,7 +21,6 @@ from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting import FairVoting
-from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
 from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, belief_figure, success_figure
 from ...attacks import (
@@ -38,7 +36,7 @@ from ...attacks import (
 )
 from .inference import FairVotingAttack
 from .published import totals_of
-from .sweeps import TwoElections
+from .sweeps import Change, TwoElections, channel_of_winner
 
 __all__ = ["DifferencingRole"]
 
@@ -69,7 +67,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
     """
 
     target: str
-    change: Literal["left", "changed"] = "left"
+    change: Change = "left"
     secret: str = ""
     trials: int = 60
 
@@ -95,7 +93,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
             raise ConfigurationError(field="alternatives", value=value, allowed=f"at most {_MOST_LISTED}")
         elections = self._elections(scene)
         elections.first.check_secret(self._inferred)
-        unknown = _num_unknown(scene, coalition, place)
+        unknown = _Pair(scene, elections, coalition, place, self._inferred).num_unknown
         most = _MOST_UNKNOWN_OF_FOUR if len(elections.first.rankings) >= _MOST_CHANGED else _MOST_UNKNOWN
         if parameters.mechanism == "laplace" and unknown > most:
             allowed = f"all voters of the target's group but {most} at most, where sums are published"
@@ -110,12 +108,12 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         coalition = scene.coalition(self.members)
         place = scene.place_of(self.target, field="target")
         elections = self._elections(scene)
-        tried = _Tried(scene, elections, coalition, place, self._inferred, self.trials)
-        one, two = tried.evaluations
+        pair = _Pair(scene, elections, coalition, place, self._inferred)
+        one, two = pair.evaluations(self.trials)
         group = int(scene.inputs.public[place, 0])
         once = dataclasses.replace(elections, change="left").bound(group)
         both = elections.bound(group)
-        posteriors = self._of_this_one(scene, happened, elections, coalition, place)
+        posteriors = pair.posteriors_after(happened)
         labels = elections.first.candidates(self._inferred).labels
         bounds = tuple(success_bound(epsilon, [1 / len(labels)]) for epsilon in (once, both))
         is_maximal = len(coalition.members) == len(scene.names) - 1
@@ -123,7 +121,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         if posteriors is None:
             sentences.append("It heard no outcome of this session, and so no difference to another one.")
         else:
-            sentences.append(_said_of_target(scene, elections.first, posteriors, place, self._inferred))
+            sentences.append(pair.say_of_target(posteriors))
         return Lesson(
             role=self.name,
             who=f"{len(coalition.members):,} voter{'s' if len(coalition.members) > 1 else ''} who heard two outcomes",
@@ -152,17 +150,6 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
                 raise ConfigurationError(field="target", value=self.target, allowed=allowed)
             second = FairVoting(msgspec.structs.replace(protocol.parameters, group_sizes=tuple(sizes)))
         return TwoElections(FairVotingAttack(protocol, seed=scene.seed), second, self.change)
-
-    def _of_this_one(
-        self, scene: Scene, happened: Happened, elections: TwoElections, coalition: Coalition, place: int
-    ) -> Posteriors | None:
-        """Return what is believed of the target after the session that was run, and one after it."""
-        first = happened.seen(scene, coalition)
-        if happened.failure is not None or totals_of(first) is None:
-            return None
-        draw = _generator(scene, 0)
-        second = _second(scene, elections, scene.inputs, coalition, place, draw=draw, rerun=1)
-        return elections.posteriors((first, second), target=place, secret=self._inferred)
 
     def _said(
         self,
@@ -197,108 +184,97 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         yield f"Odds of two answers were moved by e^{greatest:.3f} at most; the proven bound is e^{both:g}."
 
 
-class _Tried:
-    """How well one election and two do, on elections of which the coalition believes what is true of them."""
+@dataclasses.dataclass(frozen=True)
+class _Pair:
+    """Two elections, who sees both, and what is inferred of whom."""
 
-    def __init__(
-        self, scene: Scene, elections: TwoElections, coalition: Coalition, place: int, secret: str, trials: int
-    ) -> None:
-        self._scene, self._elections, self._coalition, self._place = scene, elections, coalition, place
-        unknown = _num_unknown(scene, coalition, place)
-        self._secret, self._trials = secret, min(trials, max(_LEAST_TRIALS, _MOST_DRAWN // max(1, unknown)))
+    scene: Scene
+    elections: TwoElections
+    coalition: Coalition
+    place: int
+    secret: str
 
-    @functools.cached_property
-    def evaluations(self) -> tuple[Evaluation, Evaluation]:
-        """After one election, and after two."""
-        if self._elections.second.parameters.mechanism == "laplace":
-            return self._on_made_up_ones()
-        two = self._elections.evaluate(
-            self._scene.inputs, target=self._place, coalition=self._coalition, secret=self._secret
+    @property
+    def num_unknown(self) -> int:
+        """How many voters of the target's group, beside the target, the coalition does not know."""
+        groups = self.scene.inputs.public[:, 0]
+        is_other = groups == groups[self.place]
+        is_other[[self.place, *self.coalition.members]] = False
+        return int(is_other.sum())
+
+    def posteriors_after(self, happened: Happened) -> Posteriors | None:
+        """Return what is believed of the target after the session that was run, and one after it."""
+        first = happened.seen(self.scene, self.coalition)
+        if happened.failure is not None or totals_of(first) is None:
+            return None
+        second = self._second(self.scene.inputs, draw=self._generator(0), rerun=1)
+        return self.elections.posteriors((first, second), target=self.place, secret=self.secret)
+
+    def say_of_target(self, posteriors: Posteriors) -> str:
+        """Return a sentence on the target, with the truth where that may be shown."""
+        guess = int(posteriors.guesses[0])
+        told = (
+            f"Of {self.scene.names[self.place]} it believes most in {posteriors.labels[guess]!r}, with probability "
+            f"{posteriors.probabilities[0, guess]:.3f}"
         )
-        return self._exactly_one(), two
+        if not self.scene.may_show_truth:
+            return f"{told}."
+        truth = int(self.elections.first.truths(self.secret, self.scene.inputs)[self.place])
+        return f"{told}; it is {posteriors.labels[truth]!r}."
 
-    def _exactly_one(self) -> Evaluation:
-        attack = self._elections.first
-        candidates = attack.candidates(self._secret)
-        seen = _seen(self._scene, attack.protocol, self._scene.inputs, self._coalition, rerun=0)
-        group = int(seen.public[self._place, 0])
-        weights, logs = attack.log_laws(attack.others(seen, group), group, candidates.rows, totals=None)
-        channel: FloatArray = np.exp(log_sums(logs + log_of(weights)[:, None, None], axis=0))
+    def evaluations(self, trials: int) -> tuple[Evaluation, Evaluation]:
+        """Return how well one election and two do, where what the coalition believes of them is true."""
+        inputs = self.scene.inputs
+        if self.elections.second.parameters.mechanism == "laplace":
+            return self._on_made_up_ones(min(trials, max(_LEAST_TRIALS, _MOST_DRAWN // max(1, self.num_unknown))))
+        attack = self.elections.first
+        candidates = attack.candidates(self.secret)
+        channel = channel_of_winner(attack, inputs, self.coalition, self.place, candidates.rows)
         number = len(candidates.labels)
-        return evaluate_channel(channel, places=candidates.places, prior=np.full(number, 1 / number))
+        one = evaluate_channel(channel, places=candidates.places, prior=np.full(number, 1 / number))
+        two = self.elections.evaluate(inputs, target=self.place, coalition=self.coalition, secret=self.secret)
+        return one, two
 
-    def _on_made_up_ones(self) -> tuple[Evaluation, Evaluation]:
-        scene, attack, target = self._scene, self._elections.first, np.array([self._place], dtype=np.int64)
-        honest = np.setdiff1d(np.arange(len(scene.names)), self._coalition.members)
+    def _on_made_up_ones(self, trials: int) -> tuple[Evaluation, Evaluation]:
+        scene, attack, target = self.scene, self.elections.first, np.array([self.place], dtype=np.int64)
+        honest = np.setdiff1d(np.arange(len(scene.names)), self.coalition.members)
         ones: list[Evaluation] = []
         twos: list[Evaluation] = []
-        for trial in range(1, self._trials + 1):
-            draw = _generator(scene, trial)
+        for trial in range(1, trials + 1):
+            draw = self._generator(trial)
             private = scene.inputs.private.copy()
             private[honest] = attack.rankings[draw.choice(len(attack.rankings), p=attack.population, size=len(honest))]
             inputs = Inputs(private, scene.inputs.public)
-            inputs = attack.redraw(self._secret, inputs, target, prior=None, uniforms=draw.random(1))
-            first = _seen(scene, attack.protocol, inputs, self._coalition, rerun=2 * trial)
-            second = _second(
-                scene, self._elections, inputs, self._coalition, self._place, draw=draw, rerun=2 * trial + 1
-            )
-            ones.append(evaluate_expected(attack.posteriors([first], target, secret=self._secret)))
-            found = self._elections.posteriors((first, second), target=self._place, secret=self._secret)
+            inputs = attack.redraw(self.secret, inputs, target, prior=None, uniforms=draw.random(1))
+            first = self._seen(attack.protocol, inputs, self.coalition, rerun=2 * trial)
+            second = self._second(inputs, draw=draw, rerun=2 * trial + 1)
+            ones.append(evaluate_expected(attack.posteriors([first], target, secret=self.secret)))
+            found = self.elections.posteriors((first, second), target=self.place, secret=self.secret)
             twos.append(evaluate_expected(found))
         return pool(ones), pool(twos)
+
+    def _generator(self, trial: int) -> np.random.Generator:
+        return np.random.default_rng([self.scene.seed, trial])
+
+    def _seen(self, protocol: FairVoting, inputs: Inputs, coalition: Coalition, *, rerun: int) -> Seen:
+        return seen_by_arrays(protocol, inputs, noise=self.scene.noise(rerun=rerun), coalition=coalition)
+
+    def _second(self, inputs: Inputs, *, draw: np.random.Generator, rerun: int) -> Seen:
+        """Return what the coalition sees of the second election: without the target, or with another ranking of its."""
+        elections, place = self.elections, self.place
+        if elections.change == "left":
+            rest = Inputs(np.delete(inputs.private, place, axis=0), np.delete(inputs.public, place, axis=0))
+            moved = Coalition(tuple(member - (member > place) for member in self.coalition.members), has_server=False)
+            return self._seen(elections.second, rest, moved, rerun=rerun)
+        rankings: IntArray = elections.first.rankings
+        others = rankings[np.any(rankings != inputs.private[place], axis=1)]
+        private = inputs.private.copy()
+        private[place] = others[draw.integers(len(others))]
+        return self._seen(elections.second, Inputs(private, inputs.public), self.coalition, rerun=rerun)
 
 
 def _protocol_of(scene: Scene) -> FairVoting:
     return cast("FairVoting", scene.protocol)  # `protocols` says so
-
-
-def _num_unknown(scene: Scene, coalition: Coalition, place: int) -> int:
-    """Return how many voters of the target's group, beside the target, the coalition does not know."""
-    is_other = scene.inputs.public[:, 0] == scene.inputs.public[place, 0]
-    is_other[[place, *coalition.members]] = False
-    return int(is_other.sum())
-
-
-def _generator(scene: Scene, trial: int) -> np.random.Generator:
-    return np.random.default_rng([scene.seed, trial])
-
-
-def _seen(scene: Scene, protocol: FairVoting, inputs: Inputs, coalition: Coalition, *, rerun: int) -> Seen:
-    return seen_by_arrays(protocol, inputs, noise=scene.noise(rerun=rerun), coalition=coalition)
-
-
-def _second(
-    scene: Scene,
-    elections: TwoElections,
-    inputs: Inputs,
-    coalition: Coalition,
-    place: int,
-    *,
-    draw: np.random.Generator,
-    rerun: int,
-) -> Seen:
-    """Return what the coalition sees of the second election: without the target, or with another ranking of its."""
-    if elections.change == "left":
-        rest = Inputs(np.delete(inputs.private, place, axis=0), np.delete(inputs.public, place, axis=0))
-        moved = Coalition(tuple(member - (member > place) for member in coalition.members), has_server=False)
-        return _seen(scene, elections.second, rest, moved, rerun=rerun)
-    rankings: IntArray = elections.first.rankings
-    others = rankings[np.any(rankings != inputs.private[place], axis=1)]
-    private = inputs.private.copy()
-    private[place] = others[draw.integers(len(others))]
-    return _seen(scene, elections.second, Inputs(private, inputs.public), coalition, rerun=rerun)
-
-
-def _said_of_target(scene: Scene, attack: FairVotingAttack, posteriors: Posteriors, place: int, secret: str) -> str:
-    guess = int(posteriors.guesses[0])
-    told = (
-        f"Of {scene.names[place]} it believes most in {posteriors.labels[guess]!r}, with probability "
-        f"{posteriors.probabilities[0, guess]:.3f}"
-    )
-    if not scene.may_show_truth:
-        return f"{told}."
-    truth = int(attack.truths(secret, scene.inputs)[place])
-    return f"{told}; it is {posteriors.labels[truth]!r}."
 
 
 def _rows(

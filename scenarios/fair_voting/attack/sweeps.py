@@ -8,7 +8,7 @@ is drawn from what it believes: the target's ranking from the prior, other voter
 In two elections the same voters rank alike, but for one: it has `left` before the second, or has `changed` its ranking
 to any other one, all alike. Who sees both winners, and no ranking at all, learns of the other voters from the one, and
 of the target from the difference. A target that has left is protected by the first election's ε, since the second does
-not depend on it; one that has changed, or has voted alike twice (`stayed`), by the sum of both.
+not depend on it; one that has changed by the sum of both.
 
 Source: Kifer and Machanavajjhala (2011), Section 2, for the differencing of releases; sequential composition.
 """
@@ -34,9 +34,9 @@ from ...attacks.seen import Coalition, Seen, seen_by_arrays
 from .inference import FairVotingAttack
 from .published import totals_of
 
-__all__ = ["Change", "TwoElections", "evaluate_sizes"]
+__all__ = ["Change", "TwoElections", "channel_of_winner", "evaluate_sizes"]
 
-Change: TypeAlias = Literal["left", "changed", "stayed"]
+Change: TypeAlias = Literal["left", "changed"]
 
 _SESSION: Final = "coalitions by size"
 
@@ -72,7 +72,8 @@ def evaluate_sizes(
     """
     attack.check_secret(secret)
     candidates = attack.candidates(secret)
-    before = _prior_of(prior, len(candidates.labels))
+    number = len(candidates.labels)
+    before = np.full(number, 1 / number) if prior is None else check_prior(prior, num_labels=number)
     order = np.random.default_rng(seed).permutation(np.delete(np.arange(len(inputs)), target))
     told: dict[int, Evaluation] = {}
     for size in sizes:
@@ -140,15 +141,7 @@ class TwoElections:
         attacks = [self.first] if self.change == "left" else [self.first, self._after]
         return math.fsum(attack.loss("ranking", public, np.zeros(1, dtype=np.int64), nobody) for attack in attacks)
 
-    def evaluate(
-        self,
-        inputs: Inputs,
-        *,
-        target: int,
-        coalition: Coalition,
-        secret: str,
-        prior: Sequence[float] | None = None,
-    ) -> Evaluation:
+    def evaluate(self, inputs: Inputs, *, target: int, coalition: Coalition, secret: str) -> Evaluation:
         """Return how well the best attack does that sees both winners: of their joint law, which is finite.
 
         Args:
@@ -156,7 +149,6 @@ class TwoElections:
             target: its place.
             coalition: who colludes, without the aggregator; it may have no member.
             secret: what is inferred of the ranking in the first election.
-            prior: a probability for each label; uniform unless given.
 
         Raises:
             ConfigurationError: more than the winner is published, or as `FairVotingAttack`.
@@ -168,19 +160,16 @@ class TwoElections:
         weights, first, second = self._log_laws(seen, target, candidates.rows, None, None)
         # (candidates, first winner, second winner): added up over what the others may be.
         joint = np.einsum("s,sci,scj->cij", weights, np.exp(first), np.exp(second))
-        before = _prior_of(prior, len(candidates.labels))
+        before = np.full(len(candidates.labels), 1 / len(candidates.labels))
         return evaluate_channel(joint.reshape(len(joint), -1), places=candidates.places, prior=before)
 
-    def posteriors(
-        self, seen: tuple[Seen, Seen], *, target: int, secret: str, prior: Sequence[float] | None = None
-    ) -> Posteriors:
+    def posteriors(self, seen: tuple[Seen, Seen], *, target: int, secret: str) -> Posteriors:
         """Return what is believed of the ranking in the first election once both releases are seen.
 
         Args:
             seen: of the first election and of the second; the members' rankings are taken from the first.
             target: its place in the first.
             secret: what is inferred.
-            prior: a probability for each label; uniform unless given.
 
         Raises:
             ConfigurationError: a release was not seen, or as `FairVotingAttack`.
@@ -191,7 +180,7 @@ class TwoElections:
             raise ConfigurationError(field="seen", value="no release", allowed="both elections to their end")
         weights, first, second = self._log_laws(seen[0], target, candidates.rows, *totals)
         logs = log_sums(log_of(weights)[:, None] + first[:, :, 0] + second[:, :, 0], axis=0)
-        before = _prior_of(prior, len(candidates.labels))
+        before = np.full(len(candidates.labels), 1 / len(candidates.labels))
         return infer(logs[None], places=candidates.places, labels=candidates.labels, prior=before)
 
     def _log_laws(
@@ -203,9 +192,8 @@ class TwoElections:
         group = int(seen.public[target, 0])
         others = self.first.others(seen, group)
         weights, first = self.first.log_laws(others, group, rows, totals=of_first)
-        if self.change != "changed":
-            is_absent = self.change == "left"
-            _, second = self._after.log_laws(others, group, rows, totals=of_second, is_absent=is_absent)
+        if self.change == "left":
+            _, second = self._after.log_laws(others, group, rows, totals=of_second, is_absent=True)
             return weights, first, second
         rankings = self.first.rankings
         _, of_rankings = self._after.log_laws(others, group, rankings, totals=of_second)
@@ -214,11 +202,6 @@ class TwoElections:
         log_shares = np.where(is_other, -math.log(len(rankings) - 1), -np.inf)
         second = log_sums(of_rankings[:, None] + log_shares[None, :, :, None], axis=2)
         return weights, first, second
-
-
-def _prior_of(prior: Sequence[float] | None, num_labels: int) -> FloatArray:
-    """Return a prior as an array: uniform unless given."""
-    return np.full(num_labels, 1 / num_labels) if prior is None else check_prior(prior, num_labels=num_labels)
 
 
 def _nothing_yet(attack: FairVotingAttack, inputs: Inputs, coalition: Coalition) -> Seen:
@@ -242,15 +225,30 @@ def _channel(
 
     A winner's, or that of the target's report, where the others of its group collude and there are finitely many.
     """
+    phase = attack.protocol.phase
+    if isinstance(phase, DisclosedRankings):
+        return None if phase.choice is None else channel_of_winner(attack, inputs, coalition, target, rows)
     group = int(inputs.public[target, 0])
-    if isinstance(attack.protocol.phase, DisclosedRankings):
-        if attack.protocol.phase.choice is None:
-            return None
-        others = attack.others(_nothing_yet(attack, inputs, coalition), group)
-        weights, logs = attack.log_laws(others, group, rows, totals=None)
-        return np.exp(log_sums(logs + log_of(weights)[:, None, None], axis=0))
     honest = np.delete(inputs.public[:, 0], coalition.members)
     return session_channel(attack.protocol, rows, public=[group]) if np.sum(honest == group) == 1 else None
+
+
+def channel_of_winner(
+    attack: FairVotingAttack, inputs: Inputs, coalition: Coalition, target: int, rows: IntArray
+) -> FloatArray:
+    """Return the law of the winner that a coalition hears, shape (candidates, alternatives), as it believes.
+
+    Args:
+        attack: on a vote that publishes the winner alone.
+        inputs: all voters', of which the members' rankings are taken.
+        coalition: who colludes, without the aggregator.
+        target: its place in the roster.
+        rows: the rankings that it may have.
+    """
+    group = int(inputs.public[target, 0])
+    others = attack.others(_nothing_yet(attack, inputs, coalition), group)
+    weights, logs = attack.log_laws(others, group, rows, totals=None)
+    return np.exp(log_sums(logs + log_of(weights)[:, None, None], axis=0))
 
 
 def _simulated(

@@ -46,7 +46,6 @@ def case_of_profiles(
     *,
     suffix: str = "",
     share: float = _SHARE,
-    note: str = "",
 ) -> Case:
     """Return the audit of one election, for a voter of the first group.
 
@@ -55,7 +54,6 @@ def case_of_profiles(
         neighbors: finds two neighboring profiles.
         suffix: of the name.
         share: see `Case`.
-        note: see `Case`.
     """
     parameters = vote.parameters
     (entry,) = charge(vote, (0,), num_sessions=1)
@@ -79,7 +77,6 @@ def case_of_profiles(
         claimed=entry.claimed,
         proven=entry.proven,
         pairs=pairs,
-        note=note,
         share=share,
     )
 

@@ -71,7 +71,7 @@ class RankingOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
-    """How a column of a Pabulib file tells groups.
+    """How a column of a Pabulib file tells groups, beside `RankingOptions`.
 
     Args:
         group_column: of VOTES, such as sex, age or district_preference.
@@ -79,9 +79,6 @@ class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
         age_cuts: the age with which each group but the first begins: [30, 60] for "under 30", "30 to 59" and
             "60 and over".
         without_group: what becomes of voters whose group is not said.
-        alternatives: see `RankingOptions`.
-        ties: see `RankingOptions`.
-        ties_seed: see `RankingOptions`.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -106,7 +103,7 @@ class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
 
 
 class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Voters in files, and where their groups are from.
+    """Voters in files, and where their groups are from, beside `ColumnOptions`.
 
     There is one file and one of `groups_file`, `group_column` and `group_rule`; or `group_files` alone.
 
@@ -117,13 +114,6 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
         groups_file: a CSV file with the columns voter and group.
         group_rule: "alternating" where the voters of the groups take turns in the file.
         groups: the groups' names, in the order of the result; by default those found.
-        group_column: see `ColumnOptions`.
-        group_names: see `ColumnOptions`.
-        age_cuts: see `ColumnOptions`.
-        without_group: see `ColumnOptions`.
-        alternatives: see `RankingOptions`.
-        ties: see `RankingOptions`.
-        ties_seed: see `RankingOptions`.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -316,7 +306,6 @@ def _grouping_of(ballots: FileBallots, options: RankingFile) -> Grouping:
             groups=options.groups,
             renamed=options.group_names,
             without_group=options.without_group,
-            field=f"{_FIELD}.groups_file",
         )
     return grouping_of_column(ballots, options, groups=options.groups)
 

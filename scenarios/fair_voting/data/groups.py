@@ -54,11 +54,6 @@ class Grouping:
     groups: tuple[str, ...]
     members: IntArray
 
-    @property
-    def num_left_out(self) -> int:
-        """How many voters are left out."""
-        return int(np.count_nonzero(self.members < 0))
-
 
 def groups_in_turn(ballots: FileBallots, groups: Sequence[str]) -> Grouping:
     """Return groups whose members take turns in the file: with two groups the odd voters and the even ones.
@@ -193,7 +188,6 @@ def groups_of_companion(
     groups: Sequence[str] = (),
     renamed: Mapping[str, str] | None = None,
     without_group: WithoutGroup = "refuse",
-    field: str = "voters.groups_file",
 ) -> Grouping:
     """Return the groups that a CSV file names: a line for each voter, with the columns `voter` and `group`.
 
@@ -206,7 +200,6 @@ def groups_of_companion(
         groups: see `groups_of_entries`.
         renamed: see `groups_of_entries`.
         without_group: what becomes of voters without a line or with an empty group.
-        field: the setting that names the file, for errors.
 
     Raises:
         ConfigurationError: the file cannot be read, a voter in it is unknown or in two groups or is missing, a group
@@ -215,7 +208,7 @@ def groups_of_companion(
     numbers = _numbers_of_voters(ballots)
     entries: list[str | None] = [None] * len(ballots)
     lines = [0] * len(ballots)
-    for line, (voter, entry) in read_rows(path, "voter", "group", field=field):
+    for line, (voter, entry) in read_rows(path, "voter", "group", field="voters.groups_file"):
         number = numbers(voter.strip())
         group = entry.strip()
         if number < 0:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ....protocol.arrays import FloatArray, IntArray
 
-__all__ = ["draw_impartial", "draw_mallows", "kendall_tau_distances", "mallows_probabilities"]
+__all__ = ["draw_mallows", "kendall_tau_distances", "mallows_probabilities"]
 
 # Rows at a time: their uniforms and positions stay in the processor's cache.
 _BATCH_ROWS: Final = 1 << 11
@@ -63,23 +63,6 @@ def draw_mallows(uniforms: FloatArray, *, center: Sequence[int], dispersion: flo
         columns = np.ascontiguousarray(uniforms[start : start + _BATCH_ROWS].T)
         positions[start : start + _BATCH_ROWS] = _insert(columns, thresholds)[ranks].T
     return positions
-
-
-def draw_impartial(uniforms: FloatArray) -> IntArray:
-    """Return one ranking for each row of uniforms, all equally likely.
-
-    Args:
-        uniforms: float64 in [0, 1), shape (n, m − 1).
-
-    Returns:
-        int64, shape (n, m): the position of each alternative; `draw_mallows` at φ = 1, bit for bit.
-
-    Raises:
-        ValueError: the shape is another one.
-    """
-    if uniforms.ndim != 2:  # noqa: PLR2004  a table
-        raise ValueError(f"uniforms must have shape (n, m - 1), got {uniforms.shape}")
-    return draw_mallows(uniforms, center=range(uniforms.shape[1] + 1), dispersion=1.0)
 
 
 def mallows_probabilities(positions: IntArray, *, center: Sequence[int], dispersion: float) -> FloatArray:

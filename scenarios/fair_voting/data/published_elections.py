@@ -8,29 +8,23 @@ import contextlib
 import csv
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import numpy as np
 
 from ....protocol.errors import ConfigurationError
 from ...datasets.loading import DataSet
 from ...reading.settings import did_you_mean
-from ...reading.sources import PartiesTable
 from .ballots import FileBallots, tabulate
-from .files import (
-    ColumnOptions,
-    RankingOptions,
-    grouping_of_column,
-    merge,
-    profile_of,
-)
-from .groups import Grouping, WithoutGroup, groups_in_turn, groups_of_companion, groups_of_files
+from .files import ColumnOptions, RankingOptions, grouping_of_column, merge, profile_of
+from .groups import WithoutGroup, groups_in_turn, groups_of_companion, groups_of_files
 from .lines import line_fault, read_lines
 from .pabulib import read_pabulib
 from .parties import as_electorate
 from .preflib import read_preflib
+from .profile import Profile
 
 __all__ = [
     "DATA_SETS",
@@ -40,6 +34,8 @@ __all__ = [
     "LaborLeadership",
     "ZurichVotes",
 ]
+
+_OptionsT = TypeVar("_OptionsT", bound=RankingOptions)
 
 _DATA: Final = "data"
 _FIELD: Final = "voters"
@@ -62,13 +58,10 @@ _BALLOTS: Final = ("S5R", "S5", "SN", "D5", "D10", "S5D10")
 
 
 class Breakfast(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Students and their wives rank 15 things to eat at breakfast.
+    """Students and their wives rank 15 things to eat at breakfast; see also `RankingOptions`.
 
     Args:
         situation: 1 (overall preference) to 6, or the name of its file, such as "00035-00000002".
-        alternatives: see `RankingOptions`.
-        ties: see `RankingOptions`.
-        ties_seed: see `RankingOptions`.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -93,13 +86,10 @@ class Breakfast(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Dots(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """People order four pictures by their dots; each task is a group.
+    """People order four pictures by their dots; each task is a group. See also `RankingOptions`.
 
     Args:
         tasks: two or more of 1 (the pictures differ by 3 dots) to 4 (by 9).
-        alternatives: see `RankingOptions`.
-        ties: see `RankingOptions`.
-        ties_seed: see `RankingOptions`.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -117,13 +107,12 @@ class Dots(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
 class LaborLeadership(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Members of parliament rank the candidates for the leadership of the British Labour Party, 2010.
 
+    See also `RankingOptions`.
+
     Args:
         groups_file: a CSV file with the columns voter (1 to 266: the lines in their order, each for as many voters as
             its count) and group; PrefLib's file holds no groups.
         without_group: what becomes of voters whose group is not said.
-        alternatives: see `RankingOptions`.
-        ties: see `RankingOptions`.
-        ties_seed: see `RankingOptions`.
     """
 
     groups_file: str = ""
@@ -133,12 +122,11 @@ class LaborLeadership(RankingOptions, frozen=True, kw_only=True, forbid_unknown_
 class ZurichVotes(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Participants of an experiment vote on projects for Zurich; groups are the districts that they prefer.
 
+    See also `RankingOptions`.
+
     Args:
         ballot: how they voted: S5R (rank five), S5 (pick five), SN (pick any number), D5 and D10 (give 5 or 10 points),
             S5D10 (10 points to five).
-        alternatives: see `RankingOptions`.
-        ties: see `RankingOptions`.
-        ties_seed: see `RankingOptions`.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -154,17 +142,10 @@ class ZurichVotes(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class BudgetVotes(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Citizens vote on projects of their district.
+    """Citizens vote on projects of their district; see also `ColumnOptions`.
 
     Args:
         election: the file's name, with or without `.pb`; there is none by default.
-        group_column: see `ColumnOptions`.
-        group_names: see `ColumnOptions`.
-        age_cuts: see `ColumnOptions`.
-        without_group: see `ColumnOptions`.
-        alternatives: see `RankingOptions`.
-        ties: see `RankingOptions`.
-        ties_seed: see `RankingOptions`.
     """
 
     election: str = ""
@@ -175,9 +156,8 @@ def _breakfast_file(situation: int) -> str:
     return f"00035-{situation + 1:08d}"
 
 
-def _load_breakfast(options: Breakfast, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
+def _load_breakfast(options: Breakfast, folder: Path) -> Profile:
     """Return the respondents of a situation: the first of each two is a man, the second his wife."""
-    del parameters
     number = options.number
     ballots = read_preflib(folder / f"{_breakfast_file(number)}.soc", field=_DATA)
     note = ""
@@ -190,7 +170,7 @@ def _load_breakfast(options: Breakfast, folder: Path, parameters: Mapping[str, A
         allowed = f"{_NUM_RESPONDENTS} respondents"
         raise ConfigurationError(field=ballots.source, value=f"{len(ballots)} voters", allowed=allowed)
     names = [f"respondent {respondent:02d}" for respondent in range(1, _NUM_RESPONDENTS + 1)]
-    return _published(ballots, groups_in_turn(ballots, _MEN_AND_WOMEN), options, names=names, note=note)
+    return profile_of(ballots, groups_in_turn(ballots, _MEN_AND_WOMEN), options, names=names, note=note)
 
 
 def _read_in_order(path: Path, ballots: FileBallots, *, column: int) -> FileBallots:
@@ -231,64 +211,56 @@ def _read_in_order(path: Path, ballots: FileBallots, *, column: int) -> FileBall
     )
 
 
-def _load_dots(options: Dots, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
+def _load_dots(options: Dots, folder: Path) -> Profile:
     """Return the people of several tasks; pictures are the same in two tasks where their places in the truth are."""
-    del parameters
     parts = [
         dataclasses.replace(read_preflib(folder / f"00024-{task:08d}.soc", field=_DATA), alternatives=_PICTURES)
         for task in options.tasks
     ]
     grouping = groups_of_files([f"{2 * task + 1} dots apart" for task in options.tasks], [len(part) for part in parts])
-    return _published(merge(parts), grouping, options)
+    return profile_of(merge(parts), grouping, options)
 
 
-def _load_labor(options: LaborLeadership, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
+def _load_labor(options: LaborLeadership, folder: Path) -> Profile:
     """Return the members of parliament."""
-    del parameters
     if not options.groups_file:
         allowed = "given, a CSV file of voter, group: PrefLib's file does not say who cast which ballot"
         raise ConfigurationError(field=f"{_FIELD}.groups_file", value="nothing", allowed=allowed)
     ballots = read_preflib(folder / "00030-00000001.soi", field=_DATA)
-    grouping = groups_of_companion(
-        Path(options.groups_file), ballots, without_group=options.without_group, field=f"{_FIELD}.groups_file"
-    )
-    return _published(ballots, grouping, options)
+    grouping = groups_of_companion(Path(options.groups_file), ballots, without_group=options.without_group)
+    return profile_of(ballots, grouping, options)
 
 
-def _load_zurich(options: ZurichVotes, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
+def _load_zurich(options: ZurichVotes, folder: Path) -> Profile:
     """Return the participants."""
-    del parameters
     path = folder / f"qualtrics_zurich_2023_{options.ballot}{_SUFFIX}"
     of_column = ColumnOptions(group_column="district_preference")
     # Every vote has an entry more than the header has names; it stands behind the columns that are read here.
     ballots = read_pabulib(path, column=of_column.group_column, num_unnamed=1, field=_DATA)
-    return _published(ballots, grouping_of_column(ballots, of_column), options)
+    return profile_of(ballots, grouping_of_column(ballots, of_column), options)
 
 
-def _load_pabulib(options: BudgetVotes, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
+def _load_pabulib(options: BudgetVotes, folder: Path) -> Profile:
     """Return the citizens of a district."""
-    del parameters
     name = f"{options.election.removesuffix(_SUFFIX)}{_SUFFIX}"
     there = sorted(path.name for path in folder.glob(f"*{_SUFFIX}"))
     if there and name not in there:
         allowed = f"a file in {folder.name}: {', '.join(there)}{did_you_mean(name, there)}"
         raise ConfigurationError(field=f"{_FIELD}.election", value=options.election, allowed=allowed)
     ballots = read_pabulib(folder / name, column=options.group_column, field=_DATA)
-    return _published(ballots, grouping_of_column(ballots, options), options)
+    return profile_of(ballots, grouping_of_column(ballots, options), options)
 
 
-def _published(
-    ballots: FileBallots, grouping: Grouping, options: RankingOptions, *, names: list[str] | None = None, note: str = ""
-) -> PartiesTable:
-    """Return voters whose ballots everybody may know, since they were published."""
-    return as_electorate(profile_of(ballots, grouping, options, names=names or [], note=note), is_public_record=True)
+def _published(options: type[_OptionsT], load: Callable[[_OptionsT, Path], Profile]) -> DataSet:
+    """Return a data set whose ballots everybody may know, since they were published."""
+    return DataSet(options, lambda own, folder, _: as_electorate(load(own, folder), is_public_record=True))
 
 
 DATA_SETS: Final[Mapping[str, DataSet]] = {
-    "pabulib": DataSet(BudgetVotes, _load_pabulib),  # participatory budgets of districts in Poland
-    "preflib_00024_dots": DataSet(Dots, _load_dots),  # pictures in the order of their dots (Mao et al. 2013)
-    "preflib_00030_uklabor": DataSet(LaborLeadership, _load_labor),  # members of parliament (2010)
-    "preflib_00035_breakfast": DataSet(Breakfast, _load_breakfast),  # in six situations (Green and Rao 1972)
-    "zurich_pb": DataSet(ZurichVotes, _load_zurich),  # in six formats of ballots (Yang et al. 2024)
+    "pabulib": _published(BudgetVotes, _load_pabulib),  # participatory budgets of districts in Poland
+    "preflib_00024_dots": _published(Dots, _load_dots),  # pictures in the order of their dots (Mao et al. 2013)
+    "preflib_00030_uklabor": _published(LaborLeadership, _load_labor),  # members of parliament (2010)
+    "preflib_00035_breakfast": _published(Breakfast, _load_breakfast),  # in six situations (Green and Rao 1972)
+    "zurich_pb": _published(ZurichVotes, _load_zurich),  # in six formats of ballots (Yang et al. 2024)
 }
 """By the name of the folder that holds it."""

@@ -8,7 +8,7 @@ and nobody who was there before.
 import collections
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -21,7 +21,7 @@ from ....protocol.randomness import philox_rows, stream_key
 from ....protocol.roles import check_party_name
 from ...reading.conversion import convert
 from ...reading.settings import did_you_mean
-from .mallows import draw_impartial, draw_mallows
+from .mallows import draw_mallows
 from .plackett_luce import LEAST_WEIGHT, MOST_WEIGHT, draw_plackett_luce
 from .profile import Profile
 
@@ -48,15 +48,16 @@ _Place: TypeAlias = Callable[[str], str]
 """What an option is called in errors."""
 
 
-class GroupOfVoters(Protocol):
-    """A group, and the law of its voters' rankings."""
+class GroupOfVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A group, and the law of its voters' rankings.
 
-    @property
-    def voters(self) -> int:
-        """How many they are."""
-        ...
+    Args:
+        voters: how many, at least 1.
+    """
 
-    def check(self, alternatives: Sequence[str], place: Callable[[str], str]) -> None:
+    voters: int
+
+    def check(self, alternatives: Sequence[str], place: _Place) -> None:
         """Make sure that the law is one, and of rankings of these alternatives.
 
         Args:
@@ -66,11 +67,10 @@ class GroupOfVoters(Protocol):
         Raises:
             ConfigurationError: a value is not allowed.
         """
-        ...
 
     def slots(self, num_alternatives: int) -> int:
-        """Return how many uniforms a voter's ranking needs."""
-        ...
+        """Return how many uniforms a voter's ranking needs: by default one for each alternative but the first."""
+        return num_alternatives - 1
 
     def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
         """Return one ranking for each row of uniforms.
@@ -82,40 +82,25 @@ class GroupOfVoters(Protocol):
         Returns:
             int64, shape (n, m): the position of each alternative.
         """
-        ...
+        raise NotImplementedError
 
 
-class ImpartialGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Voters to whom every ranking is as likely as any other.
+class ImpartialGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Voters to whom every ranking is as likely as any other."""
 
-    Args:
-        voters: how many, at least 1.
-    """
-
-    voters: int
-
-    def check(self, alternatives: Sequence[str], place: _Place) -> None:
-        """Do nothing: there is nothing to choose. See `GroupOfVoters.check`."""
-
-    def slots(self, num_alternatives: int) -> int:
-        """One for each alternative but the first. See `GroupOfVoters.slots`."""
-        return num_alternatives - 1
-
-    def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:  # noqa: ARG002  as the others
+    def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
         """Return one ranking for each row of uniforms. See `GroupOfVoters.draw`."""
-        return draw_impartial(uniforms)
+        return draw_mallows(uniforms, center=range(len(alternatives)), dispersion=1.0)
 
 
-class MallowsGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MallowsGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Voters around a ranking: one that orders d pairs otherwise is φ^d times as likely.
 
     Args:
-        voters: how many, at least 1.
         dispersion: φ, from 0 (all agree with the center) to 1 (every ranking is equally likely).
         center: all alternatives, the best first; by default in the order in which the society names them.
     """
 
-    voters: int
     dispersion: float
     center: tuple[str, ...] | None = None
 
@@ -127,10 +112,6 @@ class MallowsGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             allowed = f"all {len(alternatives)} alternatives, each once ({faults})"
             raise ConfigurationError(field=place("center"), value=list(self.center), allowed=allowed)
 
-    def slots(self, num_alternatives: int) -> int:
-        """One for each alternative but the center's first. See `GroupOfVoters.slots`."""
-        return num_alternatives - 1
-
     def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
         """Return one ranking for each row of uniforms. See `GroupOfVoters.draw`."""
         numbers = {name: number for number, name in enumerate(alternatives)}
@@ -138,15 +119,13 @@ class MallowsGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return draw_mallows(uniforms, center=center, dispersion=self.dispersion)
 
 
-class PlackettLuceGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PlackettLuceGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Voters who choose from the top, each time by the weights of what is left.
 
     Args:
-        voters: how many, at least 1.
         weights: one for each alternative, in the order in which the society names them, > 0; only their ratios count.
     """
 
-    voters: int
     weights: tuple[float, ...]
 
     def check(self, alternatives: Sequence[str], place: _Place) -> None:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from ...experiments.findings import Finding
 from ...experiments.measurements import deviation
 from .cells import DELTA, GAMMA, OBJECTIVES
-from .evidence import CLEAR, agreement, distance, equal_losses, objective_at, percent, real_at
+from .evidence import CLEAR, distance, equal_losses, in_turn, objective_at, percent, real_at, real_rules
 from .local_table import PRICES
 from .profiles import FITTED, READ, SETTINGS
 from .published import EPSILONS, SIZES
-from .rows import Reproduction
+from .rows import EqualLossRow, RealRow, Reproduction
 from .tables import MECHANISM_NAMES, TITLES
 
 __all__ = ["own_findings"]
@@ -65,13 +65,10 @@ def _societies(reproduction: Reproduction) -> Finding:
 def _disliked(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
     is_least = True
+    rules = {(row.society, row.sizes, row.rule): row for row in reproduction.rules}
     for setting in SETTINGS:
         clean = objective_at(reproduction, setting.name, SIZES[-1], "none", "parity", None)
-        best = next(
-            row
-            for row in reproduction.rules
-            if (row.society, row.size_1, row.rule) == (setting.name, SIZES[-1][0], "borda")
-        )
+        best = rules[setting.name, SIZES[-1], "borda"]
         is_least &= clean.welfare.value < _RANDOM_WELFARE
         parts.append(
             f"{TITLES[setting.name]}: W = {clean.welfare.value:.2f} where Borda's winner has {best.welfare.value:.2f} "
@@ -143,11 +140,7 @@ def _by_quality(reproduction: Reproduction, objective: str) -> Finding:
         flips = equal_losses(reproduction, setting.name, objective, "permute_and_flip")
         leads += [deviation(flips[price].agreement, laplace[price].agreement) for price in laplace]
         behind = max(behind, *(laplace[price].agreement.value - flips[price].agreement.value for price in laplace))
-        words = ", ".join(
-            f"{percent(flips[price].agreement)} against {percent(laplace[price].agreement)} at {price:g}"
-            for price in laplace
-        )
-        parts.append(f"{setting.name}: {words}")
+        parts.append(f"{setting.name}: {in_turn(flips, laplace, _right, laplace)}")
     return Finding(
         claim=(
             f"Permute-and-flip, which releases the winner alone, is right more often than Algorithm 1 at equal proven "
@@ -190,7 +183,8 @@ def _samples(reproduction: Reproduction) -> Finding:
     for setting in SETTINGS:
         sampling = equal_losses(reproduction, setting.name, "parity", "sampling")
         exponential = equal_losses(reproduction, setting.name, "parity", "exponential")
-        parts.append(f"{setting.name}: {agreement(list(sampling.values()))}")
+        words = ", ".join(f"{_right(row)} at {price:g}" for price, row in sampling.items())
+        parts.append(f"{setting.name}: {words}")
         shares += [sampling[price].agreement.value - exponential[price].agreement.value for price in sampling]
     return Finding(
         claim="At its proven loss Algorithm 2 is behind the exponential mechanism at every ε.",
@@ -273,11 +267,7 @@ def _trust(reproduction: Reproduction) -> Finding:
         laplace = equal_losses(reproduction, setting.name, "parity", "laplace")
         shared = [price for price in local if price >= EPSILONS[0]]
         gaps += [laplace[price].agreement.value - local[price].agreement.value for price in shared]
-        words = ", ".join(
-            f"{percent(local[price].agreement)} against {percent(laplace[price].agreement)} at {price:g}"
-            for price in shared
-        )
-        parts.append(f"{setting.name}: {words}")
+        parts.append(f"{setting.name}: {in_turn(local, laplace, _right, shared)}")
     return Finding(
         claim="Trusting nobody costs accuracy at every ε.",
         source=f"the best local mechanism, Algorithm 1, equal proven loss, {_SMALL[0]:,} and {_SMALL[1]:,} voters",
@@ -287,10 +277,9 @@ def _trust(reproduction: Reproduction) -> Finding:
 
 
 def _real(reproduction: Reproduction) -> Iterator[Finding]:
-    names = list(dict.fromkeys(row.name for row in reproduction.real))
+    rules = {name: real_rules(reproduction, name) for name in dict.fromkeys(row.name for row in reproduction.real)}
     prices: list[str] = []
-    for name in names:
-        clean = {row.rule: row for row in reproduction.real_sets if row.name == name}
+    for name, clean in rules.items():
         borda, fair = clean["borda"], clean["parity"]
         prices.append(
             f"{name}: {fair.winner} (ΔW {fair.disparity:.2f}, W {fair.welfare:.2f}) instead of {borda.winner} (ΔW "
@@ -299,24 +288,16 @@ def _real(reproduction: Reproduction) -> Iterator[Finding]:
     yield Finding(
         claim="On real profiles the least ΔW costs welfare.",
         source="published profiles, without privacy; against Borda's winner",
-        holds=all(
-            next(row.welfare for row in reproduction.real_sets if (row.name, row.rule) == (name, "parity"))
-            < next(row.welfare for row in reproduction.real_sets if (row.name, row.rule) == (name, "borda"))
-            for name in names
-        ),
+        holds=all(clean["parity"].welfare < clean["borda"].welfare for clean in rules.values()),
         numbers=f"Elected are, {'; '.join(prices)}.",
     )
     parts: list[str] = []
     leads: list[float] = []
-    for name in names:
+    for name in rules:
         flips = real_at(reproduction, name, "parity", "permute_and_flip")
         laplace = real_at(reproduction, name, "parity", "laplace")
         leads += [deviation(laplace[price].disparity, flips[price].disparity) for price in flips]
-        words = ", ".join(
-            f"{flips[price].disparity.value:.2f} against {laplace[price].disparity.value:.2f} at {price:g}"
-            for price in flips
-        )
-        parts.append(f"{name}: {words}")
+        parts.append(f"{name}: {in_turn(flips, laplace, _disparity, flips)}")
     yield Finding(
         claim="On real profiles permute-and-flip elects as fairly as Algorithm 1 or more so, at equal proven loss.",
         source="parity; ε proven for replacing a ranking",
@@ -324,8 +305,8 @@ def _real(reproduction: Reproduction) -> Iterator[Finding]:
         numbers=f"ΔW: {'; '.join(parts)}.",
     )
     needed: list[str] = []
-    for name in names:
-        fair = next(row for row in reproduction.real_sets if (row.name, row.rule) == (name, "parity"))
+    for name, clean in rules.items():
+        fair = clean["parity"]
         rows = real_at(reproduction, name, "parity", "permute_and_flip")
         least = min(rows)
         # Halfway from what nearly no information gives to the best there is.
@@ -339,13 +320,12 @@ def _real(reproduction: Reproduction) -> Iterator[Finding]:
         holds=any(" from ε = 2" in words or " from ε = 5" in words or " none " in words for words in needed),
         numbers=f"It is reached, {'; '.join(needed)}.",
     )
-    locals_: list[str] = []
-    for name in names:
-        rows = real_at(reproduction, name, "parity", "local")
-        locals_.append(
-            f"{name}: " + ", ".join(f"{row.disparity.value:.2f} at {price:g}" for price, row in rows.items())
-        )
-    small = real_at(reproduction, names[0], "parity", "local")
+    by_nobody = {name: real_at(reproduction, name, "parity", "local") for name in rules}
+    words = (
+        f"{name}: " + ", ".join(f"{_disparity(row)} at {price:g}" for price, row in rows.items())
+        for name, rows in by_nobody.items()
+    )
+    small = next(iter(by_nobody.values()))
     first = small[min(small)].disparity
     yield Finding(
         claim="With a few dozen voters, trusting nobody leaves no fairness at ε ≤ 2.",
@@ -355,5 +335,13 @@ def _real(reproduction: Reproduction) -> Iterator[Finding]:
             for price, row in small.items()
             if price <= 2  # noqa: PLR2004  the claim's
         ),
-        numbers=f"ΔW: {'; '.join(locals_)}.",
+        numbers=f"ΔW: {'; '.join(words)}.",
     )
+
+
+def _right(row: EqualLossRow) -> str:
+    return percent(row.agreement)
+
+
+def _disparity(row: EqualLossRow | RealRow) -> str:
+    return f"{row.disparity.value:.2f}"

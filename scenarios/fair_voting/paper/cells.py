@@ -15,7 +15,6 @@ from ....protocol.fair_voting.parameters import MechanismName
 from ....protocol.fair_voting.rules import RULES
 from ....protocol.randomness import SimulatedNoise
 from ...experiments.measurements import Measurement, mean_of
-from .exact_winners import best_of
 from .profiles import Profiles, Setting, draw_profiles
 from .trials import Release, choice_shares, clean_release, elect, qualities_of, release
 
@@ -25,6 +24,7 @@ __all__ = [
     "GAMMA",
     "OBJECTIVES",
     "Cells",
+    "Electorate",
     "Measured",
     "objective_of",
     "proven_of",
@@ -85,13 +85,6 @@ class Cells:
         self._seed = seed
         self._clean = {name: self._clean_best(name) for name in OBJECTIVES}
 
-    @classmethod
-    def of_setting(cls, setting: Setting, sizes: tuple[int, ...], *, trials: int, seed: int) -> "Cells":
-        """Return the cells of an electorate of Table 1."""
-        profiles = draw_profiles(setting, sizes, trials=trials, seed=seed)
-        name = f"{setting.name} {' '.join(map(str, sizes))}"
-        return cls(profiles, name=name, trials=trials, seed=seed, max_disparity=setting.max_disparity)
-
     @staticmethod
     def parameters_only(num_alternatives: int, sizes: Sequence[int]) -> Parameters:
         """Return parameters of groups of these sizes."""
@@ -122,13 +115,7 @@ class Cells:
         """Run all elections of a cell, and elect by each objective."""
         if parameters.mechanism in _BY_QUALITY:
             return {
-                name: self._of_shares(
-                    choice_shares(
-                        FairVoting(with_objective(parameters, name)),
-                        self.profiles,
-                    ),
-                    name,
-                )
+                name: self._of_shares(choice_shares(FairVoting(with_objective(parameters, name)), self.profiles), name)
                 for name in objectives
             }
         released = self.release(parameters)
@@ -166,8 +153,26 @@ class Cells:
         )
 
     def _clean_best(self, objective: str) -> NDArray[np.bool_]:
-        released = clean_release(self.base, self.profiles)
-        return _best_of(released, objective_of(self.base, objective))
+        return clean_release(self.base, self.profiles).best(objective_of(self.base, objective))
+
+
+class Electorate(Cells):
+    """All cells of an electorate of Table 1.
+
+    Args:
+        setting: whose voters.
+        sizes: n₁ and n₂.
+        trials: of each cell.
+        seed: of everything drawn.
+    """
+
+    def __init__(self, setting: Setting, sizes: tuple[int, int], *, trials: int, seed: int) -> None:
+        profiles = draw_profiles(setting, sizes, trials=trials, seed=seed)
+        name = f"{setting.name} {' '.join(map(str, sizes))}"
+        super().__init__(profiles, name=name, trials=trials, seed=seed, max_disparity=setting.max_disparity)
+        self.setting = setting
+        self.sizes = sizes
+        self.columns: Mapping[str, Any] = {"society": setting.name, "size_1": sizes[0], "size_2": sizes[1]}
 
 
 def with_objective(parameters: Parameters, name: str) -> Parameters:
@@ -212,16 +217,6 @@ def samples_for(parameters: Parameters, *, price: float, is_fixed: bool = False)
         middle = (low + high) // 2
         low, high = (middle + 1, high) if is_within(samples[middle]) else (low, middle)
     return samples[low - 1] if low else None
-
-
-def _best_of(released: Release, objective: Objective) -> NDArray[np.bool_]:
-    return best_of(
-        released.values,
-        unit=released.unit,
-        denominators=released.denominators,
-        sizes=released.sizes,
-        objective=objective,
-    )
 
 
 def _mean(shares: FloatArray, values: NDArray[Any]) -> Measurement:

@@ -10,9 +10,9 @@ from .evidence import (
     CLEAR,
     distance,
     equal_losses,
+    in_turn,
     limits_of_samples,
     mean_without_disparity,
-    published_distance,
     table,
 )
 from .profiles import FITTED, READ
@@ -117,7 +117,7 @@ def _label_order(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
     is_smaller = True
     for sizes in SIZES:
-        rows = [row for row in table(reproduction, FITTED.name, "sampling") if (row.size_1, row.size_2) == sizes]
+        rows = [row for row in table(reproduction, FITTED.name, "sampling") if row.sizes == sizes]
         losses = [row.epsilon_replace for row in rows]
         is_smaller &= losses == sorted(losses)
         parts.append(f"{', '.join(f'{loss:.2f}' for loss in losses)} (n₂ = {sizes[1]:,})")
@@ -178,7 +178,7 @@ def _laplace_rows(reproduction: Reproduction) -> Finding:
     spreads: dict[str, float] = {}
     for society in _SETTINGS:
         rows = table(reproduction, society, "laplace")
-        by_size = [[row for row in rows if (row.size_1, row.size_2) == sizes] for sizes in SIZES]
+        by_size = [[row for row in rows if row.sizes == sizes] for sizes in SIZES]
         spreads[society] = max(
             max(value) - min(value)
             for own in by_size
@@ -232,7 +232,7 @@ def _line_17(reproduction: Reproduction) -> Finding:
         own = [row for row in reproduction.samplings if row.society == society]
         shared = {(row.size_1, row.epsilon) for row in own if row.reading == "subsample"}
         distances = {
-            (reading, scale): published_distance(
+            (reading, scale): distance(
                 row
                 for row in own
                 if (row.reading, row.scale) == (reading, scale) and (row.size_1, row.epsilon) in shared
@@ -288,7 +288,7 @@ def _fairer_when_private(reproduction: Reproduction) -> Finding:
     is_rising = True
     for society in _SETTINGS:
         for sizes in SIZES:
-            own = [row for row in table(reproduction, society, "sampling") if (row.size_1, row.size_2) == sizes]
+            own = [row for row in table(reproduction, society, "sampling") if row.sizes == sizes]
             values = [row.disparity.value for row in own]
             is_rising &= values == sorted(values)
             parts.append(", ".join(f"{value:.2f}" for value in values))
@@ -314,10 +314,7 @@ def _laplace_is_fairer(reproduction: Reproduction) -> Finding:
             ours, other = laplace[price].disparity, sampling[price].disparity
             error = (ours.standard_error**2 + other.standard_error**2) ** 0.5
             leads.append((other.value - ours.value) / error if error else 0.0)
-        words = ", ".join(
-            f"{laplace[price].disparity.value:.2f} against {sampling[price].disparity.value:.2f} at {price:g}"
-            for price in shared
-        )
+        words = in_turn(laplace, sampling, lambda row: f"{row.disparity.value:.2f}", shared)
         parts.append(f"{TITLES[society]}: {words}")
     return Finding(
         claim="Algorithm 1 is fairer than Algorithm 2, at equal proven loss too.",

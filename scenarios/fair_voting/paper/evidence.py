@@ -1,26 +1,28 @@
 """How verdicts read the rows: selections, numbers in sentences, and formulas that both kinds of findings have."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeVar
 
-from ...experiments.measurements import Measurement
-from .published import EPSILONS, SIZES, TABLE_1
-from .rows import EqualLossRow, ObjectiveRow, RealRow, Reproduction, SamplingRow, TableRow
+from ...experiments.measurements import Measurement, mean_square
+from .published import TABLE_1
+from .rows import EqualLossRow, ObjectiveRow, RealRow, RealSetRow, Reproduction, SamplingRow, TableRow
 
 __all__ = [
     "CLEAR",
-    "agreement",
     "distance",
     "equal_losses",
+    "in_turn",
     "limits_of_samples",
     "mean_without_disparity",
     "objective_at",
     "percent",
-    "published_distance",
     "real_at",
+    "real_rules",
     "table",
 ]
+
+RowT = TypeVar("RowT")
 
 CLEAR: Final = 3.0
 """In joint standard errors: what is farther apart is hardly so by chance."""
@@ -43,8 +45,8 @@ def objective_at(
     return next(
         row
         for row in reproduction.objectives
-        if (row.society, row.size_1, row.size_2, row.mechanism, row.objective, row.epsilon)
-        == (society, *sizes, mechanism, objective, epsilon)
+        if (row.society, row.sizes, row.mechanism, row.objective, row.epsilon)
+        == (society, sizes, mechanism, objective, epsilon)
     )
 
 
@@ -66,42 +68,32 @@ def real_at(reproduction: Reproduction, name: str, objective: str, mechanism: st
     }
 
 
-def distance(rows: Iterable[TableRow]) -> float:
+def real_rules(reproduction: Reproduction, name: str) -> dict[str, RealSetRow]:
+    """Return whom rules without privacy elect in a published profile."""
+    return {row.rule: row for row in reproduction.real_sets if row.name == name}
+
+
+def in_turn(
+    ones: Mapping[float, RowT], others: Mapping[float, RowT], cell: Callable[[RowT], str], prices: Iterable[float]
+) -> str:
+    """Return what one mechanism has against another, by ε."""
+    return ", ".join(f"{cell(ones[price])} against {cell(others[price])} at {price:g}" for price in prices)
+
+
+def distance(rows: Iterable[TableRow | SamplingRow]) -> float:
     """Return the root of the mean squared difference from the published ΔW and W."""
-    return _root(_differences(rows))
-
-
-def _differences(rows: Iterable[TableRow]) -> Iterator[float]:
-    for row in rows:
-        yield row.welfare.value - row.published_welfare
-        if row.published_disparity is not None:
-            yield row.disparity.value - row.published_disparity
-
-
-def published_distance(rows: Iterable[SamplingRow]) -> float:
-    """Return the root of the mean squared difference from Algorithm 2's published ΔW and W."""
     differences: list[float] = []
     for row in rows:
-        printed = TABLE_1[(row.size_1, row.size_2), "sampling", row.epsilon]
+        printed = TABLE_1[row.sizes, row.mechanism if isinstance(row, TableRow) else "sampling", row.epsilon]
         differences.append(row.welfare.value - printed.welfare)
         if printed.disparity is not None:
             differences.append(row.disparity.value - printed.disparity)
-    return _root(differences)
-
-
-def _root(differences: Iterable[float]) -> float:
-    squares = [difference * difference for difference in differences]
-    return math.sqrt(math.fsum(squares) / len(squares))
+    return math.sqrt(mean_square(differences))
 
 
 def percent(measurement: Measurement) -> str:
     """Return a share in percent, without its error."""
     return f"{100 * measurement.value:.0f} %"
-
-
-def agreement(rows: Sequence[EqualLossRow]) -> str:
-    """Return how often winners are those without privacy, by ε."""
-    return ", ".join(f"{percent(row.agreement)} at {row.epsilon_proven:g}" for row in rows)
 
 
 def mean_without_disparity(sizes: tuple[int, int], *, epsilon: float, num_alternatives: int) -> float:
@@ -113,7 +105,7 @@ def mean_without_disparity(sizes: tuple[int, int], *, epsilon: float, num_altern
 def limits_of_samples() -> tuple[float, float]:
     """Return the bounds of n_s·ε² by n_s·ε² ≤ ε·min n_k: of the cells without an election, and of those with one."""
     limits: dict[bool, list[float]] = {True: [], False: []}
-    for sizes in SIZES:
-        for epsilon in EPSILONS:
-            limits[TABLE_1[sizes, "sampling", epsilon].disparity is None].append(epsilon * min(sizes))
+    for (sizes, mechanism, epsilon), cell in TABLE_1.items():
+        if mechanism == "sampling":
+            limits[cell.disparity is None].append(epsilon * min(sizes))
     return max(limits[True]), min(limits[False])

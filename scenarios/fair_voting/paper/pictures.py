@@ -19,7 +19,7 @@ from ...presentation.drawing import (
     percent_scale,
 )
 from .cells import OBJECTIVES
-from .evidence import equal_losses, real_at, table
+from .evidence import equal_losses, real_at, real_rules, table
 from .profiles import FITTED, READ, SETTINGS
 from .published import EPSILONS, SIZES
 from .rows import Reproduction, TableRow
@@ -88,12 +88,10 @@ def _table_1(reproduction: Reproduction, panels: Any) -> Marks:
             clean(axes, title=f"{words}: {measure}", x="ε (the paper's label)", y=measure)
             for setting in SETTINGS:
                 for sizes in SIZES:
-                    rows = [
-                        row for row in table(reproduction, setting.name, mechanism) if (row.size_1, row.size_2) == sizes
-                    ]
+                    rows = [row for row in table(reproduction, setting.name, mechanism) if row.sizes == sizes]
                     _ours(axes, rows, measure, sizes, _SOCIETY_COLORS[setting.name])
             for sizes in SIZES:
-                rows = [row for row in table(reproduction, FITTED.name, mechanism) if (row.size_1, row.size_2) == sizes]
+                rows = [row for row in table(reproduction, FITTED.name, mechanism) if row.sizes == sizes]
                 told = [
                     (row.epsilon + _SHIFTS[sizes], value)
                     for row in rows
@@ -177,7 +175,7 @@ def _local(reproduction: Reproduction, panels: Any) -> Marks:
 
 def _real(reproduction: Reproduction, panels: Any) -> Marks:
     for column, name in enumerate(_names(reproduction)):
-        rules = {row.rule: row for row in reproduction.real_sets if row.name == name}
+        rules = real_rules(reproduction, name)
         first = rules["parity"]
         for axes, measure in zip((panels[0][column], panels[1][column]), ("ΔW", "W"), strict=True):
             title = f"{name}: {first.voters:,} voters, {first.alternatives} alternatives" if measure == "ΔW" else ""
@@ -202,7 +200,7 @@ def _real(reproduction: Reproduction, panels: Any) -> Marks:
 
 def _trade_off(reproduction: Reproduction, panels: Any) -> Marks:
     for axes, name in zip(panels.flat, _names(reproduction), strict=True):
-        rules = {row.rule: row for row in reproduction.real_sets if row.name == name}
+        rules = real_rules(reproduction, name)
         first = rules["parity"]
         clean(axes, title=f"{name} ({first.voters:,} voters)", x="ΔW: less is fairer", y="W: more is better")
         for objective in OBJECTIVES:

@@ -21,7 +21,7 @@ Without a folder of data sets there is all but the published profiles.
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -41,10 +41,10 @@ from ....protocol.privacy import NeighboringRelation
 from ...experiments.measurements import Measurement, deviation
 from ...experiments.reproductions import Asked, Part
 from . import PAPER
-from .cells import DELTA, OBJECTIVES, Cells, Measured, proven_of, rule_winners, samples_for, with_objective
+from .cells import DELTA, OBJECTIVES, Cells, Electorate, Measured, proven_of, rule_winners, samples_for, with_objective
 from .local_table import find_crossings, variances
 from .neighbors import Ties, search_neighbors
-from .profiles import FITTED, SETTINGS, Setting
+from .profiles import FITTED, SETTINGS
 from .published import EPSILONS, MECHANISMS, RUNS, SIZES, TABLE_1
 from .real_sets import LoadedSet, load_real_sets
 from .rows import (
@@ -61,7 +61,7 @@ from .rows import (
 )
 from .societies_fit import find_societies
 
-__all__ = ["parts", "table_1"]
+__all__ = ["parts"]
 
 _READINGS: Final = ("group", "subsample")
 _SCALES: Final = ("unbiased", "printed")
@@ -99,17 +99,17 @@ def parts(asked: Asked) -> Iterator[Part]:
     real_sets, missing = load_real_sets(asked.data)
     for setting in SETTINGS:
         for sizes in SIZES:
-            cells = Cells.of_setting(setting, sizes, trials=trials, seed=seed)
+            cells = Electorate(setting, sizes, trials=trials, seed=seed)
             rows = {
-                "table_1": _table(cells, setting, sizes),
-                "samplings": _samplings(cells, setting, sizes),
-                "objectives": _objectives(cells, setting, sizes),
-                "rules": _rules(cells, setting, sizes),
+                "table_1": _table(cells),
+                "samplings": _samplings(cells),
+                "objectives": _objectives(cells),
+                "rules": _rules(cells),
             }
             told = f"Table 1 and all mechanisms: {setting.name}, {sizes[0]:,} and {sizes[1]:,} voters"
             yield Part(told, rows, missing)
             if sizes == _SMALL_SIZES:
-                rows = {"noises": _noises(cells, setting, sizes), "equal_losses": _equal_losses(cells, setting, sizes)}
+                rows = {"noises": _noises(cells), "equal_losses": _equal_losses(cells)}
                 yield Part(f"all mechanisms at equal proven loss: {setting.name}", rows)
     rows = {
         "societies": find_societies(),
@@ -125,25 +125,10 @@ def parts(asked: Asked) -> Iterator[Part]:
         yield Part(f"fairness, welfare and proven loss: {name}", {"real": _real(loaded, trials=trials, seed=seed)})
 
 
-def table_1(setting: Setting, *, trials: int = RUNS, seed: int = 1) -> tuple[TableRow, ...]:
-    """Return the paper's Table 1 alone: 18 cells of so many elections each.
-
-    Args:
-        setting: the societies.
-        trials: elections of each cell.
-        seed: of everything drawn.
-    """
-    return tuple(
-        row
-        for sizes in SIZES
-        for row in _table(Cells.of_setting(setting, sizes, trials=trials, seed=seed), setting, sizes)
-    )
-
-
-def _table(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[TableRow]:
+def _table(cells: Electorate) -> Iterator[TableRow]:
     for mechanism in MECHANISMS:
         for epsilon in EPSILONS:
-            printed = TABLE_1[sizes, mechanism, epsilon]
+            printed = TABLE_1[cells.sizes, mechanism, epsilon]
             is_sampling = mechanism == "sampling"
             if is_sampling:
                 parameters = cells.parameters("sampling", epsilon)
@@ -155,14 +140,12 @@ def _table(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[T
                 relation = NeighboringRelation.ADD_OR_REMOVE_ONE
                 add_or_remove = proven_of(msgspec.structs.replace(parameters, relation=relation))
             yield TableRow(
-                society=setting.name,
-                size_1=sizes[0],
-                size_2=sizes[1],
+                **cells.columns,
                 mechanism=mechanism,
                 epsilon=epsilon,
                 samples=parameters.samples if is_sampling else None,
-                most_samples=math.floor(epsilon * min(sizes)) if is_sampling else None,
-                is_available=not is_sampling or is_feasible(parameters.samples, epsilon, sizes),
+                most_samples=math.floor(epsilon * min(cells.sizes)) if is_sampling else None,
+                is_available=not is_sampling or is_feasible(parameters.samples, epsilon, cells.sizes),
                 published_disparity=printed.disparity,
                 published_welfare=printed.welfare,
                 disparity=found.disparity,
@@ -174,21 +157,19 @@ def _table(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[T
             )
 
 
-def _samplings(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[SamplingRow]:
+def _samplings(cells: Electorate) -> Iterator[SamplingRow]:
     for epsilon in EPSILONS:
-        printed = TABLE_1[sizes, "sampling", epsilon]
+        printed = TABLE_1[cells.sizes, "sampling", epsilon]
         for reading in _READINGS:
             parameters = cells.parameters("sampling", epsilon)
-            if reading == "subsample" and parameters.samples > min(sizes):
+            if reading == "subsample" and parameters.samples > min(cells.sizes):
                 continue  # there are not as many voters to sample
             parameters = msgspec.structs.replace(parameters, reading=reading)
             released = cells.release(parameters)
             for scale in _SCALES:
                 found = cells.elect(released.rescaled() if scale == "printed" else released, "parity")
                 yield SamplingRow(
-                    society=setting.name,
-                    size_1=sizes[0],
-                    size_2=sizes[1],
+                    **cells.columns,
                     epsilon=epsilon,
                     samples=parameters.samples,
                     reading=reading,
@@ -210,36 +191,29 @@ def _off(ours: Measurement, printed: float | None, trials: int) -> float | None:
     return None if printed is None else deviation(ours, _as_printed(ours, printed, trials))
 
 
-def _objectives(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[ObjectiveRow]:
+def _objectives(cells: Electorate) -> Iterator[ObjectiveRow]:
     mechanisms: list[MechanismName] = ["laplace", "sampling", "exponential", "permute_and_flip"]
-    if setting is FITTED:
+    if cells.setting is FITTED:
         mechanisms += LOCAL
-    yield from (_objective(setting, sizes, "none", None, name, cells.measure_clean(name)) for name in OBJECTIVES)
+    for name in OBJECTIVES:
+        yield _objective(cells, "none", None, name, cells.measure_clean(name))
     for mechanism in mechanisms:
         for epsilon in EPSILONS:
             others = {"calibration": "printed"} if mechanism == "laplace" else {}
             parameters = cells.parameters(mechanism, epsilon, **others)
             for name, found in cells.measure(parameters).items():
-                yield _objective(setting, sizes, mechanism, parameters, name, found)
+                yield _objective(cells, mechanism, parameters, name, found)
 
 
 def _objective(
-    setting: Setting,
-    sizes: tuple[int, int],
-    mechanism: str,
-    parameters: Parameters | None,
-    objective: str,
-    found: Measured,
+    cells: Electorate, mechanism: str, parameters: Parameters | None, objective: str, found: Measured
 ) -> ObjectiveRow:
-    has_samples = parameters is not None and mechanism == "sampling"
     return ObjectiveRow(
-        society=setting.name,
-        size_1=sizes[0],
-        size_2=sizes[1],
+        **cells.columns,
         mechanism=mechanism,
         epsilon=None if parameters is None else parameters.epsilon,
         objective=objective,
-        samples=parameters.samples if parameters is not None and has_samples else None,
+        samples=parameters.samples if parameters is not None and mechanism == "sampling" else None,
         disparity=found.disparity,
         welfare=found.welfare,
         agreement=found.agreement,
@@ -247,21 +221,19 @@ def _objective(
     )
 
 
-def _rules(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[RuleRow]:
+def _rules(cells: Electorate) -> Iterator[RuleRow]:
     found = {name: cells.of_winners(winners, "parity") for name, winners in rule_winners(cells.profiles)}
     found |= {name: cells.measure_clean(name) for name in OBJECTIVES}
     for name, measured in found.items():
         yield RuleRow(
-            society=setting.name,
-            size_1=sizes[0],
-            size_2=sizes[1],
+            **cells.columns,
             rule=name,
             disparity=measured.disparity,
             welfare=measured.welfare,
         )
 
 
-def _noises(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[NoiseRow]:
+def _noises(cells: Electorate) -> Iterator[NoiseRow]:
     for price in _NOISE_PRICES:
         for relation in (NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE):
             for calibration in ("printed", "tight"):
@@ -271,9 +243,7 @@ def _noises(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[
                 phase = FairVoting(parameters).disclosed
                 noise = cast("VectorLaplace", phase.tally_mechanism)
                 yield NoiseRow(
-                    society=setting.name,
-                    size_1=sizes[0],
-                    size_2=sizes[1],
+                    **cells.columns,
                     calibration=calibration,
                     relation=relation.value,
                     epsilon_proven=price,
@@ -285,24 +255,27 @@ def _noises(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[
                 )
 
 
-def _equal_losses(cells: Cells, setting: Setting, sizes: tuple[int, int]) -> Iterator[EqualLossRow]:
-    for price in _PRICES:
+def _equal_losses(cells: Electorate) -> Iterator[EqualLossRow]:
+    for columns, _, found in _at_prices(cells, _PRICES):
+        yield EqualLossRow(**cells.columns, **columns, agreement=found.agreement)
+
+
+def _at_prices(cells: Cells, prices: Sequence[float]) -> Iterator[tuple[dict[str, Any], Parameters, Measured]]:
+    """Yield what each mechanism gives at equal proven loss: shared columns, and what they are of."""
+    for price in prices:
         for mechanism in _EQUAL_MECHANISMS:
             for objective, (parameters, found) in _at_price(cells, mechanism, price).items():
                 is_sampling = mechanism == "sampling"
-                yield EqualLossRow(
-                    society=setting.name,
-                    size_1=sizes[0],
-                    size_2=sizes[1],
-                    objective=objective,
-                    mechanism=mechanism,
-                    epsilon_proven=price,
-                    gamma=parameters.gamma if is_sampling else None,
-                    samples=parameters.samples if is_sampling else None,
-                    disparity=found.disparity,
-                    welfare=found.welfare,
-                    agreement=found.agreement,
-                )
+                columns = {
+                    "objective": objective,
+                    "mechanism": mechanism,
+                    "epsilon_proven": price,
+                    "gamma": parameters.gamma if is_sampling else None,
+                    "samples": parameters.samples if is_sampling else None,
+                    "disparity": found.disparity,
+                    "welfare": found.welfare,
+                }
+                yield columns, parameters, found
 
 
 def _at_price(cells: Cells, mechanism: MechanismName, price: float) -> dict[str, tuple[Parameters, Measured]]:
@@ -400,22 +373,8 @@ def _real_set(loaded: LoadedSet) -> Iterator[RealSetRow]:
 
 
 def _real(loaded: LoadedSet, *, trials: int, seed: int) -> Iterator[RealRow]:
-    cells = _cells_of(loaded, trials=trials, seed=seed)
-    for price in _REAL_PRICES:
-        for mechanism in _EQUAL_MECHANISMS:
-            for objective, (parameters, found) in _at_price(cells, mechanism, price).items():
-                is_sampling = mechanism == "sampling"
-                yield RealRow(
-                    name=loaded.real_set.name,
-                    objective=objective,
-                    mechanism=mechanism,
-                    epsilon_proven=price,
-                    gamma=parameters.gamma if is_sampling else None,
-                    samples=parameters.samples if is_sampling else None,
-                    reported_by=_reported_by(parameters),
-                    disparity=found.disparity,
-                    welfare=found.welfare,
-                )
+    for columns, parameters, _ in _at_prices(_cells_of(loaded, trials=trials, seed=seed), _REAL_PRICES):
+        yield RealRow(name=loaded.real_set.name, **columns, reported_by=_reported_by(parameters))
 
 
 def _reported_by(parameters: Parameters) -> str | None:

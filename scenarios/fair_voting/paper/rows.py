@@ -9,6 +9,7 @@ from ...experiments.reproductions import PaperReproduction
 
 __all__ = [
     "CrossingRow",
+    "ElectorateRow",
     "EqualLossRow",
     "LossRow",
     "NoiseRow",
@@ -25,13 +26,29 @@ __all__ = [
 ]
 
 
-class TableRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell of Table 1.
+class ElectorateRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What is so in an electorate of Table 1, whose columns come first.
 
     Args:
         society: whose voters.
         size_1: n₁.
         size_2: n₂.
+    """
+
+    society: str
+    size_1: int
+    size_2: int
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """n₁ and n₂."""
+        return self.size_1, self.size_2
+
+
+class TableRow(ElectorateRow, frozen=True, kw_only=True):
+    """One cell of Table 1.
+
+    Args:
         mechanism: "laplace" (Algorithm 1) or "sampling" (Algorithm 2), as printed but for line 17 (reading F3).
         epsilon: ε, the paper's label.
         samples: n_s; None for Laplace.
@@ -47,9 +64,6 @@ class TableRow(msgspec.Struct, frozen=True, kw_only=True):
         epsilon_replace: proven for replacing a voter's ranking.
     """
 
-    society: str
-    size_1: int
-    size_2: int
     mechanism: str
     epsilon: float
     samples: int | None
@@ -65,13 +79,10 @@ class TableRow(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_replace: float
 
 
-class SamplingRow(msgspec.Struct, frozen=True, kw_only=True):
+class SamplingRow(ElectorateRow, frozen=True, kw_only=True):
     """One reading of Algorithm 2 in one cell.
 
     Args:
-        society: whose voters.
-        size_1: n₁.
-        size_2: n₂.
         epsilon: the label.
         samples: n_s.
         reading: whom line 9 draws from: "group" or "subsample" (reading F4).
@@ -83,9 +94,6 @@ class SamplingRow(msgspec.Struct, frozen=True, kw_only=True):
         epsilon_proven: for replacing a voter's ranking.
     """
 
-    society: str
-    size_1: int
-    size_2: int
     epsilon: float
     samples: int
     reading: str
@@ -141,13 +149,10 @@ class SocietyRow(msgspec.Struct, frozen=True, kw_only=True):
     distance: float
 
 
-class ObjectiveRow(msgspec.Struct, frozen=True, kw_only=True):
+class ObjectiveRow(ElectorateRow, frozen=True, kw_only=True):
     """One mechanism and one objective in the electorates of Table 1.
 
     Args:
-        society: whose voters.
-        size_1: n₁.
-        size_2: n₂.
         mechanism: of the protocol, or "none" without privacy.
         epsilon: ε as claimed; None without privacy.
         objective: "parity", "constrained" or "penalized".
@@ -158,9 +163,6 @@ class ObjectiveRow(msgspec.Struct, frozen=True, kw_only=True):
         epsilon_proven: for replacing a voter's ranking; None without privacy.
     """
 
-    society: str
-    size_1: int
-    size_2: int
     mechanism: str
     epsilon: float | None
     objective: str
@@ -171,33 +173,24 @@ class ObjectiveRow(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_proven: float | None
 
 
-class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
+class RuleRow(ElectorateRow, frozen=True, kw_only=True):
     """One rule without privacy in an electorate of Table 1.
 
     Args:
-        society: whose voters.
-        size_1: n₁.
-        size_2: n₂.
         rule: its name.
         disparity: ΔW of the winner.
         welfare: W of the winner.
     """
 
-    society: str
-    size_1: int
-    size_2: int
     rule: str
     disparity: Measurement
     welfare: Measurement
 
 
-class NoiseRow(msgspec.Struct, frozen=True, kw_only=True):
+class NoiseRow(ElectorateRow, frozen=True, kw_only=True):
     """Algorithm 1 with another calibration of its noise, at equal proven loss.
 
     Args:
-        society: whose voters.
-        size_1: n₁.
-        size_2: n₂.
         calibration: "printed", or "tight".
         relation: which profiles are neighbors.
         epsilon_proven: for that relation.
@@ -208,9 +201,6 @@ class NoiseRow(msgspec.Struct, frozen=True, kw_only=True):
         agreement: how often the winner is that without privacy.
     """
 
-    society: str
-    size_1: int
-    size_2: int
     calibration: str
     relation: str
     epsilon_proven: float
@@ -221,13 +211,10 @@ class NoiseRow(msgspec.Struct, frozen=True, kw_only=True):
     agreement: Measurement
 
 
-class EqualLossRow(msgspec.Struct, frozen=True, kw_only=True):
+class EqualLossRow(ElectorateRow, frozen=True, kw_only=True):
     """One mechanism at one proven ε, for replacing a voter's ranking.
 
     Args:
-        society: whose voters.
-        size_1: n₁.
-        size_2: n₂.
         objective: what is elected.
         mechanism: of the protocol; "sampling" with the γ and n_s that suit it best.
         epsilon_proven: the price.
@@ -238,9 +225,6 @@ class EqualLossRow(msgspec.Struct, frozen=True, kw_only=True):
         agreement: how often the winner is that without privacy.
     """
 
-    society: str
-    size_1: int
-    size_2: int
     objective: str
     mechanism: str
     epsilon_proven: float

@@ -7,7 +7,7 @@ elects follows from its binomial numbers, exactly. Each candidate is judged by b
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -22,11 +22,9 @@ from .profiles import FITTED, READ, Setting
 from .published import EPSILONS, TABLE_1
 from .rows import SocietyRow
 
-__all__ = ["DELTAS", "LEAST_DELTA", "MOST_DELTA", "expected_utilities", "find_societies", "sampling_law", "society_row"]
+__all__ = ["DELTAS", "expected_utilities", "find_societies", "sampling_law", "society_row"]
 
-LEAST_DELTA: Final = 5.5e-6
-MOST_DELTA: Final = 4.6e-3
-DELTAS: Final = (MOST_DELTA, 1e-3, LEAST_DELTA)
+DELTAS: Final = (4.6e-3, 1e-3, 5.5e-6)
 """Between the ends all give the published N/A cells (reading F2)."""
 _GAMMAS: Final = (0.0, 0.05)
 _SCALES: Final = ("unbiased", "printed")
@@ -50,18 +48,12 @@ def find_societies() -> Iterator[SocietyRow]:
     """
     best: list[SocietyRow] = []
     for center in itertools.permutations(_IDENTITY):
-        rows = [
-            society_row(setting, delta=1e-3, gamma=gamma, scale=scale)
-            for setting in _candidates(center)
-            for gamma in _GAMMAS
-            for scale in _SCALES
-        ]
-        if not rows:
-            continue
-        nearest = min(rows, key=lambda row: row.distance)
-        setting = Setting("", (_IDENTITY, center), (nearest.dispersion_1, nearest.dispersion_2))
-        best.append(_over_deltas(setting))
-    best.sort(key=lambda row: row.distance)
+        rows = _rows(_candidates(center), (1e-3,))
+        if rows:
+            nearest = min(rows, key=_distance)
+            setting = Setting("", (_IDENTITY, center), (nearest.dispersion_1, nearest.dispersion_2))
+            best.append(min(_rows((setting,), DELTAS), key=_distance))
+    best.sort(key=_distance)
     yield from best[:_MOST_SHOWN]
     for setting in (FITTED, READ):
         yield society_row(setting, delta=1e-3, gamma=0.05, scale="unbiased")
@@ -176,14 +168,13 @@ def _candidates(center: Sequence[int]) -> Iterator[Setting]:
         yield Setting("", (_IDENTITY, tuple(center)), (grid[first], grid[second]))
 
 
-def _over_deltas(setting: Setting) -> SocietyRow:
-    rows = [
-        society_row(setting, delta=delta, gamma=gamma, scale=scale)
-        for delta in DELTAS
-        for gamma in _GAMMAS
-        for scale in _SCALES
-    ]
-    return min(rows, key=lambda row: row.distance)
+def _rows(settings: Iterable[Setting], deltas: Sequence[float]) -> list[SocietyRow]:
+    kinds = itertools.product(settings, deltas, _GAMMAS, _SCALES)
+    return [society_row(setting, delta=delta, gamma=gamma, scale=scale) for setting, delta, gamma, scale in kinds]
+
+
+def _distance(row: SocietyRow) -> float:
+    return row.distance
 
 
 def _published(epsilon: float) -> tuple[float, float]:

@@ -24,13 +24,13 @@ from ....protocol.phases import Inputs
 from ....protocol.population import draw_reports
 from ....protocol.randomness import SimulatedNoise
 from .binomials import draw_binomials
-from .exact_winners import best_of
 from .profiles import Profiles
 
-__all__ = ["Release", "choice_shares", "clean_release", "elect", "qualities_of", "release", "winners_of"]
+__all__ = ["Release", "choice_shares", "clean_release", "elect", "qualities_of", "release"]
 
 _ROWS_AT_A_TIME: Final = 1 << 16
 _NOBODY: Final = -1
+_MOST: Final = 2**62
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -57,16 +57,37 @@ class Release:
         """Return Algorithm 2's counts on the printed scale S_k/n_k instead of the unbiased one (reading F3)."""
         return dataclasses.replace(self, unit=Fraction(1), denominators=self.sizes)
 
+    def best(self, objective: Objective) -> NDArray[np.bool_]:
+        """Return which alternatives are best in each trial, more than one where they tie: bool, shape (trials, m).
+
+        It is `Objective.best` on arrays. Multiplied by what makes denominators equal, values are compared as integers,
+        so that a tie is a tie (reading F3); where 64 bits would not do, Python's are taken.
+        """
+        values, common = self.values, math.lcm(*self.denominators)
+        weight = objective.fairness_weight
+        # The largest numbers below: welfare over all voters, times λ's denominator, less ΔW's part.
+        largest = int(np.abs(values).max()) * common * sum(self.sizes)
+        if largest * 2 * max(weight.numerator, weight.denominator) >= _MOST:
+            values = values.astype(object)
+        scaled = values * np.array([common // each for each in self.denominators], dtype=values.dtype)[:, None]
+        disparity = scaled.max(axis=1) - scaled.min(axis=1)
+        if objective.name == "parity":
+            return _most(-disparity)
+        welfare = (scaled * np.array(self.sizes, dtype=values.dtype)[:, None]).sum(axis=1)
+        if objective.name == "penalized":
+            return _most(welfare * weight.denominator - disparity * (weight.numerator * sum(self.sizes)))
+        is_within = disparity <= math.floor(objective.max_disparity * common / self.unit)
+        has_any = is_within.any(axis=1)
+        # Among those within, the most welfare; where nobody is, the least disparity.
+        lowest = welfare.min(axis=1, keepdims=True)
+        welfare = np.asarray(welfare - (welfare - lowest + 1) * ~is_within)
+        within = _most(welfare)
+        return np.where(has_any[:, None], within, _most(-disparity)).astype(np.bool_)
+
 
 def elect(released: Release, objective: Objective) -> IntArray:
     """Return the winners: int64, shape (trials,)."""
-    best = best_of(
-        released.values,
-        unit=released.unit,
-        denominators=released.denominators,
-        sizes=released.sizes,
-        objective=objective,
-    )
+    best = released.best(objective)
     winners = best.argmax(axis=1)
     if released.of_ties is not None:
         ties = best.sum(axis=1)
@@ -81,13 +102,6 @@ def clean_release(parameters: Parameters, profiles: Profiles) -> Release:
     """Return what there is without privacy."""
     scoring = parameters.make_scoring(is_centered=False)
     return Release(profiles.sums(scoring), Fraction(scoring.step), profiles.group_sizes, profiles.group_sizes)
-
-
-def winners_of(
-    vote: FairVoting, profiles: Profiles, objective: Objective, *, trials: int, noise: SimulatedNoise
-) -> IntArray:
-    """Return the winners of all trials by one objective; see `release`."""
-    return elect(release(vote, profiles, trials=trials, noise=noise), objective)
 
 
 def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: SimulatedNoise) -> Release:
@@ -283,3 +297,7 @@ def _uniforms(
 ) -> FloatArray:
     stream = f"release of {phase.name}" + (f", draw {draw}" if draw > 1 else "")
     return noise.uniforms(protocol=vote.name, phase=stream, start=0, stop=trials, slots=slots)
+
+
+def _most(merits: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(merits == merits.max(axis=1, keepdims=True), dtype=np.bool_)

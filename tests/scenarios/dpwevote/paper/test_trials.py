@@ -100,7 +100,7 @@ def test_without_noise_worth_the_name_the_opinions_error_vanishes() -> None:
 def test_the_opinions_error_of_both_variants_by_hand() -> None:
     """One partner of weight 3 says yes; the estimates of its report are the columns of the inverse matrices."""
     epsilon = 2.0
-    one = Workload("one", "one", (0, 0, 0, 0, 0, 1.0), is_drawn=False)
+    one = Workload("one", (0, 0, 0, 0, 0, 1.0), is_drawn=False)
     keep, p = math.e / (math.e + 2), math.e / (math.e + 1)
     lie = (1 - keep) / 2
     yes, no = (1 - (1 - p)) / (2 * p - 1), (0 - (1 - p)) / (2 * p - 1)
@@ -157,7 +157,7 @@ def test_other_quotas_and_readings_of_ties_are_the_protocols(passes: str) -> Non
     for variant in ("joint", "two_point"):
         parameters = msgspec.convert({**given, "variant": variant, "epsilon": 2.0}, Parameters)
         vote = DPWeVote(parameters)
-        workload = Workload("even", "even", (0.25,) * 4, is_drawn=True)
+        workload = Workload("even", (0.25,) * 4, is_drawn=True)
         found = at_once(vote, workload, 5, 80)
         votes = singly(vote, workload, 5, 80)
         assert found.passed.tolist() == [outcome.candidates[0].passed for _, outcome in votes]
@@ -188,7 +188,7 @@ def test_margins_of_more_than_64_bits_are_summed_exactly() -> None:
 )
 def test_fixed_numbers_are_the_shares_rounded(shares: list[int], num_partners: int) -> None:
     exact = [share / sum(shares) for share in shares]
-    numbers = Workload("any", "any", tuple(exact), is_drawn=False).numbers(num_partners)
+    numbers = Workload("any", tuple(exact), is_drawn=False).numbers(num_partners)
     assert sum(numbers) == num_partners
     assert all(abs(n - share * num_partners) < 1 for n, share in zip(numbers, exact, strict=True))
 

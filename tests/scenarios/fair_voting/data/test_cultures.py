@@ -12,7 +12,6 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.fair_voting.rankings import positions_of_orders
 from psephos.protocol.randomness import philox_rows
 from psephos.scenarios.fair_voting.data.mallows import (
-    draw_impartial,
     draw_mallows,
     kendall_tau_distances,
     mallows_probabilities,
@@ -123,7 +122,7 @@ def test_probabilities_by_hand() -> None:
 
 @pytest.mark.parametrize("dispersion", [0.38, 0.65, 1.0])
 def test_frequencies_of_mallows_rankings_are_its_law(dispersion: float) -> None:
-    """200,000 rankings of four alternatives. False alarm: 1e-6 for each of three dispersions."""
+    """200,000 rankings of four alternatives (φ = 1: impartial culture). False alarm: 1e-6 for each dispersion."""
     uniforms = philox_rows(71, start=0, stop=200_000, slots=3)
     positions = draw_mallows(uniforms, center=[2, 0, 1, 3], dispersion=dispersion)
     check_frequencies(positions, mallows_probabilities(all_rankings(4), center=[2, 0, 1, 3], dispersion=dispersion))
@@ -139,20 +138,6 @@ def test_mean_distance_of_many_alternatives_is_that_of_the_law() -> None:
     uniforms = philox_rows(72, start=0, stop=5_000, slots=49)
     distances = kendall_tau_distances(draw_mallows(uniforms, center=center, dispersion=0.9), center=center)
     assert abs(float(distances.mean()) - sum(means)) < 5 * math.sqrt(variance / 5_000)
-
-
-# Impartial culture.
-
-
-def test_impartial_culture_is_mallows_at_one_bit_for_bit() -> None:
-    uniforms = philox_rows(73, start=0, stop=5_000, slots=6)
-    assert draw_impartial(uniforms).tolist() == draw_mallows(uniforms, center=range(7), dispersion=1.0).tolist()
-
-
-def test_frequencies_of_impartial_rankings_are_alike() -> None:
-    """150,000 rankings of five alternatives. False alarm: 1e-6."""
-    positions = draw_impartial(philox_rows(74, start=0, stop=150_000, slots=4))
-    check_frequencies(positions, np.full(120, 1 / 120))
 
 
 # Plackett and Luce.
@@ -238,7 +223,6 @@ def test_rows_are_rankings_and_do_not_depend_on_each_other(num_alternatives: int
             draw_mallows(uniforms[2047:2050, 1:], center=center, dispersion=0.7),
         ),
         (draw_plackett_luce(uniforms, weights=weights), draw_plackett_luce(uniforms[2047:2050], weights=weights)),
-        (draw_impartial(uniforms[:, 1:]), draw_impartial(uniforms[2047:2050, 1:])),
     ):
         assert positions.shape == (4_100, num_alternatives)
         assert np.array_equal(np.sort(positions, axis=1), np.tile(np.arange(num_alternatives), (4_100, 1)))
@@ -247,8 +231,8 @@ def test_rows_are_rankings_and_do_not_depend_on_each_other(num_alternatives: int
 
 def test_no_voters_have_no_rankings() -> None:
     assert draw_mallows(np.empty((0, 3)), center=range(4), dispersion=0.5).shape == (0, 4)
+    assert draw_mallows(np.empty((0, 0)), center=[0], dispersion=1.0).shape == (0, 1)
     assert draw_plackett_luce(np.empty((0, 4)), weights=[1, 2, 3, 4]).shape == (0, 4)
-    assert draw_impartial(np.empty((0, 0))).shape == (0, 1)
 
 
 @pytest.mark.parametrize("dispersion", [-0.1, 1.1, math.nan])
@@ -285,11 +269,6 @@ def test_shapes_are_checked(shape: tuple[int, ...]) -> None:
         kendall_tau_distances(np.zeros(shape, dtype=np.int64), center=range(3))
     with pytest.raises(ValueError, match="shape"):
         plackett_luce_probabilities(np.zeros(shape, dtype=np.int64), weights=[1, 2, 3])
-
-
-def test_shape_of_uniforms_for_impartial_rankings_is_checked() -> None:
-    with pytest.raises(ValueError, match="shape"):
-        draw_impartial(np.zeros(3))
 
 
 def test_number_of_alternatives_is_checked() -> None:

@@ -93,7 +93,7 @@ def test_voter_with_an_empty_entry_is_refused_or_left_out() -> None:
     assert error.allowed == 'a group, or voters.without_group = "leave out"'
     grouping = groups_of_entries(ballots, ["M", "F", " ", ""], column="sex", without_group="leave out")
     assert shown(grouping) == ["M", "F", None, None]
-    assert grouping.num_left_out == 2
+    assert grouping.members.tolist().count(-1) == 2
 
 
 def test_group_that_nobody_is_in_or_that_is_not_named_is_refused() -> None:

@@ -22,7 +22,6 @@ from psephos.scenarios.fair_voting.paper.pictures import pictures_of
 from psephos.scenarios.fair_voting.paper.profiles import FITTED, READ, Setting, fixed_profile
 from psephos.scenarios.fair_voting.paper.published import SIZES, TABLE_1
 from psephos.scenarios.fair_voting.paper.real_sets import REAL_SETS, LoadedSet, RealSet, load_real_sets
-from psephos.scenarios.fair_voting.paper.reproduction import table_1
 from psephos.scenarios.fair_voting.paper.rows import Reproduction
 from psephos.scenarios.fair_voting.paper.societies_fit import expected_utilities, sampling_law, society_row
 from psephos.scenarios.fair_voting.paper.tables import sheets_of
@@ -102,11 +101,6 @@ def test_every_published_cell_is_there_once_for_each_society(reproduction: Repro
         rows = [row for row in reproduction.table_1 if row.society == society]
         assert {((row.size_1, row.size_2), row.mechanism, row.epsilon) for row in rows} == set(TABLE_1)
         assert len(rows) == len(TABLE_1) == 18
-
-
-def test_table_1_alone_is_the_same(reproduction: Reproduction) -> None:
-    whole = [row for row in reproduction.table_1 if row.society == FITTED.name]
-    assert list(table_1(FITTED, trials=TRIALS, seed=reproduction.seed)) == whole
 
 
 def test_cells_without_enough_samples_are_the_paper_s(reproduction: Reproduction) -> None:

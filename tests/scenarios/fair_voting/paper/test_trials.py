@@ -19,8 +19,7 @@ from psephos.protocol.phases import Inputs
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.fair_voting.paper.binomials import draw_binomials
-from psephos.scenarios.fair_voting.paper.cells import OBJECTIVES, Cells, with_objective
-from psephos.scenarios.fair_voting.paper.exact_winners import best_of
+from psephos.scenarios.fair_voting.paper.cells import OBJECTIVES, Cells, Electorate, with_objective
 from psephos.scenarios.fair_voting.paper.neighbors import winner_law
 from psephos.scenarios.fair_voting.paper.profiles import (
     FITTED,
@@ -30,7 +29,7 @@ from psephos.scenarios.fair_voting.paper.profiles import (
     draw_profiles,
     fixed_profile,
 )
-from psephos.scenarios.fair_voting.paper.trials import choice_shares, elect, release
+from psephos.scenarios.fair_voting.paper.trials import Release, choice_shares, elect, release
 
 SEED, CELL, TRIALS = 3, "a cell", 40
 SIZES = (9, 5)
@@ -137,7 +136,7 @@ def test_shares_are_the_protocol_s_law(mechanism: str, objective: str) -> None:
 )
 def test_best_of_is_the_objective_s_best(values: list[list[int]], name: Any, factor: int) -> None:
     """Also where 64 bits would overflow."""
-    sizes, denominators = [2, 3, 7][: len(values)], [6, 4, 5][: len(values)]
+    sizes, denominators = (2, 3, 7)[: len(values)], (6, 4, 5)[: len(values)]
     objective = Objective(name, Fraction(3, 2), Fraction(1, 3))
     unit = Fraction(1, 2 * factor)
     table = np.array(values, dtype=object) * factor
@@ -145,13 +144,8 @@ def test_best_of_is_the_objective_s_best(values: list[list[int]], name: Any, fac
         [unit * value * factor / denominator for value in row]
         for row, denominator in zip(values, denominators, strict=True)
     ]
-    found = best_of(
-        table[None].astype(np.int64) if factor == 1 else table[None],
-        unit=unit,
-        denominators=denominators,
-        sizes=sizes,
-        objective=objective,
-    )
+    told = table[None].astype(np.int64) if factor == 1 else table[None]
+    found = Release(told, unit, denominators, sizes).best(objective)
     assert np.flatnonzero(found[0]).tolist() == objective.best(utilities, sizes)
 
 
@@ -219,7 +213,7 @@ def test_rankings_of_a_fixed_profile_are_put_side_by_side_by_group() -> None:
 
 
 def test_parameters_of_cells_may_have_more_samples_than_are_allowed() -> None:
-    cells = Cells.of_setting(FITTED, (20, 10), trials=12, seed=1)
+    cells = Electorate(FITTED, (20, 10), trials=12, seed=1)
     parameters: Parameters = cells.parameters("sampling", 0.3)
     assert parameters.samples > 0.3 * 10
     assert cells.first(5).profiles.positions.shape[0] == 5
