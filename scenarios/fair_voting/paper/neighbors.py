@@ -58,7 +58,8 @@ def winner_law(choice: SampledChoice, values: Sequence[int], *, ties: Ties = "ra
     t + 1 where t others tie with it.
 
     Args:
-        choice: with objective "parity" and two groups.
+        choice: with objective "parity" and two groups, or more whose counts are compared as they are: on the unbiased
+            scale, or with equal sizes.
         values: sums of utilities, as `SampledChoice.randomize_row` takes them.
         ties: how they fall; "first", on the first alternative, is not what `choice` does.
 
@@ -66,13 +67,13 @@ def winner_law(choice: SampledChoice, values: Sequence[int], *, ties: Ties = "ra
         float64, shape (m,).
 
     Raises:
-        ValueError: the objective is another one, or there are more groups.
+        ValueError: the objective or the scale is another one.
     """
     if choice.objective.name != "parity":
         raise ValueError(f"the law is that of objective 'parity', got {choice.objective.name!r}")
-    if len(choice.group_sizes) != 2:  # noqa: PLR2004  whose difference is what counts
-        raise ValueError(f"the law is that of two groups, got {len(choice.group_sizes)}")
     weights = _weights(choice)
+    if len(weights) > 2 and len(set(weights)) > 1:  # noqa: PLR2004  two groups of any weight
+        raise ValueError("counts of more than two groups are compared on the unbiased scale or for equal sizes")
     columns = zip(*choice.hit_probabilities(values), strict=True)
     laws = [_disparity_law(choice.num_samples, tuple(column), weights) for column in columns]
     return choice.gamma / len(laws) + (1 - choice.gamma) * _law_of_least(laws, ties)
@@ -211,10 +212,28 @@ def _disparity_law(
         masses = np.zeros(len(values))
         np.add.at(masses, places.reshape(-1), np.outer(laws[0], laws[1]).reshape(-1))
         return values, masses
-    signed = np.convolve(laws[0], laws[1][::-1])
-    masses = signed[samples:].copy()
-    masses[1:] += signed[:samples][::-1]
-    return np.arange(samples + 1, dtype=np.int64), masses
+    if len(laws) == 2:  # noqa: PLR2004  a convolution
+        signed = np.convolve(laws[0], laws[1][::-1])
+        masses = signed[samples:].copy()
+        masses[1:] += signed[:samples][::-1]
+        return np.arange(samples + 1, dtype=np.int64), masses
+    # All counts in a window of d + 1 whose least is one of them: P(all in the window) less P(all above its least).
+    tails = np.zeros((len(laws), 2 * samples + 3))
+    tails[:, 1 : samples + 2] = np.cumsum(laws, axis=1)
+    tails[:, samples + 2 :] = 1.0
+    least = np.arange(samples + 1)
+    within = np.array(
+        [
+            float(
+                np.sum(
+                    np.prod(tails[:, least + width + 1] - tails[:, least], axis=0)
+                    - np.prod(tails[:, least + width + 1] - tails[:, least + 1], axis=0)
+                )
+            )
+            for width in range(samples + 1)
+        ]
+    )
+    return least.astype(np.int64), np.diff(within, prepend=0.0)
 
 
 @functools.lru_cache(maxsize=1 << 14)

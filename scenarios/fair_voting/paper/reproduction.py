@@ -44,7 +44,7 @@ from . import PAPER
 from .cells import DELTA, OBJECTIVES, Cells, Electorate, Measured, proven_of, rule_winners, samples_for, with_objective
 from .local_table import find_crossings, variances
 from .neighbors import Ties, search_neighbors
-from .profiles import FITTED, SETTINGS
+from .profiles import FITTED, SETTINGS, Setting
 from .published import EPSILONS, MECHANISMS, RUNS, SIZES, TABLE_1
 from .real_sets import LoadedSet, load_real_sets
 from .rows import (
@@ -61,7 +61,7 @@ from .rows import (
 )
 from .societies_fit import find_societies
 
-__all__ = ["parts"]
+__all__ = ["parts", "table_1"]
 
 _READINGS: Final = ("group", "subsample")
 _SCALES: Final = ("unbiased", "printed")
@@ -123,6 +123,18 @@ def parts(asked: Asked) -> Iterator[Part]:
     for loaded in real_sets:
         name = loaded.real_set.name
         yield Part(f"fairness, welfare and proven loss: {name}", {"real": _real(loaded, trials=trials, seed=seed)})
+
+
+def table_1(setting: Setting, *, trials: int, seed: int = 1) -> tuple[TableRow, ...]:
+    """Return the paper's Table 1 alone: 18 cells of so many elections each.
+
+    Args:
+        setting: the societies.
+        trials: elections of each cell.
+        seed: of everything drawn.
+    """
+    cells = (Electorate(setting, sizes, trials=trials, seed=seed) for sizes in SIZES)
+    return tuple(row for each in cells for row in _table(each))
 
 
 def _table(cells: Electorate) -> Iterator[TableRow]:

@@ -61,7 +61,7 @@ def law_by_enumeration(choice: SampledChoice, values: Sequence[int], ties: Ties)
 @pytest.mark.parametrize("ties", ["random", "first"])
 @pytest.mark.parametrize(
     ("sizes", "samples", "scale"),
-    [((4, 4), 2, "unbiased"), ((4, 8), 2, "unbiased"), ((4, 12), 2, "printed")],
+    [((4, 4), 2, "unbiased"), ((4, 8), 2, "unbiased"), ((4, 12), 2, "printed"), ((4, 4, 8), 1, "unbiased")],
 )
 def test_law_is_that_of_all_counts(sizes: tuple[int, ...], samples: int, scale: SampleScale, ties: Ties) -> None:
     choice = make_choice(sizes, samples, num_alternatives=3, scale=scale)
@@ -69,6 +69,12 @@ def test_law_is_that_of_all_counts(sizes: tuple[int, ...], samples: int, scale: 
     shares = [[half, quarter, 3 * quarter], [Fraction(0), half, Fraction(1)], [quarter, 3 * quarter, half]]
     values = sums_of(choice, shares[: len(sizes)])
     assert winner_law(choice, values, ties=ties) == pytest.approx(law_by_enumeration(choice, values, ties), abs=1e-12)
+
+
+def test_law_of_three_groups_is_that_of_all_counts() -> None:
+    choice = make_choice((4, 4, 4), 3, num_alternatives=2, gamma=0.2)
+    values = sums_of(choice, [[Fraction(1, 4), Fraction(3, 4)], [Fraction(1), Fraction(0)], [Fraction(1, 2)] * 2])
+    assert winner_law(choice, values) == pytest.approx(law_by_enumeration(choice, values, "random"), abs=1e-12)
 
 
 def test_law_adds_up_to_one() -> None:
@@ -83,8 +89,8 @@ def test_law_of_what_cannot_be_computed_is_refused() -> None:
     values = [0] * 8
     with pytest.raises(ValueError, match="'parity', got 'penalized'"):
         winner_law(dataclasses.replace(make_choice((2, 2), 1), objective=Objective("penalized")), values)
-    with pytest.raises(ValueError, match="two groups, got 3"):
-        winner_law(make_choice((2, 2, 3), 1), [0] * 12)
+    with pytest.raises(ValueError, match="unbiased scale"):
+        winner_law(make_choice((2, 2, 3), 1, scale="printed"), [0] * 12)
 
 
 def test_search_of_what_it_does_not_take_is_refused() -> None:

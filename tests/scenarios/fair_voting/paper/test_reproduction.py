@@ -103,6 +103,11 @@ def test_every_published_cell_is_there_once_for_each_society(reproduction: Repro
         assert len(rows) == len(TABLE_1) == 18
 
 
+def test_table_1_alone_is_the_same(reproduction: Reproduction) -> None:
+    whole = [row for row in reproduction.table_1 if row.society == FITTED.name]
+    assert list(module.table_1(FITTED, trials=TRIALS, seed=reproduction.seed)) == whole
+
+
 def test_cells_without_enough_samples_are_the_paper_s(reproduction: Reproduction) -> None:
     """Reading F2: n_s ≤ ε·min n_k, with n_s = ⌈(4/ε²)·ln(4/10⁻⁵)⌉ = 574, 144, 52."""
     for row in reproduction.table_1:
