@@ -45,13 +45,6 @@ def test_each_phase_is_reported_as_it_closes() -> None:
     assert seen[1][2] is None
 
 
-@pytest.mark.parametrize("batch_rows", [1, 2, 3, 6, 7, 8, 1000])
-def test_the_result_does_not_depend_on_the_batches(batch_rows: int) -> None:
-    vote = make_vote()
-    inputs = make_inputs(vote, 7)
-    assert run_population(vote, inputs, noise=NOISE, batch_rows=batch_rows) == run_population(vote, inputs, noise=NOISE)
-
-
 def test_the_same_seed_gives_the_same_result_and_another_one_does_not() -> None:
     vote = make_vote()
     inputs = make_inputs(vote, 50)
