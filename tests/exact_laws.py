@@ -4,16 +4,17 @@ A sampler that draws uniform integers below a bound is run once for each way in 
 that is only compared with a number has two outcomes, whatever its bound, and one that is used as a number has each.
 """
 
+import decimal
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import numpy as np
-from psephos.protocol.mechanisms import Below
+from psephos.protocol.mechanisms import Below, Beta, Discrete, HyperDistribution, PointMass, Uniform
 from scipy.special import chdtrc, pdtrc
 
-__all__ = ["Law", "exact_law", "lattice_law", "law_of_rows", "least_tail"]
+__all__ = ["Law", "exact_law", "exact_log", "exact_moment", "lattice_law", "law_of_rows", "least_tail"]
 
 ReportT = TypeVar("ReportT")
 Law: TypeAlias = dict[ReportT, Fraction]
@@ -127,6 +128,49 @@ def exact_law(draw: Callable[[Below], ReportT]) -> Law[ReportT]:
 def law_of_rows(draw: Callable[[Below], Sequence[Any]]) -> Law[tuple[int, ...]]:
     """Return P[row of numbers] of a sampler of rows."""
     return exact_law(lambda below: tuple(int(number) for number in draw(below)))
+
+
+def exact_moment(hyper: HyperDistribution, num_answers: int, num_flips: int) -> Fraction:
+    """Return E[P^k (1 − P)^(m−k)], exactly: term by term, from the polynomial's coefficients.
+
+    Args:
+        hyper: the distribution of P.
+        num_answers: m.
+        num_flips: k.
+    """
+    match hyper:
+        case PointMass(flip):
+            return Fraction(flip) ** num_flips * (1 - Fraction(flip)) ** (num_answers - num_flips)
+        case Discrete(flips, shares):
+            parts = [exact_moment(PointMass(flip), num_answers, num_flips) for flip in flips]
+            total = sum((part * Fraction(share) for part, share in zip(parts, shares, strict=True)), Fraction())
+            return total / sum(Fraction(share) for share in shares)
+        case Uniform(low, high):
+            alpha, beta = 1, 1
+        case Beta(alpha, beta, low, high):
+            pass
+    width = Fraction(high) - Fraction(low)
+    polynomial = [Fraction(1)]
+    factors = [(Fraction(low), width)] * num_flips + [(1 - Fraction(low), -width)] * (num_answers - num_flips)
+    for constant, slope in factors:
+        polynomial = [
+            constant * here + slope * before
+            for here, before in zip([*polynomial, Fraction(0)], [Fraction(0), *polynomial], strict=True)
+        ]
+    # E[t^j] of a beta distribution on [0, 1].
+    powers = [
+        math.prod((Fraction(alpha + i, alpha + beta + i) for i in range(j)), start=Fraction(1))
+        for j in range(len(polynomial))
+    ]
+    return sum((coefficient * power for coefficient, power in zip(polynomial, powers, strict=True)), Fraction())
+
+
+def exact_log(number: Fraction) -> decimal.Decimal:
+    """Return the logarithm to eighty digits, −∞ of 0."""
+    if not number:
+        return -decimal.Decimal("Infinity")
+    with decimal.localcontext(prec=80):
+        return (decimal.Decimal(number.numerator) / decimal.Decimal(number.denominator)).ln()
 
 
 def lattice_law(dimension: int, scale: float) -> dict[tuple[int, ...], float]:

@@ -110,12 +110,6 @@ def test_a_mechanism_of_whole_rows_is_given_its_slots() -> None:
     expected = phase.mechanism.randomize_rows(inputs.private[:, :3], uniforms)
     drawn = draw_reports(phase, inputs, noise=NOISE, protocol="quiz", start=0)
     assert drawn.tolist() == expected.tolist()
-    rows: list[list[int]] = inputs.private[:, :3].tolist()
-    alone = [
-        NOISE.randomize(phase.mechanism, row, protocol="quiz", phase="answers", place=place)
-        for place, row in enumerate(rows)
-    ]
-    assert alone == expected.tolist()
 
 
 def test_a_protocol_that_tells_nobody_anything_alone_has_no_own_outcomes() -> None:

@@ -7,6 +7,7 @@ import math
 import hypothesis
 import numpy as np
 import pytest
+from exact_laws import exact_log
 from hypothesis import strategies as st
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, check_epsilon
@@ -22,10 +23,7 @@ numbers_of_choices = st.integers(min_value=2, max_value=60)
 def exact_log_ratio(mechanism: GeneralizedRandomizedResponse) -> decimal.Decimal:
     """Return ln(p/q) for the law as it is sampled: p is the stored number, and the lies share 1 − p alike."""
     keep = fractions.Fraction(mechanism.keep_probability)
-    ratio = keep * (mechanism.num_choices - 1) / (1 - keep)
-    with decimal.localcontext() as context:
-        context.prec = 60
-        return (decimal.Decimal(ratio.numerator) / decimal.Decimal(ratio.denominator)).ln()
+    return exact_log(keep * (mechanism.num_choices - 1) / (1 - keep))
 
 
 def test_hand_worked_values_at_three_choices() -> None:
