@@ -492,6 +492,8 @@ def test_rows_out_of_range_or_of_another_width_get_no_spherical_noise(source: No
     ):
         with pytest.raises(ValueError, match=words):
             source.randomize(mechanism, row, protocol="battery", phase="range", place=0)
+        with pytest.raises(ValueError, match=words):
+            mechanism.randomize_rows(np.array([row], dtype=np.int64), np.full((1, len(row) + 1), 0.5))
 
 
 # Rankings: a row is the position of each alternative. Whole rankings and scores have the law of what they become.
