@@ -1,19 +1,26 @@
-"""Plays a sampler on every outcome of its draws, so that its law is known exactly and nothing is left to chance.
+"""Plays a sampler on every outcome of its draws, so that its law is known exactly; and tests draws against a law.
 
 A sampler that draws uniform integers below a bound is run once for each way in which those draws can matter: a draw
 that is only compared with a number has two outcomes, whatever its bound, and one that is used as a number has each.
 """
 
-from collections.abc import Callable, Sequence
+import decimal
+import math
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from psephos.protocol.mechanisms import Below
+import numpy as np
+from psephos.protocol.mechanisms import Below, Beta, Discrete, HyperDistribution, PointMass, Uniform
+from scipy.special import chdtrc, pdtrc
 
-__all__ = ["Law", "exact_law", "law_of_rows"]
+__all__ = ["Law", "exact_law", "exact_log", "exact_moment", "lattice_law", "law_of_rows", "least_tail"]
 
 ReportT = TypeVar("ReportT")
 Law: TypeAlias = dict[ReportT, Fraction]
+
+_LEAST_EXPECTED: Final = 25.0
+_HARDLY_EXPECTED: Final = 1e-3
 
 # A sampler that may go on for ever is cut where it hardly ever gets.
 _RARE: Final = 10**18  # once in so many times
@@ -121,3 +128,104 @@ def exact_law(draw: Callable[[Below], ReportT]) -> Law[ReportT]:
 def law_of_rows(draw: Callable[[Below], Sequence[Any]]) -> Law[tuple[int, ...]]:
     """Return P[row of numbers] of a sampler of rows."""
     return exact_law(lambda below: tuple(int(number) for number in draw(below)))
+
+
+def exact_moment(hyper: HyperDistribution, num_answers: int, num_flips: int) -> Fraction:
+    """Return E[P^k (1 − P)^(m−k)], exactly: term by term, from the polynomial's coefficients.
+
+    Args:
+        hyper: the distribution of P.
+        num_answers: m.
+        num_flips: k.
+    """
+    match hyper:
+        case PointMass(flip):
+            return Fraction(flip) ** num_flips * (1 - Fraction(flip)) ** (num_answers - num_flips)
+        case Discrete(flips, shares):
+            parts = [exact_moment(PointMass(flip), num_answers, num_flips) for flip in flips]
+            total = sum((part * Fraction(share) for part, share in zip(parts, shares, strict=True)), Fraction())
+            return total / sum(Fraction(share) for share in shares)
+        case Uniform(low, high):
+            alpha, beta = 1, 1
+        case Beta(alpha, beta, low, high):
+            pass
+    width = Fraction(high) - Fraction(low)
+    polynomial = [Fraction(1)]
+    factors = [(Fraction(low), width)] * num_flips + [(1 - Fraction(low), -width)] * (num_answers - num_flips)
+    for constant, slope in factors:
+        polynomial = [
+            constant * here + slope * before
+            for here, before in zip([*polynomial, Fraction(0)], [Fraction(0), *polynomial], strict=True)
+        ]
+    # E[t^j] of a beta distribution on [0, 1].
+    powers = [
+        math.prod((Fraction(alpha + i, alpha + beta + i) for i in range(j)), start=Fraction(1))
+        for j in range(len(polynomial))
+    ]
+    return sum((coefficient * power for coefficient, power in zip(polynomial, powers, strict=True)), Fraction())
+
+
+def exact_log(number: Fraction) -> decimal.Decimal:
+    """Return the logarithm to eighty digits, −∞ of 0."""
+    if not number:
+        return -decimal.Decimal("Infinity")
+    with decimal.localcontext(prec=80):
+        return (decimal.Decimal(number.numerator) / decimal.Decimal(number.denominator)).ln()
+
+
+def lattice_law(dimension: int, scale: float) -> dict[tuple[int, ...], float]:
+    """Return P[rounded spherical Laplace noise]: the density's integral over the cube of side 1 around it.
+
+    In two dimensions by Gauss and Legendre's rule, in 64 parts where the density has its peak.
+
+    Args:
+        dimension: 1 or 2.
+        scale: of the noise, which is followed sixteen scales far.
+    """
+    reach = math.ceil(16 * scale)
+    if dimension == 1:
+        decay = math.exp(-1 / scale)
+        tails = {k: 0.5 * math.exp(-(abs(k) - 0.5) / scale) * (1 - decay) for k in range(-reach, reach + 1) if k}
+        return {(0,): 1 - math.exp(-0.5 / scale)} | {(k,): chance for k, chance in tails.items()}
+    nodes, weights = np.polynomial.legendre.leggauss(10)
+    law: dict[tuple[int, ...], float] = {}
+    for x in range(reach + 1):
+        for y in range(x + 1):
+            parts = 64 if x <= 1 else 1
+            offsets = (np.arange(parts)[:, None] + (nodes[None, :] + 1) / 2).reshape(-1) / parts - 0.5
+            shares = np.tile(weights, parts) / (2 * parts)
+            sizes = np.hypot(x + offsets[:, None], y + offsets[None, :])
+            density = np.exp(-sizes / scale) / (2 * math.pi * scale**2)
+            chance = math.fsum((shares[:, None] * shares[None, :] * density).reshape(-1))
+            law |= {(a * s, b * t): chance for a, b in ((x, y), (y, x)) for s in (1, -1) for t in (1, -1)}
+    return law
+
+
+def least_tail(reports: Sequence[Any], law: Mapping[Any, float]) -> float:
+    """Return the smaller tail probability of two tests: of the common reports' counts, and of the rare ones' number.
+
+    Neighbors are pooled until 25 are expected together, and their counts tested by chi-square. Reports that are hardly
+    expected at all (or are not in the law) are counted once more by themselves: Poisson.
+
+    Args:
+        reports: what was drawn.
+        law: P[report], for reports that are not too rare to matter and can be put in order.
+    """
+    pool_of: dict[Any, int] = {}
+    expected: list[float] = []
+    pooled = 0.0
+    for report in sorted(law):
+        pool_of[report] = len(expected)
+        pooled += law[report] * len(reports)
+        if pooled >= _LEAST_EXPECTED:
+            expected.append(pooled)
+            pooled = 0.0
+    expected[-1] += len(reports) - math.fsum(expected)  # what is left, and what is too rare to be in the law
+    last = len(expected) - 1
+    observed = np.bincount([min(pool_of.get(report, last), last) for report in reports], minlength=len(expected))
+    statistic = float(np.sum((observed - np.array(expected)) ** 2 / np.array(expected)))
+    of_common = float(chdtrc(last, statistic)) if last else 1.0
+    common = {report for report, chance in law.items() if chance * len(reports) >= _HARDLY_EXPECTED}
+    num_rare = sum(report not in common for report in reports)
+    rest = max(0.0, 1 - math.fsum(law[report] for report in common))
+    return min(of_common, float(pdtrc(num_rare - 1, rest * len(reports))) if num_rare else 1.0)

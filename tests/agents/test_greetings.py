@@ -4,28 +4,38 @@
 
 import contextlib
 from collections.abc import AsyncGenerator, Callable
-from typing import Any
 
 import msgspec
 import pytest
 import structlog.testing
 import trio
 import trio.testing
-from psephos.agents import CloudServer, Deployment, Mode, Partner, SecureNoise, Simulation, inquire
+from peers import (
+    INPUTS,
+    NAMES,
+    TOKENS,
+    TRANSPORTS,
+    VOTE,
+    Session,
+    hello,
+    inquiry,
+    make_client,
+    messages_until_the_end,
+    next_request,
+    open_session,
+    report,
+    simulation,
+)
+from psephos.agents import Deployment, Mode, Partner, SecureNoise, inquire
 from psephos.protocol import (
     JOIN,
     MalformedMessageError,
     PhaseRules,
     PsephosError,
     RemoteProtocolError,
-    Roster,
     SessionAborted,
-    SessionResult,
-    SimulatedNoise,
-    digest_of,
     run_population,
 )
-from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.messages import (
     PROTOCOL_VERSION,
     Abort,
@@ -33,126 +43,16 @@ from psephos.protocol.messages import (
     Inquiry,
     Message,
     Release,
-    Report,
-    Request,
     Terms,
     Welcome,
     decode,
     encode,
 )
-from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
+from psephos.transports import Channel, MemoryTransport, TCPTransport, Transport
 
-TRANSPORTS = [MemoryTransport, TCPTransport]
-VOTE = DPWeVote(Parameters(candidates=("bridge", "tunnel"), epsilon=2.0))
-NAMES = ("alice", "bob", "carol")
-INPUTS = VOTE.encode({"weight": [1.0, 2.0, 3.0], "bridge": [1, 0, 1], "tunnel": [0, 1, 1]})
-TOKENS = ("secret of alice", "secret of bob", "secret of carol")
 DEADLINE = 500.0
 TWO_OF_THREE = PhaseRules(deadline_seconds=DEADLINE, quorum=2)
 TERMS = Terms(PROTOCOL_VERSION, "council", "dpwevote", "simulation", VOTE.encoded_parameters, 2)
-
-
-@pytest.fixture
-def clock() -> trio.testing.MockClock:
-    """Return a clock that jumps to the next deadline when nothing has happened for a while, on sockets either."""
-    return trio.testing.MockClock(autojump_threshold=0.03)
-
-
-def simulation(*, record_views: bool = False) -> Simulation:
-    return Simulation("council", SimulatedNoise(7, session="council"), record_views=record_views)
-
-
-def make_client(name: str, mode: Mode, *, token: str = "", log: Any = None) -> Partner:
-    place = NAMES.index(name)
-    row: list[int] = INPUTS.private[place].tolist()
-    return Partner(VOTE, party=name, place=place, row=row, mode=mode, token=token, log=log)
-
-
-def hello(party: str, *, kind: str = "simulation", token: str = "") -> bytes:
-    return encode(Hello(PROTOCOL_VERSION, "council", "dpwevote", kind, party, token))
-
-
-def inquiry(party: str, *, token: str = "") -> bytes:
-    return encode(Inquiry(PROTOCOL_VERSION, party, token))
-
-
-def report(phase: int, *values: int) -> bytes:
-    return encode(Report(phase, msgspec.Raw(msgspec.msgpack.encode(values))))
-
-
-class Session:
-    """A server in the background; a test plays or starts the clients."""
-
-    def __init__(self, server: CloudServer, listener: Listener, transport: Transport, nursery: trio.Nursery) -> None:
-        self.server = server
-        self.listener = listener
-        self.transport = transport
-        self.nursery = nursery
-        self.result: SessionResult | None = None
-        self.failure: PsephosError | None = None
-        self.endings: dict[str, object] = {}
-
-    async def connect(self) -> Channel:
-        return await self.transport.connect(self.listener.address)
-
-    async def serve(self) -> None:
-        try:
-            self.result = await self.server.serve(self.listener)
-        except PsephosError as error:
-            self.failure = error
-
-    async def take_part(
-        self, name: str, client: Partner, *, task_status: trio.TaskStatus[trio.CancelScope] = trio.TASK_STATUS_IGNORED
-    ) -> None:
-        with trio.CancelScope() as scope:
-            channel = await self.connect()
-            task_status.started(scope)
-            try:
-                self.endings[name] = await client.take_part(channel)
-            except PsephosError as error:
-                self.endings[name] = error
-
-    async def come_to(self, *progress: str | int) -> None:
-        """Wait until the server's open phase, its reports and those outstanding are these."""
-        while self.server.progress != progress:
-            await trio.testing.wait_all_tasks_blocked(0.005)
-
-
-@contextlib.asynccontextmanager
-async def open_session(
-    transport: Transport,
-    *,
-    mode: Mode | None = None,
-    rules: PhaseRules = TWO_OF_THREE,
-    with_tokens: bool = False,
-    log: Any = None,
-) -> AsyncGenerator[Session]:
-    """Start a server, and leave when it and every client have ended."""
-    digests = [digest_of(token) for token in TOKENS] if with_tokens else None
-    roster = Roster(NAMES, INPUTS.public, token_digests=digests)
-    server = CloudServer(VOTE, roster=roster, mode=mode or simulation(), default_rules=rules, log=log)
-    with trio.fail_after(10_000 if isinstance(trio.lowlevel.current_clock(), trio.testing.MockClock) else 60):
-        async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
-            session = Session(server, listener, transport, nursery)
-            nursery.start_soon(session.serve)
-            yield session
-
-
-async def messages_until_the_end(channel: Channel) -> list[Message]:
-    messages: list[Message] = []
-    try:
-        while True:
-            messages += [decode(payload) for payload in await channel.receive()]
-    except (trio.EndOfChannel, trio.BrokenResourceError):
-        return messages
-
-
-async def next_request(channel: Channel) -> Request:
-    while True:
-        for payload in await channel.receive():
-            message = decode(payload)
-            if isinstance(message, Request):
-                return message
 
 
 async def hear_the_release(channel: Channel) -> None:
@@ -170,7 +70,7 @@ async def test_whoever_asks_hears_the_terms_and_takes_part_over_the_same_channel
     make_transport: Callable[[], Transport],
 ) -> None:
     mode = simulation()
-    async with open_session(make_transport(), mode=mode) as session:
+    async with open_session(make_transport(), TWO_OF_THREE, mode=mode) as session:
         for place, name in enumerate(NAMES):
             channel = await session.connect()
             assert await inquire(channel, party=name) == msgspec.structs.replace(TERMS, place=place)
@@ -187,7 +87,7 @@ async def _take_part_over(session: Session, channel: Channel, client: Partner, n
 
 async def test_the_terms_of_a_deployment_say_so() -> None:
     mode = Deployment("council", SecureNoise())
-    async with open_session(MemoryTransport(), mode=mode) as session:
+    async with open_session(MemoryTransport(), TWO_OF_THREE, mode=mode) as session:
         async with await session.connect() as channel:
             assert (await inquire(channel, party="carol")).kind == "deployment"
         session.nursery.cancel_scope.cancel()
@@ -207,7 +107,9 @@ async def test_an_inquiry_that_is_refused_says_why_and_never_the_token(
     make_transport: Callable[[], Transport], party: str, token: str, reason: str
 ) -> None:
     with structlog.testing.capture_logs() as events:
-        async with open_session(make_transport(), with_tokens=True, log=structlog.get_logger()) as session:
+        async with open_session(
+            make_transport(), TWO_OF_THREE, with_tokens=True, log=structlog.get_logger()
+        ) as session:
             async with await session.connect() as channel:
                 with pytest.raises(SessionAborted) as caught:
                     await inquire(channel, party=party, token=token)
@@ -311,7 +213,7 @@ async def _inquire_as_carol(channel: Channel) -> None:
 
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_an_inquiry_and_a_hello_may_come_at_once(make_transport: Callable[[], Transport]) -> None:
-    async with open_session(make_transport()) as session:
+    async with open_session(make_transport(), TWO_OF_THREE) as session:
         async with await session.connect() as carol:
             await carol.send([inquiry("carol"), hello("carol")])
             received: list[Message] = []
@@ -339,7 +241,7 @@ async def test_what_follows_an_inquiry_is_a_hello_or_refused(
     name: str,
 ) -> None:
     payload, reason = SECOND_MESSAGES[name]
-    async with open_session(make_transport()) as session:
+    async with open_session(make_transport(), TWO_OF_THREE) as session:
         async with await session.connect() as carol:
             if at_once:
                 await carol.send([inquiry("carol"), payload])
@@ -355,7 +257,7 @@ async def test_what_follows_an_inquiry_is_a_hello_or_refused(
 
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_an_inquiry_after_hello_ends_that_party(make_transport: Callable[[], Transport]) -> None:
-    async with open_session(make_transport()) as session:
+    async with open_session(make_transport(), TWO_OF_THREE) as session:
         async with await session.connect() as carol:
             await carol.send([hello("carol"), inquiry("carol")])
             *_, abort = await messages_until_the_end(carol)
@@ -367,7 +269,7 @@ async def test_an_inquiry_after_hello_ends_that_party(make_transport: Callable[[
 async def test_an_inquiry_and_then_silence_is_closed_after_the_time_for_greeting(
     make_transport: Callable[[], Transport], clock: trio.testing.MockClock
 ) -> None:
-    async with open_session(make_transport()) as session:
+    async with open_session(make_transport(), TWO_OF_THREE) as session:
         start = trio.current_time()
         async with await session.connect() as carol:
             assert await inquire(carol, party="carol") == TERMS
@@ -379,7 +281,7 @@ async def test_an_inquiry_and_then_silence_is_closed_after_the_time_for_greeting
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_who_asks_and_goes_again_leaves_no_trace(make_transport: Callable[[], Transport]) -> None:
     mode = simulation()
-    async with open_session(make_transport(), mode=mode) as session:
+    async with open_session(make_transport(), TWO_OF_THREE, mode=mode) as session:
         for _ in range(3):
             async with await session.connect() as channel:
                 await inquire(channel, party="carol")
@@ -391,7 +293,7 @@ async def test_who_asks_and_goes_again_leaves_no_trace(make_transport: Callable[
 
 
 async def test_a_party_that_has_joined_may_still_ask_over_another_connection() -> None:
-    async with open_session(MemoryTransport()) as session:
+    async with open_session(MemoryTransport(), TWO_OF_THREE) as session:
         async with await session.connect() as carol, await session.connect() as other:
             await carol.send([hello("carol")])
             await carol.receive()
@@ -415,7 +317,7 @@ async def test_everybody_takes_part_with_a_token_and_it_is_in_no_event_and_no_vi
         clients = {
             name: make_client(name, mode, token=token, log=log) for name, token in zip(NAMES, TOKENS, strict=True)
         }
-        async with open_session(make_transport(), mode=mode, with_tokens=True, log=log) as session:
+        async with open_session(make_transport(), TWO_OF_THREE, mode=mode, with_tokens=True, log=log) as session:
             async with await session.connect() as stranger:
                 await stranger.send([hello("alice", token=TOKENS[1])])
                 assert await messages_until_the_end(stranger) == [
@@ -438,7 +340,7 @@ async def test_everybody_takes_part_with_a_token_and_it_is_in_no_event_and_no_vi
 async def test_a_client_without_its_token_is_refused_and_charged_nothing(token: str) -> None:
     mode = simulation()
     carol = make_client("carol", mode, token=token)
-    async with open_session(MemoryTransport(), mode=mode, with_tokens=True) as session:
+    async with open_session(MemoryTransport(), TWO_OF_THREE, mode=mode, with_tokens=True) as session:
         await session.take_part("carol", carol)
         session.nursery.cancel_scope.cancel()
     error = session.endings["carol"]
@@ -455,7 +357,7 @@ async def test_a_client_without_its_token_is_refused_and_charged_nothing(token: 
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_a_client_that_is_restarted_while_others_join_takes_part(make_transport: Callable[[], Transport]) -> None:
     mode = simulation()
-    async with open_session(make_transport(), mode=mode, rules=PhaseRules(deadline_seconds=DEADLINE)) as session:
+    async with open_session(make_transport(), PhaseRules(deadline_seconds=DEADLINE), mode=mode) as session:
         scope = await session.nursery.start(session.take_part, "carol", make_client("carol", mode))
         await session.come_to(JOIN, 1, 2)
         scope.cancel()
@@ -470,7 +372,7 @@ async def test_a_client_that_is_restarted_while_others_join_takes_part(make_tran
 
 async def test_a_client_that_does_not_come_back_is_missing_at_the_deadline(clock: trio.testing.MockClock) -> None:
     mode = simulation()
-    async with open_session(MemoryTransport(), mode=mode) as session:
+    async with open_session(MemoryTransport(), TWO_OF_THREE, mode=mode) as session:
         async with await session.connect() as carol:
             await carol.send([hello("carol")])
             await carol.receive()
@@ -489,7 +391,7 @@ async def test_a_client_that_is_restarted_before_it_has_reported_takes_part(
     mode = simulation()
     carol = make_client("carol", mode)
     async with (
-        open_session(make_transport(), mode=mode) as session,
+        open_session(make_transport(), TWO_OF_THREE, mode=mode) as session,
         await session.connect() as bob,
         await session.connect() as first,
     ):
@@ -534,7 +436,7 @@ async def test_a_client_that_is_restarted_after_it_has_reported_is_refused_and_i
     before = make_client("carol", mode, token=TOKENS[2])
     after = make_client("carol", mode, token=TOKENS[2])
     async with (
-        open_session(make_transport(), mode=mode, with_tokens=True) as session,
+        open_session(make_transport(), TWO_OF_THREE, mode=mode, with_tokens=True) as session,
         await session.connect() as bob,
     ):
         session.nursery.start_soon(session.take_part, "alice", make_client("alice", mode, token=TOKENS[0]))
@@ -564,7 +466,7 @@ async def test_a_client_that_is_restarted_after_it_has_reported_is_refused_and_i
 async def test_a_restarted_client_that_is_refused_has_seen_nothing_but_the_refusal() -> None:
     mode = simulation(record_views=True)
     after = make_client("carol", mode)
-    async with open_session(MemoryTransport(), mode=mode) as session, await session.connect() as bob:
+    async with open_session(MemoryTransport(), TWO_OF_THREE, mode=mode) as session, await session.connect() as bob:
         session.nursery.start_soon(session.take_part, "alice", make_client("alice", mode))
         scope = await session.nursery.start(session.take_part, "carol", make_client("carol", mode))
         await bob.send([hello("bob")])

@@ -3,16 +3,25 @@
 # ruff: noqa: ARG001  a clock acts by being asked for
 
 import contextlib
-import math
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 import msgspec
 import pytest
 import structlog.testing
 import trio
 import trio.testing
-from psephos.agents import CloudServer, Partner, Simulation
+from peers import (
+    NAMES,
+    TRANSPORTS,
+    VOTE,
+    hello,
+    make_client,
+    messages_until_the_end,
+    next_request,
+    open_session,
+    report,
+    simulation,
+)
 from psephos.agents import outbox as outbox_module
 from psephos.agents.driver import LINGER_SECONDS
 from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -28,143 +37,22 @@ from psephos.protocol.errors import (
 from psephos.protocol.messages import (
     PROTOCOL_VERSION,
     Abort,
-    Hello,
     Message,
     Release,
-    Report,
     Request,
     Welcome,
     decode,
     encode,
 )
-from psephos.protocol.phases import Inputs
-from psephos.protocol.randomness import SimulatedNoise
-from psephos.protocol.roster import Roster
 from psephos.protocol.rules import JOIN, PhaseRules
-from psephos.protocol.server_machine import SessionResult
 from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
 from psephos.transports import memory as memory_module
 
-TRANSPORTS = [MemoryTransport, TCPTransport]
-VOTE = DPWeVote(Parameters(candidates=("bridge", "tunnel"), epsilon=2.0))
-NAMES = ("alice", "bob", "carol")
-TABLE = {"weight": [1.0, 2.0, 3.0], "bridge": [1, 0, 1], "tunnel": [0, 1, 1]}
-INPUTS = VOTE.encode(TABLE)
 DEADLINE = 30.0
 TWO_OF_THREE = PhaseRules(deadline_seconds=DEADLINE, quorum=2)
 ALL_THREE = PhaseRules(deadline_seconds=DEADLINE)
+HONEST = ("alice", "bob")
 GARBAGE = b"\xc1 garbage"
-
-
-@pytest.fixture
-def clock() -> trio.testing.MockClock:
-    """Return a clock that jumps to the next deadline when nothing has happened for a while, on sockets either."""
-    return trio.testing.MockClock(autojump_threshold=0.03)
-
-
-def hello(party: str, *, session: str = "council", kind: str = "simulation") -> bytes:
-    """Return a Hello."""
-    return encode(Hello(PROTOCOL_VERSION, session, "dpwevote", kind, party))
-
-
-def report(phase: int, *values: int) -> bytes:
-    """Return a Report."""
-    return encode(Report(phase, msgspec.Raw(msgspec.msgpack.encode(values))))
-
-
-class Session:
-    """A server with honest clients in the background, for one peer that is played by hand."""
-
-    def __init__(self, listener: Listener, transport: Transport, nursery: trio.Nursery) -> None:
-        self.listener = listener
-        self.transport = transport
-        self.nursery = nursery
-        self.start = trio.current_time()
-        self.result: SessionResult | None = None
-        self.failure: PsephosError | None = None
-        self.endings: dict[str, object] = {}
-        self.seconds = math.nan
-
-    async def connect(self) -> Channel:
-        return await self.transport.connect(self.listener.address)
-
-    async def serve(self, server: CloudServer) -> None:
-        try:
-            self.result = await server.serve(self.listener)
-        except PsephosError as error:
-            self.failure = error
-        self.seconds = trio.current_time() - self.start
-
-    async def take_part(self, name: str, inputs: Inputs, protocol: DPWeVote, mode: Simulation) -> None:
-        place = NAMES.index(name)
-        row: list[int] = inputs.private[place].tolist()
-        client = Partner(protocol, party=name, place=place, row=row, mode=mode)
-        try:
-            self.endings[name] = await client.take_part(await self.connect())
-        except PsephosError as error:
-            self.endings[name] = error
-
-    def assert_two_have_decided(self, *num_received: int) -> None:
-        """Check that alice and bob ended with the outcome, and how many reports there were."""
-        assert self.result is not None
-        assert self.endings == {"alice": self.result.outcome, "bob": self.result.outcome}
-        assert self.result.num_received == num_received
-
-    def assert_quorum_failed(self, phase: str, missing: tuple[str, ...]) -> None:
-        """Check that everybody ended with the same quorum error."""
-        for error in (self.failure, self.endings["alice"], self.endings["bob"]):
-            assert isinstance(error, QuorumError)
-            assert (error.phase, error.missing, error.received, error.required) == (phase, missing, 2, 3)
-
-
-@contextlib.asynccontextmanager
-async def open_session(
-    transport: Transport,
-    rules: PhaseRules,
-    *,
-    honest: tuple[str, ...] = ("alice", "bob"),
-    protocol: DPWeVote = VOTE,
-    listener: Callable[[Effect], None] | None = None,
-    log: Any = None,
-) -> AsyncGenerator[Session]:
-    """Start a server and the honest clients, and leave when all of them have ended."""
-    table = {"weight": TABLE["weight"], **{name: [1, 0, 1] for name in protocol.parameters.candidates}}
-    inputs = protocol.encode(table)
-    mode = Simulation("council", SimulatedNoise(7, session="council"))
-    server = CloudServer(
-        protocol,
-        roster=Roster(NAMES, inputs.public),
-        mode=mode,
-        default_rules=rules,
-        listener=listener,
-        log=log,
-    )
-    with trio.fail_after(1000):
-        async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
-            session = Session(listening, transport, nursery)
-            nursery.start_soon(session.serve, server)
-            for name in honest:
-                nursery.start_soon(session.take_part, name, inputs, protocol, mode)
-            yield session
-
-
-async def messages_until_the_end(channel: Channel) -> list[Message]:
-    """Return everything that arrives until the channel ends or breaks."""
-    messages: list[Message] = []
-    try:
-        while True:
-            messages += [decode(payload) for payload in await channel.receive()]
-    except (trio.EndOfChannel, trio.BrokenResourceError):
-        return messages
-
-
-async def next_request(channel: Channel) -> Request:
-    """Receive until a request comes."""
-    while True:
-        for payload in await channel.receive():
-            message = decode(payload)
-            if isinstance(message, Request):
-                return message
 
 
 # A client that stalls.
@@ -174,7 +62,7 @@ async def next_request(channel: Channel) -> Request:
 async def test_a_client_that_stalls_until_the_deadline_is_left_out_and_hears_the_release(
     make_transport: Callable[[], Transport], clock: trio.testing.MockClock
 ) -> None:
-    async with open_session(make_transport(), TWO_OF_THREE) as session, await session.connect() as carol:
+    async with open_session(make_transport(), TWO_OF_THREE, honest=HONEST) as session, await session.connect() as carol:
         await carol.send([hello("carol")])
         await next_request(carol)
         messages = await messages_until_the_end(carol)
@@ -187,7 +75,7 @@ async def test_a_client_that_stalls_until_the_deadline_is_left_out_and_hears_the
 async def test_a_quorum_that_is_missed_at_the_deadline_is_an_error_on_every_side_that_names_who_was_missing(
     make_transport: Callable[[], Transport], clock: trio.testing.MockClock
 ) -> None:
-    async with open_session(make_transport(), ALL_THREE) as session, await session.connect() as carol:
+    async with open_session(make_transport(), ALL_THREE, honest=HONEST) as session, await session.connect() as carol:
         await carol.send([hello("carol")])
         await next_request(carol)
         (abort,) = await messages_until_the_end(carol)
@@ -200,7 +88,7 @@ async def test_a_quorum_that_is_missed_at_the_deadline_is_an_error_on_every_side
 async def test_a_roster_that_does_not_come_is_an_error_that_names_who_was_missing(
     clock: trio.testing.MockClock,
 ) -> None:
-    async with open_session(MemoryTransport(), ALL_THREE) as session:
+    async with open_session(MemoryTransport(), ALL_THREE, honest=HONEST) as session:
         pass
     session.assert_quorum_failed(JOIN, ("carol",))
     assert session.seconds == pytest.approx(DEADLINE)
@@ -218,7 +106,7 @@ async def test_a_late_report_is_neither_counted_nor_a_fault(clock: trio.testing.
 
     protocol = DPWeVote(Parameters(candidates=("a", "b"), weight_collection="per_candidate"))
     async with (
-        open_session(MemoryTransport(), TWO_OF_THREE, protocol=protocol, listener=listen) as session,
+        open_session(MemoryTransport(), TWO_OF_THREE, honest=HONEST, protocol=protocol, listener=listen) as session,
         await session.connect() as carol,
     ):
         await carol.send([hello("carol")])
@@ -249,7 +137,12 @@ async def test_a_client_that_never_reads_is_cut_off_and_the_vote_goes_on(
 
     with structlog.testing.capture_logs() as events:
         async with open_session(
-            MemoryTransport(), TWO_OF_THREE, protocol=protocol, listener=listen, log=structlog.get_logger()
+            MemoryTransport(),
+            TWO_OF_THREE,
+            honest=HONEST,
+            protocol=protocol,
+            listener=listen,
+            log=structlog.get_logger(),
         ) as session:
             carol = await session.connect()
             await carol.send([hello("carol")])
@@ -265,7 +158,7 @@ async def test_a_client_that_never_reads_is_cut_off_and_the_vote_goes_on(
 
 
 async def test_a_client_that_never_reads_holds_up_the_end_for_a_bounded_time(clock: trio.testing.MockClock) -> None:
-    async with open_session(TCPTransport(), TWO_OF_THREE) as session:
+    async with open_session(TCPTransport(), TWO_OF_THREE, honest=HONEST) as session:
         carol = await session.connect()
         await carol.send([hello("carol")])
     session.assert_two_have_decided(2, 2)
@@ -280,7 +173,7 @@ async def test_a_client_that_never_reads_holds_up_the_end_for_a_bounded_time(clo
 async def test_a_client_that_vanishes_in_a_phase_is_not_waited_for(
     make_transport: Callable[[], Transport], clock: trio.testing.MockClock
 ) -> None:
-    async with open_session(make_transport(), TWO_OF_THREE) as session, await session.connect() as carol:
+    async with open_session(make_transport(), TWO_OF_THREE, honest=HONEST) as session, await session.connect() as carol:
         await carol.send([hello("carol")])
         await next_request(carol)
         await carol.aclose()
@@ -289,7 +182,10 @@ async def test_a_client_that_vanishes_in_a_phase_is_not_waited_for(
 
 
 async def test_what_a_client_reported_before_it_vanished_stands(clock: trio.testing.MockClock) -> None:
-    async with open_session(MemoryTransport(), TWO_OF_THREE) as session, await session.connect() as carol:
+    async with (
+        open_session(MemoryTransport(), TWO_OF_THREE, honest=HONEST) as session,
+        await session.connect() as carol,
+    ):
         await carol.send([hello("carol")])
         await next_request(carol)
         await carol.send([report(0, 1)])
@@ -323,7 +219,7 @@ async def test_a_fault_after_hello_is_said_logged_and_ends_that_client_alone(
 ) -> None:
     with structlog.testing.capture_logs() as events:
         async with (
-            open_session(make_transport(), TWO_OF_THREE, log=structlog.get_logger()) as session,
+            open_session(make_transport(), TWO_OF_THREE, honest=HONEST, log=structlog.get_logger()) as session,
             await session.connect() as carol,
         ):
             await carol.send([hello("carol")])
@@ -340,7 +236,7 @@ async def test_a_fault_after_hello_is_said_logged_and_ends_that_client_alone(
 
 async def test_an_announced_oversize_after_hello_ends_that_client_alone(clock: trio.testing.MockClock) -> None:
     transport = TCPTransport()
-    async with open_session(transport, TWO_OF_THREE) as session:
+    async with open_session(transport, TWO_OF_THREE, honest=HONEST) as session:
         host, port = session.listener.address.rsplit(":", 1)
         async with await trio.open_tcp_stream(host, int(port)) as stream:
             greeting = hello("carol")
@@ -369,7 +265,7 @@ async def test_a_stranger_is_told_why_and_the_vote_goes_on(
 ) -> None:
     with structlog.testing.capture_logs() as events:
         async with (
-            open_session(make_transport(), TWO_OF_THREE, log=structlog.get_logger()) as session,
+            open_session(make_transport(), TWO_OF_THREE, honest=HONEST, log=structlog.get_logger()) as session,
             await session.connect() as stranger,
         ):
             await stranger.send([payload])
@@ -385,7 +281,7 @@ async def test_a_stranger_is_told_why_and_the_vote_goes_on(
 async def test_a_stranger_that_does_not_wait_for_its_refusal_does_not_stop_the_vote(
     clock: trio.testing.MockClock,
 ) -> None:
-    async with open_session(MemoryTransport(), TWO_OF_THREE) as session:
+    async with open_session(MemoryTransport(), TWO_OF_THREE, honest=HONEST) as session:
         for payload in (GARBAGE, hello("mallory"), hello("carol", session="another")):
             async with await session.connect() as stranger:
                 await stranger.send([payload])
@@ -399,7 +295,10 @@ NESTED = b"\x91" * 100_000 + b"\xc0"
 async def test_a_stranger_whose_message_is_nested_too_deeply_does_not_stop_the_vote(
     first: bytes, clock: trio.testing.MockClock
 ) -> None:
-    async with open_session(MemoryTransport(), TWO_OF_THREE) as session, await session.connect() as stranger:
+    async with (
+        open_session(MemoryTransport(), TWO_OF_THREE, honest=HONEST) as session,
+        await session.connect() as stranger,
+    ):
         await stranger.send([first])
         await messages_until_the_end(stranger)
     session.assert_two_have_decided(2, 2)
@@ -411,7 +310,10 @@ async def test_a_stranger_whose_message_is_nested_too_deeply_does_not_stop_the_v
 async def test_a_client_that_sends_monstrous_messages_does_not_stop_the_vote(
     payload: bytes, clock: trio.testing.MockClock
 ) -> None:
-    async with open_session(MemoryTransport(), TWO_OF_THREE) as session, await session.connect() as carol:
+    async with (
+        open_session(MemoryTransport(), TWO_OF_THREE, honest=HONEST) as session,
+        await session.connect() as carol,
+    ):
         await carol.send([hello("carol")])
         await next_request(carol)
         await carol.send([payload])
@@ -424,7 +326,7 @@ async def test_a_second_connection_with_a_taken_name_is_refused_and_the_first_go
     make_transport: Callable[[], Transport], clock: trio.testing.MockClock
 ) -> None:
     async with (
-        open_session(make_transport(), ALL_THREE) as session,
+        open_session(make_transport(), ALL_THREE, honest=HONEST) as session,
         await session.connect() as carol,
         await session.connect() as thief,
     ):
@@ -458,12 +360,10 @@ async def messages_until_the_end_or_release(channel: Channel) -> list[Message]:
 async def test_a_connection_that_says_nothing_does_not_hold_up_the_end(
     make_transport: Callable[[], Transport], clock: trio.testing.MockClock
 ) -> None:
-    async with open_session(make_transport(), PhaseRules(deadline_seconds=DEADLINE, quorum=2), honest=()) as session:
+    async with open_session(make_transport(), PhaseRules(deadline_seconds=DEADLINE, quorum=2)) as session:
         silent = await session.connect()
-        inputs = INPUTS
-        mode = Simulation("council", SimulatedNoise(7, session="council"))
         for name in NAMES:
-            session.nursery.start_soon(session.take_part, name, inputs, VOTE, mode)
+            session.nursery.start_soon(session.take_part, name, make_client(name, simulation()))
         assert not await messages_until_the_end(silent)
         await silent.aclose()
     assert session.result is not None
@@ -482,7 +382,7 @@ async def test_a_connection_that_says_nothing_for_long_is_closed(clock: trio.tes
 
 
 async def test_half_a_hello_does_not_hold_up_the_end(clock: trio.testing.MockClock) -> None:
-    async with open_session(TCPTransport(), TWO_OF_THREE) as session:
+    async with open_session(TCPTransport(), TWO_OF_THREE, honest=HONEST) as session:
         host, port = session.listener.address.rsplit(":", 1)
         async with await trio.open_tcp_stream(host, int(port)) as stream:
             await stream.send_all(b"\x00\x00\x00\x10half")
@@ -499,9 +399,7 @@ async def take_part_with(
     transport: Transport, play: Callable[[Channel], Awaitable[None]]
 ) -> tuple[Exception | None, list[Message]]:
     """Let a client meet a server that is played by hand; return how it ended and what it said last."""
-    mode = Simulation("council", SimulatedNoise(7, session="council"))
-    row: list[int] = INPUTS.private[0].tolist()
-    client = Partner(VOTE, party="alice", place=0, row=row, mode=mode)
+    client = make_client("alice", simulation())
     ending: Exception | None = None
 
     async def take_part() -> None:
@@ -590,9 +488,7 @@ async def test_a_server_that_hangs_up_ends_the_client(make_transport: Callable[[
             await channel.receive()
 
     transport = make_transport()
-    mode = Simulation("council", SimulatedNoise(7, session="council"))
-    row: list[int] = INPUTS.private[0].tolist()
-    client = Partner(VOTE, party="alice", place=0, row=row, mode=mode)
+    client = make_client("alice", simulation())
 
     async def serve(listener: Listener) -> None:
         async with await listener.accept() as channel:

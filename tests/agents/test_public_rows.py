@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 import pytest
 import trio
+from peers import TRANSPORTS
+from peers import run as run_session
 from psephos.agents import Aggregator, Client, Simulation, Voter
 from psephos.protocol.errors import MalformedMessageError, PsephosError, RemoteProtocolError, SessionAborted
 from psephos.protocol.messages import (
@@ -26,10 +28,9 @@ from psephos.protocol.roster import Roster
 from psephos.protocol.rules import PhaseRules
 from psephos.protocol.server_machine import SessionResult
 from psephos.protocol.views import Happening, View
-from psephos.transports import MemoryTransport, TCPTransport, Transport
+from psephos.transports import MemoryTransport, Transport
 from quiz import Outcome, Parameters, Quiz, Score, make_quiz_inputs
 
-TRANSPORTS = [MemoryTransport, TCPTransport]
 QUIZ = Quiz(Parameters())
 NAMES = tuple(f"p{place}" for place in range(7))
 INPUTS = make_quiz_inputs(QUIZ, len(NAMES), seed=5)
@@ -52,23 +53,12 @@ async def run(
     clients: Mapping[str, Client], transport: Transport, mode: Simulation, *, quorum: float = 1.0
 ) -> tuple[SessionResult, dict[str, msgspec.Struct], dict[str, PsephosError]]:
     """Run a session; return what it left, what each client heard, and the errors of those that did not."""
-    outcomes: dict[str, msgspec.Struct] = {}
-    endings: dict[str, PsephosError] = {}
     roster = Roster(NAMES, INPUTS.public)
     server = Aggregator(QUIZ, roster=roster, mode=mode, default_rules=PhaseRules(quorum=quorum))
 
-    async def take_part(name: str, client: Client, address: str) -> None:
-        try:
-            outcomes[name] = await client.take_part(await transport.connect(address))
-        except PsephosError as error:
-            endings[name] = error
-
-    with trio.fail_after(PATIENCE):
-        async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
-            for name, client in clients.items():
-                nursery.start_soon(take_part, name, client, listener.address)
-            result = await server.serve(listener)
-    return result, outcomes, endings
+    ending = await run_session(server, clients, transport)
+    assert ending.result is not None
+    return ending.result, ending.outcomes, ending.endings
 
 
 def releases_in(view: View | None) -> list[Release]:

@@ -1,6 +1,5 @@
 """Whole sessions of agents, over memory and over sockets: what they release, log, charge and record."""
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -9,6 +8,7 @@ import pytest
 import structlog.testing
 import trio
 import trio.testing
+from peers import INPUTS, NAMES, TRANSPORTS, VOTE, run
 from psephos.agents import Client, CloudServer, Deployment, Mode, Partner, SecureNoise, Simulation, Voter
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect
@@ -27,16 +27,10 @@ from psephos.protocol.privacy import Budget, Ledger
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.roster import Roster
 from psephos.protocol.rules import PhaseRules
-from psephos.protocol.server_machine import SessionResult
 from psephos.protocol.views import Happening
-from psephos.transports import MemoryTransport, TCPTransport, Transport
+from psephos.transports import MemoryTransport, Transport
 
 SEED = 918_273_645
-TRANSPORTS = [MemoryTransport, TCPTransport]
-VOTE = DPWeVote(Parameters(candidates=("bridge", "tunnel"), epsilon=2.0))
-NAMES = ("alice", "bob", "carol")
-TABLE: Mapping[str, Sequence[Any]] = {"weight": [1.0, 2.0, 3.0], "bridge": [1, 0, 1], "tunnel": [0, 1, 1]}
-INPUTS = VOTE.encode(TABLE)
 
 PRIVACY_LOSS_KEYS = {
     "event",
@@ -58,46 +52,6 @@ PRIVACY_LOSS_KEYS = {
 def simulation(*, record_views: bool = False, session: str = "council") -> Simulation:
     """Return a simulation whose seed would be seen in a log."""
     return Simulation(session, SimulatedNoise(SEED, session=session), record_views=record_views)
-
-
-@dataclasses.dataclass
-class Ending:
-    """How a session ended on every side."""
-
-    result: SessionResult | None = None
-    failure: PsephosError | None = None
-    outcomes: dict[str, msgspec.Struct] = dataclasses.field(default_factory=dict[str, msgspec.Struct])
-    endings: dict[str, PsephosError] = dataclasses.field(default_factory=dict[str, PsephosError])
-
-
-async def run(
-    server: CloudServer,
-    clients: Mapping[str, Client],
-    transport: Transport,
-    *,
-    last: str = "",
-    patience_seconds: float = 30.0,
-) -> Ending:
-    """Run a session to its end on every side; the party `last` comes when all others have joined."""
-    ending = Ending()
-
-    async def take_part(name: str, client: Client, address: str) -> None:
-        if name == last:
-            await trio.testing.wait_all_tasks_blocked(0.02)
-        try:
-            ending.outcomes[name] = await client.take_part(await transport.connect(address))
-        except PsephosError as error:
-            ending.endings[name] = error
-
-    with trio.fail_after(patience_seconds):
-        async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
-            for name, client in clients.items():
-                nursery.start_soon(take_part, name, client, listener.address)
-            try:
-                ending.result = await server.serve(listener)
-            except PsephosError as error:
-                ending.failure = error
-    return ending
 
 
 def make_server(mode: Mode, *, names: Sequence[str] = NAMES, **options: Any) -> CloudServer:

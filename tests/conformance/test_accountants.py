@@ -132,9 +132,10 @@ class AccountantSuite(abc.ABC):
     @pytest.mark.parametrize("event", [HALF, LOCAL])
     def test_a_report_by_itself_needs_neighbors_who_replace_a_value(self, event: PrivacyEvent) -> None:
         accountant = self.make(NeighboringRelation.ADD_OR_REMOVE_ONE)
-        with pytest.raises(UnsupportedEventError, match="replace-one") as caught:
+        with pytest.raises(UnsupportedEventError, match="needs replace-one") as caught:
             accountant.compose(Composed((LAPLACE, event)))
         assert caught.value.event == event
+        assert caught.value.accountant.startswith(f"{type(accountant).__name__}(add-remove-one")
         assert self.epsilon_of(accountant) == 0.0
 
     def test_what_is_not_private_costs_infinity_and_stays_so(self) -> None:
@@ -144,8 +145,18 @@ class AccountantSuite(abc.ABC):
         accountant.compose(HALF)
         assert self.epsilon_of(accountant) == math.inf
 
-    def test_what_is_not_released_costs_nothing(self) -> None:
-        assert self.cost(NoRelease(), SelfComposed(NoRelease(), 5), Composed(())) == 0.0
+    @pytest.mark.parametrize(
+        "event",
+        [
+            NoRelease(),
+            Composed(()),
+            RandomizedResponse(0.5, 1),
+            RandomizedResponse(0.0, 2),
+            DiscreteLaplaceNoise(2.0, 0),
+        ],
+    )
+    def test_what_shows_nothing_costs_nothing(self, event: PrivacyEvent) -> None:
+        assert self.cost(event, SelfComposed(event, 5)) == 0.0
 
     @pytest.mark.parametrize("event", [*SUPPORTED, NonPrivate()])
     def test_what_happened_no_time_costs_nothing(self, event: PrivacyEvent) -> None:

@@ -15,8 +15,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from exact_laws import lattice_law, least_tail
 from psephos.agents import SecureNoise
 from psephos.protocol import NoiseSource, SessionKind, SimulatedNoise
+from psephos.protocol.arrays import IntArray
 from psephos.protocol.mechanisms import (
     NO_ANSWER,
     Beta,
@@ -45,14 +47,11 @@ from psephos.protocol.mechanisms import (
     two_point,
 )
 from psephos.protocol.privacy import NeighboringRelation, PureAccountant
-from scipy.special import chdtrc, pdtrc
 from scipy.stats import binomtest, ks_2samp, kstest
 from thoroughness import draws
 
 FALSE_ALARM = 1e-8
 NUM_DRAWS = {SessionKind.SIMULATION: draws(16_000, full=40_000), SessionKind.DEPLOYMENT: draws(3_000, full=8_000)}
-LEAST_EXPECTED = 25.0
-HARDLY_EXPECTED = 1e-3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,32 +129,6 @@ def draw(source: NoiseSource, case: Case, number: int) -> list[int]:
     return source.randomize(case.mechanism, [case.value] * number, protocol="battery", phase=str(case), place=0)
 
 
-def least_tail(reports: list[int], law: Mapping[int, float]) -> float:
-    """Return the smaller tail probability of two tests: of the common reports' counts, and of the rare ones' number.
-
-    Neighbors are pooled until `LEAST_EXPECTED` are expected together, and their counts tested by chi-square. Reports
-    that are hardly expected at all (or are not in the law) are counted once more by themselves: Poisson.
-    """
-    edges: list[int] = []
-    expected: list[float] = []
-    pooled = 0.0
-    for report in sorted(law):
-        pooled += law[report] * len(reports)
-        if pooled >= LEAST_EXPECTED:
-            edges.append(report)
-            expected.append(pooled)
-            pooled = 0.0
-    expected[-1] += len(reports) - math.fsum(expected)  # what is left, and what is too rare to be in the law
-    places = np.minimum(np.searchsorted(np.array(edges), np.array(reports)), len(edges) - 1)
-    observed = np.bincount(places, minlength=len(edges))
-    statistic = float(np.sum((observed - np.array(expected)) ** 2 / np.array(expected)))
-    of_common = float(chdtrc(len(edges) - 1, statistic)) if len(edges) > 1 else 1.0
-    common = {report for report, chance in law.items() if chance * len(reports) >= HARDLY_EXPECTED}
-    num_rare = sum(report not in common for report in reports)
-    of_rare = float(pdtrc(num_rare - 1, (1 - math.fsum(law[report] for report in common)) * len(reports)))
-    return min(of_common, of_rare if num_rare else 1.0)
-
-
 @pytest.mark.unmeasured
 @cases
 @sources
@@ -226,6 +199,8 @@ def test_a_value_out_of_range_is_never_randomized(source: NoiseSource) -> None:
                     source.randomize(case.mechanism, values, protocol="battery", phase="range", place=0)
                 if source.kind is SessionKind.DEPLOYMENT:
                     assert str(caught.value) == f"values must be in [{low}, {high}]"
+            with pytest.raises(ValueError, match=rf"values must be in \[{low}, {high}\], got"):
+                case.mechanism.randomize_rows(np.array([[low, value]]), np.full((1, 2 * case.mechanism.slots), 0.5))
 
 
 @sources
@@ -373,13 +348,12 @@ def row_law(mechanism: RowMechanism, row: Sequence[int]) -> dict[tuple[int, ...]
 
 
 def row_tail(source: NoiseSource, mechanism: RowMechanism, law: Mapping[tuple[int, ...], float]) -> float:
-    """Return `least_tail` of as many rows as a battery draws; a report that the law does not have is -1."""
-    numbers = {report: number for number, report in enumerate(law)}
+    """Return `least_tail` of as many rows as a battery draws."""
     drawn = [
-        numbers.get(tuple(source.randomize(mechanism, ANSWERS, protocol="battery", phase="rows", place=place)), -1)
+        tuple(source.randomize(mechanism, ANSWERS, protocol="battery", phase="rows", place=place))
         for place in range(NUM_DRAWS[source.kind])
     ]
-    return least_tail(drawn, {numbers[report]: chance for report, chance in law.items()})
+    return least_tail(drawn, law)
 
 
 @row_mechanisms
@@ -414,19 +388,6 @@ def test_the_proven_loss_of_a_row_covers_the_law_of_every_row_of_answers(
 
 
 @row_mechanisms
-def test_simulated_agents_draw_the_rows_that_arrays_draw(mechanism: RowMechanism) -> None:
-    """Bit for bit, whatever is skipped: party i's report is row i."""
-    noise = SimulatedNoise(7, session="s")
-    values = np.random.default_rng(5).integers(NO_ANSWER, sum(SIZES), size=(300, 4))
-    slots = mechanism.slots_of(4)
-    uniforms = noise.uniforms(protocol="battery", phase="p", start=0, stop=300, slots=slots)
-    rows: list[list[int]] = values.tolist()
-    assert mechanism.randomize_rows(values, uniforms).tolist() == [
-        noise.randomize(mechanism, row, protocol="battery", phase="p", place=place) for place, row in enumerate(rows)
-    ]
-
-
-@row_mechanisms
 @sources
 def test_a_report_keeps_to_the_answers_sets_and_no_answer_stays_none(
     source: NoiseSource, mechanism: RowMechanism
@@ -445,8 +406,12 @@ def test_a_report_keeps_to_the_answers_sets_and_no_answer_stays_none(
 @pytest.mark.parametrize("code", [NO_ANSWER - 1, sum(SIZES), 10**6])
 def test_a_code_out_of_range_is_never_randomized(source: NoiseSource, mechanism: RowMechanism, code: int) -> None:
     for row in ([code], [0, code, 2]):
-        with pytest.raises(ValueError, match=r"must be in \[-1, 4\]"):
+        with pytest.raises(ValueError, match=r"must be in \[-1, 4\]") as caught:
             source.randomize(mechanism, row, protocol="battery", phase="range", place=0)
+        if source.kind is SessionKind.DEPLOYMENT:
+            assert str(caught.value) == "values must be in [-1, 4]"
+        with pytest.raises(ValueError, match=r"must be in \[-1, 4\]"):
+            mechanism.randomize_rows(np.array([row]), np.full((1, mechanism.slots_of(len(row))), 0.5))
 
 
 # Spherical Laplace noise: rows whose coordinates share a radius. In one dimension it is Laplace noise, rounded.
@@ -457,30 +422,6 @@ NUM_SPHERICAL = {SessionKind.SIMULATION: draws(16_000, full=40_000), SessionKind
 SPHERICAL_THRESHOLD = FALSE_ALARM / (100 * 2 * 12)
 
 
-def lattice_law(dimension: int, scale: float) -> dict[tuple[int, ...], float]:
-    """Return P[rounded noise]: the density's integral over the cube of side 1 around it.
-
-    In two dimensions by Gauss and Legendre's rule, in 64 parts where the density has its peak.
-    """
-    reach = math.ceil(16 * scale)
-    if dimension == 1:
-        decay = math.exp(-1 / scale)
-        tails = {k: 0.5 * math.exp(-(abs(k) - 0.5) / scale) * (1 - decay) for k in range(-reach, reach + 1) if k}
-        return {(0,): 1 - math.exp(-0.5 / scale)} | {(k,): chance for k, chance in tails.items()}
-    nodes, weights = np.polynomial.legendre.leggauss(10)
-    law: dict[tuple[int, ...], float] = {}
-    for x in range(reach + 1):
-        for y in range(x + 1):
-            parts = 64 if x <= 1 else 1
-            offsets = (np.arange(parts)[:, None] + (nodes[None, :] + 1) / 2).reshape(-1) / parts - 0.5
-            shares = np.tile(weights, parts) / (2 * parts)
-            sizes = np.hypot(x + offsets[:, None], y + offsets[None, :])
-            density = np.exp(-sizes / scale) / (2 * math.pi * scale**2)
-            chance = math.fsum((shares[:, None] * shares[None, :] * density).reshape(-1))
-            law |= {(a * s, b * t): chance for a, b in ((x, y), (y, x)) for s in (1, -1) for t in (1, -1)}
-    return law
-
-
 def spherical_rows(
     source: NoiseSource, mechanism: SphericalLaplace, row: Sequence[int], number: int
 ) -> list[list[int]]:
@@ -488,12 +429,12 @@ def spherical_rows(
 
 
 def lattice_tail(source: NoiseSource, mechanism: SphericalLaplace, law: Mapping[tuple[int, ...], float]) -> float:
-    """Return `least_tail` of the noise of many rows; noise that the law does not have is -1."""
-    numbers = {noise: number for number, noise in enumerate(law)}
+    """Return `least_tail` of the noise of many rows."""
     row = CENTERS[mechanism.dimension]
     drawn = spherical_rows(source, mechanism, row, NUM_SPHERICAL[source.kind])
-    noises = [tuple(report - value for report, value in zip(reports, row, strict=True)) for reports in drawn]
-    return least_tail([numbers.get(noise, -1) for noise in noises], {numbers[noise]: law[noise] for noise in law})
+    return least_tail(
+        [tuple(report - value for report, value in zip(reports, row, strict=True)) for reports in drawn], law
+    )
 
 
 @sources
@@ -540,20 +481,6 @@ def test_spherical_noise_has_a_gamma_radius_and_a_uniform_direction(source: Nois
     assert min(tails) > SPHERICAL_THRESHOLD / len(tails)
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 5])
-def test_simulated_agents_draw_the_spherical_noise_that_arrays_draw(dimension: int) -> None:
-    """Bit for bit: party i's report is row i."""
-    noise = SimulatedNoise(7, session="s")
-    mechanism = SphericalLaplace(300.0, 1.0, 50, dimension)
-    values = np.random.default_rng(5).integers(-50, 51, size=(200, dimension))
-    slots = mechanism.slots_of(dimension)
-    uniforms = noise.uniforms(protocol="battery", phase="p", start=0, stop=200, slots=slots)
-    rows: list[list[int]] = values.tolist()
-    assert mechanism.randomize_rows(values, uniforms).tolist() == [
-        noise.randomize(mechanism, row, protocol="battery", phase="p", place=place) for place, row in enumerate(rows)
-    ]
-
-
 @sources
 def test_rows_out_of_range_or_of_another_width_get_no_spherical_noise(source: NoiseSource) -> None:
     mechanism = SphericalLaplace(300.0, 1.0, 50, 2)
@@ -565,6 +492,8 @@ def test_rows_out_of_range_or_of_another_width_get_no_spherical_noise(source: No
     ):
         with pytest.raises(ValueError, match=words):
             source.randomize(mechanism, row, protocol="battery", phase="range", place=0)
+        with pytest.raises(ValueError, match=words):
+            mechanism.randomize_rows(np.array([row], dtype=np.int64), np.full((1, len(row) + 1), 0.5))
 
 
 # Rankings: a row is the position of each alternative. Whole rankings and scores have the law of what they become.
@@ -601,6 +530,7 @@ def ranking_tail(source: NoiseSource, mechanism: RowMechanism, laws: Sequence[Ma
         source.randomize(mechanism, RANKING, protocol="battery", phase="rankings", place=place)
         for place in range(number)
     ]
+    assert all(type(number) is int for report in drawn for number in report)
     return min(least_tail(list(numbers), law) for numbers, law in zip(zip(*drawn, strict=True), laws, strict=True))
 
 
@@ -634,19 +564,6 @@ def test_the_proven_loss_of_a_ranking_covers_the_law_of_every_ranking(mechanism:
 
 
 @ranking_mechanisms
-def test_simulated_agents_draw_the_rankings_that_arrays_draw(mechanism: RowMechanism) -> None:
-    """Bit for bit: party i's report is row i."""
-    noise = SimulatedNoise(7, session="s")
-    generator = np.random.default_rng(5)
-    values = np.array([generator.permutation(4) for _ in range(300)], dtype=np.int64)
-    uniforms = noise.uniforms(protocol="battery", phase="p", start=0, stop=300, slots=mechanism.slots_of(4))
-    rows: list[list[int]] = values.tolist()
-    assert mechanism.randomize_rows(values, uniforms).tolist() == [
-        noise.randomize(mechanism, row, protocol="battery", phase="p", place=place) for place, row in enumerate(rows)
-    ]
-
-
-@ranking_mechanisms
 @sources
 @pytest.mark.parametrize("row", [(0, 1, 2, 4), (-1, 0, 1, 2), (0, 1, 2), (0, 1, 2, 3, 4)])
 def test_what_cannot_be_a_ranking_is_never_randomized(
@@ -654,6 +571,9 @@ def test_what_cannot_be_a_ranking_is_never_randomized(
 ) -> None:
     with pytest.raises(ValueError, match=r"positions|values must be in"):
         source.randomize(mechanism, row, protocol="battery", phase="range", place=0)
+    uniforms = np.full((1, mechanism.slots_of(4)), 0.5)
+    with pytest.raises(ValueError):  # noqa: PT011  each mechanism has words of its own
+        mechanism.randomize_rows(np.array([row], dtype=np.int64), uniforms)
 
 
 @ranking_mechanisms
@@ -666,3 +586,35 @@ def test_secure_rankings_are_fresh_each_time(mechanism: RowMechanism) -> None:
         for _ in range(2)
     ]
     assert runs[0] != runs[1]
+
+
+# All mechanisms of whole rows
+
+
+def make_rows(mechanism: RowMechanism) -> IntArray:
+    """Return rows of every kind that the mechanism takes; of answers, some are skipped."""
+    generator = np.random.default_rng(5)
+    match mechanism:
+        case SphericalLaplace(bound=bound, dimension=dimension):
+            return generator.integers(-bound, bound + 1, size=(200, dimension))
+        case OneLayer() | TwoLayer() | FreshTwoLayer():
+            return generator.integers(NO_ANSWER, sum(SIZES), size=(300, 4))
+        case _:
+            return np.array([generator.permutation(4) for _ in range(300)], dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [*ROW_MECHANISMS, *(SphericalLaplace(300.0, 1.0, 50, dimension) for dimension in (1, 2, 23)), *RANKING_MECHANISMS],
+    ids=repr,
+)
+def test_simulated_agents_draw_the_rows_that_arrays_draw(mechanism: RowMechanism) -> None:
+    """Bit for bit: party i's report is row i."""
+    noise = SimulatedNoise(7, session="s")
+    values = make_rows(mechanism)
+    slots = mechanism.slots_of(values.shape[1])
+    uniforms = noise.uniforms(protocol="battery", phase="p", start=0, stop=len(values), slots=slots)
+    rows: list[list[int]] = values.tolist()
+    assert mechanism.randomize_rows(values, uniforms).tolist() == [
+        noise.randomize(mechanism, row, protocol="battery", phase="p", place=place) for place, row in enumerate(rows)
+    ]

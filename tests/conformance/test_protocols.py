@@ -15,20 +15,17 @@ import pytest
 from helpers import Session, make_inputs, make_vote, replay
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from psephos.protocol import Inputs, PhasedProtocol, PhaseRules, SimulatedNoise, run_population
+from psephos.protocol import Inputs, PhaseRules, SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, reference_run
 from psephos.protocol.effects import Drop, Effect, Fail
-from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.fair_voting import reference_run as fair_voting_reference_run
-from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.protocol.moral_preferences import reference_run as moral_preferences_reference_run
 from psephos.protocol.population import draw_reports, run_batches
-from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.protocol.truth_discovery.reference import reference_run as truth_discovery_reference_run
 from psephos.scenarios.system import find_protocol, protocol_names
 from strategies import CHECKED, choosers, crowd_sessions, fair_sessions, preference_sessions, quizzes, sessions
 
-Reference = Callable[[PhasedProtocol[Any, Any], Inputs, SimulatedNoise], msgspec.Struct | None]
+Reference = Callable[[Any, Inputs, SimulatedNoise], msgspec.Struct | None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,44 +37,28 @@ class Case:
     reference: Reference
 
 
-def _dpwevote_reference(
-    protocol: PhasedProtocol[Any, Any], inputs: Inputs, noise: SimulatedNoise
-) -> msgspec.Struct | None:
-    assert isinstance(protocol, DPWeVote)
+def _dpwevote_reference(protocol: DPWeVote, inputs: Inputs, noise: SimulatedNoise) -> msgspec.Struct | None:
     return None if protocol.parameters.variant == "laplace" else reference_run(protocol, inputs, noise=noise)
-
-
-def _no_reference(protocol: PhasedProtocol[Any, Any], inputs: Inputs, noise: SimulatedNoise) -> None:
-    del protocol, inputs, noise
-
-
-def _truth_discovery_reference(
-    protocol: PhasedProtocol[Any, Any], inputs: Inputs, noise: SimulatedNoise
-) -> msgspec.Struct | None:
-    assert isinstance(protocol, TruthDiscovery)
-    return truth_discovery_reference_run(protocol, inputs, noise=noise).outcome
-
-
-def _moral_preferences_reference(
-    protocol: PhasedProtocol[Any, Any], inputs: Inputs, noise: SimulatedNoise
-) -> msgspec.Struct | None:
-    assert isinstance(protocol, MoralPreferences)
-    return moral_preferences_reference_run(protocol, inputs, noise=noise)
-
-
-def _fair_voting_reference(
-    protocol: PhasedProtocol[Any, Any], inputs: Inputs, noise: SimulatedNoise
-) -> msgspec.Struct | None:
-    assert isinstance(protocol, FairVoting)
-    return fair_voting_reference_run(protocol, inputs, noise=noise)
 
 
 CASES = [
     Case("dpwevote", sessions(), _dpwevote_reference),
-    Case("fair-voting", fair_sessions(), _fair_voting_reference),
-    Case("truth-discovery", crowd_sessions(), _truth_discovery_reference),
-    Case("moral-preferences", preference_sessions(), _moral_preferences_reference),
-    Case("quiz", quizzes(), _no_reference),
+    Case(
+        "fair-voting",
+        fair_sessions(),
+        lambda protocol, inputs, noise: fair_voting_reference_run(protocol, inputs, noise=noise),
+    ),
+    Case(
+        "truth-discovery",
+        crowd_sessions(),
+        lambda protocol, inputs, noise: truth_discovery_reference_run(protocol, inputs, noise=noise).outcome,
+    ),
+    Case(
+        "moral-preferences",
+        preference_sessions(),
+        lambda protocol, inputs, noise: moral_preferences_reference_run(protocol, inputs, noise=noise),
+    ),
+    Case("quiz", quizzes(), lambda _protocol, _inputs, _noise: None),
 ]
 every_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 

@@ -1,7 +1,7 @@
 """Phases in which the server is trusted with values: who draws what and when, and what everybody's view has."""
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -12,7 +12,6 @@ from helpers import (
     CountingNoise,
     Session,
     make_inputs,
-    make_preferences,
     make_vote,
     outcome_of_those_who_reported,
 )
@@ -442,11 +441,3 @@ def test_batches_are_for_one_phase() -> None:
 def test_a_batch_with_a_value_out_of_range_is_refused_before_it_is_drawn_for() -> None:
     with pytest.raises(ValueError, match="takes values in"):
         run_batches(Census(), [ROWS, inputs_of([BOUND + 1, 0])], noise=SimulatedNoise(1, session="s"))
-
-
-@pytest.mark.parametrize("make", [lambda: make_preferences(epsilons=(0.1, 1.0)), Census])
-def test_a_single_batch_is_a_population(make: Callable[[], PhasedProtocol[Any, Any]]) -> None:
-    protocol = make()
-    inputs = ROWS if isinstance(protocol, Census) else Inputs(ROWS.private, np.array([[0], [1], [1], [0]]))
-    noise = SimulatedNoise(3, session="s")
-    assert run_batches(protocol, [inputs], noise=noise) == run_population(protocol, inputs, noise=noise)

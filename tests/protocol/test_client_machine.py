@@ -226,31 +226,23 @@ def test_what_the_table_allows_moves_and_everything_else_is_the_servers_fault(st
     assert len(ledger.entries) == entries_before
 
 
+@pytest.mark.parametrize("step", ["loss", "fault"])
 @pytest.mark.parametrize("state", REACHABLE)
-def test_a_loss_ends_every_conversation_that_is_not_over(state: State) -> None:
-    client = client_in(state)
-    effects = client.receive_loss(SERVER)
-    if TABLE[state]:
-        error = failure_of(effects)
-        assert isinstance(error, SessionAborted)
-        assert (error.by, error.reason) == (SERVER, "the connection was lost before the release")
-        assert client.state is State.ENDED
-    else:
-        assert effects == []
-        assert client.state is state
-
-
-@pytest.mark.parametrize("state", REACHABLE)
-def test_bytes_that_are_no_message_end_every_conversation_that_is_not_over(state: State) -> None:
+def test_a_lost_or_senseless_connection_ends_every_conversation_that_is_not_over(state: State, step: str) -> None:
     client = client_in(state)
     error = MalformedMessageError("noise", sender=SERVER)
-    effects = client.receive_fault(SERVER, error)
-    if TABLE[state]:
-        assert effects == [Send((SERVER,), Abort("noise")), Fail(error)]
-        assert client.state is State.ENDED
-    else:
+    effects = client.receive_loss(SERVER) if step == "loss" else client.receive_fault(SERVER, error)
+    if not TABLE[state]:
         assert effects == []
         assert client.state is state
+        return
+    assert client.state is State.ENDED
+    if step == "fault":
+        assert effects == [Send((SERVER,), Abort("noise")), Fail(error)]
+    else:
+        lost = failure_of(effects)
+        assert isinstance(lost, SessionAborted)
+        assert (lost.by, lost.reason) == (SERVER, "the connection was lost before the release")
 
 
 # Welcome

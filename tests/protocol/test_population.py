@@ -45,13 +45,6 @@ def test_each_phase_is_reported_as_it_closes() -> None:
     assert seen[1][2] is None
 
 
-@pytest.mark.parametrize("batch_rows", [1, 2, 3, 6, 7, 8, 1000])
-def test_the_result_does_not_depend_on_the_batches(batch_rows: int) -> None:
-    vote = make_vote()
-    inputs = make_inputs(vote, 7)
-    assert run_population(vote, inputs, noise=NOISE, batch_rows=batch_rows) == run_population(vote, inputs, noise=NOISE)
-
-
 def test_the_same_seed_gives_the_same_result_and_another_one_does_not() -> None:
     vote = make_vote()
     inputs = make_inputs(vote, 50)
@@ -117,12 +110,6 @@ def test_a_mechanism_of_whole_rows_is_given_its_slots() -> None:
     expected = phase.mechanism.randomize_rows(inputs.private[:, :3], uniforms)
     drawn = draw_reports(phase, inputs, noise=NOISE, protocol="quiz", start=0)
     assert drawn.tolist() == expected.tolist()
-    rows: list[list[int]] = inputs.private[:, :3].tolist()
-    alone = [
-        NOISE.randomize(phase.mechanism, row, protocol="quiz", phase="answers", place=place)
-        for place, row in enumerate(rows)
-    ]
-    assert alone == expected.tolist()
 
 
 def test_a_protocol_that_tells_nobody_anything_alone_has_no_own_outcomes() -> None:

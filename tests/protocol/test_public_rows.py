@@ -256,18 +256,16 @@ def test_a_row_where_the_protocol_has_none_is_blamed_if_the_client_knows_that() 
     assert str(failure_of(effects)) == "server's public row for p0 is not the one agreed to"
 
 
-def test_a_row_given_in_other_integers_is_the_same_row() -> None:
-    client = ClientMachine(
-        QUIZ,
-        party="p2",
-        place=2,
-        row=ROW,
-        public=INPUTS.public[2],
-        session=SESSION_NAME,
-        noise=make_session().fresh_noise(),
-        ledger=Ledger("p2"),
-        server=SERVER,
+def client_of_row(public: Any) -> ClientMachine:
+    """Return the machine of p2, which was given this public row."""
+    noise, ledger = make_session().fresh_noise(), Ledger("p2")
+    return ClientMachine(
+        QUIZ, party="p2", place=2, row=ROW, public=public, session=SESSION_NAME, noise=noise, ledger=ledger
     )
+
+
+def test_a_row_given_in_other_integers_is_the_same_row() -> None:
+    client = client_of_row(INPUTS.public[2])
     client.start()
     assert client.receive(SERVER, welcome()) == []
 
@@ -275,16 +273,7 @@ def test_a_row_given_in_other_integers_is_the_same_row() -> None:
 @pytest.mark.parametrize("public", [(2.0, 1, 0, 1), ("2", 1, 0, 1), (None,)])
 def test_a_row_of_anything_but_integers_is_refused_at_construction(public: Any) -> None:
     with pytest.raises(TypeError):
-        ClientMachine(
-            QUIZ,
-            party="p2",
-            place=2,
-            row=ROW,
-            public=public,
-            session=SESSION_NAME,
-            noise=make_session().fresh_noise(),
-            ledger=Ledger("p2"),
-        )
+        client_of_row(public)
 
 
 # What a client sends

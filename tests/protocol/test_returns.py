@@ -31,7 +31,7 @@ from psephos.protocol import (
     SessionResult,
     UnexpectedMessageError,
 )
-from psephos.protocol.effects import Closed, Drop, Effect, Finish, Opened, Send
+from psephos.protocol.effects import Closed, Drop, Effect, Finish, Send
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Hello, Inquiry, Message, Report, Request, Terms, Welcome
 from psephos.protocol.states import SESSION, SessionState, State
 from psephos.protocol.views import Happening, View
@@ -69,37 +69,6 @@ def opinions(*values: int) -> Report:
 # Coming back
 
 
-def test_a_party_that_is_lost_while_joining_is_waited_for_again() -> None:
-    server = make_server()
-    join(server, "p0", "p1")
-    assert server.progress == (JOIN, 2, 1)
-    assert server.receive_loss("p0") == []
-    assert server.progress == (JOIN, 1, 2)
-    assert join(server, "p2")[1:] == []  # else the phase would open without p0
-    effects = join(server, "p0")
-    assert Closed(JOIN, 3, 0, None) in effects
-    assert Opened("weights", 3) in effects
-
-
-def test_a_party_that_was_lost_while_joining_is_left_out_at_the_deadline() -> None:
-    server = make_server()
-    join(server, *NAMES[:2])
-    server.receive_loss("p0")
-    join(server, "p2")
-    effects = server.receive_timeout(JOIN)
-    assert Closed(JOIN, 2, 1, None) in effects
-    assert server.progress == ("weights", 0, 2)
-
-
-def test_all_may_be_lost_while_joining_and_come_back() -> None:
-    server = make_server(rules=PhaseRules())
-    for _ in range(3):
-        join(server, *NAMES[:2])
-        assert [effects for party in NAMES[:2] for effects in server.receive_loss(party)] == []
-        assert server.progress == (JOIN, 0, 3)
-    assert Opened("weights", 3) in join(server, *NAMES)
-
-
 def test_a_party_that_is_lost_in_the_first_phase_may_come_back_while_it_is_open() -> None:
     server = make_server()
     join(server, *NAMES)
@@ -115,27 +84,6 @@ def test_a_party_that_is_lost_in_the_first_phase_may_come_back_while_it_is_open(
     for party in NAMES:
         server.receive(party, weight())
     assert server.progress == ("opinions", 0, 3)
-
-
-def test_a_party_that_was_lost_while_joining_may_come_back_in_the_first_phase() -> None:
-    server = make_server()
-    join(server, "p0")
-    server.receive_loss("p0")
-    join(server, "p1", "p2")
-    server.receive_timeout(JOIN)
-    assert [type(message) for _, message in messages_of(join(server, "p0"))] == [Welcome, Request]
-    assert server.progress == ("weights", 0, 3)
-
-
-def test_the_first_phase_does_not_wait_for_who_is_lost() -> None:
-    server = make_server()
-    join(server, *NAMES)
-    server.receive("p1", weight())
-    server.receive("p2", weight())
-    assert Opened("opinions", 2) in server.receive_loss("p0")
-    with pytest.raises(UnexpectedMessageError, match="no longer admits anybody"):
-        server.admit(hello("p0"))
-    assert server.receive("p0", hello("p0")) == []
 
 
 def test_a_quorum_that_a_loss_puts_out_of_reach_in_the_first_phase_ends_the_session() -> None:
@@ -199,22 +147,6 @@ def test_who_left_on_purpose_or_was_dropped_may_not_come_back(phase: str, ending
         server.admit(hello("p0"))
     assert server.receive("p0", hello("p0")) == []
     assert server.progress == progress
-
-
-@pytest.mark.parametrize(("step", "outstanding"), [("abort", 1), ("fault", 1), ("lose", 2)])
-def test_a_party_that_came_back_may_leave_be_dropped_or_be_lost_like_any_other(step: str, outstanding: int) -> None:
-    server = make_server()
-    join(server, "p0", "p1")
-    server.receive_loss("p0")
-    join(server, "p0")
-    match step:
-        case "abort":
-            server.receive("p0", Abort("after all"))
-        case "fault":
-            server.receive_fault("p0", MalformedMessageError("noise", sender="p0"))
-        case _:
-            server.receive_loss("p0")
-    assert server.progress == (JOIN, 1, outstanding)
 
 
 def test_nobody_comes_back_in_another_ones_name() -> None:
@@ -339,6 +271,12 @@ class Step:
     kind: Kind
     place: int = 0
     value: int = 0
+
+
+def happening(*steps: str) -> list[Step]:
+    """Return steps written as what happens and to whom."""
+    kinds = {kind: kind for kind in get_args(Kind)}
+    return [Step(kinds[kind], int(place)) for kind, place in map(str.split, steps)]
 
 
 class Model:
@@ -524,8 +462,16 @@ steps = st.lists(st.builds(Step, st.sampled_from(KINDS), st.integers(0, 3), st.i
 
 @settings(CHECKED, max_examples=draws(300, full=1000))
 @given(st.integers(1, 4), st.integers(1, 4), steps)
-@example(3, 2, [Step("hello", 0), Step("hello", 1), Step("hello", 2), Step("lose", 0), Step("hello", 0)])
-@example(2, 2, [Step("hello", 0), Step("lose", 0), Step("hello", 0), Step("hello", 1), Step("report", 0)])
+@example(3, 2, happening("hello 0", "hello 1", "hello 2", "lose 0", "hello 0"))
+@example(2, 2, happening("hello 0", "lose 0", "hello 0", "hello 1", "report 0"))
+@example(3, 2, happening("hello 0", "hello 1", "lose 0", "hello 2", "hello 0"))
+@example(3, 2, happening("hello 0", "hello 1", "lose 0", "hello 2", "expire 0", "hello 0"))
+@example(3, 3, happening(*["hello 0", "hello 1", "lose 0", "lose 1"] * 2, "hello 0", "hello 1", "hello 2"))
+@example(3, 2, happening("hello 0", "hello 1", "hello 2", "report 1", "report 2", "lose 0", "hello 0"))
+@example(3, 2, happening("hello 0", "hello 1", "lose 0", "hello 0", "abort 0", "hello 2"))
+@example(3, 2, happening("hello 0", "hello 1", "lose 0", "hello 0", "fault 0", "hello 2"))
+@example(3, 2, happening("hello 0", "abort 0", "hello 1", "hello 2"))
+@example(3, 2, happening("hello 0", "hello 1", "hello 2", "report 0", "lose 0", "report 1", "report 2"))
 def test_a_server_waits_for_exactly_those_who_can_still_answer_and_counts_each_report_once(
     num_parties: int, required: int, drawn: list[Step]
 ) -> None:

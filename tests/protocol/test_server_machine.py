@@ -453,13 +453,6 @@ def test_a_late_party_is_not_asked_again() -> None:
     assert Closed("weights", 2, 1, VOTE.phases[0].outcome(_tallies(0, 2, 0))) in effects
 
 
-def test_what_a_party_reported_before_it_left_stands() -> None:
-    server = server_in(State.REPORTED)
-    server.receive_loss("p0")
-    result = _complete(server, "p1", "p2")
-    assert result.num_received == (3, 2)
-
-
 @pytest.mark.parametrize("largest", [2.0**24, 2.0**30])
 def test_a_report_at_the_edge_of_its_range_never_stops_the_vote(largest: float) -> None:
     """What a phase declares to be in range must also fit into its tally, or one party ends the session for all."""
@@ -486,32 +479,11 @@ def test_a_phase_closes_as_soon_as_everybody_has_answered() -> None:
     ]
 
 
-def test_a_phase_closes_when_the_last_one_who_could_answer_has_left() -> None:
-    server = make_server(default_rules=TWO_OF_THREE)
-    join(server, *make_names(3))
-    server.receive("p0", weight_report())
-    server.receive("p1", weight_report())
-    effects = server.receive_loss("p2")
-    assert [type(effect) for effect in effects] == [Closed, Opened, SetDeadline, Send]
-
-
 def test_joining_closes_when_the_last_one_who_could_join_has_left() -> None:
     server = make_server(default_rules=TWO_OF_THREE)
     join(server, "p0", "p1")
     effects = server.receive("p2", Abort("not today"))
     assert effects[0] == Closed(JOIN, 2, 1, None)
-    assert Opened("weights", 2) in effects
-
-
-def test_a_party_that_joined_and_left_does_not_count_as_present() -> None:
-    server = make_server(default_rules=TWO_OF_THREE)
-    join(server, "p0")
-    assert server.progress == (JOIN, 1, 2)
-    assert server.receive("p0", Abort("not today")) == []
-    assert server.progress == (JOIN, 0, 2)
-    assert join(server, "p1")[1:] == []
-    effects = join(server, "p2")
-    assert Closed(JOIN, 2, 1, None) in effects
     assert Opened("weights", 2) in effects
 
 

@@ -12,12 +12,6 @@ from psephos.protocol.errors import QuorumError, SessionAborted
 from psephos.transports import Transport
 
 
-@pytest.fixture
-def clock() -> trio.testing.MockClock:
-    """Return a clock that jumps to the next deadline when nothing has happened for a while, on sockets either."""
-    return trio.testing.MockClock(autojump_threshold=0.03)
-
-
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
 @pytest.mark.parametrize("hangs_up", [True, False])
 async def test_a_quorum_ends_the_session_and_names_whom_it_lost(

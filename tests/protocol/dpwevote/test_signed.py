@@ -11,7 +11,7 @@ import pytest
 from helpers import Session
 from psephos.protocol import Inputs, SimulatedNoise, Tally, run_population
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
-from psephos.protocol.dpwevote.signed import SignedVariant, make_report, signed_weights
+from psephos.protocol.dpwevote.signed import make_report, signed_weights
 from psephos.protocol.estimators import LinearEstimator
 from psephos.protocol.mechanisms import UnbiasedReport
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
@@ -198,25 +198,6 @@ def test_candidates_are_estimated_from_their_own_reports() -> None:
     assert outcome.winners == ("a",)
 
 
-@every_variant
-@pytest.mark.parametrize(
-    "given",
-    [{}, {"quota": 3.0}, {"quota_fraction": 2 / 3}, {"quota_fraction": 1.0}, {"groups": ((1.0,), (2.0, 3.0))}],
-    ids=str,
-)
-def test_rows_are_read_back_as_they_were_made(variant: str, given: dict[str, Any]) -> None:
-    """All weights and both opinions, for two candidates; the truth speaks of the weights, not of their groups."""
-    vote = make_vote(variant=variant, candidates=("a", "b"), **given)
-    rows = list(itertools.product([1, 2, 3], [0, 1], [0, 1]))
-    inputs = vote.encode(table([w for w, _, _ in rows], a=[a for _, a, _ in rows], b=[b for _, _, b in rows]))
-    answers = SignedVariant(vote.parameters).decode(inputs)
-    assert answers.places.tolist() == [w - 1 for w, _, _ in rows]
-    assert answers.opinions.tolist() == [[a, b] for _, a, b in rows]
-    assert inputs.public.shape == (12, 0)
-    quota = vote.parameters.quota or 24 * vote.parameters.fraction
-    assert vote.truth(inputs) == {"a": 12.0, "b": 12.0, "total weight": 24.0, "quota": pytest.approx(quota)}
-
-
 def test_a_row_holds_the_place_of_each_signed_weight() -> None:
     """−3/2, −1, −1/2, 1/2, 1, 3/2: weight 2 says yes to a, no to b."""
     inputs = make_vote(candidates=("a", "b")).encode(table([2, 3], a=[1, 0], b=[0, 1]))
@@ -231,21 +212,6 @@ def test_groups_bound_the_bias(fraction: float, expected: float) -> None:
     vote = make_vote(weights=(1.0, 4.0, 9.0), groups=((1.0, 4.0), (9.0,)), quota_fraction=fraction)
     assert vote.outcome(counted([[5, 10, 10, 5]])).weight_bias_bound == pytest.approx(expected)
     assert make_vote().outcome(counted([[5] * 6])).weight_bias_bound == 0
-
-
-@every_variant
-@pytest.mark.parametrize("weights", [(1e-9, 1e15), (1e-9, math.nextafter(1e-9, 1)), (math.nextafter(1e15, 0), 1e15)])
-@pytest.mark.parametrize("epsilon", [0.002, 30.0])
-def test_the_least_and_the_greatest_weights_have_finite_estimates(
-    variant: str, weights: tuple[float, ...], epsilon: float
-) -> None:
-    vote = make_vote(variant=variant, weights=weights, epsilon=epsilon)
-    inputs = vote.encode(table(list(weights) * 5, a=[1, 0] * 5))
-    outcome = run_population(vote, inputs, noise=SimulatedNoise(5, session="s")).outcome
-    margin = outcome.candidates[0].margin
-    assert math.isfinite(margin.value)
-    assert 0 <= margin.standard_error < math.inf
-    assert 0 <= outcome.candidates[0].error_probability <= 1
 
 
 @pytest.mark.parametrize("variant", ["signed_rr", "optimal"])

@@ -1,5 +1,7 @@
 """What all seven variants keep: contributions that add up to the margins, rows that are read back."""
 
+import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -65,12 +67,37 @@ def test_a_contribution_depends_on_its_own_reports_alone(case: dict[str, Any]) -
 
 
 @every_case
-def test_rows_are_read_back_as_they_were_made(case: dict[str, Any]) -> None:
-    vote = make_vote(**case)
+@pytest.mark.parametrize("quota", [*QUOTAS, {"quota_fraction": 1.0}], ids=str)
+def test_rows_are_read_back_as_they_were_made(case: dict[str, Any], quota: dict[str, Any]) -> None:
+    """And the truth is their noise-free count; it speaks of the weights, not of their groups."""
+    vote = make_vote(**case, **quota)
     table = rows(60)
-    answers = vote._variant.decode(vote.encode(table))  # pyright: ignore[reportPrivateUsage]  what truths are made of
+    inputs = vote.encode(table)
+    answers = vote._variant.decode(inputs)  # pyright: ignore[reportPrivateUsage]  what truths are made of
     assert [WEIGHTS[place] for place in answers.places.tolist()] == table["weight"]
     assert answers.opinions.T.tolist() == [table[name] for name in "abc"]
+    of_all = math.fsum(table["weight"])
+    supports = {name: math.fsum(itertools.compress(table["weight"], table[name])) for name in "abc"}
+    threshold = quota.get("quota", of_all * quota.get("quota_fraction", 0.5))
+    assert vote.truth(inputs) == pytest.approx({**supports, "total weight": of_all, "quota": threshold})
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.keys() <= {"variant", "public_weights"}], ids=str)
+@pytest.mark.parametrize("weights", [(1e-9, 1e15), (1e-9, math.nextafter(1e-9, 1)), (math.nextafter(1e15, 0), 1e15)])
+@pytest.mark.parametrize("epsilon", [0.002, 30.0])
+def test_the_least_and_the_greatest_weights_have_finite_estimates(
+    case: dict[str, Any], weights: tuple[float, ...], epsilon: float
+) -> None:
+    vote = make_vote(**case, candidates=("a", "b"), weights=weights, epsilon=epsilon)
+    inputs = vote.encode({"weight": list(weights) * 5, "a": [1, 0] * 5, "b": [0, 1] * 5})
+    outcome = run_population(vote, inputs, noise=SimulatedNoise(5, session="s")).outcome
+    estimates = [outcome.total_weight]
+    for candidate in outcome.candidates:
+        assert 0 <= candidate.error_probability <= 1
+        estimates += [candidate.support, candidate.quota, candidate.margin]
+    told = [estimate for estimate in estimates if estimate is not None]
+    assert math.isfinite(outcome.weight_bias_bound)
+    assert all(math.isfinite(estimate.value) and 0 <= estimate.standard_error < math.inf for estimate in told)
 
 
 @every_case

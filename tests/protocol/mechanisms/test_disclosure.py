@@ -43,16 +43,3 @@ def test_a_bound_out_of_range_is_refused(bound: int) -> None:
     with pytest.raises(ConfigurationError, match="bound must be in") as caught:
         Disclosure(bound)
     assert caught.value.field == "bound"
-
-
-@pytest.mark.parametrize("value", [-4, 4])
-def test_a_value_beyond_the_range_is_refused(value: int) -> None:
-    with pytest.raises(ValueError, match=r"value must be in \[-3, 3\], got"):
-        Disclosure(3).randomize_one(value, (0.5,))
-    with pytest.raises(ValueError, match=r"values must be in \[-3, 3\], got"):
-        Disclosure(3).randomize(np.array([value]), np.array([[0.5]]))
-
-
-def test_values_without_their_uniforms_are_refused() -> None:
-    with pytest.raises(ValueError, match="expected values of shape"):
-        Disclosure(3).randomize(np.array([1, 2]), np.array([[0.5]]))

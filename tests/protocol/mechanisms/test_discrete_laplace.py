@@ -2,18 +2,29 @@
 
 import itertools
 import math
+from collections.abc import Callable
 
 import hypothesis
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 from psephos.protocol.errors import ConfigurationError
-from psephos.protocol.mechanisms import DiscreteLaplace, laplace_grid
+from psephos.protocol.mechanisms import DiscreteLaplace, RowMechanism, SphericalLaplace, VectorLaplace, laplace_grid
 from psephos.protocol.privacy import NeighboringRelation, PureAccountant, events
 
 GREATEST_UNIFORM = 1 - 2.0**-53
 
 scales = st.floats(min_value=0.05, max_value=1e6)
+
+
+def make_spherical(scale: float) -> SphericalLaplace:
+    return SphericalLaplace(scale, 1.0, 1, 1)
+
+
+KINDS: list[Callable[[float], DiscreteLaplace | VectorLaplace]] = [
+    lambda scale: DiscreteLaplace(scale, 0, 1),
+    lambda scale: VectorLaplace(scale, 1, 1),
+]
 
 
 def test_hand_worked_law_at_one_half() -> None:
@@ -26,8 +37,11 @@ def test_hand_worked_law_at_one_half() -> None:
 
 
 @pytest.mark.parametrize("scale", [0.05, 0.4, 1.0, 3.7, 128.0])
-def test_the_law_sums_to_one_and_has_the_stated_variance(scale: float) -> None:
-    mechanism = DiscreteLaplace(scale, 0, 1)
+@pytest.mark.parametrize("make", KINDS)
+def test_the_law_sums_to_one_and_has_the_stated_variance(
+    make: Callable[[float], DiscreteLaplace | VectorLaplace], scale: float
+) -> None:
+    mechanism = make(scale)
     reach = math.ceil(60 * scale) + 1
     law = {noise: mechanism.noise_probability(noise) for noise in range(-reach, reach + 1)}
     assert math.fsum(law.values()) == pytest.approx(1, rel=1e-12)
@@ -139,9 +153,10 @@ def test_reports_are_clamped_sixty_scales_beyond_the_values() -> None:
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf, 2.0**40])
-def test_a_scale_out_of_range_is_refused(scale: float) -> None:
+@pytest.mark.parametrize("make", [*KINDS, make_spherical])
+def test_a_scale_out_of_range_is_refused(make: Callable[[float], RowMechanism], scale: float) -> None:
     with pytest.raises(ConfigurationError, match="scale must be in") as caught:
-        DiscreteLaplace(scale, 0, 1)
+        make(scale)
     assert caught.value.field == "scale"
 
 
@@ -150,15 +165,6 @@ def test_an_empty_range_of_values_is_refused(greatest: int) -> None:
     with pytest.raises(ConfigurationError, match="greatest must be above least = 3") as caught:
         DiscreteLaplace(1.0, 3, greatest)
     assert caught.value.field == "greatest"
-
-
-@pytest.mark.parametrize("value", [-1, 4])
-def test_a_value_beyond_the_range_is_refused(value: int) -> None:
-    mechanism = DiscreteLaplace(1.0, 0, 3)
-    with pytest.raises(ValueError, match=r"value must be in \[0, 3\], got"):
-        mechanism.randomize_one(value, (0.5,))
-    with pytest.raises(ValueError, match=r"values must be in \[0, 3\], got"):
-        mechanism.randomize(np.array([value]), np.array([[0.5]]))
 
 
 @hypothesis.given(st.floats(min_value=1e-12, max_value=1e12))

@@ -94,17 +94,6 @@ def test_arrays_and_one_value_draw_the_same_at_all_bounds(channel: FiniteChannel
     assert not {r for r in alone if not any(row[r] for row in channel.masses)}
 
 
-def test_sampled_frequencies_are_those_of_the_table() -> None:
-    """A million uniforms of a fixed stream: each count within five standard deviations; false alarm below 1e-5."""
-    channel = FiniteChannel(2.0, ((TOTAL_MASS // 8, TOTAL_MASS // 8 * 3, HALF), (HALF, TOTAL_MASS // 4, HALF // 2)))
-    number = 10**6
-    for value, row in enumerate(channel.channel_matrix()):
-        uniforms = np.random.default_rng(value).random((number, 1))
-        counts = np.bincount(channel.randomize(np.full(number, value), uniforms), minlength=3)
-        for count, chance in zip(counts.tolist(), row, strict=True):
-            assert abs(count - number * chance) < 5 * math.sqrt(number * chance * (1 - chance))
-
-
 def test_the_largest_table_is_drawn_right_in_its_last_row() -> None:
     """512 rows: the number of the last one and a place in it fill 62 bits."""
     rows = tuple((HALF - value, HALF + value) for value in range(512))
@@ -191,12 +180,6 @@ def test_a_value_out_of_range_is_refused_on_every_path(value: int) -> None:
     ):
         with pytest.raises(ValueError, match=r"must be in \[0, 2\]"):
             call()
-
-
-@pytest.mark.parametrize("shape", [(2,), (1, 1), (2, 2), (3, 1)])
-def test_uniforms_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="uniforms of shape"):
-        SPARSE.randomize(np.array([0, 1]), np.zeros(shape))
 
 
 def test_equal_tables_are_one_mechanism() -> None:

@@ -1,6 +1,5 @@
 """Hyper-distributions: their checks, their draws, and their moments against exact rational numbers."""
 
-import decimal
 import math
 from fractions import Fraction
 
@@ -8,6 +7,7 @@ import hypothesis
 import msgspec
 import numpy as np
 import pytest
+from exact_laws import exact_log, exact_moment
 from hypothesis import strategies as st
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import Beta, Discrete, HyperDistribution, PointMass, Uniform, uniform_for
@@ -38,49 +38,13 @@ ALL: list[HyperDistribution] = [
 hypers = pytest.mark.parametrize("hyper", ALL, ids=repr)
 
 
-def exact_moment(hyper: HyperDistribution, num_answers: int, num_flips: int) -> Fraction:
-    """Return E[P^k (1 − P)^(m−k)], exactly: term by term, from the polynomial's coefficients."""
-    match hyper:
-        case PointMass(flip):
-            return Fraction(flip) ** num_flips * (1 - Fraction(flip)) ** (num_answers - num_flips)
-        case Discrete(flips, shares):
-            parts = [exact_moment(PointMass(flip), num_answers, num_flips) for flip in flips]
-            total = sum((part * Fraction(share) for part, share in zip(parts, shares, strict=True)), Fraction())
-            return total / sum(Fraction(share) for share in shares)
-        case Uniform(low, high):
-            alpha, beta = 1, 1
-        case Beta(alpha, beta, low, high):
-            pass
-    width = Fraction(high) - Fraction(low)
-    polynomial = [Fraction(1)]
-    factors = [(Fraction(low), width)] * num_flips + [(1 - Fraction(low), -width)] * (num_answers - num_flips)
-    for constant, slope in factors:
-        polynomial = [
-            constant * here + slope * before
-            for here, before in zip([*polynomial, Fraction(0)], [Fraction(0), *polynomial], strict=True)
-        ]
-    # E[t^j] of a beta distribution on [0, 1].
-    powers = [
-        math.prod((Fraction(alpha + i, alpha + beta + i) for i in range(j)), start=Fraction(1))
-        for j in range(len(polynomial))
-    ]
-    return sum((coefficient * power for coefficient, power in zip(polynomial, powers, strict=True)), Fraction())
-
-
-def exact_log(number: Fraction) -> float:
-    if number == 0:
-        return -math.inf
-    context = decimal.Context(prec=60)
-    return float(context.ln(decimal.Decimal(number.numerator)) - context.ln(decimal.Decimal(number.denominator)))
-
-
 @hypers
 @pytest.mark.parametrize("num_answers", [0, 1, 2, 5, 12])
 def test_moments_are_those_of_exact_integration(hyper: HyperDistribution, num_answers: int) -> None:
     log_moments = hyper.log_moments(num_answers)
     assert log_moments.shape == (num_answers + 1,)
     for num_flips, log_moment in enumerate(log_moments.tolist()):
-        exact = exact_log(exact_moment(hyper, num_answers, num_flips))
+        exact = float(exact_log(exact_moment(hyper, num_answers, num_flips)))
         assert log_moment == pytest.approx(exact, abs=1e-12)
         assert hyper.log_moment(num_answers, num_flips) == pytest.approx(exact, abs=1e-12)
 
@@ -97,7 +61,7 @@ def test_moments_of_thousands_of_answers_are_beta_functions(hyper: Uniform | Bet
 
     for num_flips in {0, 1, 2, num_answers // 7, num_answers // 2, num_answers - 1, num_answers}:
         below = inverse_beta(num_flips + alpha, num_answers - num_flips + beta)
-        exact = exact_log(Fraction(inverse_beta(alpha, beta), below))
+        exact = float(exact_log(Fraction(inverse_beta(alpha, beta), below)))
         assert float(log_moments[num_flips]) == pytest.approx(exact, abs=1e-12)
 
 
@@ -110,7 +74,7 @@ def test_moments_of_a_short_range_are_binomial_tails(num_answers: int) -> None:
             math.comb(num_answers + 1, j) * 3 ** (num_answers + 1 - j) for j in range(num_flips + 1, num_answers + 2)
         )
         below = 4**num_answers * (num_answers + 1) * math.comb(num_answers, num_flips)
-        assert float(log_moments[num_flips]) == pytest.approx(exact_log(Fraction(tail, below)), abs=1e-12)
+        assert float(log_moments[num_flips]) == pytest.approx(float(exact_log(Fraction(tail, below))), abs=1e-12)
 
 
 @pytest.mark.parametrize("hyper", [hyper for hyper in ALL if not hyper.is_certain], ids=repr)
@@ -298,5 +262,4 @@ def test_steps_are_right_where_most_workers_keep_or_flip_everything(hyper: Discr
         if not lower or not upper:
             assert step == (math.inf if upper else -math.inf)
             continue
-        ratio = decimal.Decimal((upper / lower).numerator) / decimal.Decimal((upper / lower).denominator)
-        assert step == pytest.approx(float(ratio.ln()), rel=1e-11, abs=1e-11)
+        assert step == pytest.approx(float(exact_log(upper / lower)), rel=1e-11, abs=1e-11)

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import hypothesis
 import pytest
+from exact_laws import exact_log
 from hypothesis import strategies as st
 from psephos.protocol.mechanisms import (
     Beta,
@@ -255,10 +256,7 @@ def test_a_loss_that_a_wide_range_cannot_reach_is_refused_with_the_least_one() -
 @hypothesis.given(st.floats(1e-12, 1 - 1e-12), st.integers(2, 50))
 def test_the_loss_of_a_flip_probability_is_an_upper_bound_and_tight(flip: float, num_labels: int) -> None:
     loss = loss_of_flip_probability(flip, num_labels)
-    ratio = (1 - Fraction(flip)) * (num_labels - 1) / Fraction(flip)
-    with decimal.localcontext() as context:
-        context.prec = 80
-        exact = abs((decimal.Decimal(ratio.numerator) / decimal.Decimal(ratio.denominator)).ln())
+    exact = abs(exact_log((1 - Fraction(flip)) * (num_labels - 1) / Fraction(flip)))
     assert decimal.Decimal(loss) >= exact
     assert loss == pytest.approx(float(exact), rel=1e-15)
 

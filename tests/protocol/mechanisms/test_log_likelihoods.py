@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact_laws import exact_law
+from exact_laws import exact_law, least_tail
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.fair_voting import Objective, Scoring, make_scores
 from psephos.protocol.fair_voting.choices import Choice, ExponentialChoice, SampledChoice, SampleScale
@@ -53,12 +53,10 @@ from psephos.protocol.mechanisms.exponential import (
 )
 from psephos.protocol.moral_preferences.functional import NoisyObjective
 from psephos.protocol.privacy import NeighboringRelation, PureAccountant
-from scipy.special import chdtrc, pdtrc
 
 FALSE_ALARM = 1e-6
 NUM_DRAWS = 20_000
 FEW_DRAWS = 300
-LEAST_EXPECTED = 25.0
 
 RANKINGS = tuple(itertools.permutations(range(3)))
 BORDA = Scoring(make_scores("borda", 3))
@@ -199,28 +197,14 @@ def tail_of_draws(case: Case, drawn: tuple[int, ...], supposed: tuple[int, ...])
     """Return how likely draws from a row are, at least as unlikely, if they came from another one."""
     mechanism = case.mechanism
     uniforms = np.random.default_rng(20261122).random((case.num_draws, mechanism.slots_of(len(drawn))))
-    drawn_reports = mechanism.randomize_rows(np.array([drawn] * case.num_draws, dtype=np.int64), uniforms)
-    reports = case.all_reports()
-    # Reports are in lexicographic order, and so have numbers: those of a number system.
-    low, high = mechanism.report_range
-    numbers = np.ravel_multi_index(tuple((drawn_reports - low).T), (high - low + 1,) * drawn_reports.shape[1])
-    observed = np.bincount(numbers, minlength=len(reports))
-    expected = np.exp(one(mechanism, reports.tolist(), [supposed])[:, 0]) * case.num_draws
-    if observed[expected == 0].any():
-        return 0.0
-    # The likely reports by themselves, and all others together; these by Poisson's law if they are few.
-    is_likely = expected >= LEAST_EXPECTED
-    of_pools, counted = expected[is_likely], observed[is_likely].astype(np.float64)
-    rest, counted_rest = float(expected[~is_likely].sum()), int(observed[~is_likely].sum())
-    of_rest = 1.0
-    if rest >= LEAST_EXPECTED:
-        of_pools, counted = np.append(of_pools, rest), np.append(counted, counted_rest)
-    else:
-        of_rest = float(pdtrc(counted_rest - 1, rest)) if counted_rest else 1.0
-        of_pools *= counted.sum() / of_pools.sum()
-    if len(of_pools) == 1:
-        return of_rest
-    return min(of_rest, float(chdtrc(len(of_pools) - 1, float(np.sum((counted - of_pools) ** 2 / of_pools)))))
+    reports = mechanism.randomize_rows(np.array([drawn] * case.num_draws, dtype=np.int64), uniforms)
+    chances: list[float] = np.exp(case.mechanism.log_likelihoods(case.all_reports(), np.array([supposed])))[
+        :, 0
+    ].tolist()
+    everything: list[list[int]] = case.all_reports().tolist()
+    of_case: list[list[int]] = reports.tolist()
+    law = {tuple(report): chance for report, chance in zip(everything, chances, strict=True)}
+    return least_tail([tuple(report) for report in of_case], law)
 
 
 @cases

@@ -1,11 +1,27 @@
 """What every mechanism checks of a batch before it randomizes anything."""
 
+import copy
+
 import numpy as np
 import pytest
 from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.protocol.mechanisms import DiscreteLaplace, FiniteMechanism, GeneralizedRandomizedResponse, Mechanism
+from psephos.protocol.mechanisms import (
+    Disclosure,
+    DiscreteLaplace,
+    FiniteChannel,
+    FiniteMechanism,
+    GeneralizedRandomizedResponse,
+    Mechanism,
+    VectorLaplace,
+)
 
-MECHANISMS: list[Mechanism] = [GeneralizedRandomizedResponse(1.0, 3), DiscreteLaplace(1.0, 0, 2)]
+MECHANISMS: list[Mechanism] = [
+    GeneralizedRandomizedResponse(1.0, 3),
+    DiscreteLaplace(1.0, -1, 1),
+    VectorLaplace(1.0, 2, 1),
+    FiniteChannel(1.0, ((2**52, 2**52),) * 3),
+    Disclosure(1),
+]
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -26,15 +42,32 @@ def test_shapes_that_do_not_fit_are_refused(mechanism: Mechanism, values: IntArr
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_one_wrong_value_refuses_the_whole_batch_and_names_the_extremes(mechanism: Mechanism) -> None:
-    with pytest.raises(ValueError, match=r"values must be in \[0, 2\], got -1 to 5"):
-        mechanism.randomize(np.array([1, 5, -1]), np.zeros((3, 1)))
+    low, high = mechanism.value_range
+    with pytest.raises(ValueError, match=rf"values must be in \[{low}, {high}\], got {low - 1} to {high + 3}"):
+        mechanism.randomize(np.array([low, high + 3, low - 1]), np.zeros((3, 1)))
+    for value in (low - 1, high + 1):
+        with pytest.raises(ValueError, match=rf"value must be in \[{low}, {high}\], got"):
+            mechanism.randomize_one(value, (0.5,))
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_no_values_give_no_reports(mechanism: Mechanism) -> None:
+    assert mechanism.randomize(np.empty(0, dtype=np.int64), np.empty((0, 1))).shape == (0,)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_equal_parameters_make_equal_mechanisms(mechanism: Mechanism) -> None:
+    again = copy.deepcopy(mechanism)
+    assert (again, hash(again)) == (mechanism, hash(mechanism))
+    assert MECHANISMS.count(mechanism) == 1
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_randomizing_leaves_its_arguments_as_they_were(mechanism: Mechanism) -> None:
-    values, uniforms = np.array([0, 1, 2]), np.array([[0.1], [0.5], [0.999]])
+    low, high = mechanism.value_range
+    values, uniforms = np.array([low, low + 1, high]), np.array([[0.1], [0.5], [0.999]])
     mechanism.randomize(values, uniforms)
-    assert values.tolist() == [0, 1, 2]
+    assert values.tolist() == [low, low + 1, high]
     assert uniforms.ravel().tolist() == [0.1, 0.5, 0.999]
 
 

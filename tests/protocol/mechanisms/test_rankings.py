@@ -205,16 +205,6 @@ def test_no_rows_are_randomized_to_no_reports() -> None:
         assert rows.shape == (0, mechanism.num_reports_of(3))
 
 
-@pytest.mark.parametrize("row", [(0, 1, 3), (-1, 0, 1), (0, 1), (0, 1, 2, 3), (5, 0, 1)])
-def test_a_row_out_of_range_or_of_another_width_is_refused(row: tuple[int, ...]) -> None:
-    for mechanism in make_all(3):
-        slots = mechanism.slots_of(3)
-        with pytest.raises(ValueError):  # noqa: PT011  the words are each mechanism's own
-            mechanism.randomize_row(row, [0.5] * slots)
-        with pytest.raises(ValueError):  # noqa: PT011  each mechanism has words of its own
-            mechanism.randomize_rows(np.array([row], dtype=np.int64), np.full((1, slots), 0.5))
-
-
 def test_a_row_with_too_few_or_too_many_uniforms_is_refused() -> None:
     for mechanism in make_all(3):
         for number in (mechanism.slots_of(3) - 1, mechanism.slots_of(3) + 1):

@@ -3,7 +3,6 @@
 Statistical tests have fixed seeds; each says how often it would fail for other seeds.
 """
 
-import itertools
 import math
 from typing import Any
 
@@ -14,7 +13,6 @@ from helpers import Session, make_preference_inputs, make_preferences, outcome_o
 from psephos.protocol import Inputs, PhaseRules, SimulatedNoise, run_population
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.moral_preferences import MoralPreferences, Outcome, Paradigm
-from psephos.protocol.population import run_batches
 from psephos.protocol.views import Happening
 from scipy.stats import kstest, laplace
 
@@ -153,22 +151,6 @@ def test_an_aggregator_that_nobody_trusts_sees_only_what_was_perturbed(given: di
     if given.get("mechanism") != "functional":
         assert not np.any(seen == session.inputs.private)
     assert {phase for phase, _ in session.noise.draws} == {"preferences"}, "the server draws nothing"
-
-
-@pytest.mark.parametrize("given", [*CENTRAL, *LOCAL], ids=name_of)
-def test_agents_arrays_and_batches_release_the_same_bytes(given: dict[str, Any]) -> None:
-    protocol = make_preferences(3, **given)
-    session = Session(protocol, make_preference_inputs(protocol, 11), seed=5)
-    wire = session.play()
-    assert wire.result is not None
-    released = msgspec.json.encode(wire.result.outcome)
-    whole = run_population(protocol, session.inputs, noise=session.fresh_noise())
-    assert msgspec.json.encode(whole.outcome) == released
-    for cuts in ([0, 11], [0, 1, 2, 11], [0, 0, 5, 5, 11], list(range(12))):
-        batches = [session.inputs.of_range(start, stop) for start, stop in itertools.pairwise(cuts)]
-        result = run_batches(protocol, iter(batches), noise=session.fresh_noise())
-        assert result == whole
-        assert msgspec.json.encode(result.outcome) == released
 
 
 @pytest.mark.parametrize("given", [*CENTRAL, *LOCAL], ids=name_of)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exact_laws import exact_moment
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol.errors import ConfigurationError
@@ -324,29 +325,13 @@ def test_auto_takes_the_papers_epsilon_as_the_proven_price_of_one_answer(given: 
 # Informativeness
 
 
-def exact_moment(hyper: HyperDistribution, flips: int, keeps: int) -> Fraction:
-    """Return E[P^flips (1 − P)^keeps], exactly, by expanding the polynomial."""
-    if isinstance(hyper, Discrete):
-        shares = [Fraction(share) for share in hyper.shares]
-        pairs = zip(map(Fraction, hyper.probabilities), shares, strict=True)
-        return sum((share * p**flips * (1 - p) ** keeps for p, share in pairs), Fraction()) / sum(shares)
-    assert isinstance(hyper, Uniform)
-    low, high = Fraction(hyper.low), Fraction(hyper.high)
-    total = Fraction()
-    for power in range(keeps + 1):
-        degree = flips + power + 1
-        total += math.comb(keeps, power) * (-1) ** power * (high**degree - low**degree) / degree
-    return total / (high - low)
-
-
 def brute_informativeness(hyper: HyperDistribution, size: int, num_answers: int) -> float:
     """Return the same by its definition: over every pattern of flips of a worker's other answers."""
     total = Fraction()
     for pattern in itertools.product((0, 1), repeat=num_answers - 1):
         flips = sum(pattern)
-        keeps = len(pattern) - flips
-        chance = exact_moment(hyper, flips, keeps)
-        expected_flip = exact_moment(hyper, flips + 1, keeps) / chance
+        chance = exact_moment(hyper, len(pattern), flips)
+        expected_flip = exact_moment(hyper, num_answers, flips + 1) / chance
         total += chance * (1 - expected_flip * Fraction(size, size - 1)) ** 2
     return float(total)
 

@@ -485,13 +485,6 @@ def test_a_public_row_of_many_workers_holds_their_places() -> None:
     assert NO_TASK not in inputs.public
 
 
-def test_an_own_outcome_or_none_survives_the_wire() -> None:
-    own = OwnOutcome(weight=1.25, quality=0.75, num_answers=3)
-    decode = make().own_outcome_decoder.decode
-    assert decode(msgspec.msgpack.encode(own)) == own
-    assert decode(msgspec.msgpack.encode(None)) is None
-
-
 def test_the_truth_knows_that_clean_answers_are_not_perturbed() -> None:
     """At ε = 0.3 the two differ for these answers: an estimator that expects flips trusts agreement less."""
     protocol = make(5, estimator="noise_aware", epsilon=0.3)

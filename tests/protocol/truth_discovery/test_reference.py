@@ -3,12 +3,9 @@
 import itertools
 from typing import Any
 
-import hypothesis
 import numpy as np
 import pytest
 import trio
-from hypothesis import given
-from hypothesis import strategies as st
 from psephos.agents import Simulation
 from psephos.protocol import Inputs, PopulationResult, SimulatedNoise, run_population
 from psephos.protocol.mechanisms import OneLayer
@@ -16,7 +13,6 @@ from psephos.protocol.truth_discovery import Outcome, Parameters, TruthDiscovery
 from psephos.protocol.truth_discovery.reference import reference_run
 from psephos.scenarios.running.session import SessionRecord, run_agents
 from psephos.transports import MemoryTransport, TCPTransport, Transport
-from strategies import CHECKED, crowds, seeds, truth_discoveries
 
 ESTIMATORS = ["majority", "truth_discovery", "one_coin", "dawid_skene", "noise_aware", "noise_aware_dawid_skene"]
 MECHANISMS = ["one_layer", "two_layer", "fresh_two_layer", "auto"]
@@ -45,27 +41,6 @@ def check_agents(
     assert record.outcome == expected.outcome
     assert record.tallies == expected.tallies
     assert record.own_outcomes == expected.own_outcomes
-
-
-@CHECKED
-@given(st.data())
-def test_one_function_and_arrays_give_equal_results(data: st.DataObject) -> None:
-    protocol = data.draw(truth_discoveries())
-    inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 9))))
-    seed = data.draw(seeds())
-    reference = reference_run(protocol, inputs, noise=noise_of(seed))
-    batch_rows = data.draw(st.integers(1, 10))
-    assert run_population(protocol, inputs, noise=noise_of(seed), batch_rows=batch_rows) == reference
-
-
-@hypothesis.settings(CHECKED, max_examples=15)
-@given(st.data())
-def test_agents_give_what_the_reference_gives(data: st.DataObject) -> None:
-    protocol = data.draw(truth_discoveries())
-    inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 5))))
-    seed = data.draw(seeds())
-    reference = reference_run(protocol, inputs, noise=noise_of(seed))
-    check_agents(protocol, inputs, seed=seed, transport=MemoryTransport(), expected=reference)
 
 
 def crowd(mechanism: Any, estimator: Any) -> tuple[TruthDiscovery, Inputs]:

@@ -71,37 +71,6 @@ def test_what_the_paper_is_asked_is_passed_on() -> None:
     assert np.array_equal(one.truths, truth_discovery(answers, clamp=0.4, max_iterations=1).truths)
 
 
-def test_a_single_worker_is_believed() -> None:
-    labels = np.array([0, 1, 1])
-    answers = Answers(np.arange(3), np.zeros(3, dtype=np.int64), labels, 3, 1, np.full(3, 2))
-    assert np.array_equal(cautious_truth_discovery(answers, KnownNoise.fixed({2: 0.2})).truths, labels)
-
-
-def test_the_silent_and_the_unanswered_are_missing() -> None:
-    zero = np.zeros(1, dtype=np.int64)
-    found = cautious_truth_discovery(Answers(zero, zero, zero, 2, 2, np.full(2, 2)), KnownNoise.fixed({2: 0.2}))
-    assert found.truths.tolist() == [0, -1]
-    assert np.isnan(found.confidences).tolist() == np.isnan(found.weights).tolist() == [False, True]
-    nobody = Answers(zero[:0], zero[:0], zero[:0], 2, 0, np.full(2, 2))
-    assert cautious_truth_discovery(nobody, KnownNoise.fixed({2: 0.2})).truths.tolist() == [-1, -1]
-
-
-def test_the_order_of_answers_changes_no_bit() -> None:
-    answers = perturbed(5)
-    order = np.random.Generator(np.random.Philox(6)).permutation(len(answers))
-    shuffled = Answers(
-        answers.tasks[order],
-        answers.workers[order],
-        answers.labels[order],
-        answers.num_tasks,
-        answers.num_workers,
-        answers.sizes,
-    )
-    first, second = (cautious_truth_discovery(each, KnownNoise.fixed({2: 0.35})) for each in (answers, shuffled))
-    for field in ("truths", "confidences", "weights", "qualities"):
-        np.testing.assert_array_equal(getattr(first, field), getattr(second, field))
-
-
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [

@@ -12,6 +12,7 @@ from psephos.protocol.estimators.truth_inference import (
     Answers,
     Inference,
     KnownNoise,
+    cautious_truth_discovery,
     dawid_skene,
     majority_vote,
     noise_aware_dawid_skene,
@@ -33,12 +34,24 @@ def told_matrices(answers: Answers, **options: Any) -> Inference:
     return noise_aware_dawid_skene(answers, SILENT, **options)
 
 
+def told_paper(answers: Answers, **options: Any) -> Inference:
+    """The paper's estimator where others agree, told that nothing was perturbed."""
+    return cautious_truth_discovery(answers, SILENT, **options)
+
+
 ESTIMATORS: dict[str, Callable[..., Inference]] = {
     "one_coin": one_coin,
     "dawid_skene": dawid_skene,
     "noise_aware_one_coin": told_coin,
     "noise_aware_dawid_skene": told_matrices,
 }
+OF_ALL_KINDS: dict[str, Callable[..., Inference]] = {
+    **ESTIMATORS,
+    "majority_vote": majority_vote,
+    "truth_discovery": truth_discovery,
+    "cautious_truth_discovery": told_paper,
+}
+every_kind = pytest.mark.parametrize("name", list(OF_ALL_KINDS))
 every_estimator = pytest.mark.parametrize("name", list(ESTIMATORS))
 
 
@@ -171,9 +184,9 @@ def test_many_workers_find_all_truths_and_their_qualities(name: str) -> None:
     assert result.has_converged
 
 
-@every_estimator
+@every_kind
 def test_one_worker_is_believed(name: str) -> None:
-    result = ESTIMATORS[name](crowd([(0, 0, 1), (1, 0, 0), (2, 0, 1)], tasks=3, workers=1))
+    result = OF_ALL_KINDS[name](crowd([(0, 0, 1), (1, 0, 0), (2, 0, 1)], tasks=3, workers=1))
     assert result.truths.tolist() == [1, 0, 1]
 
 
@@ -195,22 +208,23 @@ def test_equal_workers_who_differ_leave_a_tie(name: str, ties: Any, truth: int) 
     np.testing.assert_allclose(result.confidences, [0.5])
 
 
-@every_estimator
+@every_kind
 def test_the_silent_and_the_unanswered_are_missing(name: str) -> None:
     rows = [(0, 0, 1), (0, 2, 1), (2, 0, 0), (2, 2, 0)]
-    result = ESTIMATORS[name](crowd(rows, tasks=3, workers=3))
+    result = OF_ALL_KINDS[name](crowd(rows, tasks=3, workers=3))
     assert result.truths.tolist() == [1, MISSING, 0]
     assert np.isnan(result.confidences).tolist() == [False, True, False]
     assert np.isnan(result.qualities).tolist() == [False, True, False]
     assert np.isnan(result.weights).tolist() == [False, True, False]
 
 
-@every_estimator
+@every_kind
 def test_without_answers_all_is_missing(name: str) -> None:
-    result = ESTIMATORS[name](crowd([], tasks=2, workers=2))
+    result = OF_ALL_KINDS[name](crowd([], tasks=2, workers=2))
     assert result.truths.tolist() == [MISSING, MISSING]
-    assert np.isnan(result.qualities).all()
-    assert ESTIMATORS[name](crowd([], tasks=0, workers=0)).truths.shape == (0,)
+    for unknown in (result.confidences, result.qualities, result.weights):
+        assert np.isnan(unknown).all()
+    assert OF_ALL_KINDS[name](crowd([], tasks=0, workers=0)).truths.shape == (0,)
 
 
 @every_estimator
@@ -226,13 +240,13 @@ def test_answer_sets_of_mixed_sizes(name: str) -> None:
     assert {size: len(priors) for size, priors in result.class_priors.items()} == {2: 2, 3: 3, 4: 4}
 
 
-@every_estimator
+@every_kind
 def test_the_order_of_answers_changes_no_bit(name: str) -> None:
     answers, _ = made_up(6, tasks=80, qualities=np.linspace(0.4, 0.9, 7), sizes=np.array([2, 3] * 40), share=0.7)
     order = np.random.Generator(np.random.Philox(7)).permutation(len(answers))
     shuffled = Answers(answers.tasks[order], answers.workers[order], answers.labels[order], 80, 7, answers.sizes)
-    first, second = ESTIMATORS[name](answers), ESTIMATORS[name](shuffled)
-    for field in ("truths", "probabilities", "weights"):
+    first, second = OF_ALL_KINDS[name](answers), OF_ALL_KINDS[name](shuffled)
+    for field in ("truths", "confidences", "probabilities", "qualities", "weights"):
         np.testing.assert_array_equal(getattr(first, field), getattr(second, field))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol.estimators.truth_inference import MISSING, Answers, Inference, majority_vote, truth_discovery
+from psephos.protocol.estimators.truth_inference import MISSING, Answers, majority_vote, truth_discovery
 
 
 def crowd(rows: list[tuple[int, int, int]], *, tasks: int, workers: int, sizes: int | list[int] = 2) -> Answers:
@@ -123,29 +123,6 @@ def test_truth_discovery_equals_a_plain_loop(answers: Answers, rounds: int) -> N
         assert result.truths.tolist() == plain_discovery(answers, rounds=result.num_iterations, clamp=0.05)
     else:
         assert result.truths.tolist() == plain_discovery(answers, rounds=rounds, clamp=0.05)
-
-
-@given(crowds(), st.randoms(use_true_random=False))
-def test_the_order_of_answers_changes_no_bit(answers: Answers, random: Any) -> None:
-    rows = rows_of(answers)
-    random.shuffle(rows)
-    sizes = answers.sizes.tolist()
-    shuffled = crowd(rows, tasks=answers.num_tasks, workers=answers.num_workers, sizes=sizes)
-    for estimator in (majority_vote, truth_discovery):
-        first, second = estimator(answers), estimator(shuffled)
-        for name in ("truths", "confidences", "probabilities", "qualities", "weights"):
-            np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
-
-
-def test_without_answers_all_is_missing() -> None:
-    for estimator in (majority_vote, truth_discovery):
-        result: Inference = estimator(crowd([], tasks=3, workers=2))
-        assert result.truths.tolist() == [MISSING] * 3
-        assert np.isnan(result.confidences).all()
-        assert np.isnan(result.qualities).all()
-        assert np.isnan(result.weights).all()
-        nothing: Inference = estimator(crowd([], tasks=0, workers=0))
-        assert (nothing.truths.shape, nothing.probabilities.shape) == ((0,), (0, 2))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,10 @@
+"""What tests of agents share."""
+
+import pytest
+import trio.testing
+
+
+@pytest.fixture
+def clock() -> trio.testing.MockClock:
+    """Return a clock that jumps to the next deadline when nothing has happened for a while, on sockets either."""
+    return trio.testing.MockClock(autojump_threshold=0.03)

@@ -1,0 +1,226 @@
+"""A server of three partners in the background, for clients and for peers that are played by hand."""
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import trio
+import trio.testing
+from psephos.agents import Aggregator, Client, CloudServer, Mode, Partner, Simulation
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.effects import Effect
+from psephos.protocol.errors import PsephosError, QuorumError
+from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Inquiry, Message, Report, Request, decode, encode
+from psephos.protocol.randomness import SimulatedNoise
+from psephos.protocol.roster import Roster, digest_of
+from psephos.protocol.rules import PhaseRules
+from psephos.protocol.server_machine import SessionResult
+from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
+
+__all__ = [
+    "INPUTS",
+    "NAMES",
+    "TABLE",
+    "TOKENS",
+    "TRANSPORTS",
+    "VOTE",
+    "Ending",
+    "Session",
+    "hello",
+    "inquiry",
+    "make_client",
+    "messages_until_the_end",
+    "next_request",
+    "open_session",
+    "report",
+    "run",
+    "simulation",
+]
+
+TRANSPORTS: Final = [MemoryTransport, TCPTransport]
+VOTE: Final = DPWeVote(Parameters(candidates=("bridge", "tunnel"), epsilon=2.0))
+NAMES: Final = ("alice", "bob", "carol")
+TOKENS: Final = ("secret of alice", "secret of bob", "secret of carol")
+TABLE: Final[Mapping[str, Sequence[Any]]] = {"weight": [1.0, 2.0, 3.0], "bridge": [1, 0, 1], "tunnel": [0, 1, 1]}
+INPUTS: Final = VOTE.encode(TABLE)
+
+
+def simulation(*, record_views: bool = False) -> Simulation:
+    """Return a simulation of the session that everybody here means."""
+    return Simulation("council", SimulatedNoise(7, session="council"), record_views=record_views)
+
+
+def make_client(name: str, mode: Mode, *, protocol: DPWeVote = VOTE, **options: Any) -> Partner:
+    """Return the honest client of one party, with yes and no by turns where the protocol is another."""
+    place = NAMES.index(name)
+    opinions = {candidate: [1, 0, 1] for candidate in protocol.parameters.candidates}
+    inputs = INPUTS if protocol is VOTE else protocol.encode({"weight": TABLE["weight"], **opinions})
+    row: list[int] = inputs.private[place].tolist()
+    return Partner(protocol, party=name, place=place, row=row, mode=mode, **options)
+
+
+def hello(party: str, *, session: str = "council", kind: str = "simulation", token: str = "") -> bytes:
+    """Return a Hello."""
+    return encode(Hello(PROTOCOL_VERSION, session, "dpwevote", kind, party, token))
+
+
+def inquiry(party: str, *, token: str = "") -> bytes:
+    """Return an Inquiry."""
+    return encode(Inquiry(PROTOCOL_VERSION, party, token))
+
+
+def report(phase: int, *values: int) -> bytes:
+    """Return a Report."""
+    return encode(Report(phase, msgspec.Raw(msgspec.msgpack.encode(values))))
+
+
+class Session:
+    """A server in the background; a test plays or starts the clients.
+
+    Attributes:
+        result: the server's, if it has one.
+        failure: the error that the server ended with.
+        endings: for each party that took part, its outcome or its error.
+        start: when the session began.
+        seconds: how long the server lasted.
+    """
+
+    def __init__(self, server: CloudServer, listener: Listener, transport: Transport, nursery: trio.Nursery) -> None:
+        self.server = server
+        self.listener = listener
+        self.transport = transport
+        self.nursery = nursery
+        self.result: SessionResult | None = None
+        self.failure: PsephosError | None = None
+        self.endings: dict[str, object] = {}
+        self.start = trio.current_time()
+        self.seconds = math.nan
+
+    async def connect(self) -> Channel:
+        """Return a new connection to the server."""
+        return await self.transport.connect(self.listener.address)
+
+    async def serve(self) -> None:
+        """Let the server serve to its end."""
+        try:
+            self.result = await self.server.serve(self.listener)
+        except PsephosError as error:
+            self.failure = error
+        self.seconds = trio.current_time() - self.start
+
+    async def take_part(
+        self, name: str, client: Partner, *, task_status: trio.TaskStatus[trio.CancelScope] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Let a client take part, under a scope by which it can be cancelled."""
+        with trio.CancelScope() as scope:
+            channel = await self.connect()
+            task_status.started(scope)
+            try:
+                self.endings[name] = await client.take_part(channel)
+            except PsephosError as error:
+                self.endings[name] = error
+
+    async def come_to(self, *progress: str | int) -> None:
+        """Wait until the server's open phase, its reports and those outstanding are these."""
+        while self.server.progress != progress:
+            await trio.testing.wait_all_tasks_blocked(0.005)
+
+    def assert_two_have_decided(self, *num_received: int) -> None:
+        """Check that alice and bob ended with the outcome, and how many reports there were."""
+        assert self.result is not None
+        assert self.endings == {"alice": self.result.outcome, "bob": self.result.outcome}
+        assert self.result.num_received == num_received
+
+    def assert_quorum_failed(self, phase: str, missing: tuple[str, ...]) -> None:
+        """Check that everybody ended with the same quorum error."""
+        for error in (self.failure, self.endings["alice"], self.endings["bob"]):
+            assert isinstance(error, QuorumError)
+            assert (error.phase, error.missing, error.received, error.required) == (phase, missing, 2, 3)
+
+
+@contextlib.asynccontextmanager
+async def open_session(
+    transport: Transport,
+    rules: PhaseRules,
+    *,
+    honest: Sequence[str] = (),
+    protocol: DPWeVote = VOTE,
+    mode: Mode | None = None,
+    with_tokens: bool = False,
+    listener: Callable[[Effect], None] | None = None,
+    log: Any = None,
+) -> AsyncGenerator[Session]:
+    """Start a server and its honest clients, and leave when it and every client have ended."""
+    mode = mode or simulation()
+    digests = [digest_of(token) for token in TOKENS] if with_tokens else None
+    roster = Roster(NAMES, INPUTS.public, token_digests=digests)
+    server = CloudServer(protocol, roster=roster, mode=mode, default_rules=rules, listener=listener, log=log)
+    with trio.fail_after(10_000 if isinstance(trio.lowlevel.current_clock(), trio.testing.MockClock) else 60):
+        async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+            session = Session(server, listening, transport, nursery)
+            nursery.start_soon(session.serve)
+            for name in honest:
+                nursery.start_soon(session.take_part, name, make_client(name, mode, protocol=protocol))
+            yield session
+
+
+async def messages_until_the_end(channel: Channel) -> list[Message]:
+    """Return everything that arrives until the channel ends or breaks."""
+    messages: list[Message] = []
+    try:
+        while True:
+            messages += [decode(payload) for payload in await channel.receive()]
+    except (trio.EndOfChannel, trio.BrokenResourceError):
+        return messages
+
+
+async def next_request(channel: Channel) -> Request:
+    """Receive until a request comes."""
+    while True:
+        for payload in await channel.receive():
+            message = decode(payload)
+            if isinstance(message, Request):
+                return message
+
+
+@dataclasses.dataclass
+class Ending:
+    """How a session ended on every side."""
+
+    result: SessionResult | None = None
+    failure: PsephosError | None = None
+    outcomes: dict[str, msgspec.Struct] = dataclasses.field(default_factory=dict[str, msgspec.Struct])
+    endings: dict[str, PsephosError] = dataclasses.field(default_factory=dict[str, PsephosError])
+
+
+async def run(
+    server: Aggregator | CloudServer,
+    clients: Mapping[str, Client],
+    transport: Transport,
+    *,
+    last: str = "",
+    patience_seconds: float = 30.0,
+) -> Ending:
+    """Run a session to its end on every side; the party `last` comes when all others have joined."""
+    ending = Ending()
+
+    async def take_part(name: str, client: Client, address: str) -> None:
+        if name == last:
+            await trio.testing.wait_all_tasks_blocked(0.02)
+        try:
+            ending.outcomes[name] = await client.take_part(await transport.connect(address))
+        except PsephosError as error:
+            ending.endings[name] = error
+
+    with trio.fail_after(patience_seconds):
+        async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
+            for name, client in clients.items():
+                nursery.start_soon(take_part, name, client, listener.address)
+            try:
+                ending.result = await server.serve(listener)
+            except PsephosError as error:
+                ending.failure = error
+    return ending
