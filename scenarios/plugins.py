@@ -29,7 +29,6 @@ __all__ = [
     "TRANSPORTS",
     "check_transport",
     "find",
-    "find_adversary",
     "find_client_role",
     "find_server_role",
     "load",
@@ -92,17 +91,6 @@ def find_server_role(name: str) -> type["Server"]:
     from ..agents.server import Server
 
     return find(ROLES, name, Server, field="server role", is_class=True)
-
-
-def find_adversary(name: str) -> Any:
-    """Return the subclass of `adversaries.Role` registered as `name`.
-
-    Raises:
-        ConfigurationError: there is none, it cannot be imported, or it is no adversary's.
-    """
-    from .adversaries.role import Role
-
-    return find(ADVERSARIES, name, Role, field="role of an adversary", is_class=True)
 
 
 @functools.lru_cache(maxsize=8)

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from ...agents.adversaries import SERVER
 from ...protocol.errors import ConfigurationError
-from ..plugins import ADVERSARIES, find_adversary, names_in
+from ..plugins import ADVERSARIES, find, names_in
 from ..reading.conversion import convert
 from .role import Role, Scene
 
-__all__ = ["read_adversaries"]
+__all__ = ["find_adversary", "read_adversaries"]
 
 _ROLE: Final = "role"
 _EVERYBODY: Final = "*"
@@ -106,3 +106,12 @@ def _spelled_out(members: Sequence[str], target: object, scene: Scene, *, field:
                 for number in range(first, last + 1)
             ]
     return tuple(names)
+
+
+def find_adversary(name: str) -> type[Role]:
+    """Return the role registered as `name`.
+
+    Raises:
+        ConfigurationError: there is none, it cannot be imported, or it is no adversary's.
+    """
+    return find(ADVERSARIES, name, Role, field="role of an adversary", is_class=True)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.plugins import ADVERSARIES, find_adversary, names_in
+from psephos.scenarios.adversaries.reading import find_adversary
+from psephos.scenarios.plugins import ADVERSARIES, names_in
 from psephos.scenarios.running.resolution import Resolved
 
 Stage = Callable[..., Resolved]
