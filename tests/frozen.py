@@ -85,6 +85,13 @@ REFUSALS: Final = (
 )
 LEFT_OUT: Final = ("run.json", "events.jsonl", "scenario.json")
 """Seconds, times, and paths from the run's folder (whose content `result.json` and the heading repeat)."""
+NEVER_ALIKE: Final = (
+    "exports-by-module.txt",  # where names are exported from: for people, who look for what moved
+    "run-selective-abort-tcp/printed.txt",  # which of those that were dropped is named first
+    "run-traffic-analysis-memory/out/adversaries.json",  # times that were measured
+    "run-traffic-analysis-tcp/out/adversaries.json",
+)
+"""What two runs of one version do not have alike."""
 TEXT: Final = (".csv", ".json", ".jsonl", ".md", ".txt")
 SECONDS: Final = re.compile(r'("(?:\w*_)?seconds": )[0-9.e+-]+|\b[0-9][0-9,.]* s\b')
 MODULE: Final = re.compile(r"psephos(?:\.\w+)+\.")
@@ -223,7 +230,7 @@ def compare(before: Path, after: Path) -> tuple[int, list[str]]:
     gone = [path.relative_to(before) for path in before.rglob("*") if path.is_file()]
     tops = {path.parts[0] for path in files}
     files += sorted(path for path in gone if path.parts[0] in tops and path not in files)
-    files = [path for path in files if path.name != "exports-by-module.txt"]
+    files = [path for path in files if str(path) not in NEVER_ALIKE]
     for path in files:
         one, other = before / path, after / path
         if one.is_file() and other.is_file() and filecmp.cmp(one, other, shallow=False):
