@@ -87,8 +87,8 @@ class Joining:
 
     address: str
     party: str
-    entries: Mapping[str, Any]
-    seed: int | None
+    entries: Mapping[str, Any] = dataclasses.field(repr=False)  # nobody else's to read, as the seed
+    seed: int | None = dataclasses.field(repr=False)
     invitation: Invitation | None = None
     budget: float | None = None
     trusts_server: bool = False
@@ -250,7 +250,7 @@ def join_in_folder(
             heard = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
             run.ending["transcript"] = heard.transcript
         finally:
-            run.entries += ledger.entries
+            run.entries.extend(ledger.entries)
     folder.write_json("outcome.json", heard.outcome)
     if heard.own is not None:
         folder.write_json("own_outcome.json", heard.own)

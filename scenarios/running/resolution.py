@@ -28,9 +28,9 @@ from ..reading.sources import PartiesTable
 from ..system import find_protocol
 from .blaming import blaming
 from .config import Scenario
+from .limits import check_descriptors
 from .parties import read_parties, sources_of
 from .rosters import TOKEN_COLUMN, check_columns, described_by, digests_in, left_to_parties, read_roster
-from .session import check_descriptors
 from .streams import PartyStream, is_streamed, open_stream
 
 __all__ = ["Resolved", "make_scene", "most_paid", "resolve"]

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -193,6 +194,7 @@ def run_in_folder(
     how = {"transport": scenario.transport, "noise": scenario.noise}
     if resolved.note:
         how["parties"] = resolved.note
+    started = time.perf_counter()
     with open_run(folder, resolved, how) as run:
         try:
             record = run_session(
@@ -222,6 +224,7 @@ def run_in_folder(
             if streamed is not None and streamed.note:
                 run.ending["parties"] = streamed.note
         run.ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}
+    seconds = time.perf_counter() - started
     truth = protocol.truth(resolved.inputs) if resolved.may_show_truth else None
     gold = resolved.gold or None
     num_parties = len(resolved.names) if streamed is None else streamed.num_parties
@@ -247,7 +250,7 @@ def run_in_folder(
         result=result,
         truth=truth,
         gold=gold,
-        seconds=run.seconds,
+        seconds=seconds,
         num_parties=num_parties,
         note="" if streamed is None else streamed.note,
         lessons=lessons,

@@ -3,9 +3,7 @@
 import contextlib
 import dataclasses
 import functools
-import gc
-import resource
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -30,8 +28,8 @@ from ...protocol.server_machine import SessionResult
 from ...protocol.tally import Tally
 from ...protocol.views import View
 from ...transports.abc import Channel, Transport
-from ...transports.tap import TappedTransport
 from ..plugins import ARRAY, check_transport, find_client_role, find_server_role, make_transport
+from .limits import calm_collector, reserve_descriptors
 from .parties import check_names
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
@@ -40,17 +38,12 @@ __all__ = [
     "AgentClasses",
     "SessionRecord",
     "Strangers",
-    "check_descriptors",
     "run_agents",
     "run_arrays",
     "run_streamed",
     "simulate",
 ]
 
-# Descriptors of a session over sockets that are not its channels: listener, files, trio's own.
-_SPARE_DESCRIPTORS: Final = 64
-# New container objects for each party between two walks of the collector.
-_OBJECTS_BETWEEN_COLLECTIONS: Final = 200
 _SECONDS_BETWEEN_PROGRESS: Final = 0.2
 # So long strangers wait before they look again whether everybody else has joined.
 _SECONDS_BETWEEN_LOOKS: Final = 0.01
@@ -144,9 +137,9 @@ async def run_agents(
     """
     if classes is None:
         classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))
-    _reserve_descriptors(transport, num_parties=len(names))
+    reserve_descriptors(transport, num_parties=len(names))
     entries = [] if entries is None else entries
-    with _calm_collector(len(names)):
+    with calm_collector(len(names)):
         server = classes.server(
             protocol,
             roster=Roster(names, inputs.public),
@@ -429,53 +422,3 @@ def simulate(
         transport=make_transport(transport),
     )
     return trio.run(agents, restrict_keyboard_interrupt_to_checkpoints=True).outcome  # pyright: ignore[reportReturnType]  the protocol's own
-
-
-@contextlib.contextmanager
-def _calm_collector(num_parties: int) -> Generator[None]:
-    """Let Python's cyclic collector run rarely while a large session is under way.
-
-    A session makes objects that live until its end, and the collector would walk all of them again and again: half
-    of the time of a session of 10,000 parties. Nothing of a session waits for the collector to be freed.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], _OBJECTS_BETWEEN_COLLECTIONS * num_parties), *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
-def check_descriptors(transport: str, *, num_parties: int, is_tapped: bool = False) -> None:
-    """Raise ConfigurationError if the system does not allow the descriptors of a session over this transport.
-
-    Args:
-        transport: its name.
-        num_parties: how many are on the roster.
-        is_tapped: whether a relay stands between them and the server.
-    """
-    number = _descriptors_needed(transport, num_parties, is_tapped=is_tapped)
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < number:
-        allowed = f"few enough for {hard} open files ({number} are needed); run by arrays, or raise `ulimit -n`"
-        raise ConfigurationError(field="parties over sockets", value=num_parties, allowed=allowed)
-
-
-def _reserve_descriptors(transport: Transport, *, num_parties: int) -> None:
-    """Raise this process's limit of open descriptors to what a session needs, if it is lower.
-
-    Raises:
-        ConfigurationError: as `check_descriptors`.
-    """
-    is_tapped = isinstance(transport, TappedTransport)
-    check_descriptors(transport.name, num_parties=num_parties, is_tapped=is_tapped)
-    number = _descriptors_needed(transport.name, num_parties, is_tapped=is_tapped)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < number:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
-
-
-def _descriptors_needed(transport: str, num_parties: int, *, is_tapped: bool) -> int:
-    """Return how many descriptors a session opens: two for each channel, four with a relay, none without sockets."""
-    of_party = 4 if is_tapped else 2
-    return 0 if transport in {ARRAY, "memory"} else of_party * num_parties + _SPARE_DESCRIPTORS

@@ -23,7 +23,7 @@ from .resolution import Resolved
 __all__ = ["Run", "describe_failure", "open_run", "write_outcome"]
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class Run:
     """A run that is under way.
 
@@ -31,13 +31,11 @@ class Run:
         log: where its events go.
         entries: what was charged.
         ending: what else `run.json` says in the end.
-        seconds: that it took, once it is over.
     """
 
     log: Log
-    entries: list[LedgerEntry] = dataclasses.field(default_factory=list[LedgerEntry])
-    ending: dict[str, Any] = dataclasses.field(default_factory=dict[str, Any])
-    seconds: float = 0.0
+    entries: list[LedgerEntry]
+    ending: dict[str, Any]
 
 
 def describe_failure(error: BaseException) -> dict[str, str]:
@@ -70,22 +68,21 @@ def open_run(
     if resolved is not None:
         folder.write_json("scenario.json", _to_run_again(resolved, folder.path))
     started = time.perf_counter()
-    run: Run | None = None
+    entries: list[LedgerEntry] = []
+    ending: dict[str, Any] = {}
     failure: dict[str, Any] = {}
     try:
         with open_event_log(folder.events, is_live=is_live) as log:
-            run = Run(log)
-            yield run
+            yield Run(log, entries, ending)
     except BaseException as error:
         failure["failure"] = describe(error)
         raise
     finally:
-        run = run or Run(cast("Log", None))
-        run.seconds = time.perf_counter() - started
         if has_ledger:
-            folder.write_ledger(run.entries)
+            folder.write_ledger(entries)
+        seconds = time.perf_counter() - started
         versions = {name: importlib.metadata.version(name) for name in ("psephos", "numpy")}
-        folder.write_json("run.json", {**how, "seconds": run.seconds, **versions, **run.ending, **failure})
+        folder.write_json("run.json", {**how, "seconds": seconds, **versions, **ending, **failure})
 
 
 def write_outcome(

@@ -27,7 +27,7 @@ from psephos.protocol.effects import Closed, Effect, Opened
 from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import Budget, LedgerEntry
 from psephos.scenarios import AgentClasses, SessionRecord, load_scenario, resolve, run_agents, run_arrays, simulate
-from psephos.scenarios.running import session as session_module
+from psephos.scenarios.running import limits
 from psephos.transports import Channel, MemoryTransport, TCPTransport
 from quiz import Parameters as QuizParameters
 from quiz import Quiz, make_quiz_inputs
@@ -458,7 +458,7 @@ def with_limits(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int) -> list[t
         getrlimit=get_limits,
         setrlimit=set_limits,
     )
-    monkeypatch.setattr(session_module, "resource", fake)
+    monkeypatch.setattr(limits, "resource", fake)
     return chosen
 
 
