@@ -48,14 +48,14 @@ class System:
         place: where lists of all systems have this one; those of the same place are in the order of their names.
         sources: a `reading.sources.PartySources`: where parties may be from.
         own_entries: a `deployment.own_entries.OwnEntries`: how a file of one party's own entries is read.
-        data_sets: `datasets.DataSet`s by the names of their folders.
+        data_sets: by the names of their folders, each a `datasets.DataSet`.
         stream: opens a `running.streams.PartyStream` of a table of parties that asks for one (`stream = true`).
-        presenters: `presentation.Presenter`s by the types of what they show.
+        presenters: by the types of what they show, each a `presentation.Presenter`.
         attack: a subclass of `attacks.Attack`.
         poisoning: a subclass of `attacks.poisoning.Poisoning`.
         asking: what asking again is said to cost: a scene → sentences.
-        mechanism_cases: makes `audit.Case`s of single mechanisms.
-        session_cases: makes `audit.Case`s of whole sessions.
+        mechanism_cases: makes cases (`audit.Case`) of single mechanisms.
+        session_cases: makes cases of whole sessions.
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
         reproduction: an `experiments.Paper`: the paper's experiments, run again; a module that imports nothing heavy.
         commands: of the command line, by name: click commands, whose modules import nothing heavy.
