@@ -78,7 +78,9 @@ def test_cells_that_the_paper_could_not_fill_are_infeasible() -> None:
 def test_loss_of_a_hit_that_is_worked_by_hand() -> None:
     # 1 + 2·(1/2)·(1/4)/(1/2) = 3/2
     assert epsilon_of_hit(0.25, gamma=0.5, num_alternatives=2) == pytest.approx(math.log(1.5))
-    assert delta_of_hit(0.25, gamma=0.5) == 0.125
+    # 1 + 2·(3/4)·(1/4)/(1/4) = 5/2
+    assert epsilon_of_hit(0.25, gamma=0.25, num_alternatives=2) == pytest.approx(math.log(2.5))
+    assert delta_of_hit(0.25, gamma=0.25) == 0.1875
     assert epsilon_of_hit(0.0, gamma=0.5, num_alternatives=2) == 0
 
 
