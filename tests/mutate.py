@@ -46,6 +46,8 @@ MEANINGLESS: Final = re.compile(
 )
 # The same of a word that is true: what checks our own code, which has no such fault.
 MEANINGLESS_IF_FALSE: Final = re.compile(r"\b(eq|frozen|kw_only|slots|strict)=$")
+# The tool cannot change an exception that is named through its module.
+NOT_CHANGED: Final = re.compile(r"except .*\w\.\w")
 SECONDS: Final = 300
 
 
@@ -74,6 +76,8 @@ class Mutant(msgspec.Struct, frozen=True, order=True):
         """Whether no test could notice it, or Python does."""
         if self.operator_name == "core/ReplaceTrueWithFalse":
             return bool(MEANINGLESS_IF_FALSE.search(self.line[: self.start_pos[1]]))
+        if self.operator_name == "core/ExceptionReplacer" and NOT_CHANGED.search(self.line):
+            return True
         return bool(MEANINGLESS.fullmatch(self.operator_name))
 
     def __str__(self) -> str:
