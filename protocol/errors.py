@@ -152,14 +152,17 @@ class BudgetExceededError(PrivacyError):
         requested: the proven loss asked for (ε, in nats).
         remaining: what the budget still holds.
         unit: the unit of protection of the request.
+        relation: which neighbors the budget is for; empty where nobody says.
     """
 
-    def __init__(self, *, requested: float, remaining: float, unit: str) -> None:
+    def __init__(self, *, requested: float, remaining: float, unit: str, relation: str = "") -> None:
         self.requested = requested
         self.remaining = remaining
         self.unit = unit
+        self.relation = relation
+        neighbors = f", {relation} neighbors" if relation else ""
         super().__init__(
-            f"the privacy budget holds epsilon = {remaining:g}, requested {requested:g} (unit: {unit}); "
+            f"the privacy budget holds epsilon = {remaining:g}, requested {requested:g} (unit: {unit}{neighbors}); "
             "nothing was drawn"
         )
 

@@ -1,6 +1,7 @@
 """What happened to a person's data (events), what it costs (accountants), and who paid (ledger)."""
 
-from .accountants import Accountant, ApproximateAccountant, PureAccountant
+from .accountants import Accountant, ApproximateAccountant, ConcentratedAccountant, PureAccountant
+from .composition import Total, common_relation, total_of
 from .events import (
     Composed,
     DiscreteLaplaceNoise,
@@ -12,7 +13,17 @@ from .events import (
     RandomizedResponse,
     SelfComposed,
 )
-from .ledger import Budget, Charge, Ledger, LedgerEntry, PartLoss, PrivacyLoss, Reservation, compose_parallel
+from .ledger import (
+    Budget,
+    Charge,
+    Ledger,
+    LedgerEntry,
+    PartLoss,
+    PrivacyLoss,
+    Reservation,
+    approximate_epsilon,
+    compose_parallel,
+)
 from .relations import NeighboringRelation, TrustModel
 
 __all__ = [
@@ -21,6 +32,7 @@ __all__ = [
     "Budget",
     "Charge",
     "Composed",
+    "ConcentratedAccountant",
     "DiscreteLaplaceNoise",
     "Ledger",
     "LedgerEntry",
@@ -36,6 +48,10 @@ __all__ = [
     "RandomizedResponse",
     "Reservation",
     "SelfComposed",
+    "Total",
     "TrustModel",
+    "approximate_epsilon",
+    "common_relation",
     "compose_parallel",
+    "total_of",
 ]

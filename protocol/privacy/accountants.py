@@ -26,7 +26,14 @@ from .events import (
 )
 from .relations import NeighboringRelation
 
-__all__ = ["Accountant", "ApproximateAccountant", "PureAccountant"]
+__all__ = [
+    "Accountant",
+    "ApproximateAccountant",
+    "ConcentratedAccountant",
+    "PureAccountant",
+    "epsilon_of_rho",
+    "rho_of_epsilon",
+]
 
 _Private: TypeAlias = RandomizedResponse | LocalRandomizer | DiscreteLaplaceNoise | PureMechanism
 _Primitive: TypeAlias = NonPrivate | _Private
@@ -156,6 +163,51 @@ def _own_epsilon(event: _Primitive) -> float:
             assert_never(event)
 
 
+class ConcentratedAccountant(Accountant):
+    """Zero-concentrated differential privacy: ρ of pure losses, ε²/2 each, adds.
+
+    Privacy:
+        For the accountant's relation, the sum bounds the loss of any adaptive sequence that is fixed in length. Where
+        what is asked next, and whether, depends on outcomes, a sum that is held below a ρ fixed in advance does
+        (`Budget`).
+
+    Source:
+        Bun and Steinke (2016), Proposition 3.3 and Lemma 2.3.
+    """
+
+    def __init__(self, relation: NeighboringRelation) -> None:
+        super().__init__(relation)
+        self._rho = 0.0
+
+    @property
+    def rho(self) -> float:
+        """The bound so far; infinity after a non-private event."""
+        return self._rho
+
+    @classmethod
+    def rho_of(cls, event: PrivacyEvent, relation: NeighboringRelation) -> float:
+        """Return the bound for one event by itself."""
+        accountant = cls(relation)
+        accountant.compose(event)
+        return accountant.rho
+
+    def _charge_primitive(self, event: _Primitive, count: int) -> None:
+        self._rho += count * _own_epsilon(event) ** 2 / 2
+
+
+def epsilon_of_rho(rho: float, delta: float) -> float:
+    """Return ε at δ of ρ-zCDP (Bun and Steinke, 2016, Proposition 1.3)."""
+    return rho + 2 * math.sqrt(rho * -math.log(delta))
+
+
+def rho_of_epsilon(epsilon: float, delta: float) -> float:
+    """Return the ρ whose ε at δ is this: the inverse of `epsilon_of_rho`."""
+    if math.isinf(epsilon):
+        return math.inf
+    log_inverse = -math.log(delta)
+    return (epsilon / (math.sqrt(log_inverse + epsilon) + math.sqrt(log_inverse))) ** 2
+
+
 class _LossDistribution(Protocol):
     """What is used of dp_accounting's privacy loss distribution, which has no types."""
 
@@ -174,7 +226,9 @@ class ApproximateAccountant(Accountant):
         delta: 0 < δ < 1, the δ at which `epsilon` is stated.
 
     Privacy:
-        dp_accounting rounds losses upwards (its pessimistic estimate), so `epsilon` is an upper bound at `delta`.
+        dp_accounting rounds losses upwards (its pessimistic estimate), so `epsilon` is an upper bound at `delta`, for
+        events that are fixed in advance. It is no odometer: whoever may ask on or stop as outcomes say breaks it. A
+        `Budget` with a δ holds there.
     """
 
     def __init__(self, relation: NeighboringRelation, *, delta: float) -> None:

@@ -2,21 +2,43 @@
 
 A loss has three numbers: *claimed* (what the paper states), *proven* (an upper bound that the code derives) and,
 from audits, *audited*. The ledger charges the proven one. Losses of one person add over phases and sessions
-(sequential composition); losses of different persons do not, since each touches that person's data alone
-(parallel composition), so a population's loss is that of whoever paid most.
+(sequential composition), each as often as it counts in the total's relation (`composition`); losses of different
+persons do not, since each touches that person's data alone (parallel composition), so a population's loss is that of
+whoever paid most.
+
+Source: Rogers et al. (2016) for filters; Whitehouse et al. (2023), Theorem 1, for the filter of a budget with a δ.
 """
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from ..errors import BudgetExceededError, ConfigurationError, PrivacyError
-from .accountants import ApproximateAccountant, PureAccountant
+from .accountants import (
+    ApproximateAccountant,
+    ConcentratedAccountant,
+    PureAccountant,
+    epsilon_of_rho,
+    rho_of_epsilon,
+)
+from .composition import count_of, event_under, total_of
 from .events import PrivacyEvent
 from .relations import NeighboringRelation, TrustModel
 
-__all__ = ["Budget", "Charge", "Ledger", "LedgerEntry", "PartLoss", "PrivacyLoss", "Reservation", "compose_parallel"]
+__all__ = [
+    "Amount",
+    "Budget",
+    "Charge",
+    "Ledger",
+    "LedgerEntry",
+    "PartLoss",
+    "PrivacyLoss",
+    "Reservation",
+    "approximate_epsilon",
+    "compose_parallel",
+]
 
 # Budgets are decimal numbers that users type and losses are sums of quotients: 0.1 + 0.2 must fit into 0.3.
 _ROUNDING = 1e-9
@@ -127,7 +149,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
 class Charge(msgspec.Struct, frozen=True):
     """An entry as it was charged, with the person's totals after it.
 
-    `total` is the person's proven loss so far under the entry's relation and model; `remaining` is what of
+    `total` is the person's proven loss so far in the ledger's relation, over both models; `remaining` is what of
     the budget is not spent (infinity without one).
     """
 
@@ -136,24 +158,64 @@ class Charge(msgspec.Struct, frozen=True):
     remaining: float
 
 
+class Amount(NamedTuple):
+    """What losses add up to in one relation: ε as a pure sum, ρ of zero-concentrated privacy."""
+
+    epsilon: float = 0.0
+    rho: float = 0.0
+
+    def plus(self, other: "Amount") -> "Amount":
+        """Return both together."""
+        return Amount(self.epsilon + other.epsilon, self.rho + other.rho)
+
+    def less(self, other: "Amount") -> "Amount":
+        """Return what is left without the other: of each number never less than nothing."""
+        # Of what is unbounded nothing is left: infinity less infinity is no number.
+        return Amount(*(own - out if out < own else 0.0 for own, out in zip(self, other, strict=True)))
+
+
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that one person may lose, over all sessions on one ledger.
+    """The most that one person may lose, over all sessions on one ledger: a filter, which refuses what would pass it.
 
     Args:
-        epsilon: ≥ 0, in nats, pure.
-        relation: a loss under another relation is refused; None counts each under its own, as it suits a ledger of one
-            session.
+        epsilon: ≥ 0, in nats.
+        relation: of the total that is held: replace-one, in which every loss counts, or add-remove-one, which refuses
+            replace-one losses. None is replace-one.
+        delta: in [0, 1). At 0 the sum of pure losses is held to ε. Above, more small losses fit: a loss is admitted
+            while that sum, or else ½Σε² + √(2 ln(1/δ) Σε²) over the losses' own mechanisms, is at most ε.
 
     Raises:
-        ConfigurationError: ε is negative or not a number.
+        ConfigurationError: ε is negative or not a number, or δ is out of range.
+
+    Privacy:
+        (ε, δ) for all that is ever admitted, of one person, in the relation; also where sessions are chosen, and
+        stopped, as outcomes say (Whitehouse et al., 2023, Theorem 1; a pure sum needs no more than that it is held).
     """
 
     epsilon: float
     relation: NeighboringRelation | None = NeighboringRelation.REPLACE_ONE
+    delta: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.epsilon >= 0:
             raise ConfigurationError(field="budget", value=self.epsilon, allowed="at least 0")
+        if not 0 <= self.delta < 1:
+            raise ConfigurationError(field="delta", value=self.delta, allowed="in [0, 1)")
+
+    def epsilon_of(self, amount: Amount) -> float:
+        """Return ε at the budget's δ of losses that are chosen as outcomes say."""
+        if not self.delta:
+            return amount.epsilon
+        return min(amount.epsilon, epsilon_of_rho(amount.rho, self.delta))
+
+    def left_of(self, amount: Amount) -> float:
+        """Return the greatest ε that one mechanism more may have."""
+        if math.isinf(self.epsilon):
+            return math.inf
+        left = max(0.0, self.epsilon - amount.epsilon)
+        if self.delta:
+            left = max(left, math.sqrt(2 * max(0.0, rho_of_epsilon(self.epsilon, self.delta) - amount.rho)))
+        return left
 
 
 class Reservation:
@@ -164,23 +226,23 @@ class Reservation:
 
     __slots__ = ("_ledger", "_left")
 
-    def __init__(self, ledger: "Ledger", amount: float) -> None:
+    def __init__(self, ledger: "Ledger", amount: Amount) -> None:
         self._ledger = ledger
         self._left = amount
 
     def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
         """Charge one of the losses that room was reserved for. See `Ledger.charge`."""
-        self._take(min(loss.proven, self._left))
+        amount = self._ledger.amount_of(loss)
+        self._take(Amount(*map(min, amount, self._left)))
         return self._ledger.charge(loss, session=session, phase=phase)
 
     def release(self) -> None:
         """Give back what was not charged."""
         self._take(self._left)
 
-    def _take(self, amount: float) -> None:
-        # Of what is unbounded nothing is left: infinity less infinity is no number.
-        self._left = self._left - amount if amount < self._left else 0.0
-        self._ledger.reserved = self._ledger.reserved - amount if amount < self._ledger.reserved else 0.0
+    def _take(self, amount: Amount) -> None:
+        self._left = self._left.less(amount)
+        self._ledger.give_back(amount)
 
 
 class Ledger:
@@ -191,19 +253,25 @@ class Ledger:
         budget: what the person allows; without one, everything is recorded and nothing refused.
     """
 
-    __slots__ = ("_budget", "_charges", "_person", "_totals", "reserved")
+    __slots__ = ("_budget", "_charges", "_person", "_relation", "_reserved", "_spent")
 
     def __init__(self, person: str, *, budget: Budget | None = None) -> None:
         self._person = person
         self._budget = budget
-        self.reserved = 0.0  # room that sessions under way hold; theirs to change
+        self._relation = (budget and budget.relation) or NeighboringRelation.REPLACE_ONE
         self._charges: list[Charge] = []
-        self._totals: dict[tuple[NeighboringRelation, TrustModel], float] = {}
+        self._spent = Amount()
+        self._reserved = Amount()
 
     @property
     def person(self) -> str:
         """Whose data it is."""
         return self._person
+
+    @property
+    def relation(self) -> NeighboringRelation:
+        """In which relation `spent`, `reserved` and `remaining` are: the budget's, or replace-one."""
+        return self._relation
 
     @property
     def entries(self) -> Sequence[LedgerEntry]:
@@ -212,55 +280,74 @@ class Ledger:
 
     @property
     def spent(self) -> float:
-        """The proven loss so far over all relations and models, which is what a budget is held against."""
-        return math.fsum(self._totals.values())
+        """The proven loss so far over both models, which is what a budget is held against: ε at the budget's δ."""
+        return self._spent.epsilon if self._budget is None else self._budget.epsilon_of(self._spent)
+
+    @property
+    def reserved(self) -> float:
+        """Room that sessions under way hold, as a pure sum."""
+        return self._reserved.epsilon
 
     @property
     def remaining(self) -> float:
-        """What the budget still holds for sessions to come; infinity without one."""
-        if self._budget is None or math.isinf(self._budget.epsilon):
-            return math.inf
-        return max(0.0, self._budget.epsilon - self.spent - self.reserved)
+        """What the budget still holds for sessions to come, as the loss of one mechanism; infinity without one."""
+        return math.inf if self._budget is None else self._budget.left_of(self._spent.plus(self._reserved))
 
-    def total(self, *, relation: NeighboringRelation, model: TrustModel, unit: str | None = None) -> float:
-        """Return the proven loss so far under one relation and model, of one unit or of all."""
-        if unit is None:
-            return self._totals.get((relation, model), 0.0)
-        entries = (charge.entry for charge in self._charges)
-        return math.fsum(
-            entry.proven
-            for entry in entries
-            if entry.relation is relation and entry.model is model and entry.unit == unit
-        )
+    def total(
+        self,
+        *,
+        relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE,
+        model: TrustModel | None = None,
+        unit: str | None = None,
+    ) -> float:
+        """Return the proven loss so far in one relation: of one model, which alone bounds nothing more, or of both.
 
-    def approximate_total(self, *, relation: NeighboringRelation, model: TrustModel, delta: float) -> float:
-        """Return ε at this δ by tighter composition of the same losses; never more than `total`."""
-        accountant = ApproximateAccountant(relation, delta=delta)
-        for entry in self.entries:
-            if entry.relation is relation and entry.model is model:
-                accountant.compose(entry.event)
-        return accountant.epsilon
+        Args:
+            relation: of the total.
+            model: only losses of this one; by default all, which is what whoever sees the releases has seen.
+            unit: only losses of this one.
+
+        Raises:
+            PrivacyError: replace-one losses are in no add-remove-one total.
+        """
+        return total_of(self._entries_of(model, unit), relation=relation).proven
+
+    def approximate_total(
+        self,
+        *,
+        relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE,
+        model: TrustModel | None = None,
+        delta: float,
+    ) -> float:
+        """Return ε at this δ by tighter composition of the same losses; never more than `total`.
+
+        All losses are composed as one sequence, so that δ is spent once, whatever their relations and models.
+
+        Args:
+            relation: as for `total`.
+            model: as for `total`.
+            delta: in (0, 1).
+
+        Raises:
+            ConfigurationError: δ is out of range.
+            PrivacyError: as `total`.
+
+        Privacy:
+            For sessions that were fixed in advance. Where outcomes decide whether and what is asked next, a `Budget`
+            with a δ holds, and this does not.
+        """
+        return approximate_epsilon(self._entries_of(model, None), relation=relation, delta=delta)
 
     def check(self, losses: Iterable[PrivacyLoss]) -> None:
         """Raise if `charge` of all these losses, one after another, would; charge nothing.
 
         Raises:
             BudgetExceededError: they do not fit into what is left.
-            PrivacyError: a loss is stated under another relation than the budget.
+            PrivacyError: a loss counts in no total of the budget's relation.
         """
-        if self._budget is None:
-            return
-        requested = 0.0
-        units: list[str] = []
-        for loss in losses:
-            of_budget = self._budget.relation
-            if of_budget is not None and loss.relation is not of_budget:
-                stated, budgeted = loss.relation.value, of_budget.value
-                raise PrivacyError(f"the loss is stated for {stated} neighbors, the budget for {budgeted}")
-            requested += loss.proven
-            units += [loss.unit] if loss.unit not in units else []
-        if self.spent + self.reserved + requested > self._budget.epsilon + _ROUNDING:
-            raise BudgetExceededError(requested=requested, remaining=self.remaining, unit=", ".join(units))
+        if self._budget is not None:
+            needed = list(losses)
+            self._check(self._budget, needed, self._sum_of(needed))
 
     def reserve(self, losses: Iterable[PrivacyLoss]) -> Reservation:
         """Check, then keep room for all these losses, so that a session that begins can also end.
@@ -269,9 +356,10 @@ class Ledger:
             BudgetExceededError, PrivacyError: as `check`; then nothing is reserved.
         """
         needed = list(losses)
-        self.check(needed)
-        amount = math.fsum(loss.proven for loss in needed)
-        self.reserved += amount
+        amount = self._sum_of(needed)
+        if self._budget is not None:
+            self._check(self._budget, needed, amount)
+        self._reserved = self._reserved.plus(amount)
         return Reservation(self, amount)
 
     def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
@@ -285,24 +373,92 @@ class Ledger:
         """
         self.check((loss,))
         entry = LedgerEntry.of(loss, person=self._person, session=session, phase=phase)
-        key = (loss.relation, loss.model)
-        total = self._totals[key] = self._totals.get(key, 0.0) + loss.proven
-        unspent = math.inf if self._budget is None else max(0.0, self._budget.epsilon - self.spent)
-        charge = Charge(entry, total, unspent)
+        self._spent = self._spent.plus(self.amount_of(loss))
+        unspent = math.inf if self._budget is None else self._budget.left_of(self._spent)
+        charge = Charge(entry, self.spent, unspent)
         self._charges.append(charge)
         return charge
 
+    def amount_of(self, loss: PrivacyLoss) -> Amount:
+        """Return what a loss counts on this ledger, for its reservations.
 
-def compose_parallel(ledgers: Iterable[Ledger], *, relation: NeighboringRelation, model: TrustModel) -> float:
+        Raises:
+            PrivacyError: it counts in no total of the ledger's relation.
+        """
+        epsilon = count_of(loss.relation, relation=self._relation) * loss.proven
+        if self._budget is None or not self._budget.delta:
+            return Amount(epsilon)
+        event = event_under(loss.event, loss.relation, relation=self._relation)
+        return Amount(epsilon, ConcentratedAccountant.rho_of(event, self._relation))
+
+    def give_back(self, amount: Amount) -> None:
+        """Take reserved room as free again, for this ledger's reservations."""
+        self._reserved = self._reserved.less(amount)
+
+    def _check(self, budget: Budget, losses: Sequence[PrivacyLoss], amount: Amount) -> None:
+        if budget.epsilon_of(self._spent.plus(self._reserved).plus(amount)) > budget.epsilon + _ROUNDING:
+            raise BudgetExceededError(
+                requested=amount.epsilon,
+                remaining=self.remaining,
+                unit=", ".join(dict.fromkeys(loss.unit for loss in losses)),
+                relation=self._relation.value,
+            )
+
+    def _sum_of(self, losses: Iterable[PrivacyLoss]) -> Amount:
+        total = Amount()
+        for loss in losses:
+            total = total.plus(self.amount_of(loss))
+        return total
+
+    def _entries_of(self, model: TrustModel | None, unit: str | None) -> list[LedgerEntry]:
+        return [entry for entry in self.entries if model in {None, entry.model} and unit in {None, entry.unit}]
+
+
+def approximate_epsilon(
+    entries: Iterable[LedgerEntry], *, relation: NeighboringRelation | None = None, delta: float
+) -> float:
+    """Return ε at this δ of one person's losses, by tighter composition. See `Ledger.approximate_total`.
+
+    Args:
+        entries: one person's.
+        relation: of the result; by default that of all losses, or replace-one where they differ.
+        delta: in (0, 1).
+
+    Raises:
+        ConfigurationError, PrivacyError: see there.
+    """
+    paid = list(entries)
+    total = total_of(paid, relation=relation)
+    accountant = ApproximateAccountant(total.relation, delta=delta)
+    for entry in paid:
+        accountant.compose(event_under(entry.event, entry.relation, relation=total.relation))
+    return min(total.proven, accountant.epsilon)
+
+
+def compose_parallel(
+    ledgers: Iterable[Ledger],
+    *,
+    relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE,
+    model: TrustModel | None = None,
+) -> float:
     """Return the loss of a population whose members' data are disjoint: that of whoever paid most; 0 for nobody.
 
-    Holds for replace-one neighbors, who differ in one person's data. Reports of different persons must have been
-    drawn independently.
+    Args:
+        ledgers: everybody's; the losses of a person with several add.
+        relation: of the totals; of replace-one neighbors one person's data differ, of the others one person is there
+            or is not.
+        model: as for `Ledger.total`.
+
+    Raises:
+        PrivacyError: as `Ledger.total`.
+
+    Privacy:
+        Reports of different persons must have been drawn independently.
 
     Source:
         McSherry (2009), Theorem 4.
     """
     totals: dict[str, float] = {}
-    for ledger in ledgers:  # a person may have several, and their losses add
+    for ledger in ledgers:
         totals[ledger.person] = totals.get(ledger.person, 0.0) + ledger.total(relation=relation, model=model)
     return max(totals.values(), default=0.0)

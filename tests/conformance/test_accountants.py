@@ -11,6 +11,7 @@ from psephos.protocol.privacy import (
     Accountant,
     ApproximateAccountant,
     Composed,
+    ConcentratedAccountant,
     DiscreteLaplaceNoise,
     LocalRandomizer,
     NeighboringRelation,
@@ -217,3 +218,18 @@ class TestApproximateAccountant(AccountantSuite):
 
     def epsilon_of(self, accountant: Any) -> float:
         return cast("ApproximateAccountant", accountant).epsilon
+
+
+class TestConcentratedAccountant(AccountantSuite):
+    """ρ adds too, and is half the square of a pure loss."""
+
+    def make(self, relation: NeighboringRelation) -> ConcentratedAccountant:
+        return ConcentratedAccountant(relation)
+
+    def epsilon_of(self, accountant: Any) -> float:
+        return cast("ConcentratedAccountant", accountant).rho
+
+    @pytest.mark.parametrize(("event", "loss"), [(HALF, 0.5), (LAPLACE, 0.25), (LOCAL, 0.4), (PURE, 0.3)])
+    def test_a_pure_loss_has_half_its_square(self, event: PrivacyEvent, loss: float) -> None:
+        assert self.cost(event) == pytest.approx(loss**2 / 2)
+        assert self.cost(SelfComposed(event, 4)) == pytest.approx(2 * loss**2)

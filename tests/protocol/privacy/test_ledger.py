@@ -1,26 +1,40 @@
 """The ledger: totals by relation, model and unit; budgets that refuse before anything is charged; floating point."""
 
 import math
+from typing import Any
 
 import hypothesis
+import numpy as np
 import pytest
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from psephos.protocol.arrays import FloatArray
 from psephos.protocol.errors import BudgetExceededError, ConfigurationError, PrivacyError, UnsupportedEventError
+from psephos.protocol.fair_voting import FairVoting
+from psephos.protocol.fair_voting import Parameters as FairParameters
+from psephos.protocol.fair_voting.phases import DisclosedRankings
+from psephos.protocol.mechanisms import VectorLaplace
 from psephos.protocol.privacy import (
     Budget,
+    Composed,
     DiscreteLaplaceNoise,
     Ledger,
     LedgerEntry,
     NeighboringRelation,
     NonPrivate,
+    NoRelease,
     PartLoss,
     PrivacyEvent,
     PrivacyLoss,
+    PureMechanism,
     RandomizedResponse,
     SelfComposed,
     TrustModel,
     compose_parallel,
 )
+from psephos.protocol.privacy.accountants import epsilon_of_rho
+from scipy.optimize import brentq
+from scipy.stats import binom
 
 REPLACE = NeighboringRelation.REPLACE_ONE
 ADD_OR_REMOVE = NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -47,6 +61,11 @@ def loss_of(
         model=model,
         claimed=epsilon,
     )
+
+
+def added_or_removed(epsilon: float) -> PrivacyLoss:
+    """Return the loss of discrete Laplace noise that hides whether somebody took part."""
+    return loss_of(epsilon, relation=ADD_OR_REMOVE, model=CENTRAL, event=DiscreteLaplaceNoise(1 / epsilon, 1))
 
 
 def charge(ledger: Ledger, *losses: PrivacyLoss) -> None:
@@ -212,10 +231,12 @@ def test_totals_are_kept_by_relation_model_and_unit() -> None:
     assert ledger.total(relation=REPLACE, model=LOCAL, unit="opinion") == 0.5
     assert ledger.total(relation=REPLACE, model=LOCAL, unit="weight") == 0.5
     assert ledger.total(relation=REPLACE, model=LOCAL, unit="voter") == 0.0
-    assert ledger.total(relation=REPLACE, model=CENTRAL) == 2.0
-    assert ledger.total(relation=ADD_OR_REMOVE, model=CENTRAL) == 2.0
-    assert ledger.total(relation=ADD_OR_REMOVE, model=LOCAL) == 0.0
-    assert ledger.spent == 5.0
+    assert ledger.total(relation=REPLACE, model=CENTRAL) == 2.0 + 2 * 2.0
+    assert ledger.total(relation=ADD_OR_REMOVE, model=CENTRAL, unit="voter") == 0.0
+    assert ledger.spent == ledger.total() == 7.0
+    for model in (LOCAL, CENTRAL, None):
+        with pytest.raises(PrivacyError, match="a loss for replace-one neighbors bounds nothing for add-remove-one"):
+            ledger.total(relation=ADD_OR_REMOVE, model=model)
 
 
 def test_without_a_budget_everything_is_recorded_and_nothing_refused() -> None:
@@ -249,15 +270,63 @@ def test_a_check_adds_up_all_losses_and_charges_none() -> None:
     assert (ledger.entries, ledger.spent) == ((), 0.0)
 
 
-def test_a_loss_under_another_relation_than_the_budget_is_refused() -> None:
-    ledger = Ledger("ada", budget=Budget(epsilon=9.0))
-    other = loss_of(0.1, relation=ADD_OR_REMOVE, model=CENTRAL, event=DiscreteLaplaceNoise(10.0, 1))
-    with pytest.raises(PrivacyError, match="add-remove-one neighbors, the budget for replace-one") as caught:
-        ledger.check([loss_of(0.1), other])
+def test_a_replace_one_loss_is_refused_by_an_add_remove_one_budget() -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=9.0, relation=ADD_OR_REMOVE))
+    with pytest.raises(PrivacyError, match="a loss for replace-one neighbors bounds nothing for add-remove") as caught:
+        ledger.check([added_or_removed(0.5), loss_of(0.1)])
     assert not isinstance(caught.value, BudgetExceededError)
+    for refused in (ledger.reserve, ledger.check):
+        with pytest.raises(PrivacyError, match="add-remove-one"):
+            refused([loss_of(0.1)])
     with pytest.raises(PrivacyError, match="add-remove-one"):
-        charge(ledger, other)
-    assert ledger.entries == ()
+        charge(ledger, loss_of(0.1))
+    assert (ledger.entries, ledger.reserved, ledger.spent) == ((), 0.0, 0.0)
+
+
+@pytest.mark.parametrize("relation", [REPLACE, None])
+def test_an_add_remove_one_loss_counts_twice_in_a_replace_one_budget(relation: NeighboringRelation | None) -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=2.5, relation=relation))
+    held = ledger.reserve([loss_of(0.5), added_or_removed(0.5)])
+    assert (ledger.reserved, ledger.remaining) == (1.5, 1.0)
+    with pytest.raises(
+        BudgetExceededError, match=r"holds epsilon = 1, requested 1\.5 \(unit: opinion, replace-one neighb"
+    ):
+        charge(ledger, added_or_removed(0.75))
+    receipt = held.charge(added_or_removed(0.5), session="spring", phase="opinions")
+    assert (receipt.total, receipt.remaining, receipt.entry.proven) == (1.0, 1.5, 0.5)
+    held.release()
+    charge(ledger, added_or_removed(0.75))
+    assert (ledger.spent, ledger.remaining, ledger.relation) == (2.5, 0.0, REPLACE)
+
+
+def test_two_runs_of_algorithm_1_cost_what_reversing_a_ranking_attains() -> None:
+    """One for replaced voters, one for added ones, each at ε = 1: the exact loss of both is 3, and so is the ledger."""
+    attained, ledger = 0.0, Ledger("ada")
+    for relation in (REPLACE, ADD_OR_REMOVE):
+        vote = FairVoting(
+            FairParameters(
+                alternatives=("a", "b", "c", "d"),
+                groups=("one", "two"),
+                group_sizes=(3, 3),
+                mechanism="laplace",
+                epsilon=1.0,
+                relation=relation,
+                calibration="tight",
+            )
+        )
+        phase = vote.phase
+        assert isinstance(phase, DisclosedRankings)
+        sums = [
+            phase.sums_of(np.array([ranking]), np.array([0])).reshape(1, -1) for ranking in ([0, 1, 2, 3], [3, 2, 1, 0])
+        ]
+        noise = phase.tally_mechanism
+        assert isinstance(noise, VectorLaplace)
+        # The log-ratio of Laplace densities is greatest beyond both: the l1 distance over the scale.
+        attained += float(np.abs(sums[0] - sums[1]).sum()) / noise.scale
+        charge(ledger, *phase.losses)
+    assert attained == pytest.approx(3.0)
+    assert ledger.spent == ledger.total(relation=REPLACE) == pytest.approx(attained)
+    assert sum(entry.proven for entry in ledger.entries) == pytest.approx(2.0)
 
 
 def test_a_budget_under_add_or_remove_takes_losses_of_its_own_relation() -> None:
@@ -347,7 +416,163 @@ def test_tighter_composition_is_never_above_the_total() -> None:
     total = ledger.total(relation=REPLACE, model=LOCAL)
     assert 0 < ledger.approximate_total(relation=REPLACE, model=LOCAL, delta=1e-6) < total
     assert ledger.approximate_total(relation=REPLACE, model=CENTRAL, delta=1e-12) <= 3.0
-    assert ledger.approximate_total(relation=ADD_OR_REMOVE, model=LOCAL, delta=1e-6) == 0.0
+    assert ledger.approximate_total(delta=1e-6) < total + 3.0
+    with pytest.raises(PrivacyError, match="bounds nothing for add-remove-one"):
+        ledger.approximate_total(relation=ADD_OR_REMOVE, model=LOCAL, delta=1e-6)
+
+
+def test_delta_is_spent_once_over_all_relations_and_models() -> None:
+    """Two binary randomized responses at ε = 1: e^ε = ((e/(1+e))² − δ)·(1+e)², exactly; 1.793 at δ = .1.
+
+    Each by itself with all of δ would give 1.706, whose true δ is .128.
+    """
+    exact = math.log((math.e / (1 + math.e)) ** 2 - 0.1) + 2 * math.log(1 + math.e)
+    ledger = Ledger("ada")
+    charge(ledger, loss_of(1.0), loss_of(1.0, model=CENTRAL))
+    found = ledger.approximate_total(delta=0.1)
+    assert exact == pytest.approx(1.793, abs=5e-4)
+    assert exact - 1e-12 <= found <= exact + 3e-4  # dp_accounting rounds losses up to multiples of 1e-4
+    alone = sum(ledger.approximate_total(model=model, delta=0.1) for model in (LOCAL, CENTRAL))
+    assert alone == pytest.approx(1.706, abs=1e-3)
+
+
+def test_tighter_composition_counts_an_added_person_twice_too() -> None:
+    """Of the group of two, as one mechanism with twice the sensitivity: at δ = 0 its loss is twice as great."""
+    ledger, doubled = Ledger("ada"), Ledger("bob")
+    laplace = DiscreteLaplaceNoise(1.0, 1)
+    charge(ledger, *[loss_of(0.5), loss_of(1.0, relation=ADD_OR_REMOVE, model=CENTRAL, event=laplace)] * 5)
+    charge(doubled, *[loss_of(0.5), loss_of(2.0, model=CENTRAL, event=DiscreteLaplaceNoise(1.0, 2))] * 5)
+    assert ledger.approximate_total(delta=1e-3) == doubled.approximate_total(delta=1e-3) < ledger.total() == 12.5
+    mixed = Composed((PureMechanism(0.5), SelfComposed(DiscreteLaplaceNoise(4.0, 1), 3), NoRelease()))
+    charge(ledger, loss_of(1.25, relation=ADD_OR_REMOVE, model=CENTRAL, event=mixed))
+    group = Composed((PureMechanism(1.0), SelfComposed(DiscreteLaplaceNoise(4.0, 2), 3)))
+    charge(doubled, loss_of(2.5, model=CENTRAL, event=group))
+    assert ledger.approximate_total(delta=1e-3) == doubled.approximate_total(delta=1e-3) < ledger.total() == 15.0
+
+
+# Budgets with a δ
+
+
+def test_more_small_losses_fit_into_a_budget_with_a_delta() -> None:
+    """½Σε² + √(2 ln(1/δ) Σε²) of n losses at .01: at ε = 1, δ = 1e-6, 349 fit, and 100 into the pure sum."""
+
+    def admitted(delta: float) -> int:
+        ledger = Ledger("ada", budget=Budget(epsilon=1.0, delta=delta))
+        with pytest.raises(BudgetExceededError):
+            charge(ledger, *[loss_of(0.01)] * 1000)
+        assert ledger.spent <= 1.0 + ROUNDING
+        return len(ledger.entries)
+
+    def bound(number: int) -> float:
+        squares = number * 0.01**2
+        return squares / 2 + math.sqrt(2 * math.log(1e6) * squares)
+
+    assert admitted(0.0) == 100
+    number = admitted(1e-6)
+    assert bound(number) <= 1.0 < bound(number + 1)
+    assert number == 349
+
+
+def test_a_budget_with_a_delta_never_holds_less_than_the_pure_sum() -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=1.0, delta=1e-6))
+    charge(ledger, loss_of(0.75))
+    assert (ledger.spent, ledger.remaining) == (0.75, 0.25)
+    charge(ledger, loss_of(0.25))
+    assert ledger.remaining == 0.0
+
+
+def test_what_remains_of_a_budget_with_a_delta_fits_and_no_more() -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=1.0, delta=1e-6))
+    charge(ledger, *[loss_of(0.01)] * 300)
+    held = ledger.reserve([loss_of(0.01)] * 20)
+    left = ledger.remaining
+    ledger.check([loss_of(left)])
+    with pytest.raises(BudgetExceededError) as caught:
+        ledger.check([loss_of(left + 1e-6)])
+    assert caught.value.remaining == left > 0
+    held.release()
+    assert ledger.remaining > left
+
+
+def test_the_filter_counts_mechanisms_and_not_phases() -> None:
+    """A report of 300 answers at .01 is 300 mechanisms: it fits where one of ε = 3 does not."""
+    ledger = Ledger("ada", budget=Budget(epsilon=1.0, delta=1e-6))
+    with pytest.raises(BudgetExceededError):
+        ledger.check([loss_of(3.0)])
+    charge(ledger, loss_of(3.0, event=SelfComposed(RandomizedResponse(0.01, 2), 300)))
+    assert ledger.spent == pytest.approx(0.015 + math.sqrt(2 * math.log(1e6) * 0.03))
+
+
+def test_the_filter_counts_an_added_person_twice() -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=1.0, delta=1e-6))
+    with pytest.raises(BudgetExceededError):
+        charge(ledger, *[added_or_removed(0.005)] * 1000)
+    assert len(ledger.entries) == 349
+
+
+@pytest.mark.parametrize("num_sessions", [200, 500, 2000])
+def test_a_filter_holds_where_whoever_asks_stops_as_it_likes_and_an_odometer_does_not(num_sessions: int) -> None:
+    """Binary randomized response at ε = .1, again and again; exact, by the best rule for stopping.
+
+    The loss walks up and down by .1. What is shown at a stop is compared with (ε, δ): the least δ that is true of a
+    rule is the mean of (1 − e^(ε − loss))⁺ where it stops, and the best rule is found backwards.
+    """
+    epsilon, delta = 0.1, 1e-3
+
+    def true_delta(bounds: FloatArray) -> float:
+        """Return δ of the best rule, where the bound after n sessions is `bounds[n]`."""
+        up = math.exp(epsilon) / (1 + math.exp(epsilon))
+        number = len(bounds) - 1
+        value = np.zeros(number + 2)
+        for count in range(number, -1, -1):
+            losses = epsilon * (2 * np.arange(count + 1) - count)
+            stops = np.maximum(0.0, -np.expm1(bounds[count] - losses))
+            value = stops if count == number else np.maximum(stops, up * value[1:] + (1 - up) * value[:-1])
+        return float(value[0])
+
+    budget = Budget(epsilon=epsilon_of_rho(num_sessions * epsilon**2 / 2, delta), delta=delta)
+    ledger = Ledger("ada", budget=budget)
+    with pytest.raises(BudgetExceededError):
+        charge(ledger, *[loss_of(epsilon)] * (num_sessions + 1))
+    assert len(ledger.entries) == num_sessions
+    assert true_delta(np.full(num_sessions + 1, budget.epsilon)) <= delta
+
+    def odometer() -> FloatArray:
+        """Return ε after each session at δ, for sessions fixed in advance; exact, by binomial laws."""
+        found = np.zeros(num_sessions + 1)
+        for count in range(1, num_sessions + 1):
+            losses = epsilon * (2 * np.arange(count + 1) - count)
+            law = binom.pmf(np.arange(count + 1), count, math.exp(epsilon) / (1 + math.exp(epsilon)))
+
+            def excess(bound: float, losses: NDArray[Any] = losses, law: NDArray[Any] = law) -> float:
+                return float(np.maximum(0.0, -np.expm1(bound - losses)) @ law) - delta
+
+            found[count] = brentq(excess, -1.0, count * epsilon) if excess(0.0) > 0 else 0.0
+        return found
+
+    ledger = Ledger("bob")
+    charge(ledger, *[loss_of(epsilon)] * num_sessions)
+    shown = odometer()
+    assert ledger.approximate_total(delta=delta) == pytest.approx(shown[-1], rel=0.01)
+    assert true_delta(shown) > 3 * delta
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, 2.0, math.nan])
+def test_a_delta_that_is_none_is_refused(delta: float) -> None:
+    with pytest.raises(ConfigurationError, match=r"delta must be in \[0, 1\), got"):
+        Budget(epsilon=1.0, delta=delta)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_what_is_not_private_passes_every_finite_budget(delta: float) -> None:
+    ledger = Ledger("ada", budget=Budget(epsilon=1e300, delta=delta))
+    with pytest.raises(BudgetExceededError):
+        ledger.reserve([loss_of(1.0, event=NonPrivate())])
+    boundless = Ledger("ada", budget=Budget(epsilon=math.inf, delta=delta))
+    held = boundless.reserve([loss_of(1.0, event=NonPrivate())])
+    held.charge(loss_of(1.0, event=NonPrivate()), session="spring", phase="opinions")
+    held.release()
+    assert (boundless.spent, boundless.reserved, boundless.remaining) == (math.inf, 0.0, math.inf)
 
 
 def test_a_population_loses_what_its_greatest_loser_loses() -> None:
@@ -356,7 +581,18 @@ def test_a_population_loses_what_its_greatest_loser_loses() -> None:
     charge(ledgers[1], loss_of(0.75), loss_of(0.75))
     assert compose_parallel(ledgers, relation=REPLACE, model=LOCAL) == 1.5
     assert compose_parallel(ledgers, relation=REPLACE, model=CENTRAL) == 9.0
+    assert compose_parallel(ledgers) == 9.5
     assert compose_parallel([], relation=REPLACE, model=LOCAL) == 0.0
+
+
+def test_a_population_s_loss_is_stated_in_one_relation() -> None:
+    ledgers = [Ledger(name) for name in ("ada", "ben")]
+    charge(ledgers[0], loss_of(1.5))
+    charge(ledgers[1], added_or_removed(1.0))
+    assert compose_parallel(ledgers) == 2.0
+    assert compose_parallel(ledgers[1:], relation=ADD_OR_REMOVE) == 1.0
+    with pytest.raises(PrivacyError, match="bounds nothing for add-remove-one"):
+        compose_parallel(ledgers, relation=ADD_OR_REMOVE)
 
 
 def test_an_entry_speaks_of_one_person_unless_it_says_otherwise() -> None:

@@ -1,0 +1,145 @@
+"""How losses of one person add: every loss counts in one relation, that of the total.
+
+A replacement is a removal and an addition. So a loss that is stated for adding or removing one counts twice in a total
+for replacing one (group privacy of two). The other way there is nothing: whoever is bounded among replacements alone
+may be found out by taking part.
+
+Losses of both trust models add, since whoever sees the releases sees the reports too. Their total is bounded against
+whoever sees no trusted server's view.
+
+Source: Dwork and Roth (2014), Theorem 2.2 for groups and Theorem 3.16 for sums of pure losses.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Final, NamedTuple, Protocol
+
+from ..errors import PrivacyError
+from .events import Composed, DiscreteLaplaceNoise, NonPrivate, NoRelease, PrivacyEvent, PureMechanism, SelfComposed
+from .relations import NeighboringRelation, TrustModel
+
+__all__ = ["Stated", "Total", "common_relation", "count_of", "event_under", "total_of"]
+
+_AGAINST: Final = {
+    TrustModel.LOCAL: "everybody else, all colluding",
+    TrustModel.CENTRAL: "whoever sees the releases, and no view of a trusted server",
+}
+
+
+class Stated(Protocol):
+    """A loss that says what it means: `PrivacyLoss` or `LedgerEntry`."""
+
+    @property
+    def relation(self) -> NeighboringRelation:
+        """Which data sets are neighbors."""
+        ...
+
+    @property
+    def model(self) -> TrustModel:
+        """Whom it is bounded against."""
+        ...
+
+    @property
+    def claimed(self) -> float:
+        """ε that the paper states, in nats."""
+        ...
+
+    @property
+    def proven(self) -> float:
+        """ε that is proven, in nats."""
+        ...
+
+
+class Total(NamedTuple):
+    """What some losses of one person add up to.
+
+    Args:
+        relation: which data sets are neighbors.
+        claimed: ε that the papers state, in nats.
+        proven: ε that is proven, in nats.
+        is_converted: whether some loss was stated under another relation, and counts twice.
+        model: central where some loss is, else local.
+    """
+
+    relation: NeighboringRelation
+    claimed: float
+    proven: float
+    is_converted: bool
+    model: TrustModel
+
+    @property
+    def against(self) -> str:
+        """Whom the total is bounded against, as a phrase."""
+        return _AGAINST[self.model]
+
+
+def count_of(stated: NeighboringRelation, *, relation: NeighboringRelation) -> int:
+    """Return how often a loss that is stated under one relation counts in a total under another.
+
+    Raises:
+        PrivacyError: a replace-one loss bounds nothing where one is added or removed.
+    """
+    if stated is relation:
+        return 1
+    if relation is NeighboringRelation.REPLACE_ONE:
+        return 2
+    raise PrivacyError(
+        f"a loss for {stated.value} neighbors bounds nothing for {relation.value} ones, and is in no total of these"
+    )
+
+
+def event_under(event: PrivacyEvent, stated: NeighboringRelation, *, relation: NeighboringRelation) -> PrivacyEvent:
+    """Return what an event that is stated under one relation is under another, for that one's accountants.
+
+    Raises:
+        PrivacyError: as `count_of`.
+    """
+    count = count_of(stated, relation=relation)
+    return event if count == 1 else _of_group(event, count)
+
+
+def _of_group(event: PrivacyEvent, size: int) -> PrivacyEvent:
+    """Return the event where so many units change, one after another."""
+    match event:
+        case PureMechanism(epsilon):
+            return PureMechanism(size * epsilon)
+        case DiscreteLaplaceNoise(scale, sensitivity):
+            return DiscreteLaplaceNoise(scale, size * sensitivity)
+        case Composed(events):
+            return Composed(tuple(_of_group(part, size) for part in events))
+        case SelfComposed(part, count):
+            return SelfComposed(_of_group(part, size), count)
+        case NoRelease() | NonPrivate():
+            return event
+        case _:
+            raise PrivacyError(f"{event!r} shows that its owner took part, so it is no loss of adding or removing one")
+
+
+def common_relation(losses: Iterable[Stated]) -> NeighboringRelation:
+    """Return the relation that all these losses are stated under; replace-one, which counts all, where they differ."""
+    relations = {loss.relation for loss in losses}
+    return relations.pop() if len(relations) == 1 else NeighboringRelation.REPLACE_ONE
+
+
+def total_of(losses: Iterable[Stated], *, relation: NeighboringRelation | None = None) -> Total:
+    """Return what losses of one person add up to (sequential composition of pure losses).
+
+    Args:
+        losses: of one person, of any sessions; also where later ones depend on earlier outcomes.
+        relation: of the total; by default that of all losses, or replace-one where they differ.
+
+    Raises:
+        PrivacyError: as `count_of`.
+    """
+    parts = list(losses)
+    relation = relation or common_relation(parts)
+    counts = [count_of(loss.relation, relation=relation) for loss in parts]
+    return Total(
+        relation,
+        *(
+            math.fsum(count * number for count, number in zip(counts, numbers, strict=True))
+            for numbers in ([loss.claimed for loss in parts], [loss.proven for loss in parts])
+        ),
+        is_converted=any(count > 1 for count in counts),
+        model=TrustModel.CENTRAL if any(loss.model is TrustModel.CENTRAL for loss in parts) else TrustModel.LOCAL,
+    )
