@@ -46,6 +46,7 @@ def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
                 claimed=entry.claimed,
                 proven=entry.proven,
                 total=charge.total,
+                total_relation=charge.relation.value,
                 remaining=None if math.isinf(charge.remaining) else charge.remaining,
             )
         case Opened(phase, num_asked):

@@ -149,13 +149,14 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
 class Charge(msgspec.Struct, frozen=True):
     """An entry as it was charged, with the person's totals after it.
 
-    `total` is the person's proven loss so far in the ledger's relation, over both models; `remaining` is what of
+    `total` is the person's proven loss so far in `relation`, the ledger's, over both models; `remaining` is what of
     the budget is not spent (infinity without one).
     """
 
     entry: LedgerEntry
     total: float
     remaining: float
+    relation: NeighboringRelation
 
 
 class Amount(NamedTuple):
@@ -375,7 +376,7 @@ class Ledger:
         entry = LedgerEntry.of(loss, person=self._person, session=session, phase=phase)
         self._spent = self._spent.plus(self.amount_of(loss))
         unspent = math.inf if self._budget is None else self._budget.left_of(self._spent)
-        charge = Charge(entry, self.spent, unspent)
+        charge = Charge(entry, self.spent, unspent, self._relation)
         self._charges.append(charge)
         return charge
 

@@ -7,7 +7,6 @@ protocol collects a value for each question anew, as its system then says (`Aske
 """
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
@@ -18,7 +17,7 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import BudgetExceededError, ConfigurationError
 from ...protocol.messages import Report, Request
 from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import Budget, Ledger, PrivacyLoss
+from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roles import Side
 from ...protocol.views import Happening, View
 from ..attacks import Attack, Evaluation, find_attack, success_bound
@@ -55,7 +54,8 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         times: how often it sends each request again in one session.
         votes: in how many sessions it asks the same parties the same.
         target: whose secret it wants; empty for everybody's.
-        budget: what each party allows over all sessions (ε); by default the scenario's, and no limit without one.
+        budget: what each party allows over all sessions (ε, at the scenario's δ); by default the scenario's, and no
+            limit without one.
     """
 
     members: tuple[str, ...] = (SERVER,)
@@ -119,10 +119,10 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
 
     def _votes_answered(self, scene: Scene) -> int:
         """Return how many of the votes a target answers: of those who pay most, as they are refused first."""
-        budget = scene.budget if self.budget is None else self.budget
+        budget = scene.budget_of(self.budget)
         public: list[list[int]] = scene.inputs.public[self._targets(scene)].tolist()
         losses = map(scene.protocol.losses_of, public)
-        dearest = max(losses, key=lambda own: math.fsum(loss.proven for loss in own))
+        dearest = max(losses, key=lambda own: total_of(own, relation=NeighboringRelation.REPLACE_ONE).proven)
         return votes_answered(dearest, budget=budget, votes=self.votes)
 
     def _rows(self, tried: Sequence[Evaluation], *, epsilon: float, prior: FloatArray, allowed: int) -> list[Row]:
@@ -191,7 +191,8 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         for way, protocol in anew.ways(scene.protocol):
             other = dataclasses.replace(scene, protocol=protocol)
             found = _try(other, self._targets(scene), secret=anew.unit, votes=1)
-            epsilon = math.fsum(loss.proven for loss in protocol.losses if loss.unit == anew.unit)
+            asked = [loss for loss in protocol.losses if loss.unit == anew.unit]
+            epsilon = total_of(asked, relation=NeighboringRelation.REPLACE_ONE).proven
             labels = len(find_attack(protocol).against(scene.inputs).candidates(anew.unit).labels)
             rows.append(_row(way, found, epsilon=epsilon, prior=np.full(labels, 1 / labels)))
         return rows
@@ -241,7 +242,7 @@ def count_answers(views: Sequence[View]) -> AnswerCount:
     return AnswerCount(requests, reports, len(payloads))
 
 
-def votes_answered(losses: Sequence[PrivacyLoss], *, budget: float | None, votes: int) -> int:
+def votes_answered(losses: Sequence[PrivacyLoss], *, budget: Budget | None, votes: int) -> int:
     """Return how many votes somebody answers whose ledger outlives the sessions: what a client's own ledger does.
 
     Args:
@@ -249,7 +250,7 @@ def votes_answered(losses: Sequence[PrivacyLoss], *, budget: float | None, votes
         budget: over all sessions; None for no limit.
         votes: how many are asked for.
     """
-    ledger = Ledger("a party", budget=None if budget is None else Budget(epsilon=budget, relation=None))
+    ledger = Ledger("a party", budget=budget)
     for vote in range(votes):
         try:
             room = ledger.reserve(losses)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, cast
 
 from ...agents.adversaries import Deviation, Leaver
 from ...protocol.errors import ConfigurationError, QuorumError
-from ...protocol.privacy import NeighboringRelation
+from ...protocol.privacy import NeighboringRelation, total_of
 from .role import Happened, Lesson, Role, Row, Scene
 
 __all__ = ["LeaverRole"]
@@ -70,11 +70,10 @@ class LeaverRole(Role, frozen=True, kw_only=True):
                 "party": name,
                 "left": "yes" if name in left else "no",
                 "phases paid": len({entry.phase for entry in happened.entries if entry.person == name}),
-                "ε paid": sum(
-                    entry.proven
-                    for entry in happened.entries
-                    if entry.person == name and entry.relation is NeighboringRelation.REPLACE_ONE
-                ),
+                "ε paid": total_of(
+                    (entry for entry in happened.entries if entry.person == name),
+                    relation=NeighboringRelation.REPLACE_ONE,
+                ).proven,
             }
             for name in self.members
         ]

@@ -24,7 +24,7 @@ from ...protocol.arrays import FloatArray
 from ...protocol.errors import ConfigurationError, PsephosError
 from ...protocol.messages import Hello
 from ...protocol.phases import Inputs, PhasedProtocol
-from ...protocol.privacy import LedgerEntry
+from ...protocol.privacy import Budget, LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
 from ...protocol.views import View
@@ -62,7 +62,7 @@ class Scene:
         session: its name.
         round_number: its round.
         seed: of the simulated noise.
-        budget: the most that each party may lose (ε); None for no limit.
+        budget: the most that each party may lose; None for no limit.
         may_show_truth: whether a lesson may hold what a single party's value is, because nobody real stands behind it.
     """
 
@@ -72,7 +72,7 @@ class Scene:
     session: str
     round_number: int = 0
     seed: int = 0
-    budget: float | None = None
+    budget: Budget | None = None
     may_show_truth: bool = True
 
     def noise(self, *, rerun: int = 0) -> SimulatedNoise:
@@ -82,6 +82,12 @@ class Scene:
             rerun: how many votes later; 0 for this one.
         """
         return SimulatedNoise(self.seed, session=self.session, round_number=self.round_number + rerun)
+
+    def budget_of(self, epsilon: float | None) -> Budget | None:
+        """Return the budget of a party that allows this ε instead, at the same δ; the scene's own where it is None."""
+        if epsilon is None:
+            return self.budget
+        return Budget(epsilon=epsilon, delta=0.0 if self.budget is None else self.budget.delta)
 
     def place_of(self, name: str, *, field: str) -> int:
         """Return a party's place in the roster.

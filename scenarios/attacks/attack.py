@@ -16,7 +16,7 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Inputs, PhasedProtocol
-from ...protocol.privacy import NeighboringRelation
+from ...protocol.privacy import NeighboringRelation, total_of
 from ..system import names_with, part_of
 from .posteriors import Evaluation, Posteriors, evaluate, evaluate_expected, infer
 from .seen import Coalition, Seen
@@ -190,14 +190,9 @@ class Attack(abc.ABC):
         if coalition.has_server and self.protocol.trusts_server:
             return math.inf
         rows = np.unique(public[targets], axis=0).tolist()
-        return max(
-            math.fsum(
-                # Another row in place of one's own is two steps of adding or removing.
-                loss.proven * (2 if loss.relation is NeighboringRelation.ADD_OR_REMOVE_ONE else 1)
-                for loss in self.protocol.losses_of(row)
-            )
-            for row in rows
-        )
+        # Another row in place of one's own.
+        replaced = NeighboringRelation.REPLACE_ONE
+        return max(total_of(self.protocol.losses_of(row), relation=replaced).proven for row in rows)
 
     def session_log_likelihoods(
         self, sessions: Sequence[Seen], targets: IntArray, candidates: Candidates

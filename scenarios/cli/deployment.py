@@ -151,7 +151,9 @@ def serve(
     metavar="FILE",
     help="What was agreed to, with the token (or the folder of `psephos roster`).",
 )
-@click.option("--budget", type=float, metavar="EPSILON", help="The most that the session may cost.")
+@click.option(
+    "--budget", type=float, metavar="EPSILON", help="The most that the session may cost, for replace-one neighbors."
+)
 @click.option("--trust-server", is_flag=True, help="Let the server see the values as they are (central model).")
 @simulate_options
 @click.option("--round", "round_number", type=click.IntRange(min=0), default=0, help="Of a repeated simulation.")
@@ -258,16 +260,19 @@ def _show_transcript(console: "Console", digest: str | None) -> None:
 def _show_agreement(console: "Console", agreement: "Agreement") -> None:
     import numpy as np
 
+    from ...protocol.privacy import NeighboringRelation
     from ..running.report import show_heading
 
     terms = agreement.terms
     public = agreement.protocol.write_public(np.array([terms.public], dtype=np.int64))
+    relations = {loss.relation for loss in agreement.losses}
+    replaced = " for replace-one neighbors" if NeighboringRelation.ADD_OR_REMOVE_ONE in relations else ""
     facts = [
         f"as {terms.party}",
         # Public entries as the server has them; a worker's tasks may be hundreds.
         *(f"{column} {shorten(entries[0], _WIDEST_PUBLIC, placeholder='…')}" for column, entries in public.items()),
         f"protocol {terms.protocol}",
         terms.kind,
-        f"costs epsilon = {agreement.cost:g} in all",
+        f"costs epsilon = {agreement.cost:g} in all{replaced}",
     ]
     show_heading(console, title=f"Session {terms.session}", facts=facts, description="", trust="")

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -15,7 +14,7 @@ from ...agents.events import Log
 from ...protocol.errors import ConfigurationError, RemoteProtocolError
 from ...protocol.messages import Terms
 from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import Budget, Ledger, PrivacyLoss
+from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roles import SessionKind
 from ...transports.tcp import TCPTransport
 from ..plugins import find_client_role
@@ -50,8 +49,8 @@ class Agreement(msgspec.Struct, kw_only=True):
 
     @property
     def cost(self) -> float:
-        """ε proven of the whole session."""
-        return math.fsum(loss.proven for loss in self.losses)
+        """ε proven of the whole session, for replace-one neighbors as a budget has it."""
+        return total_of(self.losses, relation=NeighboringRelation.REPLACE_ONE).proven
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +78,8 @@ class Joining:
         seed: of a simulation; None for a deployment.
         invitation: what it agreed to; without one, the server is asked for its terms, and so sees whether the entries
             are among the values that these allow.
-        budget: the most that the session may cost; by default what an invitation says, or else `DEFAULT_BUDGET`.
+        budget: the most that the session may cost (ε, replace-one neighbors); by default what an invitation says, or
+            else `DEFAULT_BUDGET`.
         trusts_server: whether the party lets the server see its values as they are, as sessions in the central model
             need.
         round_number: tells repeated votes of one session apart (simulations).
@@ -101,7 +101,7 @@ class Joining:
             ConfigurationError: the budget is none.
         """
         epsilon = DEFAULT_BUDGET if self.budget is None and self.invitation is None else self.budget
-        return Ledger(self.party, budget=None if epsilon is None else Budget(epsilon=epsilon, relation=None))
+        return Ledger(self.party, budget=None if epsilon is None else Budget(epsilon=epsilon))
 
     def agree_beforehand(self) -> Agreement | None:
         """Return what the invitation says, checked, and None without one: nobody need be called to refuse it.

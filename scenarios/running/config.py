@@ -17,6 +17,7 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
+from ...protocol.privacy import Budget
 from ..plugins import ARRAY
 from ..reading.conversion import convert
 from ..reading.settings import Tables, did_you_mean, read_setting, set_value
@@ -50,7 +51,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         noise: "simulated" (from the seed) or "secure" (as in a deployment; not for arrays).
         seed: of the simulated noise; without one, every run draws another.
         round: tells repeated votes of one session apart.
-        budget: the most that each party may lose (ε); without one, nothing is refused.
+        budget: the most that each party may lose (ε, replace-one neighbors); without one, nothing is refused.
+        budget_delta: at which the budget is meant: 0 for a sum of pure losses, or in (0, 1), where more small ones fit.
         deadline_seconds: for every phase.
         quorum: for every phase: a number of parties, or a share of them.
         phases: rules for single phases by name ("join" is the time before the first).
@@ -72,6 +74,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     seed: int | None = None
     round: int = 0
     budget: float | None = None
+    budget_delta: float = 0.0
     deadline_seconds: float = 300.0
     quorum: int | float = 1.0
     phases: dict[str, Any] = {}
@@ -81,6 +84,12 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", self.name):
             allowed = "up to 64 small letters, digits and hyphens"
             raise ConfigurationError(field="name", value=self.name, allowed=allowed)
+        if self.budget is None and self.budget_delta:
+            raise ConfigurationError(field="budget_delta", value=self.budget_delta, allowed="left out without a budget")
+        if not 0 <= self.budget_delta < 1:
+            raise ConfigurationError(field="budget_delta", value=self.budget_delta, allowed="in [0, 1)")
+        if self.budget is not None:
+            Budget(epsilon=self.budget)  # which says what is wrong with it
         if self.noise == "secure" and self.transport == ARRAY:
             raise ConfigurationError(field="noise", value="secure", allowed="'simulated' for arrays")
         for field, value in (("seed", self.seed), ("round", self.round)):
@@ -92,6 +101,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ConfigurationError(field="adversary", value=f"{len(self.adversary)} given", allowed=allowed)
         if self.noise == "secure" and self.seed is not None:
             raise ConfigurationError(field="seed", value="given", allowed="left out where noise is secure")
+
+    @property
+    def budget_of_parties(self) -> Budget | None:
+        """The budget of each party; None for no limit."""
+        return None if self.budget is None else Budget(epsilon=self.budget, delta=self.budget_delta)
 
 
 def shipped_scenarios() -> dict[str, Path]:

@@ -9,7 +9,16 @@ from rich.text import Text
 
 from ...protocol.effects import Closed
 from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import ApproximateAccountant, LedgerEntry, PartLoss, PrivacyLoss
+from ...protocol.privacy import (
+    LedgerEntry,
+    NeighboringRelation,
+    PartLoss,
+    PrivacyLoss,
+    Total,
+    approximate_epsilon,
+    common_relation,
+    total_of,
+)
 from ...protocol.rules import JOIN
 from ..presentation import said_of
 from ..presentation.terminal import Cell, show_note, show_table
@@ -74,16 +83,16 @@ def show_privacy(console: Console, protocol: PhasedProtocol[Any, Any], *, public
     paid = [(phase.name, phase.losses if public is None else phase.losses_of(public)) for phase in protocol.phases]
     rows: list[Sequence[Cell]] = []
     for name, of_phase in paid:
-        kinds = itertools.groupby(of_phase, key=lambda loss: (loss.mechanism, loss.unit, loss.proven, loss.part))
-        for _, kind in kinds:
+        for _, kind in itertools.groupby(of_phase, key=_alike):
             alike = list(kind)
-            sums = (sum(loss.claimed for loss in alike), sum(loss.proven for loss in alike))
-            rows.append((name, alike[0].mechanism, alike[0].unit, str(len(alike)), *(f"{total:g}" for total in sums)))
+            sums = total_of(alike)
+            numbers = f"{sums.claimed:g}", f"{sums.proven:g}"
+            rows.append((name, alike[0].mechanism, alike[0].unit, str(len(alike)), *numbers))
             rows += _part_rows(alike)
     losses = [loss for _, of_phase in paid for loss in of_phase]
-    claimed, proven = (sum(getattr(loss, kind) for loss in losses) for kind in ("claimed", "proven"))
-    total = ("in all", "", "", str(len(losses)), f"{claimed:g}", f"{proven:g}")
-    rows.append([Text(cell, style="bold") for cell in total])
+    total = total_of(losses)
+    in_all = ("in all", "", "", str(len(losses)), f"{total.claimed:g}", f"{total.proven:g}")
+    rows.append([Text(cell, style="bold") for cell in in_all])
     who = "Each party paid at most" if public is None else "You paid"
     show_table(
         console,
@@ -94,6 +103,7 @@ def show_privacy(console: Console, protocol: PhasedProtocol[Any, Any], *, public
     )
     _show_excess(console, losses)
     _show_models(console, losses)
+    _show_total(console, total, losses)
 
 
 def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str | None, delta: float | None) -> None:
@@ -105,36 +115,38 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
         console: where to.
         entries: the ledger.
         party: whose entries; None for all.
-        delta: also show ε at this δ by tighter composition.
+        delta: also show ε at this δ by tighter composition, for sessions that were fixed in advance.
 
     Raises:
         ConfigurationError: δ is not in (0, 1); nothing has been printed.
     """
     shown = [entry for entry in entries if party in {None, entry.person}]
     persons, num_persons = _by_person(shown)
-    totals = {person: sum(entry.proven for entry in paid) for person, paid in persons.items()}
-    worst = max(totals, key=totals.__getitem__)
+    relation = common_relation(shown)
+    totals = {person: total_of(paid, relation=relation) for person, paid in persons.items()}
+    worst = max(totals, key=lambda person: totals[person].proven)
     whose = f"{worst} in all" if num_persons == 1 else f"each of {num_persons:,} at most"
-    total = f"  {whose}: ε proven = {totals[worst]:g}"
+    line = f"  {whose}: ε proven = {totals[worst].proven:g}"
     if delta is not None:
-        total += f", or ε = {_tightest(persons, totals, delta):.6g} at δ = {delta:g}"
+        tightest = _tightest(persons, totals, delta)
+        line += f", or ε = {tightest:.6g} at δ = {delta:g} for sessions fixed in advance"
     rows: list[Sequence[Cell]] = []
     for (_, phase, mechanism, unit, *_), paid in _grouped(shown, _kind).items():
         number = sum({entry.person: entry.num_persons for entry in paid}.values())
         of_persons = _grouped(paid, lambda entry: entry.person).values()
         claimed, proven = (
-            _range(sum(getattr(entry, kind) for entry in of_person) for of_person in of_persons)
-            for kind in ("claimed", "proven")
+            _range(getattr(total_of(of_person), kind) for of_person in of_persons) for kind in ("claimed", "proven")
         )
         rows.append((phase, mechanism, unit, f"{number:,}", claimed, proven))
         rows += _part_rows(paid)
     headers = ("Persons", "ε claimed", "ε proven")
     show_table(console, ("Phase", "Mechanism", "Unit"), headers, rows=rows, drop=("Persons", "Unit"))
-    console.print(Text(total, style="bold"))
+    console.print(Text(line, style="bold"))
     for session in dict.fromkeys(entry.session for entry in entries):
         show_note(console, f"session {session}")
     _show_excess(console, shown)
     _show_models(console, shown)
+    _show_total(console, totals[worst], persons[worst])
     if num_persons > 1:
         note = "losses of one person add over phases (sequential); different persons' do not (parallel composition)"
         show_note(console, note)
@@ -171,6 +183,23 @@ def _show_models(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) 
         show_note(console, f"{relation} neighbors, {_MODELS[model]}")
 
 
+def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | LedgerEntry]) -> None:
+    """Say what a total means, where that is not what each of its losses does."""
+    twice = "since a replacement is a removal and an addition"
+    if total.is_converted:
+        show_note(console, f"in all for {total.relation.value} neighbors: an add-remove-one loss counts twice, {twice}")
+    elif total.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
+        replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE)
+        note = f"in all for {replaced.relation.value} neighbors: ε proven = {replaced.proven:g}, {twice}"
+        show_note(console, note)
+    if len({loss.model for loss in losses}) > 1:
+        show_note(console, f"in all against {total.against}")
+
+
+def _alike(loss: PrivacyLoss) -> tuple[object, ...]:
+    return loss.mechanism, loss.unit, loss.relation, loss.proven, loss.part
+
+
 def _kind(entry: LedgerEntry) -> tuple[str, ...]:
     return (entry.session, entry.phase, entry.mechanism, entry.unit, entry.relation.value, entry.model.value)
 
@@ -189,7 +218,8 @@ def _by_person(entries: Sequence[LedgerEntry]) -> tuple[Mapping[str, Sequence[Le
     is_grouped = any(entry.num_persons > 1 for entry in entries)
     if not is_grouped or all(phase.keys() == phases[0].keys() for phase in phases):
         return persons, sum(paid[0].num_persons for paid in persons.values())
-    most = (max(phase.values(), key=lambda paid: sum(entry.proven for entry in paid)) for phase in phases)
+    relation = common_relation(entries)
+    most = (max(phase.values(), key=lambda paid: total_of(paid, relation=relation).proven) for phase in phases)
     return {"whoever paid most": list(itertools.chain.from_iterable(most))}, max(numbers)
 
 
@@ -207,26 +237,16 @@ def _grouped(items: Iterable[T], key: Callable[[T], Key]) -> dict[Key, list[T]]:
     return groups
 
 
-def _tightest(persons: Mapping[str, Sequence[LedgerEntry]], totals: Mapping[str, float], delta: float) -> float:
+def _tightest(persons: Mapping[str, Sequence[LedgerEntry]], totals: Mapping[str, Total], delta: float) -> float:
     """Return the greatest ε at `delta` of any person; `totals` are without δ, and no tighter composition is above."""
     greatest = 0.0
     seen: set[tuple[object, ...]] = set()
-    for person in sorted(persons, key=totals.__getitem__, reverse=True):
-        if totals[person] <= greatest:
+    for person in sorted(persons, key=lambda each: totals[each].proven, reverse=True):
+        if totals[person].proven <= greatest:
             break
-        paid = tuple((entry.relation, entry.model, entry.event) for entry in persons[person])
+        paid = tuple((entry.relation, entry.event) for entry in persons[person])
         if paid not in seen:  # many paid alike, and composing takes long
             seen.add(paid)
-            greatest = max(greatest, min(_tighter(persons[person], delta), totals[person]))
+            composed = approximate_epsilon(persons[person], relation=totals[person].relation, delta=delta)
+            greatest = max(greatest, composed)
     return greatest
-
-
-def _tighter(entries: Sequence[LedgerEntry], delta: float) -> float:
-    """Return one person's ε at `delta`: each relation and model by tighter composition, then added."""
-    accountants: dict[tuple[object, object], ApproximateAccountant] = {}
-    for entry in entries:
-        key = (entry.relation, entry.model)
-        if key not in accountants:
-            accountants[key] = ApproximateAccountant(entry.relation, delta=delta)
-        accountants[key].compose(entry.event)
-    return sum(accountant.epsilon for accountant in accountants.values())

@@ -15,8 +15,9 @@ import numpy as np
 
 from ...protocol.admission import check_sizes
 from ...protocol.arrays import IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import BudgetExceededError, ConfigurationError
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
+from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, PhaseRules
 from ..adversaries.reading import read_adversaries
@@ -33,7 +34,7 @@ from .parties import read_parties, sources_of
 from .rosters import TOKEN_COLUMN, check_columns, described_by, digests_in, left_to_parties, read_roster
 from .streams import PartyStream, is_streamed, open_stream
 
-__all__ = ["Resolved", "make_scene", "most_paid", "resolve"]
+__all__ = ["Resolved", "dearest_losses", "make_scene", "resolve"]
 
 
 class Resolved(msgspec.Struct, kw_only=True):
@@ -102,7 +103,7 @@ def make_scene(
         session=scenario.name,
         round_number=scenario.round,
         seed=seed,
-        budget=scenario.budget,
+        budget=scenario.budget_of_parties,
     )
 
 
@@ -155,10 +156,10 @@ def resolve(
                 inputs = protocol.encode(table)
             protocol.check_roster(inputs.public)
             protocol.check_inputs(inputs)
-        paid = most_paid(protocol, inputs.public)  # which makes the phases
+        dearest = dearest_losses(protocol, inputs.public)  # which makes the phases
     if not is_served:
         _check_path(scenario, num_parties=len(parties.names), record=record)
-        _check_budget(scenario, paid)
+        _check_budget(scenario, dearest)
     if is_served or scenario.transport != ARRAY:
         _refuse_large(protocol, inputs.public)
     num_parties = len(parties.names) if stream is None else stream.num_parties or stream.most_parties
@@ -184,19 +185,18 @@ def resolve(
     )
 
 
-def most_paid(protocol: PhasedProtocol[Any, Any], public: IntArray) -> float:
-    """Return ε proven that a whole session costs whoever pays most.
+def dearest_losses(protocol: PhasedProtocol[Any, Any], public: IntArray) -> list[PrivacyLoss]:
+    """Return what a whole session costs whoever pays most in each phase.
 
     Args:
         protocol: with its parameters.
         public: the parties' public rows; without any, all that anybody can pay counts.
     """
-    return math.fsum(
-        max(math.fsum(loss.proven for loss in losses) for _, _, losses in phase.loss_groups(public))
-        if len(public)
-        else math.fsum(loss.proven for loss in phase.losses)
-        for phase in protocol.phases
-    )
+    dearest: list[PrivacyLoss] = []
+    for phase in protocol.phases:
+        groups = [losses for _, _, losses in phase.loss_groups(public)] if len(public) else [phase.losses]
+        dearest += max(groups, key=lambda losses: total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven)
+    return dearest
 
 
 def _parties_of(
@@ -308,10 +308,16 @@ def _check_columns(parties: PartiesTable, protocol: PhasedProtocol[Any, Any], *,
     check_columns(parties, [protocol.client_role, *public, *private, TOKEN_COLUMN])
 
 
-def _check_budget(scenario: Scenario, paid: float) -> None:
+def _check_budget(scenario: Scenario, losses: Sequence[PrivacyLoss]) -> None:
     """Raise ConfigurationError unless the budget allows the session to whoever pays most."""
-    if scenario.budget is not None and not scenario.budget >= paid:
-        raise ConfigurationError(field="budget", value=scenario.budget, allowed=f"at least the session's {paid:g}")
+    budget = scenario.budget_of_parties
+    if budget is None:
+        return
+    try:
+        Ledger("whoever pays most", budget=budget).check(losses)
+    except BudgetExceededError as error:
+        allowed = f"at least the session's {error.requested:g} for {error.relation} neighbors"
+        raise ConfigurationError(field="budget", value=scenario.budget, allowed=allowed) from None
 
 
 def _check_rules(

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ...protocol.phases import PhasedProtocol, Truth
+from ...protocol.privacy import total_of
 from ...protocol.roles import SessionKind
 from ...protocol.server_machine import SessionResult
 from .resolution import Resolved
@@ -63,11 +64,9 @@ def published(
 
 def _privacy_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, Any]:
     """Return the most that the session cost anybody, and where a phase states it, what one part of that lost."""
+    total = total_of(protocol.losses)
     privacy: dict[str, Any] = {
-        "person": {
-            "claimed": sum(loss.claimed for loss in protocol.losses),
-            "proven": sum(loss.proven for loss in protocol.losses),
-        },
+        "person": {"claimed": total.claimed, "proven": total.proven, "relation": total.relation.value},
         "relation": sorted({loss.relation.value for loss in protocol.losses}),
         "model": sorted({loss.model.value for loss in protocol.losses}),
     }

@@ -18,7 +18,7 @@ from ...agents.modes import Deployment, Mode, Simulation
 from ...agents.noise import SecureNoise
 from ...protocol.errors import PsephosError
 from ...protocol.phases import Truth
-from ...protocol.privacy import Budget, LedgerEntry
+from ...protocol.privacy import LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.views import View
 from ...transports.tap import TappedTransport, Traffic
@@ -143,7 +143,7 @@ def run_session(
         transport=transport,
         rules=resolved.rules,
         default_rules=resolved.default_rules,
-        budget=None if scenario.budget is None else Budget(epsilon=scenario.budget, relation=None),
+        budget=scenario.budget_of_parties,
         log=log,
         listener=listener,
         on_progress=on_progress,

@@ -46,6 +46,7 @@ PRIVACY_LOSS_KEYS = {
     "proven",
     "total",
     "remaining",
+    "total_relation",
 }
 
 

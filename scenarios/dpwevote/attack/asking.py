@@ -1,6 +1,5 @@
 """Weights that are collected once in a session, or for each candidate anew (reading W5)."""
 
-import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -8,6 +7,7 @@ import msgspec
 
 from ....protocol.dpwevote import DPWeVote
 from ....protocol.phases import PhasedProtocol
+from ....protocol.privacy import total_of
 from ...adversaries.asker import AskedAnew
 
 __all__ = ["WEIGHTS"]
@@ -41,7 +41,7 @@ def _say(protocol: PhasedProtocol[Any, Any]) -> Iterator[str]:
     collections = _collections(protocol)
     if not collections:
         return
-    once, each = (math.fsum(loss.proven for loss in collection.losses) for collection in collections)
+    once, each = (total_of(collection.losses).proven for collection in collections)
     parameters = collections[0].parameters
     number = len(parameters.candidates)
     yield (

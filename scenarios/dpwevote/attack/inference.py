@@ -32,6 +32,7 @@ from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.errors import ConfigurationError
 from ....protocol.mechanisms import FiniteMechanism
 from ....protocol.phases import Inputs
+from ....protocol.privacy import total_of
 from ...attacks.attack import Attack, Candidates, report_log_likelihoods
 from ...attacks.channels import session_channel
 from ...attacks.seen import Coalition, Seen
@@ -114,7 +115,7 @@ class DPWeVoteAttack(Attack):
         whole = super().loss(secret, public, targets, coalition)
         units = {_WEIGHT: "weight", _OPINIONS: "opinion"}
         told = [loss for loss in self.protocol.losses if loss.unit == units.get(secret)]
-        return math.fsum(loss.proven for loss in told) if told else whole
+        return total_of(told).proven if told else whole
 
     def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return what the published tallies tell, the coalition's own reports taken off.
@@ -185,7 +186,7 @@ class DPWeVoteAttack(Attack):
         away: FloatArray = tables.reshape(-1)[counted] - num_votes * ((num_honest - 1) * average + means)
         inverse: FloatArray = np.linalg.pinv(spread, hermitian=True).astype(np.float64, copy=False)
         logs: FloatArray = np.sum((away @ inverse) * away, axis=1) / -2
-        loss = num_votes * math.fsum(loss.proven for loss in self.protocol.losses_of(public))
+        loss = num_votes * total_of(self.protocol.losses_of(public)).proven
         return np.maximum(logs, logs.max() - loss)
 
     def _tables_of_reports(self, public: Sequence[int]) -> IntArray:

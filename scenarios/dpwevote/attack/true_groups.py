@@ -10,13 +10,13 @@ Adversary: the cloud server, semi-honest. Source: Yan, Liu and Liu (2018), Secti
 """
 
 import dataclasses
-import math
 from typing import Final
 
 import numpy as np
 
 from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.errors import ConfigurationError
+from ....protocol.privacy import total_of
 from ...attacks.channels import session_channel
 from ...attacks.posteriors import Evaluation, evaluate_channel
 from .inference import DPWeVoteAttack
@@ -70,6 +70,6 @@ def evaluate_true_groups(parameters: Parameters) -> TrueGroups:
     counted = np.eye(groups.max() + 1)[groups]
     with_group = (channel[:, :, None] * counted[:, None, :]).reshape(len(channel), -1)
     prior = np.full(len(candidates.labels), 1 / len(candidates.labels))
-    epsilon = math.fsum(loss.proven for loss in protocol.losses if loss.unit == _WEIGHT)
+    epsilon = total_of(loss for loss in protocol.losses if loss.unit == _WEIGHT).proven
     reported, true = (evaluate_channel(law, places=candidates.places, prior=prior) for law in (channel, with_group))
     return TrueGroups(reported, true, epsilon)

@@ -13,6 +13,7 @@ from ....protocol.arrays import FloatArray
 from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VariantName
 from ....protocol.mechanisms import FiniteMechanism
+from ....protocol.privacy import total_of
 from ...audit.bounds import exact_epsilon
 from ...experiments.findings import BoundedFinding, Certainty
 from ..attack.true_groups import evaluate_true_groups
@@ -160,7 +161,7 @@ def _laplace_loss() -> BoundedFinding:
         claim="The Laplace baseline has sensitivities of 2 and 1, and ε = ε₁ + ε₂ (5.1.3)",
         quantity="ε of weight and opinion",
         claimed=_EPSILON,
-        found=sum(loss.proven for loss in vote.losses),
+        found=total_of(vote.losses).proven,
         certainty=Certainty.PROVEN,
         command=_AUDIT,
     )

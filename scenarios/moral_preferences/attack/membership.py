@@ -24,6 +24,7 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.moral_preferences.summaries import AdditiveNoise
 from ....protocol.phases import CentralPhase
+from ....protocol.privacy import NeighboringRelation, total_of
 from ...attacks.posteriors import infer, success_bound
 
 __all__ = ["AfterReleases", "judge_rounds", "mechanism_faced", "repeat_releases"]
@@ -96,7 +97,7 @@ def repeat_releases(
         raise ValueError("expected a line-up of two rows or more, and at least one round and one release")
     mechanism = mechanism_faced(protocol, public)
     variance = protocol.summary.noise_variance(mechanism)
-    epsilon = math.fsum(loss.proven for loss in protocol.losses_of(public))
+    epsilon = total_of(protocol.losses_of(public), relation=NeighboringRelation.REPLACE_ONE).proven
     generator = np.random.Generator(np.random.Philox(seed))
     is_suspect = generator.random(num_rounds) < 1 / 2
     rows = line_up[np.where(is_suspect, 0, generator.integers(1, len(line_up), num_rounds))]

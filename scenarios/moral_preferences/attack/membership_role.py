@@ -24,6 +24,7 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.phases import CentralPhase
+from ....protocol.privacy import Budget, NeighboringRelation, total_of
 from ...adversaries.asker import votes_answered
 from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series
 from ...attacks import Coalition
@@ -94,7 +95,7 @@ class MembershipRole(Role, frozen=True, kw_only=True):
         unknown = _num_unknown(scene, coalition, place)
         found = self._play(scene, coalition, place, unknown=unknown)
         losses = scene.protocol.losses_of(scene.inputs.public[place].tolist())
-        budget = scene.budget if self.budget is None else self.budget
+        budget = scene.budget_of(self.budget)
         answered = votes_answered(losses, budget=budget, votes=self.releases[-1])
         sentences = [_said_of_session(scene, happened, coalition, place, unknown=unknown)]
         sentences += _said_of_releases(found, unknown=unknown)
@@ -168,7 +169,7 @@ def repeat_to_crowd(
     summary, population = protocol.summary, line_up[1:]
     variance = summary.noise_variance(mechanism)
     num_draws = 1 if isinstance(protocol.phase, CentralPhase) else num_unknown + 1
-    epsilon = math.fsum(loss.proven for loss in protocol.losses_of(public))
+    epsilon = total_of(protocol.losses_of(public), relation=NeighboringRelation.REPLACE_ONE).proven
     generator = np.random.Generator(np.random.Philox(seed))
     is_suspect = generator.random(num_rounds) < 1 / 2
     drawn = np.where(is_suspect, 0, generator.integers(1, len(line_up), num_rounds))
@@ -301,12 +302,12 @@ def _said_of_releases(found: Sequence[AfterReleases], *, unknown: int) -> Iterat
         )
 
 
-def _said_of_budget(answered: int, *, budget: float | None, asked: int) -> str:
-    if answered >= asked:
+def _said_of_budget(answered: int, *, budget: Budget | None, asked: int) -> str:
+    if budget is None or answered >= asked:
         return "No budget refuses any of these releases; each is on the ledger."
     return (
-        f"A ledger with a budget of {budget:g} lets the target take part in {_times(answered)} and refuses the next, "
-        "before anything is drawn: there it ends."
+        f"A ledger with a budget of {budget.epsilon:g} lets the target take part in {_times(answered)} and refuses the "
+        "next, before anything is drawn: there it ends."
     )
 
 

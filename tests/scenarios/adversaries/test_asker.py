@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from psephos.protocol.privacy import Budget
 from psephos.scenarios.adversaries.asker import count_answers, votes_answered
 from psephos.scenarios.adversaries.role import Lesson, Scene
 from psephos.scenarios.running.config import Scenario, load_scenario
@@ -75,4 +76,5 @@ def test_weights_that_are_collected_for_each_candidate_cost_as_the_paper_adds_up
 @pytest.mark.parametrize(("budget", "answered"), [(None, 5), (10.0, 5), (9.9, 4), (2.0, 1), (1.9, 0)])
 def test_a_ledger_answers_as_many_votes_as_its_budget_holds(budget: float | None, answered: int) -> None:
     losses = scene().protocol.losses  # 2 in all
-    assert votes_answered(losses, budget=budget, votes=5) == answered
+    allowed = None if budget is None else Budget(epsilon=budget)
+    assert votes_answered(losses, budget=allowed, votes=5) == answered

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from psephos.protocol import ConfigurationError
+from psephos.protocol.privacy import Budget
 from psephos.scenarios.adversaries.reading import find_adversary
 from psephos.scenarios.plugins import ADVERSARIES, names_in
 from psephos.scenarios.running.resolution import Resolved
@@ -152,7 +153,7 @@ def test_several_adversaries_have_a_table_and_a_picture_each(play: Play) -> None
 def test_a_scene_knows_its_parties_its_noise_and_its_later_votes(stage: Stage) -> None:
     resolved = stage("dpwevote", settings=["round=3", "budget=9.0"])
     scene = resolved.scene(seed=5)
-    assert (scene.round_number, scene.seed, scene.budget, scene.may_show_truth) == (3, 5, 9.0, True)
+    assert (scene.round_number, scene.seed, scene.budget, scene.may_show_truth) == (3, 5, Budget(epsilon=9.0), True)
     assert scene.place_of("partner-3", field="target") == 2
     assert scene.coalition(["server", "partner-4", "partner-1"]).members == (0, 3)
     draws = [

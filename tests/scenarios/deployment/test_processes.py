@@ -174,7 +174,7 @@ def test_a_deployment_leaves_no_private_value_no_report_and_no_seed(deployment: 
         ended = {"party", "server", "transcript", "seconds", "psephos", "numpy"}
         assert read_json(folder / party / "run.json").keys() == ended
         keys = {key for event in lines_of(folder / party / "events.jsonl") for key in event}
-        paid = {"mechanism", "relation", "unit", "model", "claimed", "proven", "total", "remaining"}
+        paid = {"mechanism", "relation", "unit", "model", "claimed", "proven", "total", "total_relation", "remaining"}
         assert keys == {"session", "party", "phase", "level", "timestamp", "event"} | paid
     served = read_json(folder / "server" / "scenario.json")
     assert served.keys().isdisjoint({"parties", "partners", "seed", "data"})

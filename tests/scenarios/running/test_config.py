@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from psephos.protocol import ConfigurationError, PhaseRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.privacy import Budget
 from psephos.scenarios import Scenario, load_scenario, resolve, shipped_scenarios
 
 Write = Callable[[str, str | bytes], Path]
@@ -106,7 +107,7 @@ PARAMETER_KEYS: dict[str, tuple[str, object]] = {
 
 
 def test_the_lists_above_name_every_key() -> None:
-    assert set(SCENARIO_KEYS) == set(Scenario.__struct_fields__)
+    assert {*SCENARIO_KEYS, "budget_delta"} == set(Scenario.__struct_fields__)
     assert set(PARAMETER_KEYS) == set(Parameters.__struct_fields__)
 
 
@@ -251,7 +252,9 @@ def test_public_weights_of_a_file_are_the_public_set(write: Write) -> None:
         ("round=-1", "round", "a negative number", "at least 0"),
         ("seed=-1", "seed", "a negative number", "at least 0"),
         ("budget=0.5", "budget", 0.5, "at least the session's 1.5"),
-        ("budget=nan", "budget", None, "at least the session's 1.5"),
+        ("budget=nan", "budget", None, "at least 0"),
+        ("budget=-1", "budget", -1.0, "at least 0"),
+        ("budget_delta=1e-6", "budget_delta", 1e-6, "left out without a budget"),
         ("deadline_seconds=0", "deadline_seconds", 0.0, "positive"),
         ("deadline_seconds=nan", "deadline_seconds", None, "positive"),
         ("deadline_seconds=inf", "deadline_seconds", float("inf"), "finite"),
@@ -328,6 +331,25 @@ def test_secure_noise_is_refused_for_arrays(ballot: str) -> None:
 
 def test_a_budget_that_just_holds_the_session_is_enough(ballot: str) -> None:
     assert resolve(load_scenario(ballot, ["budget=1.5"])).scenario.budget == 1.5
+
+
+def test_a_budget_may_have_a_delta(ballot: str) -> None:
+    scenario = load_scenario(ballot, ["budget=1.5", "budget_delta=1e-6"])
+    assert resolve(scenario).scene(seed=1).budget == scenario.budget_of_parties == Budget(epsilon=1.5, delta=1e-6)
+
+
+@pytest.mark.parametrize("delta", ["1", "-0.1", "nan"])
+def test_a_delta_that_is_none_is_refused(ballot: str, delta: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"budget_delta must be in \[0, 1\), got"):
+        load_scenario(ballot, ["budget=9", f"budget_delta={delta}"])
+
+
+def test_a_budget_holds_the_replace_one_total() -> None:
+    """Whoever hides that it took part pays twice of what replacing it tells."""
+    settings = ["mechanism=laplace", "relation=add-remove-one", "calibration=tight", "epsilon=1"]
+    resolve(load_scenario("two-societies", [*settings, "budget=2"]))
+    with pytest.raises(ConfigurationError, match=r"budget must be at least the session's 2 for replace-one neighbors"):
+        resolve(load_scenario("two-societies", [*settings, "budget=1.9"]))
 
 
 @pytest.mark.parametrize("settings", [("parties=mine.csv",), ("partners=mine.csv", "epsilon=2"), ("count=4",)])

@@ -10,7 +10,15 @@ from psephos.protocol import Phase, SimulatedNoise, Tally, run_population
 from psephos.protocol.dpwevote import DPWeVote, Parameters, make_offers
 from psephos.protocol.effects import Closed
 from psephos.protocol.phases import Entries, Inputs
-from psephos.protocol.privacy import LedgerEntry, RandomizedResponse, SelfComposed
+from psephos.protocol.privacy import (
+    LedgerEntry,
+    NeighboringRelation,
+    PrivacyLoss,
+    PureMechanism,
+    RandomizedResponse,
+    SelfComposed,
+    TrustModel,
+)
 from psephos.protocol.truth_discovery import NO_TASK, TruthDiscovery
 from psephos.protocol.truth_discovery import Parameters as CrowdParameters
 from psephos.protocol.truth_discovery.parameters import MechanismName
@@ -230,6 +238,50 @@ def test_tighter_composition_is_of_whoever_it_costs_most() -> None:
     page = Page()
     show_ledger(page.console, ledger, party="many", delta=1e-6)
     assert float(page.text.partition("or ε = ")[2].split()[0]) < 1.5
+
+
+def hidden(epsilon: float) -> PrivacyLoss:
+    """Return the loss of a release that hides who took part."""
+    return PrivacyLoss(
+        mechanism="laplace",
+        event=PureMechanism(epsilon),
+        unit="voter",
+        relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
+        model=TrustModel.CENTRAL,
+        claimed=epsilon,
+    )
+
+
+def test_losses_of_two_relations_are_totalled_in_one_and_the_line_says_how() -> None:
+    """Two runs of Algorithm 1: what is shown is what reversing a ranking attains."""
+    added = hidden(1.0)
+    replaced = msgspec.structs.replace(added, relation=NeighboringRelation.REPLACE_ONE)
+    ledger = [
+        LedgerEntry.of(loss, person="ann", session=session, phase="rankings")
+        for session, loss in (("spring", replaced), ("autumn", added))
+    ]
+    page = Page()
+    show_ledger(page.console, ledger, party=None, delta=None)
+    assert "ann in all: ε proven = 3\n" in page.text
+    assert "in all for replace-one neighbors: an add-remove-one loss counts twice, since a" in page.text
+    page = Page()
+    show_ledger(page.console, ledger[1:], party=None, delta=None)
+    assert "ann in all: ε proven = 1\n" in page.text
+    assert "in all for replace-one neighbors: ε proven = 2, since a replacement is a removal" in page.text
+
+
+def test_a_total_of_both_models_says_against_whom() -> None:
+    (local,) = vote(epsilon=1.0, public_weights=True).phases[0].losses[:1]
+    central = msgspec.structs.replace(local, model=TrustModel.CENTRAL)
+    ledger = [LedgerEntry.of(loss, person="ann", session="s", phase="p") for loss in (local, central)]
+    page = Page()
+    show_ledger(page.console, ledger, party=None, delta=0.1)
+    assert f"ann in all: ε proven = {2 * local.proven:g}, or ε = 1.79" in page.text
+    assert "at δ = 0.1 for sessions fixed in advance" in page.text
+    assert "in all against whoever sees the releases, and no view of a trusted server" in page.text
+    page = Page()
+    show_ledger(page.console, ledger[:1], party=None, delta=None)
+    assert "in all against" not in page.text
 
 
 def test_scenarios_are_listed_with_what_they_decide() -> None:

@@ -28,7 +28,7 @@ def test_a_vote_has_no_part_of_a_unit_to_price() -> None:
     ballot = DPWeVote(VoteParameters(candidates=("rail", "fish")))
     result = content(ballot, ballot.encode({"weight": [1, 2, 3], "rail": [0, 1, 1], "fish": [1, 0, 1]}))
     assert result["privacy"] == {
-        "person": {"claimed": 1.5, "proven": 1.5},
+        "person": {"claimed": 1.5, "proven": 1.5, "relation": "replace-one"},
         "relation": ["replace-one"],
         "model": ["local"],
     }
@@ -45,7 +45,11 @@ def test_truth_discovery_publishes_what_one_answer_loses_beside_all_and_only_tot
     result = content(crowd, inputs)
     ((loss,),) = (phase.losses for phase in crowd.phases)
     assert loss.part is not None
-    assert result["privacy"]["person"] == {"claimed": pytest.approx(2.0), "proven": loss.proven}
+    assert result["privacy"]["person"] == {
+        "claimed": pytest.approx(2.0),
+        "proven": loss.proven,
+        "relation": "replace-one",
+    }
     (part,) = result["privacy"]["part"]
     assert part == {
         "phase": "answers",

@@ -318,7 +318,7 @@ def test_agents_are_not_streamed(transport: str) -> None:
         (("epsilon=nan",), "epsilon", "in ["),
         (("budget=0.99",), "budget", "at least the session's 1"),
         (("paradigm=RLDP", "mechanism=direction", "budget=49.9"), "budget", "at least the session's 50"),
-        (("budget=nan",), "budget", "at least the session's 1"),
+        (("budget=nan",), "budget", "at least 0"),
         (("features=['a']",), "features", "left out: it follows from the streamed voters"),
         (("max_records=49",), "max_records", "at least 50"),
         (GROUPS, "epsilons", "left out: the aggregator has one ε for all"),
