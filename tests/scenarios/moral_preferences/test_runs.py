@@ -382,7 +382,11 @@ def test_a_budget_is_held_against_who_pays_most(write: Write, tmp_path: Path) ->
     """At ε = .5 a record, and at most two records, a voter pays 1, whoever it is."""
     settings = (f"voters={write('a.csv', CHOICES)}", "paradigm=RLDP", "mechanism=direction", "epsilon=0.5")
     error = refusal("moral-synthetic", *settings, "budget=0.99")
-    assert (error.field, error.value, error.allowed) == ("budget", 0.99, "at least the session's 1")
+    assert (error.field, error.value, error.allowed) == (
+        "budget",
+        0.99,
+        "at least the session's 1 for replace-one neighbors",
+    )
     made("moral-synthetic", tmp_path / "out", *settings, "budget=1")
     events = [json.loads(line) for line in (tmp_path / "out" / "events.jsonl").read_bytes().splitlines()]
     left = {event["party"]: event["remaining"] for event in events if event["event"] == "privacy_loss"}
@@ -395,7 +399,10 @@ def test_a_budget_knows_the_greatest_epsilon(write: Write) -> None:
         f"voters.epsilons={write('e.csv', EPSILONS)}",
         "paradigm=VLDP",
     )
-    assert refusal("moral-synthetic", *settings, "budget=1.99").allowed == "at least the session's 2"
+    assert (
+        refusal("moral-synthetic", *settings, "budget=1.99").allowed
+        == "at least the session's 2 for replace-one neighbors"
+    )
     resolve(load_scenario("moral-synthetic", [*settings, "budget=2"]))
 
 
