@@ -421,13 +421,17 @@ def test_without_a_random_winner_nothing_bounds_the_loss(psephos: Psephos) -> No
     assert (told.status, told.err) == (0, "")
     assert "inf" in told.out
     error = refusal("two-societies", *SMALL, "mechanism=sampling", "gamma=0", "budget=1000")
-    assert (error.field, error.allowed) == ("budget", "at least the session's inf")
+    assert (error.field, error.allowed) == ("budget", "at least the session's inf for replace-one neighbors")
 
 
 def test_a_budget_is_held_against_the_smallest_group(tmp_path: Path) -> None:
     settings = (*SMALL, "mechanism=exponential")
     error = refusal("two-societies", *settings, "budget=0.59")
-    assert (error.field, error.value, error.allowed) == ("budget", 0.59, "at least the session's 0.6")
+    assert (error.field, error.value, error.allowed) == (
+        "budget",
+        0.59,
+        "at least the session's 0.6 for replace-one neighbors",
+    )
     made("two-societies", tmp_path / "out", *settings, "budget=0.6")
     events = [json.loads(line) for line in (tmp_path / "out" / "events.jsonl").read_bytes().splitlines()]
     left = sorted(event["remaining"] for event in events if event["event"] == "privacy_loss")
