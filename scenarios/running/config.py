@@ -52,7 +52,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         round: tells repeated votes of one session apart.
         budget: the most that each party may lose (ε); without one, nothing is refused.
         deadline_seconds: for every phase.
-        quorum: for every phase: a number of parties, or a share of them.
+        quorum: for every phase: a number of parties, or a share of them; everybody by default. Left out where who takes
+            part is private: there is none.
         phases: rules for single phases by name ("join" is the time before the first).
         adversary: who deviates, watches or infers, a table each (`adversaries.Role`); simulations only.
     """
@@ -73,7 +74,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     round: int = 0
     budget: float | None = None
     deadline_seconds: float = 300.0
-    quorum: int | float = 1.0
+    quorum: int | float | None = None
     phases: dict[str, Any] = {}
     adversary: list[dict[str, Any]] = []
 
