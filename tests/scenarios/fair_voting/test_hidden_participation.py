@@ -227,7 +227,7 @@ ADVERSARIES: dict[str, tuple[str, str]] = {
 def test_what_an_adversary_does_in_a_session_without_a_quorum_is_said(tmp_path: Path, who: str) -> None:
     """And it waits for no deadline: the released outcome is that of those who were left."""
     table, said = ADVERSARIES[who]
-    settings = (*SMALL, "mechanism=exponential", f"adversary=[{table}]")
+    settings = (*SMALL, f"adversary=[{table}]")
     resolved = resolve(load_scenario("two-societies", settings))
     finished = run_in_folder(resolved, RunFolder(tmp_path / "out"), pictures=False)
     (lesson,) = finished.lessons
