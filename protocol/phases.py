@@ -372,7 +372,10 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
 
     @functools.cached_property
     def hides_participation(self) -> bool:
-        """Whether it is private, in some phase, who takes part."""
+        """Whether it is private, in some phase, who takes part.
+
+        Such a phase has no quorum, closes at its deadline alone, and leaves a tally without the number of reports.
+        """
         return any(phase.hides_participation for phase in self.phases)
 
     @property
