@@ -46,7 +46,8 @@ class Server:
     Privacy:
         Where it is private who takes part (`PhasedProtocol.hides_participation`), nothing that is logged names a
         client or counts them, phases close at their deadlines, and the server stays `LINGER_SECONDS` after the release
-        whether or not anybody is left to hear it. What it keeps in memory, its view and the network know.
+        whether or not anybody is left to hear it. What it keeps in memory, its view and the network know; so does
+        whoever asks for a seat in another's name, unless the roster has tokens.
     """
 
     role: ClassVar[str] = "server"
