@@ -13,6 +13,7 @@ from ..protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Terms, decode,
 from ..protocol.phases import PhasedProtocol
 from ..protocol.privacy import Budget, Ledger
 from ..protocol.roles import Side
+from ..protocol.states import State
 from ..protocol.views import View
 from ..transports.abc import Channel
 from .driver import LINGER_SECONDS, Driver
@@ -85,6 +86,11 @@ class Client:
             token=token,
             view=self.view,
         )
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether the server has welcomed it, or never will."""
+        return self._machine.state not in {State.NEW, State.GREETED}
 
     @property
     def transcript(self) -> str | None:

@@ -44,6 +44,11 @@ class Machine(Protocol):
 class Timed(Protocol):
     """A machine that sets deadlines."""
 
+    @property
+    def settled_phase(self) -> str | None:
+        """The phase whose deadline nothing can come before any more; None where something can."""
+        ...
+
     def receive_timeout(self, phase: str) -> list[Effect]:
         """Take note that a deadline has passed."""
         ...
@@ -67,12 +72,16 @@ class Driver:
         party: the party's name, for the log.
         session: the session's name, for the log.
         timed: the machine again, if it sets deadlines.
+        skips_waiting: let a deadline pass as soon as nothing can come before it: a clock that jumps, for whoever runs
+            all parties and would wait for nothing.
+        hides_peers: log no fault of a peer, since who takes part is private.
         log: where events go; None for nowhere.
         listener: told of every effect.
     """
 
     __slots__ = (
         "_ending",
+        "_hides_peers",
         "_is_acting",
         "_listener",
         "_log",
@@ -81,6 +90,7 @@ class Driver:
         "_party",
         "_pending",
         "_session",
+        "_skips_waiting",
         "_timed",
         "_when_ended",
         "outboxes",
@@ -94,6 +104,8 @@ class Driver:
         party: str,
         session: str,
         timed: Timed | None = None,
+        skips_waiting: bool = False,
+        hides_peers: bool = False,
         log: Log | None = None,
         listener: EffectListener | None = None,
     ) -> None:
@@ -102,6 +114,8 @@ class Driver:
         self._party = party
         self._session = session
         self._timed = timed
+        self._skips_waiting = skips_waiting
+        self._hides_peers = hides_peers
         self._log = log
         self._listener = listener
         self._pending: collections.deque[Effect] = collections.deque()
@@ -128,10 +142,10 @@ class Driver:
             return
         self._is_acting = True
         try:
-            while pending:
+            while pending or self._skip_waiting():
                 effect = pending.popleft()
                 self._act_on(effect)
-                if self._log is not None and not isinstance(effect, Send):
+                if self._log is not None and not isinstance(effect, Send) and not self._is_hidden(effect):
                     log_effect(self._log, session=self._session, party=self._party, effect=effect)
                 if self._listener is not None:
                     self._listener(effect)
@@ -209,6 +223,18 @@ class Driver:
                     self._when_ended.set()
             case Opened() | Closed() | Charged():
                 pass  # these are for the log and the listener
+
+    def _skip_waiting(self) -> bool:
+        """Let the open phase's deadline pass if nothing can come before it; return whether there is more to act on."""
+        phase = self._timed.settled_phase if self._timed is not None and self._skips_waiting else None
+        if self._timed is None or phase is None:
+            return False
+        self._pending.extend(self._timed.receive_timeout(phase))
+        return bool(self._pending)
+
+    def _is_hidden(self, effect: Effect) -> bool:
+        """Return whether an effect names a peer where who takes part is private."""
+        return self._hides_peers and isinstance(effect, Drop)
 
     def _start(self, task: Callable[..., Awaitable[object]], *arguments: object) -> None:
         if self._nursery is None:

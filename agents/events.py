@@ -50,15 +50,16 @@ def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
                 remaining=None if math.isinf(charge.remaining) else charge.remaining,
             )
         case Opened(phase, num_asked):
-            log.info("phase_opened", session=session, party=party, phase=phase, asked=num_asked)
+            asked = {} if num_asked is None else {"asked": num_asked}
+            log.info("phase_opened", session=session, party=party, phase=phase, **asked)
         case Closed(phase, num_received, num_missing, outcome):
+            counts = {} if num_received is None else {"received": num_received, "missing": num_missing}
             log.info(
                 "phase_closed",
                 session=session,
                 party=party,
                 phase=phase,
-                received=num_received,
-                missing=num_missing,
+                **counts,
                 outcome=msgspec.to_builtins(outcome),
             )
         case Drop(peer, error):

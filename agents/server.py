@@ -35,11 +35,19 @@ class Server:
         mode: a simulation or a deployment; a client of the other kind is refused.
         rules: deadline and quorum for each phase by name.
         default_rules: for the phases that `rules` does not name.
+        skips_waiting: let a phase's deadline pass as soon as all that it waits for have answered or gone: for whoever
+            runs all parties in one process. Elsewhere, where it is private who takes part, its speed would tell.
         log: where its events go; None for nowhere.
         listener: told of every effect of its machine.
 
     Raises:
         ConfigurationError: as `ServerMachine`.
+
+    Privacy:
+        Where it is private who takes part (`PhasedProtocol.hides_participation`), nothing that is logged names a
+        client or counts them, phases close at their deadlines, and the server stays `LINGER_SECONDS` after the release
+        whether or not anybody is left to hear it. What it keeps in memory, its view and the network know; so does
+        whoever asks for a seat in another's name, unless the roster has tokens.
     """
 
     role: ClassVar[str] = "server"
@@ -52,6 +60,7 @@ class Server:
         mode: Mode,
         rules: Mapping[str, PhaseRules] | None = None,
         default_rules: PhaseRules | None = None,
+        skips_waiting: bool = False,
         log: Log | None = None,
         listener: EffectListener | None = None,
     ) -> None:
@@ -59,6 +68,8 @@ class Server:
         if mode.record_views:
             self.view = View(self.role, Side.SERVER, mode.session, mode.kind)
         self._session = mode.session
+        self._skips_waiting = skips_waiting
+        self._hides_participation = protocol.hides_participation
         self._log = log
         self._listener = listener
         self._greeting: dict[int, tuple[Channel, float]] = {}  # connections that have yet to say Hello, and since when
@@ -86,8 +97,8 @@ class Server:
         return self._machine.transcript
 
     @property
-    def progress(self) -> tuple[str, int, int]:
-        """The open phase, how many have reported in it, and how many it still waits for."""
+    def progress(self) -> tuple[str, int | None, int | None]:
+        """The open phase, how many have reported in it, and how many it still waits for; None where that is private."""
         return self._machine.progress
 
     async def serve(self, listener: Listener) -> SessionResult:
@@ -111,6 +122,8 @@ class Server:
                     party=self.role,
                     session=self._session,
                     timed=machine,
+                    skips_waiting=self._skips_waiting,
+                    hides_peers=self._hides_participation,
                     log=self._log,
                     listener=self._listener,
                 )
@@ -124,6 +137,8 @@ class Server:
                     for outbox in list(driver.outboxes.values()):
                         await outbox.drain()
                     await self._wait_for_readers()
+                    if self._hides_participation and not self._skips_waiting:
+                        await trio.sleep_forever()  # as long as if somebody did not hang up
                 nursery.cancel_scope.cancel()
         result = driver.ending().result
         assert isinstance(result, SessionResult)  # noqa: S101  it is what this machine finishes with
@@ -196,7 +211,7 @@ class Server:
 
     async def _refuse(self, channel: Channel, error: RemoteProtocolError) -> None:
         abort = Abort.because(error)  # whose reason is short, whatever a stranger sent
-        if self._log is not None:
+        if self._log is not None and not self._hides_participation:
             self._log.warning(
                 "connection_refused",
                 session=self._session,

@@ -33,18 +33,21 @@ class Drop(msgspec.Struct, frozen=True):
 
 
 class Opened(msgspec.Struct, frozen=True, gc=False):
-    """A phase began, with so many parties asked."""
+    """A phase began, with so many parties asked; None where that is private."""
 
     phase: str
-    num_asked: int
+    num_asked: int | None
 
 
 class Closed(msgspec.Struct, frozen=True, gc=False):
-    """A phase ended with so many reports; `outcome` is what it publishes, as plain data, or None."""
+    """A phase ended with so many reports; None where that is private.
+
+    `outcome` is what it publishes, as plain data, or None.
+    """
 
     phase: str
-    num_received: int
-    num_missing: int
+    num_received: int | None
+    num_missing: int | None
     outcome: msgspec.Struct | None
 
 

@@ -12,6 +12,7 @@ A party's private input is a *row* of integers: indices into public sets, or mul
 import abc
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
@@ -354,6 +355,10 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         names = [phase.name for phase in phases]
         if not phases or len(set(names)) < len(phases):
             raise ConfigurationError(field="phases", value=names, allowed="at least one, with distinct names")
+        for phase, following in itertools.pairwise(phases):
+            if phase.hides_participation and not following.hides_participation:
+                allowed = f"before {phase.name!r}, which hides who reports: who did not is asked nothing afterwards"
+                raise ConfigurationError(field="phases", value=following.name, allowed=allowed)
         return phases
 
     @functools.cached_property
@@ -364,6 +369,14 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
         """Return what a whole session costs the person with this public row, phase by phase."""
         return tuple(loss for phase in self.phases for loss in phase.losses_of(public))
+
+    @functools.cached_property
+    def hides_participation(self) -> bool:
+        """Whether it is private, in some phase, who takes part.
+
+        Such a phase has no quorum, closes at its deadline alone, and leaves a tally without the number of reports.
+        """
+        return any(phase.hides_participation for phase in self.phases)
 
     @property
     def trusts_server(self) -> bool:

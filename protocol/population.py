@@ -17,7 +17,15 @@ from .phases import CentralPhase, Draw, Inputs, Phase, PhasedProtocol
 from .randomness import NoiseSource, SimulatedNoise
 from .tally import Tally
 
-__all__ = ["PopulationResult", "draw_for_release", "draw_reports", "run_batches", "run_population", "tally_batch"]
+__all__ = [
+    "PopulationResult",
+    "draw_for_release",
+    "draw_reports",
+    "released_tally",
+    "run_batches",
+    "run_population",
+    "tally_batch",
+]
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
@@ -58,7 +66,7 @@ def draw_reports(phase: Phase, inputs: Inputs, *, noise: SimulatedNoise, protoco
     return reports
 
 
-def draw_for_release(noise: NoiseSource, *, protocol: str, phase: CentralPhase) -> Draw:
+def draw_for_release(noise: NoiseSource, *, protocol: str, phase: Phase) -> Draw:
     """Return what a server that is trusted with values draws its noise by; simulated, each draw has its own stream."""
     stream = f"release of {phase.name}"
     streams = itertools.chain([stream], (f"{stream}, draw {number}" for number in itertools.count(2)))
@@ -81,7 +89,7 @@ def run_population(
 
     Args:
         protocol: what is run.
-        inputs: every party's row; at least one.
+        inputs: the row of every party that takes part; at least one, but where it is private how many do.
         noise: the simulation's.
         on_phase: called as each phase closes, with its tally and its outcome.
         batch_rows: rows at a time; the result does not depend on it.
@@ -94,7 +102,7 @@ def run_population(
     """
     if batch_rows < 1:
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows}")
-    if not len(inputs):
+    if not len(inputs) and not protocol.hides_participation:
         raise ValueError("a session needs at least one party")
     protocol.check_inputs(inputs)
     reports: list[IntArray] = []
@@ -102,15 +110,16 @@ def run_population(
     for phase in protocol.phases:
         drawn = np.empty((len(inputs), phase.num_reported), dtype=np.int64)
         tally: Tally | None = None
-        for start in range(0, len(inputs), batch_rows):
+        for start in range(0, max(len(inputs), 1), batch_rows):
             batch = slice(start, min(start + batch_rows, len(inputs)))
             rows = inputs.of_range(batch.start, batch.stop)
             drawn[batch] = draw_reports(phase, rows, noise=noise, protocol=protocol.name, start=start)
             part = tally_batch(phase, drawn, reports, inputs.public, batch)
             tally = part if tally is None else tally.merge(part)
-        assert tally is not None  # noqa: S101  there is at least one row
+        assert tally is not None  # noqa: S101  there is at least one batch
         reports.append(drawn)
-        tallies.append(_close(protocol, phase, tally, noise))
+        draw = draw_for_release(noise, protocol=protocol.name, phase=phase)
+        tallies.append(released_tally(phase, tally, draw))
         if on_phase is not None:
             on_phase(phase, tallies[-1], phase.outcome(tallies))
     return PopulationResult(protocol.outcome(tallies), tuple(tallies), protocol.own_outcomes(tallies))
@@ -159,7 +168,7 @@ def run_batches(
             on_batch(num_parties)
     if tally is None:
         raise ValueError("a session needs at least one party")
-    tallies = (_close(protocol, phase, tally, noise),)
+    tallies = (released_tally(phase, tally, draw_for_release(noise, protocol=protocol.name, phase=phase)),)
     return PopulationResult(protocol.outcome(tallies), tallies, protocol.own_outcomes(tallies))
 
 
@@ -170,8 +179,19 @@ def tally_batch(
     return phase.tally(drawn[rows], earlier=[reports[rows] for reports in earlier], public=public[rows])
 
 
-def _close(protocol: PhasedProtocol[Any, Any], phase: Phase, tally: Tally, noise: SimulatedNoise) -> Tally:
-    """Return the tally that a closed phase leaves: with the server's noise where it is the server's to draw."""
-    if not isinstance(phase, CentralPhase):
-        return tally
-    return phase.randomize_tally(tally, draw_for_release(noise, protocol=protocol.name, phase=phase))
+def released_tally(phase: Phase, tally: Tally, draw: Draw | None) -> Tally:
+    """Run by the server as a phase closes: return the tally that it leaves.
+
+    It has noise where that is the server's to draw, and no number of reports where that is private: nothing that is
+    computed of it tells who took part.
+
+    Args:
+        phase: the phase.
+        tally: of all reports.
+        draw: applies a mechanism to a row, with the server's randomness; None where the server draws nothing.
+    """
+    if isinstance(phase, CentralPhase):
+        if draw is None:
+            raise TypeError(f"phase {phase.name!r} leaves its noise to the server, which has none")
+        tally = phase.randomize_tally(tally, draw)
+    return tally.without_count() if phase.hides_participation else tally

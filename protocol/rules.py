@@ -1,12 +1,18 @@
-"""How long a phase waits, and for whom."""
+"""How long a phase waits, and for whom.
 
-from typing import Final
+Where it is private who reports in a phase, the phase waits for its deadline and for nobody: whether a quorum was met
+would tell who came, and so would a phase that closes as soon as all have.
+"""
+
+import math
+from typing import Any, Final
 
 import msgspec
 
 from .errors import ConfigurationError
+from .phases import PhasedProtocol
 
-__all__ = ["JOIN", "PhaseRules"]
+__all__ = ["JOIN", "PhaseRules", "hidden_phases"]
 
 JOIN: Final = "join"
 """What the time before the first phase is called in rules, deadlines and quorum errors."""
@@ -18,32 +24,55 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     Args:
         deadline_seconds: > 0; the phase closes then with whoever has reported.
         quorum: how many reports it needs: a number of parties (an integer ≥ 1), or a share of the roster (a
-            float in (0, 1]); everybody by default.
+            float in (0, 1]); by default everybody, and nobody where it is private who reports.
 
     Raises:
         ConfigurationError: a value is out of range.
     """
 
     deadline_seconds: float = 300.0
-    quorum: int | float = 1.0
+    quorum: int | float | None = None
 
     def __post_init__(self) -> None:
         if not self.deadline_seconds > 0:
             raise ConfigurationError(field="deadline_seconds", value=self.deadline_seconds, allowed="positive")
+        if self.quorum is None:
+            return
         is_count = isinstance(self.quorum, int) and not isinstance(self.quorum, bool) and self.quorum >= 1
         if not is_count and not (isinstance(self.quorum, float) and 0 < self.quorum <= 1):
             allowed = "a number of parties (an integer >= 1) or a share (a float in (0, 1])"
             raise ConfigurationError(field="quorum", value=self.quorum, allowed=allowed)
 
-    def required(self, num_parties: int) -> int:
+    def required(self, num_parties: int, *, hides_participation: bool = False) -> int:
         """Return the quorum among `num_parties`, rounded up.
 
+        Args:
+            num_parties: on the roster.
+            hides_participation: whether it is private who reports; then there is no quorum, which is 0.
+
         Raises:
-            ConfigurationError: it asks for more parties than there are.
+            ConfigurationError: it asks for more parties than there are, or, where who reports is private, there is one
+                at all, or no end to the waiting.
         """
+        if hides_participation:
+            if self.quorum is not None:
+                allowed = "left out: who takes part is private here, and whether a quorum was met would tell"
+                raise ConfigurationError(field="quorum", value=self.quorum, allowed=allowed)
+            if math.isinf(self.deadline_seconds):
+                allowed = "finite: who takes part is private here, and no phase closes before its deadline"
+                raise ConfigurationError(field="deadline_seconds", value=self.deadline_seconds, allowed=allowed)
+            return 0
+        if self.quorum is None:
+            return num_parties
         if isinstance(self.quorum, float):
             # 0.6 * 5 is 3.0000000000000004 in floating point, and means three.
             return max(1, int(-(-(self.quorum * num_parties - 1e-9) // 1)))
         if self.quorum > num_parties:
             raise ConfigurationError(field="quorum", value=self.quorum, allowed=f"at most the {num_parties} parties")
         return self.quorum
+
+
+def hidden_phases(protocol: PhasedProtocol[Any, Any]) -> frozenset[str]:
+    """Return the names of the phases in which it is private who reports; with any of them, `JOIN` is one."""
+    names = [phase.name for phase in protocol.phases if phase.hides_participation]
+    return frozenset([JOIN, *names] if names else [])

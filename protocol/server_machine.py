@@ -4,6 +4,9 @@ It keeps one state per client. What a client does wrong ends that client's row a
 does not raise for anything a peer can cause, but returns `Drop` with the error. A report that was accepted
 stands, whatever its sender does next. A phase closes when every client that was asked has answered or gone, or
 at its deadline; without its quorum the session ends, and both sides name who was missing.
+
+Where it is private who reports (`Phase.hides_participation`), a phase, and joining before it, closes at its deadline
+and never earlier, with whoever has reported, were it nobody; `Opened`, `Closed` and the result do not say how many.
 """
 
 from collections.abc import Mapping
@@ -40,11 +43,11 @@ from .messages import (
     encode,
 )
 from .phases import CentralPhase, PhasedProtocol
-from .population import draw_for_release, tally_batch
+from .population import draw_for_release, released_tally, tally_batch
 from .randomness import NoiseSource
 from .roles import SessionKind, Side
 from .roster import Roster
-from .rules import JOIN, PhaseRules
+from .rules import JOIN, PhaseRules, hidden_phases
 from .states import CONVERSATION, SESSION, Move, SessionMove, SessionState, State
 from .tally import Tally
 from .transcript import Transcript
@@ -62,14 +65,14 @@ class SessionResult(msgspec.Struct, frozen=True):
     Args:
         outcome: what was released.
         tallies: each phase's.
-        num_received: each phase's number of reports.
+        num_received: each phase's number of reports; None where that is private.
         own_outcomes: what single clients were told, by place; for each of them alone.
         transcript: the digest of what everybody was told (see `transcript`); empty where nobody was, in arrays.
     """
 
     outcome: msgspec.Struct
     tallies: tuple[Tally, ...]
-    num_received: tuple[int, ...]
+    num_received: tuple[int | None, ...]
     own_outcomes: Mapping[int, msgspec.Struct] = {}
     transcript: str = ""
 
@@ -104,8 +107,8 @@ class ServerMachine:
         view: records what the server sees; simulations only.
 
     Raises:
-        ConfigurationError: a rule names no phase, or asks for more parties than the roster has; the noise is missing,
-            of another kind, or cannot sample a mechanism.
+        ConfigurationError: a rule names no phase, or asks for more parties than the roster has, or for any where it is
+            private who reports; the noise is missing, of another kind, or cannot sample a mechanism.
         ValueError: the parameters, or a release, would not fit into a message.
     """
 
@@ -140,7 +143,11 @@ class ServerMachine:
             raise ConfigurationError(field="rules", value=unknown[0], allowed=f"one of {', '.join(names)}")
         default = default_rules or PhaseRules()
         self._rules = {name: given.get(name, default) for name in names}
-        self._required = {name: rule.required(len(roster)) for name, rule in self._rules.items()}
+        self._hidden = hidden_phases(protocol)
+        self._required = {
+            name: rule.required(len(roster), hides_participation=name in self._hidden)
+            for name, rule in self._rules.items()
+        }
         self._rows = {name: _Row(place) for place, name in enumerate(roster.names)}
         self._state = SessionState.IDLE
         self._phase = -1  # -1 while the clients join
@@ -161,10 +168,18 @@ class ServerMachine:
         return self._state
 
     @property
-    def progress(self) -> tuple[str, int, int]:
-        """The open phase, how many have reported in it, and how many it still waits for."""
-        received = self._num_joined if self._phase < 0 else len(self._reports[self._phase])
-        return self._phase_name(), received, self._outstanding
+    def progress(self) -> tuple[str, int | None, int | None]:
+        """The open phase, how many have reported in it, and how many it still waits for; None where that is private."""
+        name = self._phase_name()
+        return (name, None, None) if name in self._hidden else (name, self._num_received, self._outstanding)
+
+    @property
+    def settled_phase(self) -> str | None:
+        """The open phase where nobody else can report in it, or join; None while somebody can.
+
+        For who runs all parties alike, and need not wait for a deadline: to others it may tell who takes part.
+        """
+        return None if self._outstanding or self._state not in _UNDER_WAY else self._phase_name()
 
     @property
     def transcript(self) -> str | None:
@@ -341,17 +356,20 @@ class ServerMachine:
         return effects + self._on_departure(row)
 
     def _close_if_complete(self) -> list[Effect]:
-        """Close the phase as soon as nobody else can report, or as soon as its quorum is out of reach."""
-        if self._state not in _UNDER_WAY:
+        """Close the phase as soon as nobody else can report, or as soon as its quorum is out of reach.
+
+        Where it is private who reports, only its deadline closes it: earlier would tell that all have.
+        """
+        name = self._phase_name()
+        if self._state not in _UNDER_WAY or name in self._hidden:
             return []
         if not self._outstanding:
             return self._close()
-        name, received, outstanding = self.progress
-        if received + outstanding >= self._required[name]:
+        if self._num_received + self._outstanding >= self._required[name]:
             return []
         waited_for = State.NEW if self._phase < 0 else State.ASKED
         still_there = self._present() | {row.place for row in self._rows.values() if row.state is waited_for}
-        return self._abort(name, received, still_there)
+        return self._abort(name, self._num_received, still_there)
 
     def _present(self) -> set[int]:
         """Return the places of those who have reported in the open phase, or have joined before the first."""
@@ -364,19 +382,17 @@ class ServerMachine:
         present = self._present()
         if len(present) < self._required[name]:
             return self._abort(name, len(present), present)
-        num_missing = len(self._roster) - len(present)
+        counts = (None, None) if name in self._hidden else (len(present), len(self._roster) - len(present))
         if self._phase < 0:
-            return [Closed(name, len(present), num_missing, None), *self._open_next(NIL)]
+            return [Closed(name, *counts, None), *self._open_next(NIL)]
         phase = self._protocol.phases[self._phase]
         for row in self._rows.values():
             if row.state is State.ASKED:
                 row.state = _TABLE[row.state][Move.CLOSE]
-        tally = self._tally(sorted(present))
-        if isinstance(phase, CentralPhase):
-            tally = phase.randomize_tally(tally, self._draws[phase.name])
+        tally = released_tally(phase, self._tally(sorted(present)), self._draws.get(phase.name))
         self._tallies.append(tally)
         outcome = phase.outcome(self._tallies)
-        closed = Closed(name, len(present), num_missing, outcome)
+        closed = Closed(name, *counts, outcome)
         if self._phase + 1 < len(self._protocol.phases):
             payload = NIL if outcome is None else msgspec.Raw(msgspec.msgpack.encode(outcome))
             return [closed, *self._open_next(payload)]
@@ -387,13 +403,15 @@ class ServerMachine:
         phase = self._protocol.phases[self._phase]
         order = np.array(places, dtype=np.int64)
         of_phase = self._reports[self._phase]
-        reports = np.array([of_phase[place] for place in places], dtype=np.int64).reshape(len(places), -1)
+        reports = np.array([of_phase[place] for place in places], dtype=np.int64)
+        reports = reports.reshape(len(places), phase.num_reported)
         earlier = [theirs[np.searchsorted(known, order)] for known, theirs in self._closed]
         self._closed.append((order, reports))
         return tally_batch(phase, reports, earlier, self._roster.public[order], slice(None))
 
     def _open_next(self, payload: msgspec.Raw) -> list[Effect]:
         self._state = SESSION[self._state][SessionMove.OPEN_PHASE]
+        before = self._phase_name()
         self._phase += 1
         self._reports.append({})
         name = self._phase_name()
@@ -406,10 +424,12 @@ class ServerMachine:
                 row.state = _TABLE[row.state][Move.REQUEST]
                 asked.append(party)
         self._outstanding = len(asked)
+        # Whoever is asked has reported in the phase before.
+        num_asked = None if {name, before} & self._hidden else len(asked)
         request = Request(self._phase, payload)
         self._transcript.add(request)
         return [
-            Opened(name, len(asked)),
+            Opened(name, num_asked),
             SetDeadline(name, self._rules[name].deadline_seconds),
             self._send(tuple(asked), request),
         ]
@@ -437,7 +457,10 @@ class ServerMachine:
         for row in hearing.values():
             row.state = _TABLE[row.state][Move.RELEASE]
         everybody = tuple(party for party in hearing if party not in alone)
-        num_received = tuple(len(reports) for reports in self._reports)
+        num_received = tuple(
+            None if phase.name in self._hidden else len(reports)
+            for phase, reports in zip(self._protocol.phases, self._reports, strict=True)
+        )
         digest = self._transcript.digest or ""
         result = SessionResult(outcome, tuple(self._tallies), num_received, own_outcomes, digest)
         own_releases = [self._send((party,), message) for party, message in alone.items()]
@@ -468,6 +491,11 @@ class ServerMachine:
             for recipient in recipients:
                 self._view.record(Happening.SENT, recipient, message)
         return Send(recipients, message)
+
+    @property
+    def _num_received(self) -> int:
+        """How many have reported in the open phase, or have joined before the first."""
+        return self._num_joined if self._phase < 0 else len(self._reports[self._phase])
 
     def _phase_name(self) -> str:
         return JOIN if self._phase < 0 else self._protocol.phases[self._phase].name

@@ -20,7 +20,7 @@ class Tally:
     aggregator, the workers of a cluster and the batches of a simulation give one tally in any order.
 
     Args:
-        num_reports: how many clients it covers.
+        num_reports: how many clients it covers; 0 once that was taken out (`without_count`).
         totals: int64, any shape that the phase chooses; summed over the clients.
         rows: int64, shape (any number, columns that the phase chooses): what is kept apart, in ascending order. Equal
             rows stand side by side; where it matters whose a row is, a column holds the client's place.
@@ -54,6 +54,10 @@ class Tally:
         both = np.stack([self.totals.reshape(-1), other.totals.reshape(-1)])
         totals = exact_column_sums(both).reshape(self.totals.shape)
         return Tally(self.num_reports + other.num_reports, totals, _union(self.rows, other.rows))
+
+    def without_count(self) -> "Tally":
+        """Return the tally as it is left where it is private how many reported."""
+        return dataclasses.replace(self, num_reports=0)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):

@@ -62,6 +62,7 @@ ITEMS: Final = (
     "an unknown mechanism, objective, relation or reading",
     "a file whose numbers are not those of its header",
     "too few voters for the samples of Algorithm 2",
+    "a quorum where who takes part is private",
     # Adversaries and audits.
     "a coalition that contains its target; unknown parties",
     "a role that nobody registered, or that a protocol does not have",

@@ -25,6 +25,7 @@ LONGEST: Final = (
     "statistical/test_published_tables.py",
     "protocol/mechanisms/test_optimal_design.py",
     "scenarios/fair_voting/test_deployment.py",
+    "scenarios/fair_voting/test_hidden_participation.py",
     "scenarios/moral_preferences/paper/test_reproduction.py",
     "scenarios/dpwevote/paper/test_reproduction.py",
     "scenarios/cli/test_cli.py",

@@ -40,8 +40,7 @@ from psephos.protocol.mechanisms import RowMechanism
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Hello, Inquiry, Message, Report, decode, encode
 from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
-from psephos.protocol.phases import CentralPhase
-from psephos.protocol.population import draw_for_release, draw_reports, tally_batch
+from psephos.protocol.population import draw_for_release, draw_reports, released_tally, tally_batch
 from psephos.protocol.privacy import Budget, Ledger
 from psephos.protocol.roster import digest_of
 from psephos.protocol.states import CONVERSATION, SESSION, State
@@ -362,7 +361,7 @@ class Wire:
         outcomes: for each party that finished, the outcome.
         own: for each party that finished, what it alone was told.
         failures: for each party that failed, the error.
-        accepted: for each phase that closed, the number of reports that it closed with.
+        accepted: for each phase that closed, the number of reports that it closed with; None where that is private.
         crashed: the parties whose machines are gone.
         refusals: for each party that came back and was refused, why.
     """
@@ -381,7 +380,7 @@ class Wire:
         self.outcomes: dict[str, msgspec.Struct] = {}
         self.own: dict[str, msgspec.Struct | None] = {}
         self.failures: dict[str, PsephosError] = {}
-        self.accepted: dict[str, int] = {}
+        self.accepted: dict[str, int | None] = {}
         self.crashed: set[str] = set()
         self.refusals: dict[str, RemoteProtocolError] = {}
         self.result: SessionResult | None = None
@@ -672,10 +671,8 @@ def encoded_values(payload: bytes) -> tuple[int, list[int]]:
 
 def closed(session: Session, phase: Phase, tally: Tally) -> Tally:
     """Return what a phase leaves whose reports have this tally: with noise where the server draws it."""
-    if not isinstance(phase, CentralPhase):
-        return tally
-    noise = session.fresh_noise()
-    return phase.randomize_tally(tally, draw_for_release(noise, protocol=session.protocol.name, phase=phase))
+    draw = draw_for_release(session.fresh_noise(), protocol=session.protocol.name, phase=phase)
+    return released_tally(phase, tally, draw)
 
 
 def outcome_of_those_who_reported(

@@ -20,7 +20,8 @@ class Dropper(Deviation):
     would ignore its quorum, and no client can check who else was there; so clients rely on local privacy alone: an
     isolated client's report costs it what any report costs, the ledger's proven ε against a server that sees this one
     report, which is the adversary that the ledger always assumes. In the central model the server sees the values
-    anyway; who sees only the release of a tally of one is still held off by the noise that the tally has.
+    anyway; who sees only the release of a tally of one is still held off by the noise that the tally has. Where who
+    takes part is private there is no quorum, since one would tell, and that noise is all that stands against this.
 
     Args:
         keeps: the names of those who are served.

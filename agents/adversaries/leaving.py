@@ -20,7 +20,8 @@ class Leaver(Deviation):
     The honest side: the server counts it among the missing. With a quorum of everybody the session ends, both sides are
     told who is missing, and no later phase is opened; so one client can stop a vote that needs all, and is named. With
     a lower quorum the vote goes on without it, and it can bias the outcome by its own share: whether it takes part then
-    depends on a noisy outcome in which its own report is already counted.
+    depends on a noisy outcome in which its own report is already counted. Where who takes part is private there is no
+    quorum: the vote goes on, and says of nobody that they left.
 
     Args:
         phase: from 0, the phase whose request it waits for.

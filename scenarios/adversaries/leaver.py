@@ -63,6 +63,8 @@ class LeaverRole(Role, frozen=True, kw_only=True):
                 f"The vote went on without {len(left)} of {len(scene.names)}: their reports of earlier phases stand, "
                 "and they count as missing from there on."
             )
+            if scene.protocol.hides_participation:
+                came += " Who takes part is private, so that nothing that is published says that they left."
         else:
             came = "What was published did not make them leave."
         rows: list[Row] = [

@@ -39,14 +39,20 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return how often their reports were counted, and what became of them."""
-        counted = [tally.num_reports for tally in happened.tallies]
+        counted = [
+            "private" if phase.hides_participation else tally.num_reports
+            for phase, tally in zip(scene.protocol.phases, happened.tallies, strict=False)
+        ]
         sent = len(self.members) * (1 + self.times + self.altered)
         dropped = [name for name in self.members if name in happened.endings]
         rows: list[Row] = [
             {"phase": phase.name, "sent by the replayers": sent, "parties counted": number}
             for phase, number in zip(scene.protocol.phases, counted, strict=False)
         ]
-        came = [f"Of {len(scene.names)} parties {max(counted, default=0)} were counted, nobody twice."]
+        most = max((number for number in counted if isinstance(number, int)), default=0)
+        came = [f"Of {len(scene.names)} parties {most} were counted, nobody twice."]
+        if scene.protocol.hides_participation:
+            came = ["How many parties were counted is private; nobody was counted twice."]
         if dropped:
             came.append(
                 f"{len(dropped)} sent a report that differs from the first, which stands; its sender was dropped."

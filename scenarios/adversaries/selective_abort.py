@@ -1,7 +1,8 @@
 """Selective abort: a server, or whoever cuts lines, drops all but one party and a few helpers, to read it alone.
 
-What stands against it is a quorum; where there is none, or the server ignores its own, the target's local noise is all
-that it has, and that is what its ledger says. So this measures what the crowd was worth, which no proof counts on.
+What stands against it is a quorum; where there is none, since who takes part is private, or the server ignores its own,
+the target's noise, or the release's, is all that it has, and that is what its ledger says. So this measures what the
+crowd was worth, which no proof counts on.
 """
 
 from collections.abc import Iterator, Mapping
@@ -103,6 +104,11 @@ def _what_happened(scene: Scene, happened: Happened) -> str:
         in_vain = len(scene.names) - counted - cut_off
         told = [f"{cut_off:,} were cut off, and know it"] * (cut_off > 0)
         told += [f"{in_vain:,} reported in vain, and do not know it"] * (in_vain > 0)
+        if scene.protocol.hides_participation:
+            return (
+                "Who takes part is private, so that there is no quorum: whoever was left was counted, and what is "
+                f"published would be the same whoever that is, but for noise. {cut_off:,} were cut off, and know it."
+            )
         return (
             f"Without a quorum that forbids it the session ended with {counted} of {len(scene.names)} parties counted; "
             f"{', '.join(told) or 'nobody was dropped'}."

@@ -89,6 +89,7 @@ def serve(
     from ...protocol.errors import ConfigurationError
     from ..deployment import serve_in_folder
     from ..deployment.common import check_address, check_seed, make_mode
+    from ..deployment.server import check_tokens
     from ..presentation import make_console, show_outcome
     from ..running.progress import watch
     from ..running.report import show_privacy
@@ -102,11 +103,13 @@ def serve(
         allowed = "left out without a roster that has tokens: draw one up with `psephos roster`"
         raise ConfigurationError(field="--insecure", value="given", allowed=allowed)
     mode = make_mode(side.scenario.name, seed=seed, round_number=side.scenario.round)
+    check_tokens(side, kind=mode.kind)
     folder = make_folder(out, side.scenario.name)
     console = make_console()
     if not as_json:
         _show_session(console, side, kind=mode.kind.value)
     shown = None if as_json else console
+    hides = side.protocol.hides_participation
     with watch(console=shown, errors=make_console(stderr=True), num_parties=len(side.names)) as watcher:
         left = serve_in_folder(
             side,
@@ -117,7 +120,7 @@ def serve(
             listener=watcher.on_effect,
             on_listening=lambda address: click.echo(
                 f"listening on {address} for {len(side.names):,} {side.protocol.client_role}s; "
-                f"who comes and goes is in {folder.events}",
+                + ("who comes is written nowhere" if hides else f"who comes and goes is in {folder.events}"),
                 err=as_json,
             ),
         )
@@ -245,9 +248,19 @@ def _show_session(console: "Console", side: "Resolved", *, kind: str) -> None:
         f"protocol {protocol.name}",
         kind,
         "with tokens" if side.token_digests is not None else "known by their names alone",
+        *_waiting_of(side),
     ]
     title = scenario.title or scenario.name
     show_heading(console, title=title, facts=facts, description="", trust=scenario.trust)
+
+
+def _waiting_of(side: "Resolved") -> list[str]:
+    """Return how long phases last whose end does not depend on who comes, since that is private."""
+    from ...protocol.rules import JOIN, hidden_phases
+
+    hidden = hidden_phases(side.protocol)
+    names = [name for name in (JOIN, *(phase.name for phase in side.protocol.phases)) if name in hidden]
+    return [f"{name} closes after {side.rules.get(name, side.default_rules).deadline_seconds:g} s" for name in names]
 
 
 def _show_transcript(console: "Console", digest: str | None) -> None:

@@ -159,11 +159,11 @@ def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") ->
     from ..running.report import show_privacy, show_release
 
     protocol, record = resolved.protocol, finished.record
-    heard = finished.num_parties - len(record.endings)
+    heard = None if protocol.hides_participation else finished.num_parties - len(record.endings)
     show_release(console, num_heard=heard, role=protocol.client_role)
     show_outcome(console, record.outcome, truth=finished.truth, gold=finished.gold)
     console.print()
     show_privacy(console, protocol)
-    if record.endings:
+    if record.endings and heard is not None:
         name, error = next(iter(record.endings.items()))
         console.print(f"\n  {len(record.endings)} did not hear the outcome; {name}: {error}", style="yellow")

@@ -8,6 +8,8 @@ import trio
 from ...agents.driver import EffectListener
 from ...agents.events import Log
 from ...agents.modes import Mode
+from ...protocol.errors import ConfigurationError
+from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
 from ...protocol.server_machine import SessionResult
 from ...transports.tcp import TCPTransport
@@ -19,7 +21,21 @@ from ..running.rosters import TOKEN_COLUMN
 from ..running.writing import open_run, write_outcome
 from .common import naming_address
 
-__all__ = ["roster_rows", "serve", "serve_in_folder"]
+__all__ = ["check_tokens", "roster_rows", "serve", "serve_in_folder"]
+
+
+def check_tokens(side: Resolved, *, kind: SessionKind) -> None:
+    """Raise ConfigurationError if anybody could ask the server who has come, where that is private.
+
+    A seat that is taken is refused to whoever else comes in its name; with tokens nobody else can.
+
+    Args:
+        side: what is served.
+        kind: the session's; a simulation protects nothing.
+    """
+    if side.protocol.hides_participation and side.token_digests is None and kind is SessionKind.DEPLOYMENT:
+        allowed = "given, with tokens: who takes part is private here, and whoever knows a name could ask"
+        raise ConfigurationError(field="--roster", value="left out or without tokens", allowed=allowed)
 
 
 def roster_rows(side: Resolved, roster: Roster) -> list[dict[str, object]]:
@@ -57,9 +73,11 @@ async def serve(
         on_listening: told of the address once clients can connect.
 
     Raises:
+        ConfigurationError: as `check_tokens`.
         QuorumError: a phase closed without its quorum.
         OSError: the address is taken, or not this machine's.
     """
+    check_tokens(side, kind=mode.kind)
     server = find_server_role(side.protocol.server_role)(
         side.protocol,
         roster=side.roster,

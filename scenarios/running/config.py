@@ -54,7 +54,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         budget: the most that each party may lose (ε, replace-one neighbors); without one, nothing is refused.
         budget_delta: at which the budget is meant: 0 for a sum of pure losses, or in (0, 1), where more small ones fit.
         deadline_seconds: for every phase.
-        quorum: for every phase: a number of parties, or a share of them.
+        quorum: for every phase: a number of parties, or a share of them; everybody by default. Left out where who takes
+            part is private: there is none.
         phases: rules for single phases by name ("join" is the time before the first).
         adversary: who deviates, watches or infers, a table each (`adversaries.Role`); simulations only.
     """
@@ -76,7 +77,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     budget: float | None = None
     budget_delta: float = 0.0
     deadline_seconds: float = 300.0
-    quorum: int | float = 1.0
+    quorum: int | float | None = None
     phases: dict[str, Any] = {}
     adversary: list[dict[str, Any]] = []
 

@@ -9,6 +9,9 @@
 | `result.json` | the outcome; the same bytes for the same seed on every path |
 | `estimates.csv`, `estimates.svg`, `estimates.png` | the outcome as a table and as a picture |
 | `private/` | only with `--record`, only for simulations: seed, private inputs, the truth, every party's view |
+
+Where it is private who takes part, no folder of a server says who or how many did. Whoever runs all parties knows: of
+such a run, `events.jsonl`, `ledger.jsonl` and what adversaries learnt are for nobody else.
 """
 
 import contextlib

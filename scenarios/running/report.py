@@ -56,20 +56,20 @@ def show_heading(console: Console, *, title: str, facts: Sequence[str], descript
 
 
 def show_phase(console: Console, closed: Closed, *, num_parties: int) -> None:
-    """Print one line as a phase closes: how many reported, and what it publishes."""
+    """Print one line as a phase closes: how many reported, unless that is private, and what it publishes."""
     verb = "joined" if closed.phase == JOIN else "reported"
     of_all = "" if not closed.num_missing else f" of {num_parties:,}"
-    line = Text.assemble((f"  {closed.phase:<12}", "bold"), f" {closed.num_received:,}{of_all} {verb}")
+    who = f"closed: who {verb} is private" if closed.num_received is None else f"{closed.num_received:,}{of_all} {verb}"
+    line = Text.assemble((f"  {closed.phase:<12}", "bold"), f" {who}")
     if closed.outcome is not None:
         line.append_text(said_of(closed.outcome))
     console.print(line)
 
 
-def show_release(console: Console, *, num_heard: int, role: str) -> None:
-    """Print the last line of a session: who was told."""
-    console.print(
-        Text.assemble(("  release     ", "bold"), f" told to {num_heard:,} {role}{'' if num_heard == 1 else 's'}\n")
-    )
+def show_release(console: Console, *, num_heard: int | None, role: str) -> None:
+    """Print the last line of a session: how many were told, or None where that is private."""
+    who = f"the {role}s who took part" if num_heard is None else f"{num_heard:,} {role}{'' if num_heard == 1 else 's'}"
+    console.print(Text.assemble(("  release     ", "bold"), f" told to {who}\n"))
 
 
 def show_privacy(console: Console, protocol: PhasedProtocol[Any, Any], *, public: Sequence[int] | None = None) -> None:

@@ -19,7 +19,7 @@ from ...protocol.errors import BudgetExceededError, ConfigurationError
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roster import Roster
-from ...protocol.rules import JOIN, PhaseRules
+from ...protocol.rules import JOIN, PhaseRules, hidden_phases
 from ..adversaries.reading import read_adversaries
 from ..adversaries.role import Role, Scene
 from ..datasets import DATA_VARIABLE
@@ -163,6 +163,8 @@ def resolve(
     if is_served or scenario.transport != ARRAY:
         _refuse_large(protocol, inputs.public)
     num_parties = len(parties.names) if stream is None else stream.num_parties or stream.most_parties
+    if scenario.quorum is None and not protocol.hides_participation:
+        scenario = msgspec.structs.replace(scenario, quorum=1.0)  # as a run's folder says it
     rules, default_rules = _make_rules(scenario, protocol, num_parties=num_parties)
     is_nobody_real = scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record
     return Resolved(
@@ -323,13 +325,23 @@ def _check_budget(scenario: Scenario, losses: Sequence[PrivacyLoss]) -> None:
 def _check_rules(
     protocol: PhasedProtocol[Any, Any], rules: Mapping[str, PhaseRules], default: PhaseRules, *, num_parties: int
 ) -> None:
-    """Raise ConfigurationError unless each rule is a phase's, can be kept by so many parties, and written down."""
+    """Raise ConfigurationError unless each rule is a phase's, can be kept by so many parties, and written down.
+
+    Where it is private who reports, a rule has no quorum.
+    """
     names = (JOIN, *(phase.name for phase in protocol.phases))
+    hidden = hidden_phases(protocol)
     for name in rules:
         if name not in names:
             raise ConfigurationError(field="phases", value=name, allowed=f"rules for {', '.join(names)}")
     for name in names:
         rule = rules.get(name, default)
-        rule.required(num_parties)
+        try:
+            rule.required(num_parties, hides_participation=name in hidden)
+        except ConfigurationError as error:
+            if not (name in hidden and name in rules and rule.quorum != default.quorum):
+                raise
+            field = f"phases.{name}.{error.field}"
+            raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
         if math.isinf(rule.deadline_seconds):  # which no JSON could say again
             raise ConfigurationError(field="deadline_seconds", value=rule.deadline_seconds, allowed="finite")

@@ -223,7 +223,8 @@ def run_in_folder(
         finally:
             if streamed is not None and streamed.note:
                 run.ending["parties"] = streamed.note
-        run.ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}
+        if not protocol.hides_participation:  # who is without an outcome may not have taken part
+            run.ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}
     seconds = time.perf_counter() - started
     truth = protocol.truth(resolved.inputs) if resolved.may_show_truth else None
     gold = resolved.gold or None

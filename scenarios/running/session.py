@@ -75,7 +75,7 @@ class SessionRecord(msgspec.Struct, kw_only=True):
     Args:
         outcome: what was released.
         tallies: each phase's.
-        num_received: each phase's number of reports.
+        num_received: each phase's number of reports; None where that is private.
         entries: the ledger: of each party in roster order, or one line for all of them (arrays).
         own_outcomes: what single parties were told, by their places; for each of them alone.
         endings: for each party that did not end with the outcome, why.
@@ -84,7 +84,7 @@ class SessionRecord(msgspec.Struct, kw_only=True):
 
     outcome: msgspec.Struct
     tallies: tuple[Tally, ...]
-    num_received: tuple[int, ...]
+    num_received: tuple[int | None, ...]
     entries: Sequence[LedgerEntry]
     own_outcomes: Mapping[int, msgspec.Struct] = {}
     endings: Mapping[str, PsephosError] = {}
@@ -111,6 +111,10 @@ async def run_agents(
     strangers: Strangers | None = None,
 ) -> SessionRecord:
     """Run a session with one agent a party, all in this process, over `transport`.
+
+    No deadline is waited for once all parties have answered or gone, even where a deployment waits since who takes part
+    is private: the server, which knows when its machine waits for nobody else, lets it pass. A clock that jumps as
+    soon as all tasks are idle would not do: over sockets a report may be on its way then.
 
     Args:
         protocol: what is run.
@@ -146,6 +150,7 @@ async def run_agents(
             mode=mode,
             rules=rules,
             default_rules=default_rules,
+            skips_waiting=True,
             log=log,
             listener=listener,
         )
@@ -214,14 +219,14 @@ async def _meet(
     async def watch(report: Callable[[str, int, int], None]) -> None:
         with watching:
             while True:
-                report(*server.progress)
+                _report_progress(server, report)
                 await trio.sleep(_SECONDS_BETWEEN_PROGRESS)
 
     async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
 
         async def meet_strangers(strangers: Strangers) -> None:
             """Let strangers try their luck, once all parties but one have joined or nobody joins any more."""
-            while server.progress[0] == JOIN and server.progress[1] < len(clients) - 1:  # noqa: ASYNC110  who joins sets no event
+            while server.progress[0] == JOIN and sum(each.has_joined for each in clients.values()) < len(clients) - 1:  # noqa: ASYNC110  who joins sets no event
                 await trio.sleep(_SECONDS_BETWEEN_LOOKS)
             with contextlib.suppress(OSError):  # the session has ended before
                 strangers.attempts.extend(await try_to_join(transport, listening.address, strangers.hellos))
@@ -259,6 +264,12 @@ async def _meet(
     return result, endings
 
 
+def _report_progress(server: Server, report: Callable[[str, int, int], None]) -> None:
+    phase, received, outstanding = server.progress
+    if received is not None and outstanding is not None:  # else how many there are is private
+        report(phase, received, outstanding)
+
+
 def _one_held_back(names: Iterable[str], strangers: Strangers) -> list[str]:
     """Return the parties with one at the end in whose name no stranger speaks, if there is one."""
     spoken = {hello.party for hello in strangers.hellos}
@@ -292,8 +303,8 @@ def run_arrays(
     """
 
     def on_phase(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> None:
-        tell(Opened(phase.name, len(inputs)))
-        tell(Closed(phase.name, tally.num_reports, 0, outcome))
+        tell(Opened(phase.name, None if phase.hides_participation else len(inputs)))
+        tell(_closed(phase, tally, outcome))
 
     tell = _telling(session, log, listener)
     entries = [] if entries is None else entries
@@ -308,12 +319,13 @@ def run_arrays(
         for phase in protocol.phases
         for group, count, losses in phase.loss_groups(inputs.public)
         for loss in losses
+        if count
     )
     result = run_population(protocol, inputs, noise=noise, on_phase=on_phase)
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,
-        num_received=tuple(tally.num_reports for tally in result.tallies),
+        num_received=_received(protocol, result.tallies),
         entries=entries,
         own_outcomes=result.own_outcomes,
     )
@@ -355,13 +367,27 @@ def run_streamed(
             on_progress(phase.name, count, max(0, (num_parties or 0) - count))
 
     result = run_batches(protocol, batches, noise=noise, on_batch=on_batch)
-    tell(Closed(phase.name, result.tallies[0].num_reports, 0, None))
+    tell(_closed(phase, result.tallies[0], None))
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,
-        num_received=tuple(tally.num_reports for tally in result.tallies),
+        num_received=_received(protocol, result.tallies),
         entries=(),
         own_outcomes=result.own_outcomes,
+    )
+
+
+def _closed(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> Closed:
+    """Return what the server's machine would say as a phase closes in which all parties have reported."""
+    counts = (None, None) if phase.hides_participation else (tally.num_reports, 0)
+    return Closed(phase.name, *counts, outcome)
+
+
+def _received(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> tuple[int | None, ...]:
+    """Return each phase's number of reports; None where that is private."""
+    return tuple(
+        None if phase.hides_participation else tally.num_reports
+        for phase, tally in zip(protocol.phases, tallies, strict=True)
     )
 
 

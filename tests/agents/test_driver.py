@@ -9,7 +9,7 @@ import trio
 import trio.testing
 from psephos.agents import outbox as outbox_module
 from psephos.agents.driver import LINGER_SECONDS, Driver
-from psephos.protocol.effects import Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
+from psephos.protocol.effects import Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
 from psephos.protocol.errors import RemoteProtocolError, SessionAborted
 from psephos.protocol.messages import Abort, Message, decode, encode
 from psephos.transports import Channel, MemoryTransport, TCPTransport
@@ -28,6 +28,7 @@ class Script:
 
     def __init__(self, answer: Callable[[str], list[Effect]] | None = None) -> None:
         self.heard: list[str] = []
+        self.settled: str | None = None
         self.answer: Callable[[str], list[Effect]] = answer or (lambda _: [])
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
@@ -40,7 +41,12 @@ class Script:
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
         return self.note(f"{sender} erred: {type(error).__name__}")
 
+    @property
+    def settled_phase(self) -> str | None:
+        return self.settled
+
     def receive_timeout(self, phase: str) -> list[Effect]:
+        self.settled = None
         return self.note(f"{phase} is over")
 
     def note(self, event: str) -> list[Effect]:
@@ -129,6 +135,45 @@ async def test_a_deadline_comes_back_as_an_input_after_its_seconds(autojump_cloc
             driver.ending()
     assert machine.heard == ["first is over", "second is over"]  # after the end, no deadline is an input
     assert times == [5.0, 20.0]
+
+
+@pytest.mark.parametrize("skips", [False, True])
+async def test_a_deadline_that_nothing_can_come_before_is_skipped_where_that_is_asked_for(
+    skips: bool,  # noqa: FBT001  a case
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Else the speed of a server would tell that all have come."""
+    start = trio.current_time()
+    closed: list[float] = []
+
+    def answer(event: str) -> list[Effect]:
+        if event == "first is over" and not closed:
+            closed.append(trio.current_time() - start)
+            return [SetDeadline("next", 30.0)]
+        return [Finish(Nothing())] if event == "next is over" else []  # a phase that has closed is over
+
+    machine = Script(answer)
+    machine.settled = "first"
+    async with trio.open_nursery() as nursery:
+        driver = Driver(machine, nursery, party="we", session="s", timed=machine, skips_waiting=skips)
+        driver.act([SetDeadline("first", 20.0)])
+        assert machine.heard == (["first is over"] if skips else [])
+        await driver.wait_until_ended()
+        assert trio.current_time() - start == (30.0 if skips else 50.0)
+    assert closed == [0.0 if skips else 20.0]
+
+
+async def test_a_peers_fault_is_not_logged_where_who_takes_part_is_private() -> None:
+    fault = RemoteProtocolError("it lied", sender="peer")
+    with structlog.testing.capture_logs() as events:
+        async with trio.open_nursery() as nursery:
+            log = structlog.get_logger()
+            driver = Driver(Script(), nursery, party="we", session="s", hides_peers=True, log=log)
+            driver.act([Opened("first", None), Drop("peer", fault), Closed("first", None, None, None)])
+    assert [(event["event"], "asked" in event, "received" in event) for event in events] == [
+        ("phase_opened", False, False),
+        ("phase_closed", False, False),
+    ]
 
 
 async def test_a_driver_without_an_ending_has_no_result() -> None:

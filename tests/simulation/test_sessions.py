@@ -25,12 +25,13 @@ import dataclasses
 from typing import Literal, get_args
 
 import pytest
-from helpers import Session, Wire, encoded_values, outcome_of_those_who_reported
+from helpers import Session, Wire, encoded_values, make_fair_vote, outcome_of_those_who_reported
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from psephos.protocol import MalformedMessageError, PhaseRules, QuorumError, RemoteProtocolError, Side
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.messages import Report, decode
+from psephos.protocol.privacy import NeighboringRelation
 from psephos.protocol.states import CONVERSATION, SESSION, State
 from quiz import Parameters as QuizParameters
 from quiz import Quiz
@@ -59,7 +60,7 @@ Kind = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-Variant = Literal["joint", "printed", "laplace", "quiz"]
+Variant = Literal["joint", "printed", "laplace", "quiz", "hidden"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +80,14 @@ class Operation:
 
 
 def make_session(quorum: float, *, variant: Variant = "joint") -> Session:
-    """Return a session of four whose weights tell them apart in every sum; in a quiz, the rows do that."""
+    """Return a session of four whose weights tell them apart in every sum; elsewhere, the rows do that.
+
+    A vote that hides who takes part has no quorum.
+    """
+    if variant == "hidden":
+        vote = make_fair_vote(2, 2, epsilon=24.0, relation=NeighboringRelation.ADD_OR_REMOVE_ONE)
+        table = {"group": ["g0", "g1", "g0", "g1"], "ranking": ["a>b>c", "c>a>b", "b>a>c", "b>c>a"]}
+        return Session(vote, vote.encode(table), seed=11, clients_know=False)
     if variant == "quiz":
         quiz = Quiz(QuizParameters(num_tasks=4, epsilon=24.0))
         table = {"tasks": ["0", "0 1", "0 2 3", ""], "answers": ["1", "1 0", "1 1 0", ""], "favorite": list("0120")}
@@ -183,13 +191,15 @@ class Run:
         wire = self.wire
         if wire.result is None:
             error = wire.failure
+            assert not self.session.protocol.hides_participation, "whoever came is counted"
             assert isinstance(error, QuorumError)
             assert error.received < error.required
             for failure in wire.failures.values():
                 if isinstance(failure, QuorumError):
                     assert (failure.phase, failure.missing) == (error.phase, error.missing)
             return
-        assert wire.result.num_received == tuple(len(places) for places in self.in_time)
+        hides = self.session.protocol.hides_participation
+        assert wire.result.num_received == tuple(None if hides else len(places) for places in self.in_time)
         outcome, tallies = outcome_of_those_who_reported(self.session, [sorted(places) for places in self.in_time])
         assert wire.result.tallies == tallies
         assert wire.result.outcome == outcome
@@ -208,7 +218,7 @@ def operations(kinds: tuple[Kind, ...]) -> st.SearchStrategy[list[Operation]]:
 
 
 quorums = st.sampled_from([1, 2, 3, 4, 0.5, 1.0])
-variants = st.sampled_from(["joint", "printed", "laplace", "quiz"])
+variants = st.sampled_from(["joint", "printed", "laplace", "quiz", "hidden"])
 
 
 @settings(CHECKED, max_examples=draws(120, full=600))
@@ -309,11 +319,12 @@ def test_a_run_that_is_kept_by_name(name: str) -> None:
     assert (None if wire.result is None else wire.result.num_received) == num_received
 
 
-def test_a_doubled_count_would_show() -> None:
+@pytest.mark.parametrize("variant", ["joint", "hidden"])
+def test_a_doubled_count_would_show(variant: Variant) -> None:
     """Every set of reporters gives another tally, so that nothing can be counted twice unseen."""
-    session = make_session(1)
+    session = make_session(1, variant=variant)
     seen = {
-        outcome_of_those_who_reported(session, [places, places])[1][0].totals.tobytes()
+        outcome_of_those_who_reported(session, [places] * len(session.protocol.phases))[1][0].totals.tobytes()
         for places in [[p for p in range(NUM_PARTIES) if chosen >> p & 1] for chosen in range(1, 16)]
     }
     assert len(seen) == 15

@@ -508,11 +508,11 @@ BALLOTS: Final = (
 """Each voter's group and ranking."""
 
 
-def _ballots(*, quorum: float = 1.0, **given: Any) -> Session:
+def _ballots(*, quorum: float | None = 1.0, **given: Any) -> Session:
     """Return a fair vote.
 
     Args:
-        quorum: how many must take part.
+        quorum: how many must take part; None where that is private.
         given: parameters.
     """
     table = {"group": [group for group, _ in BALLOTS], "ranking": [ranking for _, ranking in BALLOTS]}
@@ -537,6 +537,32 @@ def _ballots_of_four() -> Recorder:
         recorder.deliver(party)
     recorder.expire("rankings")
     recorder.deliver_all()
+    return recorder
+
+
+_HIDING: Final[Plain] = {"relation": NeighboringRelation.ADD_OR_REMOVE_ONE, "quorum": None}
+
+
+def _hidden_ballots() -> Recorder:
+    about = "Algorithm 1 with its printed noise; one voter is added or removed, so that only deadlines close phases."
+    recorder = Recorder(_ballots(calibration="printed", **_HIDING), about)
+    recorder.start(*make_names(5))
+    recorder.deliver_all()  # all have joined, and are not asked before the deadline
+    recorder.expire(JOIN)
+    recorder.deliver_all()
+    recorder.expire("rankings")
+    recorder.deliver_all()
+    return recorder
+
+
+def _ballots_of_nobody() -> Recorder:
+    about = "One voter is asked and lost, and nobody else comes: where that is private, noise alone is released."
+    recorder = Recorder(_ballots(mechanism="exponential", **_HIDING), about)
+    recorder.start("p2")
+    recorder.deliver_all()
+    recorder.expire(JOIN)
+    recorder.lose("p2")
+    recorder.expire("rankings")
     return recorder
 
 
@@ -621,11 +647,8 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
         objective="constrained",
         max_disparity=0.5,
     ),
-    "good_rankings_printed": lambda: _good_ballots(
-        "Algorithm 1 with its printed noise; one voter is added or removed.",
-        calibration="printed",
-        relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
-    ),
+    "good_rankings_printed": _hidden_ballots,
+    "good_rankings_of_nobody": _ballots_of_nobody,
     "good_rankings_sampling": lambda: _good_ballots(
         "Algorithm 2: the server samples answers, and releases the winner alone.",
         mechanism="sampling",

@@ -137,7 +137,8 @@ def test_a_good_vector_has_no_failure_and_a_bad_one_has(path: pathlib.Path) -> N
 
 @every_vector
 def test_the_outcome_of_a_session_of_all_is_that_of_the_arrays(path: pathlib.Path) -> None:
-    if not path.stem.startswith("good_") or path.stem in {"good_three_of_four", "good_rankings_of_four"}:
+    missing = {"good_three_of_four", "good_rankings_of_four", "good_rankings_of_nobody"}
+    if not path.stem.startswith("good_") or path.stem in missing:
         return  # somebody is missing there
     vector = load(path)
     session = session_of(vector)

@@ -30,6 +30,17 @@ def test_a_line_is_shown_as_each_phase_closes() -> None:
     assert file.getvalue().split() == ["weights", "8", "of", "9", "reported"]
 
 
+def test_a_line_counts_nobody_where_who_came_is_private() -> None:
+    console, file = plain_console()
+    watcher = Watcher(console, None, num_parties=9)
+    for phase in ("join", "rankings"):
+        watcher.on_effect(Opened(phase, None))
+        watcher.on_effect(Closed(phase, None, None, None))
+    joined, reported = file.getvalue().splitlines()
+    assert joined == "  join         closed: who joined is private"
+    assert reported == "  rankings     closed: who reported is private"
+
+
 def test_a_bar_moves_while_its_phase_is_open_and_goes_when_it_closes() -> None:
     errors, _ = terminal()
     progress = Progress(console=errors)

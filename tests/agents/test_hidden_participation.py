@@ -1,0 +1,307 @@
+"""Agents of a session that hides who takes part: what is logged, when it ends, and what others see.
+
+Whoever looks on sees the server's log, its status, how long it lasts, and what it tells a voter. Each test compares
+sessions of one roster that differ in who came and how they behaved, on a virtual clock.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+import pytest
+import structlog.testing
+import trio
+import trio.testing
+from helpers import make_fair_inputs, make_fair_vote
+from psephos.agents import Aggregator, Client, Simulation, Voter
+from psephos.agents.adversaries import DeviatingChannel, Deviation, Leaver, Passage, Replayer
+from psephos.agents.driver import LINGER_SECONDS
+from psephos.protocol import SimulatedNoise
+from psephos.protocol.effects import Effect, Finish
+from psephos.protocol.errors import PsephosError, SessionAborted
+from psephos.protocol.fair_voting import FairVoting
+from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Hello, Message, Release, Report, decode, encode
+from psephos.protocol.phases import PhasedProtocol
+from psephos.protocol.privacy import NeighboringRelation
+from psephos.protocol.roster import Roster, digest_of
+from psephos.protocol.rules import JOIN, PhaseRules
+from psephos.protocol.server_machine import SessionResult
+from psephos.transports import Channel, MemoryTransport
+
+NAMES: Final = ("ann", "bob", "cid", "dee", "eve")
+TOKENS: Final = {name: f"of {name}" for name in NAMES}
+JOINING, REPORTING = 40.0, 50.0
+HIDDEN = make_fair_vote(3, 2, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, mechanism="exponential")
+SHOWN = make_fair_vote(3, 2, mechanism="exponential")
+INPUTS = make_fair_inputs(HIDDEN, seed=4)
+
+
+@dataclasses.dataclass
+class Observed:
+    """What is seen of a session from outside: its log, its status in turn, its length, and what each voter heard."""
+
+    log: list[Any]
+    status: set[tuple[str, int | None, int | None]]
+    released_at: float
+    seconds: float
+    result: SessionResult | None
+    endings: dict[str, object]
+
+
+class Silent(Deviation):
+    """A voter who takes part, and never hangs up, reads or answers any more once asked."""
+
+    __slots__ = ()
+
+    def incoming(self, peer: str, message: Message) -> Passage:
+        """Show the agent nothing but its welcome."""
+        del peer
+        return Passage() if isinstance(message, Release) else Passage(inward=(message,))
+
+
+class Garbler(Deviation):
+    """A voter whose report is no ranking."""
+
+    __slots__ = ()
+
+    def outgoing(self, peer: str, message: Message) -> Passage:
+        """Report one position twice."""
+        del peer
+        if isinstance(message, Report):
+            message = Report(0, msgspec.Raw(msgspec.msgpack.encode([0, 0, 1])))
+        return Passage(outward=(message,))
+
+
+def make_clients(protocol: PhasedProtocol[Any, Any], present: Sequence[str], mode: Simulation) -> dict[str, Client]:
+    """Return honest voters."""
+    rows: list[list[int]] = INPUTS.private.tolist()
+    public: list[list[int]] = INPUTS.public.tolist()
+    return {
+        name: Voter(
+            protocol,
+            party=name,
+            place=place,
+            row=rows[place],
+            public=public[place],
+            mode=mode,
+            token=TOKENS[name],
+        )
+        for place, name in enumerate(NAMES)
+        if name in present
+    }
+
+
+async def observe(
+    present: Sequence[str],
+    deviations: dict[str, Deviation] | None = None,
+    *,
+    protocol: FairVoting = HIDDEN,
+    strangers: Sequence[Hello] = (),
+    skips_waiting: bool = False,
+) -> Observed:
+    """Hold a session over memory to which these voters come."""
+    mode = Simulation("plans", SimulatedNoise(7, session="plans"))
+    roster = Roster(NAMES, INPUTS.public, token_digests=[digest_of(TOKENS[name]) for name in NAMES])
+    quorum = None if protocol.hides_participation else 4
+    rules = {
+        JOIN: PhaseRules(deadline_seconds=JOINING, quorum=quorum),
+        "rankings": PhaseRules(deadline_seconds=REPORTING, quorum=quorum),
+    }
+    seen = Observed([], set(), float("nan"), float("nan"), None, {})
+    transport = MemoryTransport()
+    with structlog.testing.capture_logs() as seen.log:
+
+        def note(effect: Effect) -> None:
+            if isinstance(effect, Finish):
+                seen.released_at = trio.current_time() - began
+
+        server = Aggregator(
+            protocol,
+            roster=roster,
+            mode=mode,
+            rules=rules,
+            skips_waiting=skips_waiting,
+            log=structlog.get_logger(),
+            listener=note,
+        )
+
+        async def take_part(name: str, client: Client, channel: Channel) -> None:
+            try:
+                seen.endings[name] = await client.take_part(channel)
+            except PsephosError as error:
+                seen.endings[name] = error
+
+        async def look_on() -> None:
+            while not server.has_ended:
+                seen.status.add(server.progress)
+                await trio.sleep(0.7)
+
+        async def try_to_join(address: str, hello: Hello) -> None:
+            channel = await transport.connect(address)
+            await channel.send([encode(hello)])
+            answer = decode((await channel.receive())[0])
+            assert isinstance(answer, Abort)
+            seen.endings[hello.party] = answer.reason
+
+        began = trio.current_time()
+        with trio.fail_after(1000):
+            async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+                for name, client in make_clients(protocol, present, mode).items():
+                    channel = await transport.connect(listening.address)
+                    if deviations and name in deviations:
+                        channel = DeviatingChannel(channel, deviations[name])
+                    nursery.start_soon(take_part, name, client, channel)
+                for hello in strangers:
+                    nursery.start_soon(try_to_join, listening.address, hello)
+                if not skips_waiting:
+                    nursery.start_soon(look_on)
+                seen.result = await server.serve(listening)
+                seen.seconds = trio.current_time() - began
+                nursery.cancel_scope.cancel()
+    for line in seen.log:
+        if line.get("outcome"):  # what is noisy
+            line["outcome"] = "noisy"
+    return seen
+
+
+def outside(seen: Observed) -> tuple[object, ...]:
+    """Return what is seen from outside but for the noisy outcome."""
+    return seen.log, seen.status, seen.released_at, seen.seconds
+
+
+EXPECTED_LOG: Final = [
+    {"event": "phase_closed", "session": "plans", "party": "aggregator", "phase": "join", "outcome": None},
+    {"event": "phase_opened", "session": "plans", "party": "aggregator", "phase": "rankings"},
+    {"event": "phase_closed", "session": "plans", "party": "aggregator", "phase": "rankings", "outcome": None},
+]
+
+EVERYBODY = Observed(
+    [{**line, "log_level": "info"} for line in EXPECTED_LOG],
+    {(JOIN, None, None), ("rankings", None, None)},
+    JOINING + REPORTING,
+    JOINING + REPORTING + LINGER_SECONDS,
+    None,
+    {},
+)
+
+
+@pytest.mark.parametrize("present", [NAMES, NAMES[:4], NAMES[1:3], NAMES[:1], ()], ids=len)
+async def test_it_looks_the_same_whoever_comes(
+    present: tuple[str, ...],
+    autojump_clock: trio.testing.MockClock,  # noqa: ARG001  it is waited on
+) -> None:
+    seen = await observe(present)
+    assert outside(seen) == outside(EVERYBODY)
+    assert seen.result is not None
+    assert seen.endings == dict.fromkeys(present, seen.result.outcome)
+
+
+MISBEHAVES: dict[str, Deviation] = {
+    "hangs up when asked": Leaver(0, lambda _: True),
+    "reports what is no ranking": Garbler(),
+    "reports twice, and differently": Replayer(times=0, altered={0: (2, 1, 0)}),
+    "does not hear the release": Silent(),
+}
+
+
+@pytest.mark.parametrize("how", list(MISBEHAVES))
+async def test_it_looks_the_same_however_a_voter_behaves(
+    how: str,
+    autojump_clock: trio.testing.MockClock,  # noqa: ARG001  it is waited on
+) -> None:
+    """A fault names its sender nowhere, and who does not hang up keeps the server no longer than who does."""
+    seen = await observe(NAMES, {"bob": MISBEHAVES[how]})
+    assert outside(seen) == outside(EVERYBODY)
+
+
+HELLO = Hello(PROTOCOL_VERSION, "plans", "fair-voting", "simulation", "eve")
+STRANGERS = {
+    "in a voter's name": HELLO,
+    "with another's token": msgspec.structs.replace(HELLO, token=TOKENS["ann"]),
+    "nobody's name": msgspec.structs.replace(HELLO, party="mallory"),
+    "another session's": msgspec.structs.replace(HELLO, session="others", token=TOKENS["eve"]),
+}
+
+
+@pytest.mark.parametrize("who", list(STRANGERS))
+async def test_who_is_refused_is_not_logged(
+    who: str,
+    autojump_clock: trio.testing.MockClock,  # noqa: ARG001  it is waited on
+) -> None:
+    """A line for each would say of whom somebody knows the name, and how many came in vain."""
+    hello = STRANGERS[who]
+    seen = await observe([name for name in NAMES if name != hello.party], strangers=[hello])
+    assert isinstance(seen.endings[hello.party], str)  # why
+    assert outside(seen) == outside(EVERYBODY)
+
+
+async def test_who_is_told_apart_by_a_token_is_refused_alike_before_and_after_its_owner_came(
+    autojump_clock: trio.testing.MockClock,  # noqa: ARG001  it is waited on
+) -> None:
+    """Else whoever knows a name could ask whether its seat is taken."""
+    answers = set[str]()
+    for present in (NAMES, NAMES[:4]):
+        mode = Simulation("plans", SimulatedNoise(7, session="plans"))
+        roster = Roster(NAMES, INPUTS.public, token_digests=[digest_of(TOKENS[name]) for name in NAMES])
+        server = Aggregator(HIDDEN, roster=roster, mode=mode)
+        transport = MemoryTransport()
+        async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+            nursery.start_soon(server.serve, listening)
+            for client in make_clients(HIDDEN, present, mode).values():
+                nursery.start_soon(client.take_part, await transport.connect(listening.address))
+            await trio.sleep(1)
+            channel = await transport.connect(listening.address)
+            await channel.send([encode(HELLO)])
+            answer = decode((await channel.receive())[0])
+            assert isinstance(answer, Abort)
+            answers.add(answer.reason)
+            nursery.cancel_scope.cancel()
+    assert answers == {"'eve' came with no token"}
+
+
+async def test_who_comes_late_is_told_so_and_nobody_else_is(
+    autojump_clock: trio.testing.MockClock,  # noqa: ARG001  it is waited on
+) -> None:
+    mode = Simulation("plans", SimulatedNoise(7, session="plans"))
+    server = Aggregator(HIDDEN, roster=Roster(NAMES, INPUTS.public), mode=mode)
+    transport = MemoryTransport()
+    late = make_clients(HIDDEN, ["eve"], mode)["eve"]
+    with structlog.testing.capture_logs() as log:
+        async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+            nursery.start_soon(server.serve, listening)
+            await trio.sleep(301)
+            with pytest.raises(SessionAborted, match="no longer admits anybody"):
+                await late.take_part(await transport.connect(listening.address))
+    assert not [line for line in log if "eve" in str(line)]
+
+
+# Where participation is public, everything is as it was.
+
+
+async def test_who_takes_part_is_logged_where_it_is_public(
+    autojump_clock: trio.testing.MockClock,  # noqa: ARG001  it is waited on
+) -> None:
+    seen = await observe(NAMES, {"bob": MISBEHAVES["reports what is no ranking"]}, protocol=SHOWN)
+    assert seen.seconds < LINGER_SECONDS
+    events = {line["event"]: line for line in seen.log}
+    assert (events["phase_closed"]["received"], events["phase_closed"]["missing"]) == (4, 1)
+    assert events["phase_opened"]["asked"] == 5
+    assert events["party_dropped"]["peer"] == "bob"
+
+
+# Where one process runs all parties.
+
+
+@pytest.mark.parametrize("present", [NAMES, ()], ids=len)
+async def test_whoever_runs_all_parties_waits_for_no_deadline(
+    present: tuple[str, ...],
+    mock_clock: trio.testing.MockClock,  # noqa: ARG001  it stands still: a wait for a deadline would never end
+) -> None:
+    leaves: Callable[[], Leaver] = functools.partial(Leaver, 0, lambda _: True)
+    deviations: dict[str, Deviation] = {name: leaves() for name in NAMES if name not in present}
+    seen = await observe(NAMES, deviations, skips_waiting=True)
+    assert seen.result is not None
+    assert seen.result.num_received == (None,)
+    assert {name for name, ending in seen.endings.items() if ending == seen.result.outcome} == {*present}

@@ -1,0 +1,361 @@
+"""Votes with add-remove-one neighbors, whole: equal bits on every path whoever stays away, and nobody reads who did.
+
+What a server and its folder show is compared between elections of one roster to which more, fewer or no voters came.
+"""
+
+import contextlib
+import itertools
+import json
+import re
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+import trio
+import trio.testing
+from bad_input import check_refused
+from deployments import SEED, Ending, Peer, Process, read_json, serving
+from helpers import make_fair_inputs, make_fair_vote, make_names
+from psephos.agents import Simulation
+from psephos.agents.adversaries import Leaver
+from psephos.agents.driver import LINGER_SECONDS
+from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise
+from psephos.protocol.fair_voting import FairVoting
+from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Report
+from psephos.protocol.privacy import NeighboringRelation
+from psephos.protocol.rules import PhaseRules
+from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
+from psephos.scenarios.deployment import serve
+from psephos.scenarios.deployment.common import make_mode
+from psephos.scenarios.plugins import make_transport
+from psephos.scenarios.running.session import SessionRecord, run_agents, run_arrays
+
+Psephos = Callable[..., Any]
+Write = Callable[[str, str | bytes], Path]
+
+MECHANISMS: Mapping[str, dict[str, Any]] = {
+    "laplace": {"mechanism": "laplace", "objective": "constrained", "max_disparity": 0.5},
+    "printed": {"mechanism": "laplace", "calibration": "printed"},
+    "exponential": {"mechanism": "exponential", "objective": "penalized"},
+    "flipped": {"mechanism": "permute_and_flip"},
+}
+NUM_VOTERS = 7
+_GENERATOR = np.random.default_rng(20)
+SUBSETS: list[tuple[int, ...]] = [
+    (),
+    tuple(range(NUM_VOTERS)),
+    *(tuple(np.flatnonzero(_GENERATOR.integers(2, size=NUM_VOTERS)).tolist()) for _ in range(3)),
+]
+"""Places of those who take part: nobody, everybody, and some at random."""
+HIDING = ("relation=add-remove-one",)
+SMALL = ("voters.groups.north.voters=8", "voters.groups.south.voters=5", *HIDING)
+NAMES = ("ann", "bob", "dee")
+VOTERS = "voter,group\nann,north\nbob,north\ndee,south\n"
+PLANS = """protocol = "fair-voting"
+voters = "voters.csv"
+
+[parameters]
+alternatives = ["a", "b", "c"]
+epsilon = 1.5
+mechanism = "exponential"
+relation = "add-remove-one"
+
+[phases.join]
+deadline_seconds = 9
+
+[phases.rankings]
+deadline_seconds = 2
+"""
+
+
+# Equal bits.
+
+
+def by_agents(vote: FairVoting, inputs: Inputs, present: Collection[int], transport: str) -> SessionRecord:
+    """Run a session of agents, all of whom are asked, and of whom those who are not present leave then."""
+    names = make_names(NUM_VOTERS)
+    leaves = {name: Leaver(0, lambda _: True) for place, name in enumerate(names) if place not in present}
+    noise = SimulatedNoise(SEED, session="plans")
+
+    async def session() -> SessionRecord:
+        with trio.fail_after(60):  # and not the ten minutes of two deadlines
+            return await run_agents(
+                vote,
+                names=names,
+                inputs=inputs,
+                mode=Simulation("plans", noise),
+                transport=make_transport(transport),
+                deviations=leaves,
+            )
+
+    return trio.run(session)
+
+
+@pytest.mark.parametrize("present", SUBSETS, ids=str)
+@pytest.mark.parametrize("mechanism", list(MECHANISMS))
+def test_whoever_takes_part_the_bits_are_the_same_on_every_path(mechanism: str, present: tuple[int, ...]) -> None:
+    vote = make_fair_vote(4, 3, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, **MECHANISMS[mechanism])
+    inputs = make_fair_inputs(vote, seed=11)
+    own = Inputs(inputs.private[list(present)], inputs.public[list(present)])
+    arrays = run_arrays(vote, inputs=own, noise=SimulatedNoise(SEED, session="plans"), session="plans")
+    for transport in ("memory", "tcp"):
+        record = by_agents(vote, inputs, present, transport)
+        assert (record.outcome, record.tallies) == (arrays.outcome, arrays.tallies)
+        assert record.num_received == arrays.num_received == (None,)
+        assert len(record.endings) == NUM_VOTERS - len(present)
+    outcome: Any = arrays.outcome
+    assert (outcome.group_sizes, outcome.num_reports) == ((4, 3), ())
+    assert sum(entry.num_persons for entry in arrays.entries) == len(present)
+
+
+# What is left of a simulation that is not the simulator's alone.
+
+
+def published_of(folder: Path) -> dict[str, Any]:
+    """Return what a run's folder publishes but for noisy numbers and for times."""
+    result = read_json(folder / "result.json")
+    del result["tallies"]
+    result["outcome"]["winner"] = "noisy"
+    run = read_json(folder / "run.json")
+    del run["seconds"]
+    server = [
+        {key: value for key, value in json.loads(line).items() if key != "timestamp"}
+        for line in (folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
+        if '"party":"aggregator"' in line
+    ]
+    tables = (folder / "estimates.csv").read_text(encoding="utf-8").splitlines()[0]
+    return {"result": result, "run": run, "server": server, "tables": tables}
+
+
+@pytest.mark.parametrize("transport", ["memory", "tcp"])
+def test_runs_that_differ_in_who_left_differ_in_noisy_numbers_alone(
+    psephos: Psephos, tmp_path: Path, transport: str
+) -> None:
+    shown: list[str] = []
+    for number, members in enumerate(([], ["voter-1"], ["voter-1", "voter-9", "voter-10"])):
+        adversary = [f"adversary=[{{role='leaver', members={members}}}]"] if members else []
+        settings = (*SMALL, "mechanism=exponential", f"transport={transport}", *adversary)
+        words = [word for setting in settings for word in ("--set", setting)]
+        ended = psephos("run", "two-societies", *words, "--seed", 3, "--no-pictures", "--out", f"run-{number}")
+        assert (ended.status, ended.err) == (0, "")
+        told = ended.out.partition("Adversary:")[0].partition("Everything")[0]
+        shown.append(re.sub(r"\w+ wins", "somebody wins", told).strip())
+    first, *others = (published_of(tmp_path / f"run-{number}") for number in range(3))
+    assert first == others[0] == others[1]
+    assert first["result"]["received"] == {}
+    assert "parties_without_outcome" not in first["run"]
+    assert shown[0] == shown[1] == shown[2]
+    for text in shown:
+        assert "join         closed: who joined is private\n" in text
+        assert "rankings     closed: who reported is private\n" in text
+        assert "release      told to the voters who took part\n" in text
+        assert "did not hear" not in text
+
+
+def test_a_run_says_again_what_was_run_with_no_quorum_in_it(psephos: Psephos, tmp_path: Path) -> None:
+    words = [word for setting in SMALL for word in ("--set", setting)]
+    first = psephos("run", "two-societies", *words, "--seed", 3, "--no-pictures", "--json", "--out", "first")
+    assert (first.status, first.err) == (0, "")
+    assert read_json(tmp_path / "first" / "scenario.json")["quorum"] is None
+    again = psephos("run", "first/scenario.json", "--seed", 3, "--no-pictures", "--json", "--out", "again")
+    assert (again.status, again.err, again.out) == (0, "", first.out)
+
+
+def test_a_run_whose_participation_is_public_says_its_quorum_as_ever(tmp_path: Path) -> None:
+    scenario = load_scenario("two-societies", ["transport=array"])
+    run_in_folder(resolve(scenario), RunFolder(tmp_path / "out"), pictures=False)
+    assert read_json(tmp_path / "out" / "scenario.json")["quorum"] == 1.0
+
+
+async def test_nobody_who_watches_a_session_is_told_how_far_it_is(
+    autojump_clock: trio.testing.MockClock,  # noqa: ARG001  the silent party is waited for
+) -> None:
+    """A voter who neither answers nor leaves keeps the session open, so that there is time to look."""
+    vote = make_fair_vote(4, 3, relation=NeighboringRelation.ADD_OR_REMOVE_ONE)
+    looked: list[tuple[str, int, int]] = []
+    began = trio.current_time()
+    with contextlib.suppress(trio.TooSlowError), trio.fail_after(30):
+        await run_agents(
+            vote,
+            names=make_names(NUM_VOTERS),
+            inputs=make_fair_inputs(vote),
+            mode=Simulation("plans", SimulatedNoise(SEED, session="plans")),
+            transport=make_transport("memory"),
+            deviations={"p3": _Mute()},
+            rules={"rankings": PhaseRules(deadline_seconds=25.0)},
+            on_progress=lambda phase, received, outstanding: looked.append((phase, received, outstanding)),
+        )
+    assert trio.current_time() - began == pytest.approx(25.0)
+    assert looked == []
+
+
+class _Mute(Leaver):
+    """A party that is asked and does nothing, not even hang up."""
+
+    def __init__(self) -> None:
+        super().__init__(0, lambda _: False)
+
+    def incoming(self, peer: str, message: Any) -> Any:
+        """Show the agent no request."""
+        passage = super().incoming(peer, message)
+        is_request = type(message).__name__ == "Request"
+        return passage._replace(inward=()) if is_request else passage
+
+
+ADVERSARIES: dict[str, tuple[str, str]] = {
+    "leaver": (
+        "{role='leaver', members=['voter-1', 'voter-9']}",
+        "nothing that is published says that they left",
+    ),
+    "replayer": ("{role='replayer', members=['voter-1']}", "How many parties were counted is private"),
+    "selective abort": (
+        "{role='selective-abort', target='voter-1', members=['voter-2'], trials=2}",
+        "there is no quorum: whoever was left was counted, and what is published would be the same whoever that is",
+    ),
+    "sybils": (
+        "{role='sybils', members=['voter-2'], outsiders=2, impersonated=['voter-1']}",
+        "Of 3 connections in names that were not the person's to use, the server of this session took 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("who", list(ADVERSARIES))
+def test_what_an_adversary_does_in_a_session_without_a_quorum_is_said(tmp_path: Path, who: str) -> None:
+    """And it waits for no deadline: the released outcome is that of those who were left."""
+    table, said = ADVERSARIES[who]
+    settings = (*SMALL, f"adversary=[{table}]")
+    resolved = resolve(load_scenario("two-societies", settings))
+    finished = run_in_folder(resolved, RunFolder(tmp_path / "out"), pictures=False)
+    (lesson,) = finished.lessons
+    assert said in " ".join(lesson.sentences)
+    assert finished.record.num_received == (None,)
+    assert finished.seconds < 60
+
+
+# Refusals.
+
+
+REFUSED: dict[str, tuple[list[str], list[str]]] = {
+    "for every phase": (["quorum=0.5"], ["quorum must be left out: who takes part is private", "got 0.5"]),
+    "of everybody": (["quorum=1.0"], ["quorum must be left out: who takes part is private", "got 1.0"]),
+    "of joining": (["phases.join.quorum=2"], ["phases.join.quorum must be left out", "got 2"]),
+    "of the phase": (["phases.rankings.quorum=0.9"], ["phases.rankings.quorum must be left out", "got 0.9"]),
+    "by arrays": (["quorum=2", "transport=array"], ["quorum must be left out", "got 2"]),
+}
+
+
+@pytest.mark.bad_input("a quorum where who takes part is private")
+@pytest.mark.parametrize("command", ["run", "serve"])
+@pytest.mark.parametrize("what", list(REFUSED))
+def test_a_quorum_is_refused_before_anything_is_left(psephos: Psephos, command: str, what: str) -> None:
+    settings, words = REFUSED[what]
+    if command == "run":
+        check_refused(psephos, "two-societies", [*SMALL, *settings], words)
+        return
+    options = [word for setting in (*SMALL, *settings) for word in ("--set", setting)]
+    ended = psephos("serve", "two-societies", *options, "--listen", "127.0.0.1:0", "--out", "out")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert all(word in ended.err for word in words)
+    assert not Path("out").exists()
+
+
+def test_a_deployment_needs_tokens_where_who_takes_part_is_private(psephos: Psephos, write: Write) -> None:
+    """Else whoever knows a name could ask whether its seat is taken; a rehearsal protects nobody."""
+    write("voters.csv", VOTERS)
+    path = write("plans.toml", PLANS)
+    ended = psephos("serve", path, "--listen", "127.0.0.1:0", "--out", "out")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("psephos: --roster must be given, with tokens: who takes part is private here")
+    assert not Path("out").exists()
+    side = resolve(load_scenario(str(path)), is_served=True)
+    with pytest.raises(ConfigurationError, match="--roster must be given, with tokens"):
+        trio.run(lambda: serve(side, address="127.0.0.1:0", mode=make_mode("plans", seed=None)))
+    with serving(str(path), "phases.join.deadline_seconds=0.1", "phases.rankings.deadline_seconds=0.1"):
+        pass
+
+
+# Processes of their own, with secure noise.
+
+
+def vote_by_hand(address: str, party: str, token: str, ranking: Sequence[int]) -> None:
+    """Take part as one voter, by hand, up to the release."""
+    with Peer(address) as peer:
+        peer.send(Hello(PROTOCOL_VERSION, "plans", "fair-voting", "deployment", party, token))
+        peer.next_request()
+        peer.send(Report(0, msgspec.Raw(msgspec.msgpack.encode(ranking))))
+        peer.hear_release()
+
+
+def outside(folder: Path, ending: Ending, *, name: str, address: str) -> dict[str, Any]:
+    """Return all that a server leaves and shows, but for noisy numbers, times, its address and its folder's name."""
+    left: dict[str, Any] = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.iterdir())}
+    events = [json.loads(line) for line in left.pop("events.jsonl").splitlines()]
+    left["events"] = [{key: value for key, value in event.items() if key != "timestamp"} for event in events]
+    run = json.loads(left.pop("run.json"))
+    left["run"] = sorted(run)
+    assert run["seconds"] >= 9 + 2 + LINGER_SECONDS  # as long as a voter may take to hang up
+    result = json.loads(left.pop("result.json"))
+    left["tallies"] = np.array(result.pop("tallies")).shape
+    left["outcome"] = sorted(result.pop("outcome"))
+    left["result"] = result
+    left["estimates.csv"] = left["estimates.csv"].splitlines()[0]
+    lines = ending.out.replace(address, "ADDRESS").replace(name, "FOLDER").splitlines()
+    shown = [re.sub(r"-?\d[\d.]*", "N", line) for line in lines]
+    left["out"] = [line for line in shown if "wins" not in line and "Public transcript" not in line]
+    left["status"], left["err"] = ending.status, ending.err
+    return left
+
+
+def test_servers_to_which_more_fewer_or_no_voters_came_leave_and_show_the_same(tmp_path: Path, write: Write) -> None:
+    """Three servers at once: one has all three voters, one lacks bob, whose neighbor has ann by `join`, one nobody."""
+    write("voters.csv", VOTERS)
+    write("ann.csv", "ranking\na > b > c\n")
+    path = write("plans.toml", PLANS)
+    side = resolve(load_scenario(str(path)), is_served=True)
+    with contextlib.ExitStack() as stack:
+
+        def start(*words: object, is_measured: bool = False) -> Process:
+            return stack.enter_context(Process(*words, folder=tmp_path, is_measured=is_measured))
+
+        drawn = start("roster", path, "--out", "drawn").ending()
+        assert (drawn.status, drawn.err) == (0, "")
+        tokens = {
+            invitation["party"]: invitation["token"]
+            for invitation in map(read_json, sorted((tmp_path / "drawn" / "invitations").iterdir()))
+        }
+        assert tokens.keys() == set(NAMES) == set(side.names)
+        who = {"everybody": NAMES, "without": ("ann", "dee"), "nobody": ()}
+        words = ("--listen", "127.0.0.1:0", "--roster", "drawn/roster.csv", "--no-pictures")
+        servers = {name: start("serve", path, *words, "--out", f"at-{name}") for name in who}
+        addresses = {name: server.address() for name, server in servers.items()}
+        invited = ("--invitation", "drawn/invitations", "--trust-server", "--json", "--out", "joined")
+        client = start("join", addresses["without"], "--as", "ann", "--input", "ann.csv", *invited)
+        by_hand = [(name, party) for name, parties in who.items() for party in parties]
+        by_hand.remove(("without", "ann"))
+        threads = [
+            threading.Thread(target=vote_by_hand, args=(addresses[name], party, tokens[party], (0, 1, 2)))
+            for name, party in by_hand
+        ]
+        for thread in threads:
+            thread.start()
+        joined = client.ending()
+        for thread in threads:
+            thread.join()
+        endings = {name: server.ending() for name, server in servers.items()}
+    assert (joined.status, joined.err) == (0, "")
+    left = {
+        name: outside(tmp_path / f"at-{name}", ending, name=f"at-{name}", address=addresses[name])
+        for name, ending in endings.items()
+    }
+    for one, other in itertools.pairwise(left.values()):
+        assert one == other
+    everybody = left["everybody"]
+    assert (everybody["status"], everybody["err"], everybody["result"]["received"]) == (0, "", {})
+    for text in (str(everybody), endings["without"].out):
+        for name in NAMES:
+            assert name not in text
+    assert msgspec.json.decode(joined.out) == read_json(tmp_path / "at-without" / "result.json")["outcome"]
