@@ -14,6 +14,7 @@ import abc
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
 from ..privacy.events import PrivacyEvent, SelfComposed
@@ -59,6 +60,31 @@ class RowMechanism(abc.ABC):
     @abc.abstractmethod
     def event_of(self, num_values: int) -> PrivacyEvent:
         """Return what one application to a row of so many values costs at most, for an accountant."""
+
+    def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        """Return what one application costs at most to a row of which is public what each column may hold.
+
+        As much as any row of so many values, unless overridden.
+
+        Args:
+            values: for each column all that it may hold, in `value_range`.
+        """
+        return self.event_of(len(values))
+
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """Return between which rows `event_of` bounds the loss: between all, unless overridden.
+
+        A mechanism overrides this whose loss grows with the distance of two rows, or that shows a part of a row as it
+        is. Whoever uses it makes sure that two rows of one person are such neighbors, or states a loss for more.
+
+        Args:
+            values: int64, shape (c, w), in `value_range`.
+            others: int64, shape (d, w), likewise.
+
+        Returns:
+            bool, shape (c, d).
+        """
+        return np.ones((len(values), len(others)), dtype=np.bool_)
 
     @abc.abstractmethod
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
@@ -146,6 +172,14 @@ class PostProcessed(RowMechanism):
         """The other mechanism's."""
         return self.noise.event_of(num_values)
 
+    def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        """The other mechanism's."""
+        return self.noise.event_among(values)
+
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """The other mechanism's neighbors. See `RowMechanism.are_neighbors`."""
+        return self.noise.are_neighbors(values, others)
+
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Randomize by the other mechanism, then finish. See `RowMechanism.randomize_rows`."""
         return self.finish_rows(self.noise.randomize_rows(values, uniforms))
@@ -219,6 +253,10 @@ class Prepared(RowMechanism):
     def event_of(self, num_values: int) -> PrivacyEvent:
         """The other mechanism's."""
         return self.noise.event_of(self.num_prepared_of(num_values))
+
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """Those of which the other mechanism sees neighbors. See `RowMechanism.are_neighbors`."""
+        return self.noise.are_neighbors(self.prepare_rows(values), self.prepare_rows(others))
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Prepare, then randomize. See `RowMechanism.randomize_rows`."""
@@ -300,6 +338,10 @@ class Mechanism(RowMechanism):
     def event_of(self, num_values: int) -> PrivacyEvent:
         """One value's event, as often as there are values."""
         return SelfComposed(self.event, num_values)
+
+    def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        """The event of those columns that may hold one value or another. See `RowMechanism.event_among`."""
+        return self.event_of(sum(len(column) > 1 for column in values))
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Randomize each value on its own. See `RowMechanism.randomize_rows`."""

@@ -10,6 +10,9 @@ Sundararajan (2009) for the law on integers.
 import dataclasses
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..privacy.events import PureMechanism
@@ -76,6 +79,15 @@ class VectorLaplace(Mechanism):
         """ε = sensitivity/scale, however many values the row has."""
         del num_values
         return self.event
+
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """Rows whose l1 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""
+        distances = np.zeros((len(values), len(others)), dtype=np.int64)
+        for column, of_others in zip(values.T, others.T, strict=True):
+            # Beyond the sensitivity it does not matter by how much, and sums stay within 64 bits.
+            distances += np.minimum(np.abs(column[:, None] - of_others), self.sensitivity + 1)
+            np.minimum(distances, self.sensitivity + 1, out=distances)
+        return distances <= self.sensitivity
 
     @property
     def noise_variance(self) -> float:

@@ -296,6 +296,7 @@ def run_arrays(
         tell(Closed(phase.name, tally.num_reports, 0, outcome))
 
     tell = _telling(session, log, listener)
+    protocol.check_loss_groups(inputs.public)
     entries = [] if entries is None else entries
     entries.extend(
         LedgerEntry.of(
