@@ -75,6 +75,14 @@ class Guarded(abc.ABC):
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
         """Return what the phase costs many."""
 
+    @abc.abstractmethod
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        """Refuse a report that does not fit its sender's public row."""
+
+    @abc.abstractmethod
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Tally reports."""
+
     @property
     def least_report(self) -> list[int]:
         """The report whose numbers are all the least."""
@@ -151,7 +159,8 @@ class Guarded(abc.ABC):
                 continue
             row: list[int] = alike[0].tolist()
             stated = [self.losses_of(row), self.losses, *(losses for _, _, losses in self.loss_groups(alike))]
-            self._refuse_less(stated, row, [mechanism for mechanism, _ in self.mechanism_groups(alike)])
+            groups = self.mechanism_groups(alike)
+            self._refuse_less(stated, row, [mechanism for mechanism, own in groups if len(alike[own])])
 
     def check_largest(self) -> None:
         """Run when a phase is made: refuse it if `losses` are less than `event`, or than a law says that belies it.
@@ -249,14 +258,6 @@ class GuardedRelease(Guarded):
     """
 
     tally_mechanism: RowMechanism
-
-    @abc.abstractmethod
-    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse a report that does not fit its sender's public row."""
-
-    @abc.abstractmethod
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Tally reports."""
 
     @property
     def event(self) -> PrivacyEvent:
