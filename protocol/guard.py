@@ -232,6 +232,8 @@ class Guarded(abc.ABC):
     def _realized(self, mechanism: RowMechanism, values: Values, rows: IntArray | None) -> float:
         """Return what the mechanism's law realizes, worked out once."""
         columns = tuple(column if isinstance(column, range) else tuple(column) for column in values)
+        if mechanism.ignores_order and rows is None:
+            columns = tuple(sorted(columns, key=lambda column: (len(column), column[0], column[-1])))
         key = id(mechanism), columns, None if rows is None else rows.tobytes()
         if (known := self._known_laws.get(key)) is None:
             if len(self._known_laws) >= _MOST_KEPT:

@@ -67,6 +67,7 @@ ORDER = (
     "states",
     "tally",
     "randomness",
+    "guard",
     "phases",
     "views",
     "effects",

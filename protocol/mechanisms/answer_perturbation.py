@@ -22,7 +22,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,6 +131,7 @@ class _InBlocks(RowMechanism):
 
     __slots__ = ()
 
+    ignores_order: ClassVar[bool] = True
     sizes: tuple[int, ...]
 
     @property

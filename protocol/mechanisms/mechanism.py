@@ -12,6 +12,7 @@ Beside its sampler a mechanism has its law, ln P[report | values], which is all 
 
 import abc
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,9 @@ class RowMechanism(abc.ABC):
     """
 
     __slots__ = ()
+
+    ignores_order: ClassVar[bool] = False
+    """Whether rows whose columns change places have reports whose numbers do, and nothing else changes."""
 
     @property
     @abc.abstractmethod
@@ -280,6 +284,7 @@ class Mechanism(RowMechanism):
 
     __slots__ = ()
 
+    ignores_order: ClassVar[bool] = True
     slots: int = 1
     """Uniforms that one value takes."""
 

@@ -26,7 +26,7 @@ _MOST_REPORTS: Final = 1 << 10
 # Of a column with more values, or reports, than fit into a table.
 _SOME_VALUES: Final = 32
 # The law of wider rows, or reports, is not looked at, unless their values are randomized independently.
-_WIDEST: Final = 24
+_WIDEST: Final = 8
 # Logarithms are right to some of their last bits.
 _ROUNDING: Final = 2.0**-46
 

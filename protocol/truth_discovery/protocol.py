@@ -71,10 +71,9 @@ class AnswersPhase(Phase):
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
         """Group workers by how many tasks they are asked from each answer set. See `Phase.kinds_of`."""
-        kinds, kind_of_row = np.unique(self._counts_of(public), axis=0, return_inverse=True)
-        order = np.argsort(kind_of_row.reshape(-1), kind="stable")
-        ends = np.searchsorted(kind_of_row.reshape(-1)[order], np.arange(1, len(kinds)))
-        return np.split(order, ends)
+        _, firsts = np.unique(codes := self._codes_of_counts(self._counts_of(public)), return_index=True)
+        order = np.argsort(codes, kind="stable")
+        return np.split(order, np.searchsorted(codes[order], codes[firsts[1:]]))
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
         """Return what a worker pays for the tasks that it is asked. See `Phase.losses_of`."""
@@ -86,7 +85,9 @@ class AnswersPhase(Phase):
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
         """Group workers by how many answers they give from each answer set. See `Phase.loss_groups`."""
-        kinds, numbers = np.unique(self._counts_of(public), axis=0, return_counts=True)
+        counts = self._counts_of(public)
+        _, firsts, numbers = np.unique(self._codes_of_counts(counts), return_index=True, return_counts=True)
+        kinds = counts[firsts]
         groups: list[tuple[str, int, tuple[PrivacyLoss, ...]]] = []
         for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
             name = "" if len(kinds) == 1 else f"with {self._describe(kind)}"
@@ -114,6 +115,13 @@ class AnswersPhase(Phase):
         tasks = public[:, 1:]
         sets = np.where(tasks == NO_TASK, -1, self._codes.set_of_task[tasks])
         return np.stack([(sets == number).sum(axis=1) for number in range(len(self._codes.sizes))], axis=1)
+
+    def _codes_of_counts(self, counts: IntArray) -> IntArray:
+        """Return one number for each row of counts, in their lexicographic order."""
+        base = self.num_values + 1
+        if base ** counts.shape[1] < 1 << 63:
+            return counts @ np.array([base**place for place in reversed(range(counts.shape[1]))], dtype=np.int64)
+        return np.unique(counts, axis=0, return_inverse=True)[1].reshape(-1)
 
     def _losses_of_counts(self, counts: tuple[int, ...]) -> tuple[PrivacyLoss, ...]:
         return (self._loss_of_counts(counts),) if any(counts) else ()
