@@ -8,7 +8,6 @@ public function converts by its own annotations, once and at its door (`exact_ar
 
 import dataclasses
 import functools
-import inspect
 import math
 import numbers
 import operator
@@ -18,6 +17,7 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from .arrays import FloatArray, IntArray
 from .errors import ConfigurationError
@@ -26,6 +26,8 @@ __all__ = ["exact_arguments", "integer_of", "integers_of", "make_fields_exact", 
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+Array: TypeAlias = NDArray[Any]
 
 _Converter: TypeAlias = Callable[[Any, str], Any]
 
@@ -40,7 +42,7 @@ def integer_of(value: Any, field: str) -> int:
     """
     if type(value) is int:
         return value
-    if not isinstance(value, bool | np.bool_):
+    if type(value) not in {bool, np.bool_}:
         try:
             return operator.index(value)
         except TypeError:
@@ -56,9 +58,9 @@ def number_of(value: Any, field: str) -> float:
     """
     if type(value) is float:
         return value
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+    if isinstance(value, np.ndarray):
+        value = cast("Any", value)[()]  # of no axis a number, of others itself
+    if type(value) is not bool and isinstance(value, numbers.Real):
         try:
             return float(value)
         except OverflowError:
@@ -93,7 +95,7 @@ def integers_of(values: Any, field: str) -> IntArray:
     Raises:
         ConfigurationError: they are truth values or no integers, or one does not fit into 64 bits with its sign.
     """
-    if isinstance(values, np.ndarray) and values.dtype == np.int64:
+    if isinstance(values, np.ndarray) and cast("Array", values).dtype == np.int64:
         return cast("IntArray", values)
     array = _array_of(values, field, "an array of integers")
     if array.dtype.kind not in "iu" and array.size:
@@ -105,7 +107,7 @@ def integers_of(values: Any, field: str) -> IntArray:
 
 def _numbers_of(values: Any, field: str) -> FloatArray:
     """Return numbers of any width, in an array or in lists, as an array of float64."""
-    if isinstance(values, np.ndarray) and values.dtype == np.float64:
+    if isinstance(values, np.ndarray) and cast("Array", values).dtype == np.float64:
         return cast("FloatArray", values)
     array = _array_of(values, field, "an array of numbers")
     if array.dtype.kind not in "fiu":
@@ -113,20 +115,22 @@ def _numbers_of(values: Any, field: str) -> FloatArray:
     return array.astype(np.float64)
 
 
-def _array_of(values: Any, field: str, allowed: str) -> np.ndarray[Any, np.dtype[Any]]:
+def _array_of(values: Any, field: str, allowed: str) -> Array:
     try:
         return np.asarray(values)
     except ValueError:
         raise ConfigurationError(field=field, value="lists of different length", allowed=allowed) from None
 
 
-def _row_of(convert: _Converter) -> _Converter:
-    """Return what converts a sequence or an array of one axis to a tuple."""
+def _row_of(convert: _Converter, exact: type | None = None) -> _Converter:
+    """Return what converts a sequence or an array of one axis to a tuple; one of this exact type is taken as it is."""
 
-    def convert_row(values: Any, field: str) -> tuple[Any, ...]:
+    def convert_row(values: Any, field: str) -> Sequence[Any]:
+        if isinstance(values, tuple | list) and set(map(type, cast("Sequence[Any]", values))) == {exact}:
+            return cast("Sequence[Any]", values)
         if isinstance(values, np.ndarray):
-            if values.ndim != 1:
-                value = f"an array of shape {values.shape}"
+            if len(shape := cast("Array", values).shape) != 1:
+                value = f"an array of shape {shape}"
                 raise ConfigurationError(field=field, value=value, allowed="one number after another")
         elif isinstance(values, str | bytes) or not isinstance(values, Sequence):
             raise ConfigurationError(field=field, value=values, allowed="one number after another")
@@ -147,29 +151,40 @@ def _table_of(convert: _Converter) -> _Converter:
     return convert_table
 
 
+def _tuple_of(convert: _Converter) -> _Converter:
+    """Return what makes a tuple of a row, so that a frozen value can be hashed."""
+
+    def convert_tuple(values: Any, field: str) -> tuple[Any, ...]:
+        return tuple(convert(values, field))  # of a tuple itself
+
+    return convert_tuple
+
+
 def _or_none(convert: _Converter) -> _Converter:
     return lambda value, field: None if value is None else convert(value, field)
 
 
-_row_of_integers, _row_of_numbers, _row_of_fractions = map(_row_of, (integer_of, _finite_of, _fraction_of))
+_row_of_integers = _row_of(integer_of, int)
+_row_of_numbers = _row_of(number_of, float)
+_row_of_fractions = _row_of(_fraction_of, Fraction)
 _CONVERTERS: Final[Sequence[tuple[Any, _Converter]]] = (
     (int, integer_of),
     (float, number_of),
     (Fraction, _fraction_of),
     (float | Fraction, _exact_of),
     (Sequence[int], _row_of_integers),
-    (tuple[int, ...], _row_of_integers),
+    (tuple[int, ...], _tuple_of(_row_of_integers)),
     (Sequence[float], _row_of_numbers),
-    (tuple[float, ...], _row_of_numbers),
-    (tuple[float, float], _row_of_numbers),
+    (tuple[float, ...], _tuple_of(_row_of_numbers)),
+    (tuple[float, float], _tuple_of(_row_of_numbers)),
     (Sequence[Fraction], _row_of_fractions),
-    (tuple[Fraction, ...], _row_of_fractions),
+    (tuple[Fraction, ...], _tuple_of(_row_of_fractions)),
     (Sequence[Fraction | float], _row_of_fractions),
-    (Sequence[Sequence[float]], _row_of(_row_of_numbers)),
-    (Sequence[Sequence[float]] | None, _or_none(_row_of(_row_of_numbers))),
-    (Mapping[int, float], _table_of(_finite_of)),
-    (Mapping[int, tuple[float, ...]], _table_of(_row_of_numbers)),
-    (Mapping[int, tuple[float, float]], _table_of(_row_of_numbers)),
+    (Sequence[Sequence[float]], _row_of(_row_of(_finite_of))),
+    (Sequence[Sequence[float]] | None, _or_none(_row_of(_row_of(_finite_of)))),
+    (Mapping[int, float], _table_of(number_of)),
+    (Mapping[int, tuple[float, ...]], _table_of(_tuple_of(_row_of_numbers))),
+    (Mapping[int, tuple[float, float]], _table_of(_tuple_of(_row_of_numbers))),
     (IntArray, integers_of),
     (FloatArray, _numbers_of),
     (FloatArray | None, _or_none(_numbers_of)),
@@ -183,11 +198,12 @@ def _converter_for(annotation: Any) -> _Converter | None:
 def exact_arguments(function: Callable[P, T]) -> Callable[P, T]:
     """Let a public function take numbers of any kind, by its annotations; use it as a decorator.
 
-    What it converts: integers, floats, fractions, sequences and arrays of these. An argument that is no such number ends
+    It converts integers, floats, fractions, and sequences and arrays of these. An argument that is no such number ends
     in a `ConfigurationError` with the parameter's name.
     """
-    parameters = inspect.signature(function).parameters
-    by_place = [(name, _converter_for(parameter.annotation)) for name, parameter in parameters.items()]
+    code: Any = getattr(function, "__code__")  # noqa: B009  a callable need not have one; what is decorated has
+    names: Sequence[str] = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    by_place = [(name, _converter_for(function.__annotations__.get(name))) for name in names]
     by_name = dict(by_place)
 
     @functools.wraps(function)
@@ -215,7 +231,7 @@ def make_fields_exact(instance: Any, *, prefix: str = "") -> None:
     Raises:
         ConfigurationError: a field holds no such number.
     """
-    for name, convert in _fields_of(type(instance)):
+    for name, convert in _fields_of(instance.__class__):
         value = getattr(instance, name)
         if (converted := convert(value, prefix + name)) is not value:
             if isinstance(instance, msgspec.Struct):
@@ -225,7 +241,7 @@ def make_fields_exact(instance: Any, *, prefix: str = "") -> None:
 
 
 @functools.cache
-def _fields_of(kind: type[Any]) -> tuple[tuple[str, _Converter], ...]:
+def _fields_of(kind: Any) -> tuple[tuple[str, _Converter], ...]:
     """Return the fields that are converted."""
     if issubclass(kind, msgspec.Struct):
         annotated = [(field.name, field.type) for field in msgspec.structs.fields(kind)]

@@ -56,6 +56,7 @@ RULES = {
 ORDER = (
     "errors",
     "arrays",
+    "arguments",
     "integers",
     "elementary",
     "roles",

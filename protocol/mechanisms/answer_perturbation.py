@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log1p
 
+from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp
 from ..errors import ConfigurationError
@@ -63,6 +64,7 @@ MIN_FLIP_PROBABILITY: Final = 2.0**-44
 """The least flip probability above 0 of `OneLayer`: below it a simulated uniform of 53 bits would be too coarse."""
 
 
+@exact_arguments
 def flip_probability_of(epsilon: float, num_labels: int) -> float:
     """Return p = (s − 1)/(e^ε + s − 1), with which one answer's loss is ε.
 
@@ -94,6 +96,7 @@ def flip_probability_of(epsilon: float, num_labels: int) -> float:
     return min(flip, even)
 
 
+@exact_arguments
 def epsilon_of(flip_probability: float, num_labels: int) -> float:
     """Return ε = ln((1 − p)(s − 1)/p): the loss of one answer that is flipped with probability p.
 
@@ -121,6 +124,7 @@ def epsilon_of(flip_probability: float, num_labels: int) -> float:
     return loss_of_flip_probability(flip_probability, num_labels)
 
 
+@exact_arguments
 def block_offsets(sizes: Sequence[int]) -> tuple[int, ...]:
     """Return the code of label 0 of each block, and at last the number of codes."""
     return (0, *itertools.accumulate(sizes))
@@ -196,6 +200,7 @@ class OneLayer(_InBlocks, FiniteMechanism):
     flip_probabilities: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         _check_blocks(self.sizes)
         if len(self.flip_probabilities) != len(self.sizes):
             allowed = f"one for each block ({len(self.sizes)})"
@@ -207,6 +212,7 @@ class OneLayer(_InBlocks, FiniteMechanism):
                 raise ConfigurationError(field="flip_probabilities", value=flip, allowed=allowed)
 
     @classmethod
+    @exact_arguments
     def of_epsilon(cls, sizes: Sequence[int], epsilon: float) -> "OneLayer":
         """Return the mechanism whose answers cost ε each, whatever their answer set.
 
@@ -221,6 +227,7 @@ class OneLayer(_InBlocks, FiniteMechanism):
         return cls(tuple(sizes), tuple(flip_probability_of(epsilon, size) for size in sizes))
 
     @classmethod
+    @exact_arguments
     def of_flip_probability(cls, sizes: Sequence[int], flip_probability: float) -> "OneLayer":
         """Return the mechanism that flips every answer with the same probability, whatever its answer set.
 
@@ -301,6 +308,7 @@ class TwoLayer(_InBlocks):
     hyper: HyperDistribution
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         _check_blocks(self.sizes)
 
     def slots_of(self, num_values: int) -> int:
@@ -399,6 +407,7 @@ class FreshTwoLayer(_InBlocks, FiniteMechanism):
     slots: int = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         _check_blocks(self.sizes)
         object.__setattr__(self, "slots", self.hyper.slots + 1)
 

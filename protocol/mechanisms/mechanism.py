@@ -12,11 +12,12 @@ Beside its sampler a mechanism has its law, ln P[report | values], which is all 
 
 import abc
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import exact_arguments
 from ..arrays import FloatArray, IntArray
 from ..privacy.events import PrivacyEvent, SelfComposed
 from .logarithms import log_of
@@ -31,14 +32,35 @@ __all__ = [
     "check_candidates",
 ]
 
+# Methods whose arguments are converted, whoever writes them.
+_TAKING_NUMBERS: Final = frozenset(
+    {
+        "event_of",
+        "log_likelihoods",
+        "log_probabilities",
+        "num_reports_of",
+        "randomize",
+        "randomize_one",
+        "randomize_row",
+        "randomize_rows",
+        "slots_of",
+    }
+)
+
 
 class RowMechanism(abc.ABC):
     """A local randomizer of a row of integers, whose values may share randomness.
 
-    Subclasses are frozen dataclasses: two equal mechanisms have the same law.
+    Subclasses are frozen dataclasses: two equal mechanisms have the same law. Their methods take numbers of any width,
+    in arrays or lists (`psephos.protocol.arguments`).
     """
 
     __slots__ = ()
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        for name in _TAKING_NUMBERS & vars(cls).keys():
+            setattr(cls, name, exact_arguments(vars(cls)[name]))
 
     ignores_order: ClassVar[bool] = False
     """Whether rows whose columns change places have reports whose numbers do, and nothing else changes."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, gammaln, ndtri
 
+from ..arguments import make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import square
 from ..errors import ConfigurationError
@@ -66,6 +67,7 @@ class SphericalLaplace(RowMechanism):
     dimension: int
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         if not 0 < self.scale < 2**40:
             raise ConfigurationError(field="scale", value=self.scale, allowed="in (0, 2**40) grid steps")
         if not 0 < self.sensitivity < math.inf:

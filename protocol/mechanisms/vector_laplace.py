@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..privacy.events import PureMechanism
@@ -54,6 +55,7 @@ class VectorLaplace(Mechanism):
     coordinate: DiscreteLaplace = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         if not 1 <= self.sensitivity < _TOO_LARGE:
             raise ConfigurationError(field="sensitivity", value=self.sensitivity, allowed="in [1, 2**62) grid steps")
         if self.bound < 1:
