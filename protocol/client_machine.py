@@ -77,7 +77,7 @@ class ClientMachine:
 
     Privacy:
         Whatever the server sends, no more than the losses of `protocol` for the public row is ever charged or drawn,
-        and nothing before the ledger has reserved room for all of it.
+        and nothing before the ledger has reserved room for all of it, or if what is stated is less than what is drawn.
     """
 
     __slots__ = (
@@ -236,6 +236,7 @@ class ClientMachine:
         try:
             self._protocol.check_public(self._public)
             self._protocol.check_row(self._row, self._public)
+            self._check_values(self._public)
         except ConfigurationError as error:
             reason = f"{self._server}'s public row for {self._party} is none: {error}"
             return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
@@ -244,9 +245,12 @@ class ClientMachine:
             reason = f"{self._server}'s public row does not fit {self._party}'s own values"
             return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
         try:
+            self._protocol.check_losses(self._public)
             self._reservation = self._ledger.reserve(self._protocol.losses_of(self._public))
+        except ConfigurationError as error:
+            return self._leave(error, "the party's protocol states a loss that is not what it draws")
         except PrivacyError as error:
-            return self._leave(error)
+            return self._leave(error, "the party's privacy budget does not allow it")
         self._transcript.add(message)
         self._move(Move.WELCOME)
         return []
@@ -315,10 +319,17 @@ class ClientMachine:
         self._move(Move.BREAK)
         return [self._send(Abort.because(error)), Fail(error)]
 
-    def _leave(self, error: PrivacyError) -> list[Effect]:
-        """End the session because the ledger refused. The server learns that, and no number of the ledger's."""
+    def _check_values(self, public: Sequence[int]) -> None:
+        """Raise ValueError if the row holds what nobody with this public row may: its loss would be of other values."""
+        for phase in self._protocol.phases:
+            for value, allowed in zip(self._row[phase.columns], phase.values_of(public), strict=True):
+                if value not in allowed:
+                    raise ValueError("a value is not one of those that the public row allows")
+
+    def _leave(self, error: PrivacyError | ConfigurationError, reason: str) -> list[Effect]:
+        """End the session on this side's own account. The server learns the reason, and no number of the ledger's."""
         self._move(Move.BREAK)
-        return [self._send(Abort(reason="the party's privacy budget does not allow it")), Fail(error)]
+        return [self._send(Abort(reason=reason)), Fail(error)]
 
     def _unexpected(self, message: Message, which: str = "a ") -> UnexpectedMessageError:
         name = type(message).__name__

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from .arrays import IntArray
 from .errors import ConfigurationError
+from .guard import Guarded, GuardedRelease
 from .integers import encode_row, width_of
 from .mechanisms import Disclosure, RowMechanism
 from .messages import MAX_MESSAGE_BYTES
-from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, TrustModel
+from .privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from .tally import Tally
 
 __all__ = [
@@ -57,8 +58,6 @@ Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
 
 # An integer takes up to nine bytes, and the message around them a few.
 MAX_VALUES_IN_REPORT: Final = (MAX_MESSAGE_BYTES - 64) // 9
-# Sums of a loss's parts and the whole differ by rounding.
-_ROUNDING: Final = 1e-9
 
 ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
@@ -111,7 +110,7 @@ class Inputs:
         return len(self.private)
 
 
-class Phase(abc.ABC):
+class Phase(Guarded):
     """One step of a protocol, for clients and server alike.
 
     Args:
@@ -120,14 +119,24 @@ class Phase(abc.ABC):
         mechanism: the local randomizer of these values. Where persons have randomizers of their own (`mechanism_of`),
             the one whose reports have the widest range.
         losses: what this phase costs one person, one entry for each unit of protection.
+        num_parts: how many parts a person's values are made of at most, where the mechanism's event covers the change
+            of one part, such as a record.
 
     Raises:
         ConfigurationError: the columns have gaps, a report would not fit into a message, or the losses of one relation
-            and model are less than what `event` costs.
+            and model are less than what is drawn (`guard`).
         UnsupportedEventError: `event` cannot be bounded under a loss's relation.
     """
 
-    def __init__(self, name: str, *, columns: range, mechanism: RowMechanism, losses: Sequence[PrivacyLoss]) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        columns: range,
+        mechanism: RowMechanism,
+        losses: Sequence[PrivacyLoss],
+        num_parts: int = 1,
+    ) -> None:
         if not columns or columns.step != 1:
             raise ConfigurationError(field="columns", value=columns, allowed="at least one column, without gaps")
         if (slots := mechanism.slots_of(1)) < 1:
@@ -141,26 +150,8 @@ class Phase(abc.ABC):
         self.num_reported = mechanism.num_reports_of(len(columns))
         self.mechanism = mechanism
         self.losses = tuple(losses)
-        self._check_losses()
-
-    @property
-    def event(self) -> PrivacyEvent:
-        """What answering this phase does to one person's data, in which the stated losses are checked.
-
-        A phase that knows its joint law better overrides this.
-        """
-        return self.mechanism.event_of(self.num_values)
-
-    def _check_losses(self) -> None:
-        stated: dict[tuple[NeighboringRelation, TrustModel], float] = {}
-        for loss in self.losses:
-            stated[loss.relation, loss.model] = stated.get((loss.relation, loss.model), 0.0) + loss.proven
-        for relation in {relation for relation, _ in stated} or {NeighboringRelation.REPLACE_ONE}:
-            bound = PureAccountant.epsilon_of(self.event, relation)
-            least = min((total for (of, _), total in stated.items() if of is relation), default=0.0)
-            if least < bound * (1 - _ROUNDING):
-                allowed = f"at least what phase {self.name!r} draws: {bound:g}"
-                raise ConfigurationError(field="losses", value=least, allowed=allowed)
+        self.num_parts = num_parts
+        self.check_largest()
 
     @property
     def hides_participation(self) -> bool:
@@ -270,7 +261,7 @@ class Phase(abc.ABC):
         return None
 
 
-class CentralPhase(Phase):
+class CentralPhase(GuardedRelease, Phase):
     """A step in which the server is trusted with the values, and draws the noise itself (the central model).
 
     Clients disclose their values, and the server's view has them as they are. As the phase closes, the server
@@ -283,6 +274,7 @@ class CentralPhase(Phase):
         bound: the greatest size of a value.
         tally_mechanism: what the server randomizes the tally's totals with, as one row.
         losses: what this phase costs one person, in the central model.
+        num_parts: see `Phase`.
 
     Raises:
         ConfigurationError: as `Phase`, or a loss is stated in another model.
@@ -296,18 +288,14 @@ class CentralPhase(Phase):
         bound: int,
         tally_mechanism: RowMechanism,
         losses: Sequence[PrivacyLoss],
+        num_parts: int = 1,
     ) -> None:
         self.tally_mechanism = tally_mechanism
         for loss in losses:
             if loss.model is not TrustModel.CENTRAL:
                 allowed = f"{TrustModel.CENTRAL.value!r} where the server sees the values"
                 raise ConfigurationError(field="losses", value=loss.model.value, allowed=allowed)
-        super().__init__(name, columns=columns, mechanism=Disclosure(bound), losses=losses)
-
-    @property
-    def event(self) -> PrivacyEvent:
-        """What whoever sees the release sees of one person's data."""
-        return self.tally_mechanism.event_of(self.num_values)
+        super().__init__(name, columns=columns, mechanism=Disclosure(bound), losses=losses, num_parts=num_parts)
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
         """Run by the server as the phase closes, once: return the tally with noise.
@@ -377,6 +365,29 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         Such a phase has no quorum, closes at its deadline alone, and leaves a tally without the number of reports.
         """
         return any(phase.hides_participation for phase in self.phases)
+
+    def check_losses(self, public: Sequence[int]) -> None:
+        """Run by a client before it reserves: see `guard.Guarded.check_losses`, phase by phase.
+
+        Raises:
+            ConfigurationError: a phase states less than it draws for this public row.
+        """
+        for phase in self.phases:
+            phase.check_losses(public)
+
+    def check_loss_groups(self, public: IntArray) -> None:
+        """Run by whoever makes a session up, before anything is charged: see `guard.Guarded.check_loss_groups`.
+
+        Args:
+            public: the parties' public rows, shape (n, public columns).
+
+        Raises:
+            ConfigurationError: a phase states less than it draws for one of them.
+        """
+        if not len(public):
+            return
+        for number, phase in enumerate(self.phases):
+            phase.check_loss_groups(public, earlier=self.phases[:number])
 
     @property
     def trusts_server(self) -> bool:

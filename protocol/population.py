@@ -96,6 +96,7 @@ def run_population(
 
     Raises:
         ValueError: there is no party, `batch_rows` is below 1, or a value is out of its mechanism's range.
+        ConfigurationError: a phase states less than it draws for a party's public row.
 
     Privacy:
         None: a simulation's seed takes its noise off again.
@@ -105,6 +106,7 @@ def run_population(
     if not len(inputs) and not protocol.hides_participation:
         raise ValueError("a session needs at least one party")
     protocol.check_inputs(inputs)
+    protocol.check_loss_groups(inputs.public)
     reports: list[IntArray] = []
     tallies: list[Tally] = []
     for phase in protocol.phases:
@@ -145,6 +147,7 @@ def run_batches(
 
     Raises:
         ValueError: the protocol has more phases, there is no party, or a value is out of its mechanism's range.
+        ConfigurationError: as `run_population`.
 
     Privacy:
         None: a simulation's seed takes its noise off again.
@@ -160,6 +163,7 @@ def run_batches(
         if not len(inputs):
             continue
         protocol.check_inputs(inputs)
+        protocol.check_loss_groups(inputs.public)
         drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=num_parties)
         part = tally_batch(phase, drawn, [], inputs.public, slice(None))
         tally = part if tally is None else tally.merge(part)

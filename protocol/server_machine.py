@@ -108,7 +108,8 @@ class ServerMachine:
 
     Raises:
         ConfigurationError: a rule names no phase, or asks for more parties than the roster has, or for any where it is
-            private who reports; the noise is missing, of another kind, or cannot sample a mechanism.
+            private who reports; the noise is missing, of another kind, or cannot sample a mechanism; a phase states less
+            than it draws for one of the roster.
         ValueError: the parameters, or a release, would not fit into a message.
     """
 
@@ -161,6 +162,9 @@ class ServerMachine:
             session=session, protocol=protocol.name, kind=kind.value, num_phases=len(protocol.phases)
         )
         self._transcript.add(self._admission.welcome)
+        protocol.check_loss_groups(roster.public)
+        for public in {tuple(public): None for public in roster.public.tolist()}:
+            protocol.check_losses(public)
 
     @property
     def state(self) -> SessionState:

@@ -86,6 +86,10 @@ class SomeAnswers(RowMechanism):
         """As if all were answers."""
         return SelfComposed(RandomizedResponse(self.epsilon, 2), num_values)
 
+    def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        """As many as may hold an answer."""
+        return self.event_of(sum(len(column) > 1 for column in values))
+
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Randomize each row on its own. See `RowMechanism.randomize_rows`."""
         moved = (uniforms[:, :1] + uniforms[:, 1:]) % 1.0
@@ -106,6 +110,15 @@ class Answers(Phase):
         tasks = range(parameters.num_tasks)
         mechanism = SomeAnswers(parameters.epsilon)
         super().__init__("answers", columns=tasks, mechanism=mechanism, losses=self._losses(len(tasks)))
+
+    def values_of(self, public: Sequence[int]) -> Sequence[Sequence[int]]:
+        """Return yes and no where the row asks, and nothing elsewhere."""
+        return [(0, 1) if is_asked else (NONE,) for is_asked in public[1:]]
+
+    def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
+        """Group voters by the number of their answers."""
+        numbers = public[:, 1:].sum(axis=1)
+        return [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
         """Return the loss of as many answers as the row asks for."""

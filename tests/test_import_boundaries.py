@@ -56,6 +56,7 @@ RULES = {
 ORDER = (
     "errors",
     "arrays",
+    "arguments",
     "integers",
     "elementary",
     "roles",
@@ -67,6 +68,7 @@ ORDER = (
     "states",
     "tally",
     "randomness",
+    "guard",
     "phases",
     "views",
     "effects",

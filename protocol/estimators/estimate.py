@@ -4,6 +4,7 @@ import math
 
 import msgspec
 
+from ..arguments import make_fields_exact
 from ..elementary import erfc
 
 __all__ = ["Estimate", "probability_of_other_sign"]
@@ -20,6 +21,9 @@ class Estimate(msgspec.Struct, frozen=True):
 
     value: float
     standard_error: float
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
 
 
 def probability_of_other_sign(margin: Estimate, *, positive: bool) -> float:

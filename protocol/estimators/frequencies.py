@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from ..arguments import exact_arguments
 from ..mechanisms import GeneralizedRandomizedResponse
 from .estimate import Estimate
 from .linear import LinearEstimator
@@ -21,6 +22,7 @@ def inverse_matrix(mechanism: GeneralizedRandomizedResponse) -> tuple[tuple[floa
     return tuple(tuple(((x == r) - lie) / (keep - lie) for r in choices) for x in choices)
 
 
+@exact_arguments
 def debiased_values(
     mechanism: GeneralizedRandomizedResponse, values: Sequence[Fraction | float]
 ) -> tuple[Fraction, ...]:
@@ -28,6 +30,7 @@ def debiased_values(
     return mechanism.debias(values)
 
 
+@exact_arguments
 def estimate_counts(mechanism: GeneralizedRandomizedResponse, counts: Sequence[int]) -> tuple[Estimate, ...]:
     """Return how many parties hold each value.
 
@@ -47,6 +50,7 @@ def estimate_counts(mechanism: GeneralizedRandomizedResponse, counts: Sequence[i
     return tuple(LinearEstimator(row, channel, inverse).estimate(counts) for row in inverse)
 
 
+@exact_arguments
 def project_to_simplex(values: Sequence[float], *, total: float) -> tuple[float, ...]:
     """Return the point nearest to `values` (least squares) among those that are ≥ 0 and sum to `total`.
 
@@ -55,12 +59,14 @@ def project_to_simplex(values: Sequence[float], *, total: float) -> tuple[float,
         total: ≥ 0.
 
     Raises:
-        ValueError: there is no value, or `total` is negative.
+        ValueError: there is no value, one is not finite, or `total` is negative or infinite.
 
     Source:
         Duchi, Shalev-Shwartz, Singer and Chandra (2008), Figure 1.
     """
-    if not values or not total >= 0:
+    if not all(map(math.isfinite, values)):
+        raise ValueError(f"values must be finite numbers, got {list(values)}")
+    if not values or not 0 <= total < math.inf:
         raise ValueError(f"expected at least one value and total >= 0, got {len(values)} and {total}")
     descending = sorted(values, reverse=True)
     threshold = 0.0

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from ..arguments import exact_arguments, make_fields_exact
 from ..elementary import square
 from .estimate import Estimate
 
@@ -37,22 +38,26 @@ class LinearEstimator:
     inverse: Sequence[Sequence[float]] | None
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         num_reports = len(self.contributions)
         inverse = self.channel if self.inverse is None else self.inverse
         if len(inverse) != len(self.channel) or any(len(row) != num_reports for row in (*self.channel, *inverse)):
             raise ValueError(f"channel and inverse need rows of {num_reports} reports, and equally many")
 
+    @exact_arguments
     def expectation(self, value: int) -> float:
         """Return E[d(r) | value]."""
         row = self.channel[value]
         return math.fsum(chance * float(d) for chance, d in zip(row, self.contributions, strict=True))
 
+    @exact_arguments
     def variance(self, value: int) -> float:
         """Return Var[d(r) | value]."""
         mean = self.expectation(value)
         row = self.channel[value]
         return math.fsum(chance * square(float(d) - mean) for chance, d in zip(row, self.contributions, strict=True))
 
+    @exact_arguments
     def total(self, counts: Sequence[int]) -> Fraction:
         """Return the estimate's value exactly, so that a tie is a tie.
 
@@ -61,6 +66,7 @@ class LinearEstimator:
         """
         return sum((count * d for count, d in zip(counts, self._exact, strict=True)), start=Fraction(0))
 
+    @exact_arguments
     def total_variance(self, counts: Sequence[int]) -> float:
         """Return Σ_x n_x·Var[d(r) | x], the variance of `total`, with the n_x estimated from the same counts.
 
@@ -76,6 +82,7 @@ class LinearEstimator:
         plug_in = math.fsum(count * weight for count, weight in zip(counts, of_report, strict=True))
         return min(max(plug_in, num_reports * min(self._variances)), num_reports * max(self._variances))
 
+    @exact_arguments
     def estimate(self, counts: Sequence[int]) -> Estimate:
         """Return the estimate with its standard error.
 

@@ -44,6 +44,7 @@ __all__ = ["Choice", "ExponentialChoice", "SampleScale", "SampledChoice"]
 SampleScale: TypeAlias = Literal["unbiased", "printed"]
 
 _GREATEST: Final = 2**62
+_FEW_OUTCOMES: Final = 1 << 12
 _MAX_OUTCOMES: Final = 1 << 20
 """Of one alternative's counts in Algorithm 2, for which the exact law is worked out: a tenth of a second each."""
 # Laws of an alternative that are held at one time: candidates that differ in one voter share most of them.
@@ -161,6 +162,11 @@ class SampledChoice(Choice):
     gamma: float
     scale: SampleScale
     proven: tuple[float, ...]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether many of its laws are worked out in no time."""
+        return (self.num_samples + 1) ** len(self.group_sizes) <= _FEW_OUTCOMES
 
     def slots_of(self, num_values: int) -> int:
         """One uniform for γ, one for ties, one for each S."""

@@ -9,15 +9,15 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..mechanisms import RowMechanism, VectorLaplace, code_of_rankings, rankings_of_codes
 from ..phases import CentralPhase, Draw, Phase
-from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .choices import Choice, ExponentialChoice, SampledChoice
 from .parameters import Parameters
-from .rankings import check_ranking
+from .rankings import check_ranking, some_rankings
 from .reports import RankingReport, make_report
 from .sampling_bounds import proven_epsilon
 from .scoring import Scoring
@@ -93,6 +93,28 @@ class DisclosedRankings(CentralPhase):
             for name, number, losses in zip(self._parameters.groups, numbers, self._losses_of_group, strict=True)
             if number
         ]
+
+    def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
+        """Return what a choice costs a voter of this group. See `CentralPhase.release_event_of`."""
+        mechanism = self.tally_mechanism
+        if isinstance(mechanism, Choice):
+            return mechanism.event_of_group(public[0])
+        return super().release_event_of(public)
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        """Return rankings. See `Phase.rows_of`."""
+        del public
+        return some_rankings(self.num_values)
+
+    def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
+        """Return the groups. See `Phase.kinds_of`."""
+        return [np.flatnonzero(public[:, 0] == group) for group in np.unique(public[:, 0])]
+
+    def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
+        """Return the law of the noise, or of the winner. See `CentralPhase.log_laws`."""
+        if self._subsample is not None or (isinstance(self.choice, SampledChoice) and not self.choice.is_small):
+            raise NotImplementedError("the law of a sample's winner takes too long")
+        return super().log_laws(tallies)
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what is no ranking: it would weigh more than a voter. See `Phase.check_report`."""
@@ -171,6 +193,11 @@ class RandomizedRankings(Phase):
             claimed=parameters.epsilon,
         )
         super().__init__(PHASE, columns=range(size), mechanism=mechanism, losses=[loss])
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        """Return rankings. See `Phase.rows_of`."""
+        del public
+        return some_rankings(self.num_values)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Tally the reports of each group by itself."""

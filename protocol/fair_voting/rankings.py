@@ -5,6 +5,7 @@ function of the position: position 0 is the best.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import overload
 
@@ -13,8 +14,10 @@ from numpy.typing import NDArray
 
 from ..arrays import IntArray
 
-__all__ = ["Rankings", "are_rankings", "check_ranking", "positions_of_orders"]
+__all__ = ["Rankings", "are_rankings", "check_ranking", "positions_of_orders", "some_rankings"]
 
+# Of more alternatives, some rankings stand for all.
+_FEW_ALTERNATIVES = 4
 # Rows at a time: their temporaries stay in the processor's cache.
 _BATCH_ROWS = 1 << 14
 
@@ -109,3 +112,21 @@ def positions_of_orders(orders: IntArray) -> IntArray:
     rows = np.arange(len(orders))[:, None]
     positions[rows, orders] = np.arange(orders.shape[1])
     return positions
+
+
+def some_rankings(num_alternatives: int) -> IntArray:
+    """Return all rankings of few alternatives; of more, one with what turns it round, shifts it and swaps its ends.
+
+    Args:
+        num_alternatives: m.
+
+    Returns:
+        int64, shape (n, m): positions.
+    """
+    order = tuple(range(num_alternatives))
+    if num_alternatives <= _FEW_ALTERNATIVES:
+        return np.array(list(itertools.permutations(order)), dtype=np.int64)
+    first_swapped, last_swapped = (1, 0, *order[2:]), (*order[:-2], order[-1], order[-2])
+    ends_swapped = (order[-1], *order[1:-1], order[0])
+    shifts = [(*order[by:], *order[:by]) for by in (1, num_alternatives // 2, num_alternatives - 1)]
+    return np.array([order, order[::-1], first_swapped, last_swapped, ends_swapped, *shifts], dtype=np.int64)

@@ -14,24 +14,35 @@ Three mechanisms share Definition 5.1 (another label with the flip probability p
 Source: the truth discovery paper, Definition 5.1, Sections 5.1 and 5.2; readings T2, T3 and T7.
 """
 
+import abc
+import collections
 import dataclasses
 import functools
 import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log1p
 
+from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp
 from ..errors import ConfigurationError
-from ..privacy.events import LocalRandomizer, NonPrivate, NoRelease, PrivacyEvent, RandomizedResponse
+from ..privacy.events import (
+    Composed,
+    LocalRandomizer,
+    NonPrivate,
+    NoRelease,
+    PrivacyEvent,
+    RandomizedResponse,
+    SelfComposed,
+)
 from .hyper import HyperDistribution
-from .joint_law import loss_of_flip_probability, loss_of_longest_row
+from .joint_law import loss_of_all_answers, loss_of_flip_probability, loss_of_longest_row
 from .logarithms import log_of
 from .mechanism import FiniteMechanism, RowMechanism, check_batch, check_candidates
 from .randomized_response import MAX_EPSILON
@@ -53,6 +64,7 @@ MIN_FLIP_PROBABILITY: Final = 2.0**-44
 """The least flip probability above 0 of `OneLayer`: below it a simulated uniform of 53 bits would be too coarse."""
 
 
+@exact_arguments
 def flip_probability_of(epsilon: float, num_labels: int) -> float:
     """Return p = (s − 1)/(e^ε + s − 1), with which one answer's loss is ε.
 
@@ -84,6 +96,7 @@ def flip_probability_of(epsilon: float, num_labels: int) -> float:
     return min(flip, even)
 
 
+@exact_arguments
 def epsilon_of(flip_probability: float, num_labels: int) -> float:
     """Return ε = ln((1 − p)(s − 1)/p): the loss of one answer that is flipped with probability p.
 
@@ -111,6 +124,7 @@ def epsilon_of(flip_probability: float, num_labels: int) -> float:
     return loss_of_flip_probability(flip_probability, num_labels)
 
 
+@exact_arguments
 def block_offsets(sizes: Sequence[int]) -> tuple[int, ...]:
     """Return the code of label 0 of each block, and at last the number of codes."""
     return (0, *itertools.accumulate(sizes))
@@ -121,6 +135,7 @@ class _InBlocks(RowMechanism):
 
     __slots__ = ()
 
+    ignores_order: ClassVar[bool] = True
     sizes: tuple[int, ...]
 
     @property
@@ -132,6 +147,34 @@ class _InBlocks(RowMechanism):
     def report_range(self) -> tuple[int, int]:
         """`NO_ANSWER` and all codes."""
         return self.value_range
+
+    @abc.abstractmethod
+    def event_of_answers(self, counts: Sequence[int]) -> PrivacyEvent:
+        """Return what a row costs that has so many answers from each block.
+
+        Args:
+            counts: one for each block.
+        """
+
+    def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        """`event_of_answers`, where no column may hold answers from two blocks. See `RowMechanism.event_among`."""
+        codes = _codes(self.sizes)
+        counts = [0] * len(self.sizes)
+        for column, number in collections.Counter(map(tuple, values)).items():
+            blocks = {codes[value - NO_ANSWER].block for value in column} - {codes[0].block}
+            if len(blocks) > 1:
+                return self.event_of(len(values))
+            for block in blocks:
+                counts[block] += number
+        return self.event_of_answers(counts)
+
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """Rows that skip the same places, and answer the others from the same blocks."""
+        offsets, _ = _tables(self.sizes)
+        alike = np.ones((len(values), len(others)), dtype=np.bool_)
+        for column, of_others in zip(values.T, others.T, strict=True):
+            alike &= offsets[column - NO_ANSWER][:, None] == offsets[of_others - NO_ANSWER]
+        return alike
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,6 +200,7 @@ class OneLayer(_InBlocks, FiniteMechanism):
     flip_probabilities: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         _check_blocks(self.sizes)
         if len(self.flip_probabilities) != len(self.sizes):
             allowed = f"one for each block ({len(self.sizes)})"
@@ -168,6 +212,7 @@ class OneLayer(_InBlocks, FiniteMechanism):
                 raise ConfigurationError(field="flip_probabilities", value=flip, allowed=allowed)
 
     @classmethod
+    @exact_arguments
     def of_epsilon(cls, sizes: Sequence[int], epsilon: float) -> "OneLayer":
         """Return the mechanism whose answers cost ε each, whatever their answer set.
 
@@ -182,6 +227,7 @@ class OneLayer(_InBlocks, FiniteMechanism):
         return cls(tuple(sizes), tuple(flip_probability_of(epsilon, size) for size in sizes))
 
     @classmethod
+    @exact_arguments
     def of_flip_probability(cls, sizes: Sequence[int], flip_probability: float) -> "OneLayer":
         """Return the mechanism that flips every answer with the same probability, whatever its answer set.
 
@@ -209,6 +255,11 @@ class OneLayer(_InBlocks, FiniteMechanism):
         if math.isinf(self.epsilon):
             return NonPrivate()
         return RandomizedResponse(epsilon=self.epsilon, num_choices=min(self.sizes))
+
+    def event_of_answers(self, counts: Sequence[int]) -> PrivacyEvent:
+        """A local randomizer for each answer, at its own block's ε."""
+        losses = [epsilon_of(flip, size) for flip, size in zip(self.flip_probabilities, self.sizes, strict=True)]
+        return _event_of_blocks(losses, counts)
 
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
         """Return P[report | value], `NO_ANSWER` first: 1 − p on the diagonal, p/(s − 1) elsewhere in a block."""
@@ -257,6 +308,7 @@ class TwoLayer(_InBlocks):
     hyper: HyperDistribution
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         _check_blocks(self.sizes)
 
     def slots_of(self, num_values: int) -> int:
@@ -268,6 +320,14 @@ class TwoLayer(_InBlocks):
         if num_values == 0:
             return NoRelease()
         loss = loss_of_longest_row(num_values, self.sizes, self.hyper)
+        return NonPrivate() if math.isinf(loss) else LocalRandomizer(epsilon=loss)
+
+    def event_of_answers(self, counts: Sequence[int]) -> PrivacyEvent:
+        """A local randomizer at J of just these answers."""
+        if not any(counts):
+            return NoRelease()
+        sizes = [size for size, count in zip(self.sizes, counts, strict=True) for _ in range(count)]
+        loss = loss_of_all_answers(sizes, self.hyper)
         return NonPrivate() if math.isinf(loss) else LocalRandomizer(epsilon=loss)
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
@@ -347,6 +407,7 @@ class FreshTwoLayer(_InBlocks, FiniteMechanism):
     slots: int = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         _check_blocks(self.sizes)
         object.__setattr__(self, "slots", self.hyper.slots + 1)
 
@@ -365,6 +426,11 @@ class FreshTwoLayer(_InBlocks, FiniteMechanism):
             return RandomizedResponse(epsilon=self.epsilon, num_choices=size)
         return LocalRandomizer(epsilon=self.epsilon)
 
+    def event_of_answers(self, counts: Sequence[int]) -> PrivacyEvent:
+        """A local randomizer for each answer, at its own block's ε."""
+        losses = [loss_of_flip_probability(self.hyper.exact_mean, size) for size in self.sizes]
+        return _event_of_blocks(losses, counts)
+
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
         """Return P[report | value], `NO_ANSWER` first: 1 − mean on the diagonal, mean/(s − 1) elsewhere in a block."""
         return _channel_matrix((self.hyper.mean,) * len(self.sizes), self.sizes)
@@ -381,6 +447,14 @@ class FreshTwoLayer(_InBlocks, FiniteMechanism):
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Those of `OneLayer` at the mean. See `Mechanism.log_probabilities`."""
         return _log_probabilities(reports, values, (self.hyper.mean,) * len(self.sizes), self.sizes)
+
+
+def _event_of_blocks(losses: Sequence[float], counts: Sequence[int]) -> PrivacyEvent:
+    """Return what independent answers cost, of which each block's have one loss."""
+    numbered = [(loss, count) for loss, count in zip(losses, counts, strict=True) if count]
+    if any(math.isinf(loss) for loss, _ in numbered):
+        return NonPrivate()
+    return Composed(tuple(SelfComposed(LocalRandomizer(epsilon=loss), count) for loss, count in numbered))
 
 
 class _Code(NamedTuple):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..arguments import make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..privacy.events import NonPrivate
@@ -39,6 +40,7 @@ class Disclosure(Mechanism):
     bound: int
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         if not 1 <= self.bound < _TOO_LARGE:
             raise ConfigurationError(field="bound", value=self.bound, allowed="in [1, 2**62)")
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import xlogy
 
+from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp, expm1, ln, log1p, power_of_two_below, square
 from ..errors import ConfigurationError
@@ -32,6 +33,7 @@ _TOO_LARGE = 2**62
 _LEAST_UNIFORM = 2.0**-54
 
 
+@exact_arguments
 def laplace_grid(*, scale: float) -> float:
     """Return the grid step for noise of this scale: the power of two in (scale/256, scale/128].
 
@@ -67,6 +69,7 @@ class DiscreteLaplace(Mechanism):
     greatest: int
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         if not 0 < self.scale < 2**40:
             raise ConfigurationError(field="scale", value=self.scale, allowed="in (0, 2**40) grid steps")
         if self.greatest <= self.least:

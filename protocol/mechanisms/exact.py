@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
+from ..arguments import exact_arguments
 from .mechanism import RowMechanism
 
 __all__ = ["Below", "ExactMechanism", "has_happened", "has_happened_exp"]
@@ -38,11 +39,13 @@ class ExactMechanism(RowMechanism):
         """
 
 
+@exact_arguments
 def has_happened(probability: Fraction, below: Below) -> bool:
     """Return whether an event of this probability in [0, 1] has happened."""
     return below(probability.denominator) < probability.numerator
 
 
+@exact_arguments
 def has_happened_exp(x: Fraction, below: Below) -> bool:
     """Return whether an event of probability e^(−x), x ≥ 0, has happened."""
     whole, rest = divmod(x, 1)

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp
 from ..errors import ConfigurationError
@@ -31,6 +32,7 @@ TOTAL_MASS: Final = 1 << TOTAL_MASS_BITS
 _MOST_VALUES: Final = 1 << 9
 
 
+@exact_arguments
 def least_ratio_of(epsilon: float) -> Fraction:
     """Return a number that is at least e^(−ε), and exceeds it by no more than a few units in the last place.
 
@@ -58,6 +60,7 @@ class FiniteChannel(FiniteMechanism):
     masses: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         check_epsilon(self.epsilon)
         width = len(self.masses[0]) if self.masses else 0
         is_table = 1 < len(self.masses) <= _MOST_VALUES and width and all(len(row) == width for row in self.masses)

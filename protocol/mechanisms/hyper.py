@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 from scipy import special
 
+from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray
 from ..errors import ConfigurationError
 from .logarithms import log_of, log_sums
@@ -118,6 +119,7 @@ class _Hyper(msgspec.Struct, frozen=True, tag=True):
         mixture = self.mixture(0)
         return not bool(np.any((mixture.flips > 0) & (mixture.keeps > 0)))
 
+    @exact_arguments
     def log_moments(self, num_answers: int) -> FloatArray:
         """Return ln E[P^k (1 − P)^(m−k)] for k = 0, …, m.
 
@@ -187,6 +189,7 @@ class PointMass(_Hyper, frozen=True):
     probability: float
 
     def __post_init__(self) -> None:
+        make_fields_exact(self, prefix="hyper.")
         _check_probability("hyper.probability", self.probability)
 
     @property
@@ -239,6 +242,7 @@ class Uniform(_Hyper, frozen=True):
     high: float
 
     def __post_init__(self) -> None:
+        make_fields_exact(self, prefix="hyper.")
         _check_range(self.low, self.high)
 
     @property
@@ -297,6 +301,7 @@ class Beta(_Hyper, frozen=True):
     high: float = 1.0
 
     def __post_init__(self) -> None:
+        make_fields_exact(self, prefix="hyper.")
         for field, value in (("hyper.alpha", self.alpha), ("hyper.beta", self.beta)):
             if type(value) is not int or value < 1:
                 raise ConfigurationError(field=field, value=value, allowed="an integer >= 1")
@@ -354,6 +359,7 @@ class Discrete(_Hyper, frozen=True):
     shares: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        make_fields_exact(self, prefix="hyper.")
         if not 0 < len(self.probabilities) <= _MAX_POINTS:
             value = f"{len(self.probabilities)} of them"
             raise ConfigurationError(field="hyper.probabilities", value=value, allowed=f"1 to {_MAX_POINTS}")
@@ -410,6 +416,7 @@ class Discrete(_Hyper, frozen=True):
 HyperDistribution: TypeAlias = PointMass | Uniform | Beta | Discrete
 
 
+@exact_arguments
 def uniform_for(mean: float) -> Uniform:
     """Return the uniform hyper-distribution of this mean that reaches as near to 0 as it can.
 

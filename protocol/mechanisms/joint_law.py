@@ -34,6 +34,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scipy import special
 
+from ..arguments import exact_arguments
 from ..elementary import power_of_two_below
 from .hyper import Beta, Discrete, HyperDistribution, PointMass, Uniform
 
@@ -78,6 +79,7 @@ class HyperLosses(NamedTuple):
     one_answer: float
 
 
+@exact_arguments
 def loss_of_flip_probability(flip_probability: float | Fraction, num_labels: int) -> float:
     """Return abs(ln((1 − p)(s − 1)/p)): the loss of one answer that is perturbed with probability p by itself.
 
@@ -111,6 +113,7 @@ def loss_of_flip_probability(flip_probability: float | Fraction, num_labels: int
     return math.nextafter(float(loss), math.inf)
 
 
+@exact_arguments
 def loss_of_all_answers(sizes: Sequence[int], hyper: HyperDistribution) -> float:
     """Return J: the loss of a whole row, any of whose answers may differ between neighbors.
 
@@ -131,6 +134,7 @@ def loss_of_all_answers(sizes: Sequence[int], hyper: HyperDistribution) -> float
     return _loss_of_all(_counts_of(sizes), hyper)
 
 
+@exact_arguments
 def loss_of_one_answer(sizes: Sequence[int], hyper: HyperDistribution) -> float:
     """Return R: the greatest loss of one answer of a row, when all the others are known.
 
@@ -151,6 +155,7 @@ def loss_of_one_answer(sizes: Sequence[int], hyper: HyperDistribution) -> float:
     return _loss_of_one(_counts_of(sizes), hyper)
 
 
+@exact_arguments
 def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDistribution) -> float:
     """Return an upper bound on J for every row of so many answers, whichever of these sizes each has.
 
@@ -186,6 +191,7 @@ def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDist
     return _round_up(greatest - _least_log_chance(largest, hyper), num_answers)
 
 
+@exact_arguments
 def hypers_of_mean(mean: float) -> dict[str, HyperDistribution]:
     """Return some hyper-distributions of one mean, by name, in the order of their variances.
 
@@ -210,6 +216,7 @@ def hypers_of_mean(mean: float) -> dict[str, HyperDistribution]:
     }
 
 
+@exact_arguments
 def compare_hypers(
     hypers: Mapping[str, HyperDistribution], *, num_answers: int, num_labels: int
 ) -> tuple[HyperLosses, ...]:
@@ -239,6 +246,7 @@ def compare_hypers(
     )
 
 
+@exact_arguments
 def uniform_of_loss(
     loss: float,
     *,

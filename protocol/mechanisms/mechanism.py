@@ -12,9 +12,12 @@ Beside its sampler a mechanism has its law, ln P[report | values], which is all 
 
 import abc
 from collections.abc import Sequence
+from typing import Any, ClassVar, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..arguments import exact_arguments
 from ..arrays import FloatArray, IntArray
 from ..privacy.events import PrivacyEvent, SelfComposed
 from .logarithms import log_of
@@ -29,14 +32,38 @@ __all__ = [
     "check_candidates",
 ]
 
+# Methods whose arguments are converted, whoever writes them.
+_TAKING_NUMBERS: Final = frozenset(
+    {
+        "event_of",
+        "log_likelihoods",
+        "log_probabilities",
+        "num_reports_of",
+        "randomize",
+        "randomize_one",
+        "randomize_row",
+        "randomize_rows",
+        "slots_of",
+    }
+)
+
 
 class RowMechanism(abc.ABC):
     """A local randomizer of a row of integers, whose values may share randomness.
 
-    Subclasses are frozen dataclasses: two equal mechanisms have the same law.
+    Subclasses are frozen dataclasses: two equal mechanisms have the same law. Their methods take numbers of any width,
+    in arrays or lists (`psephos.protocol.arguments`).
     """
 
     __slots__ = ()
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        for name in _TAKING_NUMBERS & vars(cls).keys():
+            setattr(cls, name, exact_arguments(vars(cls)[name]))
+
+    ignores_order: ClassVar[bool] = False
+    """Whether rows whose columns change places have reports whose numbers do, and nothing else changes."""
 
     @property
     @abc.abstractmethod
@@ -59,6 +86,31 @@ class RowMechanism(abc.ABC):
     @abc.abstractmethod
     def event_of(self, num_values: int) -> PrivacyEvent:
         """Return what one application to a row of so many values costs at most, for an accountant."""
+
+    def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        """Return what one application costs at most to a row of which is public what each column may hold.
+
+        As much as any row of so many values, unless overridden.
+
+        Args:
+            values: for each column all that it may hold, in `value_range`.
+        """
+        return self.event_of(len(values))
+
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """Return between which rows `event_of` bounds the loss: between all, unless overridden.
+
+        A mechanism overrides this whose loss grows with the distance of two rows, or that shows a part of a row as it
+        is. Whoever uses it makes sure that two rows of one person are such neighbors, or states a loss for more.
+
+        Args:
+            values: int64, shape (c, w), in `value_range`.
+            others: int64, shape (d, w), likewise.
+
+        Returns:
+            bool, shape (c, d).
+        """
+        return np.ones((len(values), len(others)), dtype=np.bool_)
 
     @abc.abstractmethod
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
@@ -146,6 +198,14 @@ class PostProcessed(RowMechanism):
         """The other mechanism's."""
         return self.noise.event_of(num_values)
 
+    def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        """The other mechanism's."""
+        return self.noise.event_among(values)
+
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """The other mechanism's neighbors. See `RowMechanism.are_neighbors`."""
+        return self.noise.are_neighbors(values, others)
+
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Randomize by the other mechanism, then finish. See `RowMechanism.randomize_rows`."""
         return self.finish_rows(self.noise.randomize_rows(values, uniforms))
@@ -220,6 +280,10 @@ class Prepared(RowMechanism):
         """The other mechanism's."""
         return self.noise.event_of(self.num_prepared_of(num_values))
 
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """Those of which the other mechanism sees neighbors. See `RowMechanism.are_neighbors`."""
+        return self.noise.are_neighbors(self.prepare_rows(values), self.prepare_rows(others))
+
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Prepare, then randomize. See `RowMechanism.randomize_rows`."""
         return self.noise.randomize_rows(self.prepare_rows(values), uniforms)
@@ -242,6 +306,7 @@ class Mechanism(RowMechanism):
 
     __slots__ = ()
 
+    ignores_order: ClassVar[bool] = True
     slots: int = 1
     """Uniforms that one value takes."""
 
@@ -300,6 +365,10 @@ class Mechanism(RowMechanism):
     def event_of(self, num_values: int) -> PrivacyEvent:
         """One value's event, as often as there are values."""
         return SelfComposed(self.event, num_values)
+
+    def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        """The event of those columns that may hold one value or another. See `RowMechanism.event_among`."""
+        return self.event_of(sum(len(column) > 1 for column in values))
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Randomize each value on its own. See `RowMechanism.randomize_rows`."""

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp, ln
 from ..errors import ConfigurationError
@@ -26,6 +27,7 @@ MAX_EPSILON = 30.0
 MIN_EPSILON = 1e-9
 
 
+@exact_arguments
 def check_epsilon(epsilon: float, *, field: str = "epsilon") -> None:
     """Raise ConfigurationError unless `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`."""
     if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
@@ -63,6 +65,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
     lie_probability: float = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         check_epsilon(self.epsilon)
         if self.num_choices < 2:  # noqa: PLR2004  one choice has nothing to hide
             raise ConfigurationError(field="num_choices", value=self.num_choices, allowed="at least 2")
@@ -89,6 +92,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         """k-RR at this ε."""
         return RandomizedResponse(epsilon=self.epsilon, num_choices=self.num_choices)
 
+    @exact_arguments
     def debias(self, values: Sequence[Fraction | float]) -> tuple[Fraction, ...]:
         """Return numbers d(r) with E[d(r) | x] = values[x], exactly.
 

@@ -18,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import ln
 from ..errors import ConfigurationError
@@ -97,6 +98,7 @@ class _SampledQuestion(ExactMechanism):
         del num_values
         return LocalRandomizer(epsilon=self.epsilon)
 
+    @exact_arguments
     def report_probabilities(self, positions: Sequence[int]) -> tuple[float, ...]:
         """Return the exact law of a ranking's report: P[report], for all reports in order.
 
@@ -177,6 +179,7 @@ class SampledPair(_SampledQuestion):
     response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         self.check_parameters()
         object.__setattr__(self, "response", GeneralizedRandomizedResponse(self.epsilon, 2))
 
@@ -218,6 +221,7 @@ class SampledPosition(_SampledQuestion):
     response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         self.check_parameters()
         object.__setattr__(self, "response", GeneralizedRandomizedResponse(self.epsilon, self.num_alternatives))
 
@@ -253,6 +257,7 @@ class WholeRanking(Prepared):
     response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         if not 2 <= self.num_alternatives <= MAX_RANKED:  # noqa: PLR2004  one alternative is no ranking
             allowed = f"in [2, {MAX_RANKED}]"
             raise ConfigurationError(field="num_alternatives", value=self.num_alternatives, allowed=allowed)
@@ -304,6 +309,7 @@ class NoisyScores(Prepared):
     laplace: VectorLaplace = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         distance = sum(abs(one - other) for one, other in zip(self.steps, reversed(self.steps), strict=True))
         bound = max(map(abs, self.steps), default=0)
         laplace = VectorLaplace(scale=distance / self.epsilon, sensitivity=distance, bound=bound)
@@ -337,6 +343,7 @@ def _check_positions(values: IntArray, num_alternatives: int) -> None:
         raise ValueError(f"positions must be in [0, {num_alternatives - 1}]")
 
 
+@exact_arguments
 def code_of_rankings(positions: IntArray) -> IntArray:
     """Number rankings from 0 to m! − 1, in the lexicographic order of their positions (Lehmer's code).
 
@@ -362,6 +369,7 @@ def code_of_rankings(positions: IntArray) -> IntArray:
     return codes
 
 
+@exact_arguments
 def rankings_of_codes(codes: IntArray, num_alternatives: int) -> IntArray:
     """Return the rankings that codes number: the inverse of `code_of_rankings`.
 

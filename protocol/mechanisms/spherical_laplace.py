@@ -13,8 +13,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaincinv, gammaln, ndtri
 
+from ..arguments import make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import square
 from ..errors import ConfigurationError
@@ -65,6 +67,7 @@ class SphericalLaplace(RowMechanism):
     dimension: int
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         if not 0 < self.scale < 2**40:
             raise ConfigurationError(field="scale", value=self.scale, allowed="in (0, 2**40) grid steps")
         if not 0 < self.sensitivity < math.inf:
@@ -103,6 +106,13 @@ class SphericalLaplace(RowMechanism):
         """ε = sensitivity/scale of the whole row."""
         del num_values
         return PureMechanism(epsilon=self.sensitivity / self.scale)
+
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """Rows whose l2 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""
+        squares = np.zeros((len(values), len(others)))
+        for column, of_others in zip(values.T, others.T, strict=True):
+            squares += (column[:, None] - of_others).astype(np.float64) ** 2
+        return squares <= square(self.sensitivity)
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Add to each row a normal vector, brought to the length that the last uniform names, and round.

@@ -23,6 +23,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import exact_arguments
 from ..arrays import FloatArray, solve_positive_definite
 from ..elementary import square
 from ..errors import ConfigurationError
@@ -93,8 +94,15 @@ class UnbiasedReport:
         """The greatest variance over the values."""
         return max(self.variances)
 
+    @exact_arguments
     def mean_variance(self, prior: Sequence[float]) -> float:
-        """Return the variance averaged over shares of the values, which sum to 1."""
+        """Return the variance averaged over shares of the values, which sum to 1.
+
+        Raises:
+            ConfigurationError: a share is not finite.
+        """
+        if not all(map(math.isfinite, prior)):
+            raise ConfigurationError(field="prior", value=list(prior), allowed="finite shares")
         return math.fsum(share * variance for share, variance in zip(prior, self.variances, strict=True))
 
     @functools.cached_property
@@ -122,6 +130,7 @@ class UnbiasedReport:
         return tuple(tuple(map(float, row)) for row in rows.tolist())
 
 
+@exact_arguments
 def has_optimal(values: Sequence[Fraction]) -> bool:
     """Return whether the optimal mechanism is computed for these values, in seconds: ten private weights, or five.
 
@@ -132,6 +141,7 @@ def has_optimal(values: Sequence[Fraction]) -> bool:
     return len(values) <= (_MOST_SYMMETRIC_VALUES if is_symmetric else _MOST_OTHER_VALUES)
 
 
+@exact_arguments
 def two_point(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
     """Return the mechanism that reports one of two numbers, m ± h/tanh(ε/2), m and h the middle and half of the range.
 
@@ -151,6 +161,7 @@ def two_point(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
     return UnbiasedReport("two-point", epsilon, tuple(values), channel, (middle - reach, middle + reach))
 
 
+@exact_arguments
 def randomized_response(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
     """Return k-RR on the values: the true one, or any other one, debiased.
 
@@ -163,6 +174,7 @@ def randomized_response(values: Sequence[Fraction], *, epsilon: float) -> Unbias
     return UnbiasedReport("k-RR", epsilon, tuple(values), mechanism, mechanism.debias(values))
 
 
+@exact_arguments
 def optimal(values: Sequence[Fraction], *, epsilon: float, prior: Sequence[float] = ()) -> UnbiasedReport:
     """Return the unbiased mechanism with the least greatest variance, or the least mean variance over a prior.
 

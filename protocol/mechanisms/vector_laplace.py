@@ -10,6 +10,10 @@ Sundararajan (2009) for the law on integers.
 import dataclasses
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..privacy.events import PureMechanism
@@ -51,6 +55,7 @@ class VectorLaplace(Mechanism):
     coordinate: DiscreteLaplace = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         if not 1 <= self.sensitivity < _TOO_LARGE:
             raise ConfigurationError(field="sensitivity", value=self.sensitivity, allowed="in [1, 2**62) grid steps")
         if self.bound < 1:
@@ -76,6 +81,15 @@ class VectorLaplace(Mechanism):
         """ε = sensitivity/scale, however many values the row has."""
         del num_values
         return self.event
+
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """Rows whose l1 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""
+        distances = np.zeros((len(values), len(others)), dtype=np.int64)
+        for column, of_others in zip(values.T, others.T, strict=True):
+            # Beyond the sensitivity it does not matter by how much, and sums stay within 64 bits.
+            distances += np.minimum(np.abs(column[:, None] - of_others), self.sensitivity + 1)
+            np.minimum(distances, self.sensitivity + 1, out=distances)
+        return distances <= self.sensitivity
 
     @property
     def noise_variance(self) -> float:

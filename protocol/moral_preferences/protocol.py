@@ -21,7 +21,7 @@ from ..errors import ConfigurationError
 from ..estimators.l1_ball import project_to_l1_ball
 from ..mechanisms import RowMechanism
 from ..phases import CentralPhase, Column, Entries, Inputs, MechanismGroups, OnePhaseProtocol, Phase, missing_column
-from ..privacy import NeighboringRelation, PartLoss, PrivacyLoss, PureMechanism
+from ..privacy import NeighboringRelation, PartLoss, PrivacyEvent, PrivacyLoss, PureMechanism
 from ..tally import Tally
 from .estimation import LevelSums, average
 from .functional import NoisyObjective
@@ -45,13 +45,22 @@ _GRID: Final = 2.0**32
 _COUNT, _SQUARES, _FIRST_SUM = range(3)
 
 
+def _parts_of(parameters: Parameters) -> int:
+    """Return how many records, of which the mechanism's event covers one, are in a voter's summary at most.
+
+    All of them are replaced one after another. A preference vector is bounded whatever they are, and so is a voter's
+    direction.
+    """
+    is_record = parameters.paradigm.level is Level.RECORD
+    return parameters.max_records if is_record and parameters.mechanism != "laplace" else 1
+
+
 def _loss(parameters: Parameters, summary: Summary, mechanism: RowMechanism, epsilon: float) -> PrivacyLoss:
     """Return what a voter pays who reports by this mechanism."""
     bounded: Any = mechanism.event_of(summary.num_values)  # of a record, or of a voter
     proven: float = bounded.epsilon
     is_record = parameters.paradigm.level is Level.RECORD
-    # All records of a voter are replaced one after another; a preference vector is bounded whatever they are.
-    times = parameters.max_records if is_record and parameters.mechanism != "laplace" else 1
+    times = _parts_of(parameters)
     return PrivacyLoss(
         mechanism=summary.name,
         event=PureMechanism(epsilon=proven * times),
@@ -81,6 +90,7 @@ class PerturbedPhase(Phase):
     def __init__(self, parameters: Parameters, summary: Summary) -> None:
         self.mechanisms = tuple(summary.local_mechanism(epsilon) for epsilon in parameters.levels)
         self._is_personal = parameters.is_personal
+        self._summary = summary
         self._losses_of_level = tuple(
             (_loss(parameters, summary, mechanism, epsilon),)
             for mechanism, epsilon in zip(self.mechanisms, parameters.levels, strict=True)
@@ -91,8 +101,19 @@ class PerturbedPhase(Phase):
             columns=range(summary.num_values),
             mechanism=self.mechanisms[0],  # the smallest ε has the widest reports
             losses=self._losses_of_level[-1],
+            num_parts=_parts_of(parameters),
         )
         self.shifts = [_shift_of(mechanism) for mechanism in self.mechanisms]
+
+    @property
+    def event(self) -> PrivacyEvent:
+        """What a voter of the greatest ε does. See `Guarded.event`."""
+        return self.of_all_parts(self.mechanisms[-1].event_of(self.num_values))
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        """Return rows of voters who are far from each other. See `Phase.rows_of`."""
+        del public
+        return self._summary.some_rows()
 
     def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
         """Return that of the voter's ε. See `Phase.mechanism_of`."""
@@ -187,7 +208,13 @@ class DisclosedPhase(CentralPhase):
             bound=summary.bound,
             tally_mechanism=mechanism,
             losses=[_loss(parameters, summary, mechanism, epsilon)],
+            num_parts=_parts_of(parameters),
         )
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        """Return rows of voters who are far from each other. See `Phase.rows_of`."""
+        del public
+        return self._summary.some_rows()
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what no records give: it would weigh more than a voter. See `Phase.check_report`."""

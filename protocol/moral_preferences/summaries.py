@@ -34,6 +34,8 @@ _STEPS_IN_UNIT: Final = 1 << 20
 GREATEST_SUM: Final = 1 << 60
 """Sums over all voters are no larger, and have room for noise."""
 _TOO_LARGE: Final = 1 << 63
+# Along which rows are held against each other; they are alike.
+_MOST_AXES: Final = 8
 
 AdditiveNoise: TypeAlias = VectorLaplace | SphericalLaplace
 """Mechanisms whose reports are a row plus noise, of a variance that is known."""
@@ -72,6 +74,15 @@ class Summary(abc.ABC):
         Returns:
             int64, shape (voters, num_values).
         """
+
+    def some_rows(self) -> IntArray:
+        """Return rows that a voter may have, farthest from each other: the bound on an axis, either way, and 0.
+
+        Returns:
+            int64, shape (rows, num_values).
+        """
+        axes = np.eye(self.num_values, dtype=np.int64)[:_MOST_AXES] * self.bound
+        return np.concatenate([0 * axes[:1], axes, -axes])
 
     @abc.abstractmethod
     def are_possible(self, rows: IntArray) -> bool:
@@ -184,6 +195,14 @@ class Coefficients(Summary):
         else:
             differences = clip_differences(records.differences)
         return sum_coefficients(differences, records.offsets, step=self.step)
+
+    def some_rows(self) -> IntArray:
+        """Return the coefficients of voters all of whose records differ in one feature, or in all of them alike."""
+        d = self._parameters.num_features
+        axes = np.concatenate([np.eye(d)[:_MOST_AXES], np.full((1, d), power_of_two_below(1 / math.sqrt(d)))])
+        records = np.concatenate([axes, -axes])
+        each = sum_coefficients(records, np.arange(len(records) + 1, dtype=np.int64), step=self.step)
+        return np.concatenate([0 * each[:1], each * self._parameters.max_records])
 
     def are_possible(self, rows: IntArray) -> bool:
         """Return whether no coefficient is larger than the records allow."""

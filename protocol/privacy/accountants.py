@@ -12,6 +12,7 @@ import abc
 import math
 from typing import Protocol, TypeAlias, assert_never
 
+from ..arguments import exact_arguments
 from ..errors import ConfigurationError, UnsupportedEventError
 from .events import (
     Composed,
@@ -88,6 +89,7 @@ class Accountant(abc.ABC):
             case _:  # pyright: ignore[reportUnnecessaryComparison]  a third party's class is not in the union
                 raise self._refusal(event, "it is not known")
 
+    @exact_arguments
     def compose(self, event: PrivacyEvent, count: int = 1) -> None:
         """Charge `count` times `event`.
 
@@ -231,6 +233,7 @@ class ApproximateAccountant(Accountant):
         `Budget` with a δ holds there.
     """
 
+    @exact_arguments
     def __init__(self, relation: NeighboringRelation, *, delta: float) -> None:
         super().__init__(relation)
         if not 0 < delta < 1:

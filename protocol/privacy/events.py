@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from ..arguments import make_fields_exact
+
 __all__ = [
     "Composed",
     "DiscreteLaplaceNoise",
@@ -35,11 +37,17 @@ class RandomizedResponse(msgspec.Struct, frozen=True, tag=True):
     epsilon: float
     num_choices: int
 
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+
 
 class LocalRandomizer(msgspec.Struct, frozen=True, tag=True):
     """Any local randomizer whose reports' probabilities differ by a factor of e^`epsilon` at most (nats)."""
 
     epsilon: float
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
 
 
 class DiscreteLaplaceNoise(msgspec.Struct, frozen=True, tag="DiscreteLaplace"):
@@ -47,6 +55,9 @@ class DiscreteLaplaceNoise(msgspec.Struct, frozen=True, tag="DiscreteLaplace"):
 
     scale: float
     sensitivity: int
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
 
 
 class PureMechanism(msgspec.Struct, frozen=True, tag=True):
@@ -57,6 +68,9 @@ class PureMechanism(msgspec.Struct, frozen=True, tag=True):
     """
 
     epsilon: float
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
 
 
 class Composed(msgspec.Struct, frozen=True, tag=True):
@@ -70,6 +84,9 @@ class SelfComposed(msgspec.Struct, frozen=True, tag=True):
 
     event: "PrivacyEvent"
     count: int
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
 
 
 PrivacyEvent: TypeAlias = (

@@ -68,6 +68,11 @@ class Codes:
         starts: list[int] = self.offset_of_task.tolist()
         return [range(start, start + size) for start, size in zip(starts, self.size_of_task.tolist(), strict=True)]
 
+    @functools.cached_property
+    def values_of_task(self) -> list[tuple[int, ...]]:
+        """What a row may hold where each task is asked, and at last, for `NO_TASK`, where none is."""
+        return [*((NO_ANSWER, *answers) for answers in self._range_of_task), (NO_ANSWER,)]
+
     def find_task(self, name: object, *, field: str) -> int:
         """Return the code of a task.
 

@@ -23,6 +23,7 @@ from ..mechanisms import (
     OneLayer,
     RowMechanism,
     TwoLayer,
+    block_offsets,
     epsilon_of,
     flip_probability_of,
     loss_of_all_answers,
@@ -39,6 +40,7 @@ from ..privacy import (
     PartLoss,
     PrivacyEvent,
     PrivacyLoss,
+    PureAccountant,
     RandomizedResponse,
     SelfComposed,
     TrustModel,
@@ -151,6 +153,31 @@ class Noise:
         part = max(loss_of_one_answer(row, self.hyper) for row in lists)
         return self._state(counts, loss_of_longest_row(num_answers, sizes, self.hyper), part)
 
+    def event_of_longest(self, num_answers: int, num_tasks: Sequence[int]) -> PrivacyEvent:
+        """Return what so many answers cost at most, by the mechanism and no statement.
+
+        Args:
+            num_answers: see `loss_of_longest`.
+            num_tasks: see there.
+        """
+        blocks = [number for number, tasks in enumerate(num_tasks) if tasks]
+        rows = _rows_of(num_answers, self.sizes, num_tasks) if isinstance(self.mechanism, TwoLayer) else None
+        if rows is not None:
+            block_of_size = {self.sizes[block]: block for block in blocks}
+            places = [[block_of_size[size] for size in row.elements()] for row in rows]
+        elif isinstance(self.mechanism, TwoLayer):
+            present = tuple(self.sizes[block] for block in blocks)
+            return dataclasses.replace(self.mechanism, sizes=present).event_of(num_answers)
+        else:  # independent answers: those that cost most
+            blocks.sort(key=lambda block: -_cost(self._event_of_answers([block])))
+            places = [[block for block in blocks for _ in range(num_tasks[block])][:num_answers]]
+        return max(map(self._event_of_answers, places), key=_cost)
+
+    def _event_of_answers(self, blocks: Sequence[int]) -> PrivacyEvent:
+        """Return what answers from these answer sets cost."""
+        offsets = block_offsets(self.sizes)
+        return self.mechanism.event_among([range(offsets[block], offsets[block + 1]) for block in blocks])
+
     def _state(self, counts: Sequence[int], all_answers: float | None = None, one_answer: float = 0.0) -> PrivacyLoss:
         """Return the loss of so many answers from each set: of independent ones, or with J and R of others."""
         numbered = [(number, count) for number, count in enumerate(counts) if count]
@@ -174,6 +201,10 @@ class Noise:
             claimed=sum(self.epsilons[number] * count for number, count in numbered),
             part=PartLoss(unit=_PART, claimed=claimed_of_one, proven=one_answer),
         )
+
+
+def _cost(event: PrivacyEvent) -> float:
+    return PureAccountant.epsilon_of(event, NeighboringRelation.REPLACE_ONE)
 
 
 def _rows_of(num_answers: int, sizes: Sequence[int], num_tasks: Sequence[int]) -> list[Counter[int]] | None:

@@ -19,6 +19,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..estimators.truth_inference import Answers, Inference, KnownNoise, debiased_majority
+from ..guard import Values
 from ..mechanisms import NO_ANSWER
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, Phase, missing_column
 from ..privacy import PrivacyEvent, PrivacyLoss
@@ -51,6 +52,7 @@ class AnswersPhase(Phase):
         self._codes = codes
         self._loss_of_counts = functools.lru_cache(maxsize=1 << 12)(noise.loss_of)
         num_tasks: list[int] = np.bincount(codes.set_of_task, minlength=len(codes.sizes)).tolist()
+        self._event = noise.event_of_longest(parameters.max_answers, num_tasks)
         super().__init__(
             "answers",
             columns=range(parameters.max_answers),
@@ -60,8 +62,18 @@ class AnswersPhase(Phase):
 
     @property
     def event(self) -> PrivacyEvent:
-        """All answers of the worker who gives most, by their joint law."""
-        return self.losses[0].event
+        """All answers of the worker who gives most, by the mechanism. See `Phase.event`."""
+        return self._event
+
+    def values_of(self, public: Sequence[int]) -> Values:
+        """Return for each place the answers to its task, and that there is none. See `Phase.values_of`."""
+        return [self._codes.values_of_task[task] for task in public[1:]]
+
+    def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
+        """Group workers by how many tasks they are asked from each answer set. See `Phase.kinds_of`."""
+        _, firsts = np.unique(codes := self._codes_of_counts(self._counts_of(public)), return_index=True)
+        order = np.argsort(codes, kind="stable")
+        return np.split(order, np.searchsorted(codes[order], codes[firsts[1:]]))
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
         """Return what a worker pays for the tasks that it is asked. See `Phase.losses_of`."""
@@ -73,10 +85,9 @@ class AnswersPhase(Phase):
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
         """Group workers by how many answers they give from each answer set. See `Phase.loss_groups`."""
-        tasks = public[:, 1:]
-        sets = np.where(tasks == NO_TASK, -1, self._codes.set_of_task[tasks])
-        counts = np.stack([(sets == number).sum(axis=1) for number in range(len(self._codes.sizes))], axis=1)
-        kinds, numbers = np.unique(counts, axis=0, return_counts=True)
+        counts = self._counts_of(public)
+        _, firsts, numbers = np.unique(self._codes_of_counts(counts), return_index=True, return_counts=True)
+        kinds = counts[firsts]
         groups: list[tuple[str, int, tuple[PrivacyLoss, ...]]] = []
         for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
             name = "" if len(kinds) == 1 else f"with {self._describe(kind)}"
@@ -98,6 +109,19 @@ class AnswersPhase(Phase):
         kept = np.stack([public[rows, 0], tasks, labels], axis=1)
         kept = kept[np.lexsort(kept.T[::-1])]
         return Tally(len(reports), counts.reshape(-1, width).astype(np.int64), kept)
+
+    def _counts_of(self, public: IntArray) -> IntArray:
+        """Return how many tasks each worker is asked from each answer set, shape (n, sets)."""
+        tasks = public[:, 1:]
+        sets = np.where(tasks == NO_TASK, -1, self._codes.set_of_task[tasks])
+        return np.stack([(sets == number).sum(axis=1) for number in range(len(self._codes.sizes))], axis=1)
+
+    def _codes_of_counts(self, counts: IntArray) -> IntArray:
+        """Return one number for each row of counts, in their lexicographic order."""
+        base = self.num_values + 1
+        if base ** counts.shape[1] < 1 << 63:
+            return counts @ np.array([base**place for place in reversed(range(counts.shape[1]))], dtype=np.int64)
+        return np.unique(counts, axis=0, return_inverse=True)[1].reshape(-1)
 
     def _losses_of_counts(self, counts: tuple[int, ...]) -> tuple[PrivacyLoss, ...]:
         return (self._loss_of_counts(counts),) if any(counts) else ()

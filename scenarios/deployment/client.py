@@ -137,6 +137,7 @@ class Joining:
                 allowed = "given: this session is in the central model, and its server sees your values as they are"
                 raise ConfigurationError(field="--trust-server", value="left out", allowed=allowed)
             protocol.check_public(terms.public)
+            protocol.check_losses(terms.public)
             losses = protocol.losses_of(terms.public)
             if ledger is not None:
                 ledger.check(losses)

@@ -156,7 +156,8 @@ def resolve(
                 inputs = protocol.encode(table)
             protocol.check_roster(inputs.public)
             protocol.check_inputs(inputs)
-        dearest = dearest_losses(protocol, inputs.public)  # which makes the phases
+        protocol.check_loss_groups(inputs.public)  # which makes the phases
+        dearest = dearest_losses(protocol, inputs.public)
     if not is_served:
         _check_path(scenario, num_parties=len(parties.names), record=record)
         _check_budget(scenario, dearest)

@@ -307,6 +307,7 @@ def run_arrays(
         tell(_closed(phase, tally, outcome))
 
     tell = _telling(session, log, listener)
+    protocol.check_loss_groups(inputs.public)
     entries = [] if entries is None else entries
     entries.extend(
         LedgerEntry.of(

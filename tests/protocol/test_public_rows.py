@@ -1,6 +1,6 @@
 """Public rows at the machines: what a client pays and may send follows from one, and a release may be for one alone."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -25,6 +25,7 @@ from psephos.protocol import (
     Inputs,
     LocalProtocolError,
     MalformedMessageError,
+    Phase,
     PhaseRules,
     RemoteProtocolError,
     Roster,
@@ -140,11 +141,20 @@ def test_a_public_weight_is_shown_to_its_partner() -> None:
     assert inputs.public.tolist() == [list(public) for public in shown]
 
 
+class OfAnyRow(Quiz):
+    """The favorite alone, which costs the same whatever a public row says, and however long it is."""
+
+    def make_phases(self) -> Iterable[Phase]:
+        """Return the second phase."""
+        _, favorites = super().make_phases()
+        return (favorites,)
+
+
 def serve(columns: int, number: int, *, epsilon: float = 1.0) -> ServerMachine:
     public = np.full((1, columns), number, dtype=np.int64)
     roster = Roster(("p0",), public)
     return ServerMachine(
-        Quiz(Parameters(epsilon=epsilon)), roster=roster, session=SESSION_NAME, kind=SessionKind.SIMULATION
+        OfAnyRow(Parameters(epsilon=epsilon)), roster=roster, session=SESSION_NAME, kind=SessionKind.SIMULATION
     )
 
 

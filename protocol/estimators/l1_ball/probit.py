@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from scipy.special import log_ndtr
 
+from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
 from .interior_point import DEFAULT_MAX_ITERATIONS, DEFAULT_TOLERANCE, maximize_in_lanes
 from .lanes import sum_over_features, sum_over_records
@@ -27,6 +28,7 @@ _NUMBERS_IN_A_BLOCK: Final = 1 << 19
 _MOST_LANES: Final = 4096
 
 
+@exact_arguments
 def fit_probit(
     differences: FloatArray,
     offsets: IntArray,
@@ -86,6 +88,7 @@ def fit_probit(
     return BallMaximum(points, gaps, num_iterations, has_converged)
 
 
+@exact_arguments
 def log_likelihoods(differences: FloatArray, offsets: IntArray, points: FloatArray) -> FloatArray:
     """Return each voter's Σ_j ln Φ(β·V_j).
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from ...errors import ConfigurationError
 from .maximum import check_rows
@@ -18,6 +19,7 @@ __all__ = ["project_to_l1_ball"]
 _ALMOST_ONE: Final = 1 - 2.0**-51
 
 
+@exact_arguments
 def project_to_l1_ball(points: FloatArray, *, radius: float) -> FloatArray:
     """Return the nearest point of the ball ‖x‖₁ ≤ radius to each point.
 

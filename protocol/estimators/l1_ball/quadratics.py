@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .interior_point import DEFAULT_MAX_ITERATIONS, DEFAULT_TOLERANCE, maximize_in_lanes
 from .lanes import factorize
@@ -24,6 +25,7 @@ _LANES_OF_PAIRWISE_STEPS: Final = 4096
 _ROUNDING: Final = 1e-9
 
 
+@exact_arguments
 def maximize_quadratics(
     linear: FloatArray,
     quadratic: FloatArray,

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from ...arguments import make_fields_exact
 from ...arrays import IntArray
 
 __all__ = ["Answers"]
@@ -33,6 +34,7 @@ class Answers:
     sizes: IntArray
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         shapes = {self.tasks.shape, self.workers.shape, self.labels.shape}
         if len(shapes) > 1 or self.tasks.ndim != 1:
             raise ValueError(f"tasks, workers and labels need one shape (n,), got {sorted(shapes)}")

@@ -7,6 +7,7 @@ averaged, and the paper's label is given a head start: it is kept unless another
 
 import numpy as np
 
+from ...arguments import exact_arguments
 from .answers import Answers
 from .elementwise import snap_probabilities
 from .inference import Inference, Ties, choose_labels
@@ -17,6 +18,7 @@ from .votes import truth_discovery
 __all__ = ["cautious_truth_discovery"]
 
 
+@exact_arguments
 def cautious_truth_discovery(
     answers: Answers,
     noise: KnownNoise,

@@ -5,6 +5,7 @@ Source: Dawid and Skene (1979), with the error matrix of Zhang, Chen, Zhou and J
 
 import numpy as np
 
+from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .answers import Answers
 from .elementwise import log, log_odds
@@ -15,6 +16,7 @@ from .vote_table import VoteTable
 __all__ = ["one_coin"]
 
 
+@exact_arguments
 def one_coin(
     answers: Answers,
     *,

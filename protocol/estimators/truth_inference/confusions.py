@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
 from .answers import Answers
 from .elementwise import exp_in_place, log, log_odds, snap_weights
@@ -104,6 +105,7 @@ def relative_frequencies(counts: FloatArray) -> FloatArray:
     return counts / counts.sum(axis=-1, keepdims=True)
 
 
+@exact_arguments
 def dawid_skene(
     answers: Answers,
     *,

@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 from scipy.special import erfc
 
+from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .answers import Answers
 from .elementwise import snap_weights
@@ -34,6 +35,7 @@ class DebiasedCounts(Inference):
     standard_errors: FloatArray
 
 
+@exact_arguments
 def debiased_majority(
     answers: Answers, noise: KnownNoise, *, weights: FloatArray | None = None, ties: Ties = "first"
 ) -> DebiasedCounts:

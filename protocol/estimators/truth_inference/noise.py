@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ...arguments import exact_arguments, make_fields_exact
 from ...arrays import FloatArray, IntArray
 
 __all__ = ["KnownNoise"]
@@ -31,6 +32,7 @@ class KnownNoise:
     flips: Mapping[int, tuple[float, ...]]
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         if not self.flips or min(self.flips) < 2:  # noqa: PLR2004  one label is no question
             raise ValueError(f"flips needs at least one size, each at least 2, got {sorted(self.flips)}")
         lengths = {len(values) for values in self.flips.values()}
@@ -46,6 +48,7 @@ class KnownNoise:
         return len(next(iter(self.flips.values())))
 
     @classmethod
+    @exact_arguments
     def fixed(cls, flip_probabilities: Mapping[int, float]) -> "KnownNoise":
         """Return the noise of a flip probability that is known: one layer, or a fresh draw for each answer.
 
@@ -58,6 +61,7 @@ class KnownNoise:
         return cls({size: (value,) for size, value in flip_probabilities.items()})
 
     @classmethod
+    @exact_arguments
     def uniform(cls, bounds: Mapping[int, tuple[float, float]], *, num_values: int = 15) -> "KnownNoise":
         """Return the noise of two layers where each worker draws p_u ~ U(a, b) once and uses it for all its answers.
 
@@ -71,6 +75,7 @@ class KnownNoise:
         places = [(2 * index + 1) / (2 * num_values) for index in range(num_values)]
         return cls({size: tuple(low + (high - low) * at for at in places) for size, (low, high) in bounds.items()})
 
+    @exact_arguments
     def means_of(self, sizes: IntArray) -> FloatArray:
         """Return the mean flip probability for each of `sizes`.
 
@@ -79,6 +84,7 @@ class KnownNoise:
         """
         return self.values_of(sizes).mean(axis=1)
 
+    @exact_arguments
     def values_of(self, sizes: IntArray) -> FloatArray:
         """Return the equally likely flip probabilities for each of `sizes`, shape (sizes, values).
 

@@ -12,6 +12,7 @@ Source: Li et al. (2018), Definition 5.1, for the channel; the estimators are ou
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
+from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
 from .answers import Answers
 from .confusions import ConfusionFit, Confusions, FitConfusions, maximize_confusions, relative_frequencies
@@ -31,6 +32,7 @@ _INNER_ROUNDS = 5
 _LEAST_PROBABILITY = 1e-9
 
 
+@exact_arguments
 def noise_aware_one_coin(
     answers: Answers,
     noise: KnownNoise,
@@ -166,6 +168,7 @@ def _expectation(posterior: FloatArray, values: FloatArray) -> FloatArray:
     return total
 
 
+@exact_arguments
 def noise_aware_dawid_skene(
     answers: Answers,
     noise: KnownNoise,

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from ...arguments import exact_arguments
 from .answers import Answers
 from .elementwise import log, log_odds, snap_weights
 from .inference import Inference, Ties, check_rounds, check_ties
@@ -50,6 +51,7 @@ def majority_vote(answers: Answers, *, ties: Ties = "first") -> Inference:
     )
 
 
+@exact_arguments
 def truth_discovery(
     answers: Answers,
     *,

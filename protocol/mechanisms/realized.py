@@ -1,0 +1,203 @@
+"""What reports realize: the loss between two rows that a mechanism's own law shows.
+
+ln P[report | row] − ln P[report | another row] is a loss that this report realizes, and no ε that is proven for the two
+rows is below it. So a mechanism's law, where it is written down, checks the event that the mechanism states, whoever
+wrote it. Where rows and reports are few, all are looked at, and what is found is the least ε that there is; else some
+are, the ends of ranges and the rows themselves among them, and what is found is a loss that the law attains at least.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import FloatArray, IntArray
+from .mechanism import Mechanism, Prepared, RowMechanism
+
+__all__ = ["Gap", "greatest_gap", "realized_loss", "reports_to_try", "rows_to_try"]
+
+# A table of so many logarithms is made in a hundredth of a second or two.
+_MOST_CELLS: Final = 1 << 18
+_MOST_ROWS: Final = 64
+_MOST_REPORTS: Final = 1 << 10
+# Of a column with more values, or reports, than fit into a table.
+_SOME_VALUES: Final = 32
+# The law of wider rows, or reports, is not looked at, unless their values are randomized independently.
+_WIDEST: Final = 8
+# Logarithms are right to some of their last bits.
+_ROUNDING: Final = 2.0**-46
+
+
+class Gap(NamedTuple):
+    """How far two rows' laws are apart.
+
+    Args:
+        loss: the greatest difference of their logarithms, in nats.
+        row: the place of the one that is likelier to give the report.
+        other: that of the other.
+    """
+
+    loss: float
+    row: int
+    other: int
+
+
+def realized_loss(mechanism: RowMechanism, values: Sequence[Sequence[int]], *, rows: IntArray | None = None) -> float:
+    """Return a loss that the law attains between two rows: the least ε there is, where rows and reports are few.
+
+    Args:
+        mechanism: whose law is looked at, and which says which rows are neighbors.
+        values: for each column all that it may hold.
+        rows: those to compare, each with each other, int64, shape (c, columns). By default all of these values, or
+            some, as far as they are neighbors.
+
+    Returns:
+        In nats; ∞ where a report is possible for one row alone, and 0 where the law is not written down.
+    """
+    try:
+        if rows is None and isinstance(mechanism, Mechanism):
+            return _loss_of_columns(mechanism, values)
+        if rows is not None:
+            everybody = np.ones((len(rows), len(rows)), dtype=np.bool_)
+            return greatest_gap(mechanism.log_likelihoods(reports_to_try(mechanism, rows), rows), everybody).loss
+        if max(len(values), mechanism.num_reports_of(len(values))) > _WIDEST:
+            return 0.0
+        rows = rows_to_try(values)
+        log_laws = mechanism.log_likelihoods(reports_to_try(mechanism, rows), rows)
+    except NotImplementedError:
+        return 0.0
+    return greatest_gap(log_laws, mechanism.are_neighbors(rows, rows)).loss
+
+
+def greatest_gap(log_laws: FloatArray, are_neighbors: NDArray[np.bool_]) -> Gap:
+    """Return the greatest difference between two neighbors' logarithms, less what rounding may have added.
+
+    Args:
+        log_laws: ln P[report | row], shape (reports, rows).
+        are_neighbors: shape (rows, rows).
+
+    Returns:
+        Of no loss where no two rows are neighbors; of an infinite one where a report is possible for one of two alone.
+    """
+    worst = Gap(0.0, 0, 0)
+    with np.errstate(invalid="ignore"):  # −∞ less −∞ is no number: a report that neither row gives tells nothing
+        error = np.where(np.isfinite(log_laws), np.abs(log_laws) * _ROUNDING, 0.0)
+        above, below = log_laws - error, log_laws + error
+        # Rows with the same neighbors are looked at together: most often all have all.
+        kinds, kind_of_row = np.unique(are_neighbors, axis=0, return_inverse=True)
+        for number, kind in enumerate(kinds):
+            rows, others = np.flatnonzero(kind_of_row.reshape(-1) == number), np.flatnonzero(kind)
+            if not len(others):
+                continue
+            gaps = above[:, rows].max(axis=1) - below[:, others].min(axis=1)
+            report = int(np.argmax(np.where(np.isnan(gaps), -np.inf, gaps)))
+            if gaps[report] > worst.loss:
+                row, other = rows[np.argmax(above[report, rows])], others[np.argmin(below[report, others])]
+                worst = Gap(float(gaps[report]), int(row), int(other))
+    return worst
+
+
+def rows_to_try(values: Sequence[Sequence[int]]) -> IntArray:
+    """Return all rows of these values, or, where they are many, some: evenly among all, and each column's ends.
+
+    Args:
+        values: for each column all that it may hold.
+
+    Returns:
+        int64, shape (c, columns).
+    """
+    some = _some_rows(values, _MOST_ROWS)
+    if math.prod(len(column) for column in values[:_WIDEST]) <= _MOST_ROWS and len(values) <= _WIDEST:
+        return np.array(some, dtype=np.int64)
+    rows = dict.fromkeys(some)
+    nearest = [_nearest_to_zero(column) for column in values]
+    rows[tuple(nearest)] = None
+    for place, column in enumerate(values[:_WIDEST]):
+        for end in (column[0], column[-1]):
+            rows[*nearest[:place], end, *nearest[place + 1 :]] = None
+    return np.array(list(rows), dtype=np.int64)
+
+
+def reports_to_try(mechanism: RowMechanism, rows: IntArray) -> IntArray:
+    """Return all reports, or, where they are many, some: evenly among all, and rows themselves where they can be such.
+
+    Args:
+        mechanism: whose reports they are.
+        rows: int64, shape (c, columns).
+
+    Returns:
+        int64, shape (n, numbers of a report).
+    """
+    low, high = mechanism.report_range
+    width = mechanism.num_reports_of(rows.shape[1])
+    values = [range(low, high + 1)] * width
+    if width <= _WIDEST and (high + 1 - low) ** width <= _MOST_REPORTS:
+        return np.array(_some_rows(values, _MOST_REPORTS), dtype=np.int64)
+    reports = _some_rows(values, _MOST_REPORTS // 4)
+    while isinstance(mechanism, Prepared):
+        rows, mechanism = mechanism.prepare_rows(rows), mechanism.noise
+    if rows.shape[1] == width:
+        reports += [tuple(row) for row in np.clip(rows, low, high).tolist()]
+    return np.unique(np.array(reports, dtype=np.int64), axis=0)
+
+
+def _loss_of_columns(mechanism: Mechanism, values: Sequence[Sequence[int]]) -> float:
+    """Return what independent columns realize: together, if rows that differ in all of them are neighbors."""
+    counts = Counter(column if isinstance(column, range) else tuple(column) for column in values if len(column) > 1)
+    worst = {column: _worst_values(mechanism, column) for column in counts}
+    pairs = [(gap.row, gap.other) for column, gap in worst.items() for _ in range(counts[column])]
+    if not pairs:
+        return 0.0
+    one, other = (np.array([row], dtype=np.int64) for row in zip(*pairs, strict=True))
+    if mechanism.are_neighbors(one, other)[0, 0]:
+        return math.fsum(worst[column].loss * number for column, number in counts.items())
+    return max(gap.loss for gap in worst.values())
+
+
+def _worst_values(mechanism: Mechanism, column: Sequence[int]) -> Gap:
+    """Return the greatest loss of a single value, and between which two, instead of between which rows."""
+    low, high = mechanism.report_range
+    if len(column) * (high + 1 - low) <= _MOST_CELLS:
+        held, reports = np.array(column, dtype=np.int64), np.arange(low, high + 1, dtype=np.int64)
+    else:
+        held = np.array([column[place] for place in _some(len(column), _SOME_VALUES)], dtype=np.int64)
+        some = [low + place for place in _some(high + 1 - low, 4 * _SOME_VALUES)]
+        reports = np.unique(np.concatenate([np.array(some, dtype=np.int64), np.clip(held, low, high)]))
+    gap = greatest_gap(
+        mechanism.log_probabilities(reports, held), mechanism.are_neighbors(held[:, None], held[:, None])
+    )
+    return gap._replace(row=int(held[gap.row]), other=int(held[gap.other]))
+
+
+def _some(total: int, number: int) -> list[int]:
+    """Return some of `total` places, both ends and both ends' neighbors among them."""
+    if total <= number:
+        return list(range(total))
+    return sorted({1, total - 2, *(place * (total - 1) // (number - 1) for place in range(number))})
+
+
+def _nearest_to_zero(column: Sequence[int]) -> int:
+    """Return the value nearest to zero, of a range without a look at all of it."""
+    if isinstance(column, range):
+        return 0 if 0 in column else min(column[0], column[-1], key=abs)
+    return min(column, key=abs)
+
+
+def _some_rows(values: Sequence[Sequence[int]], number: int) -> list[tuple[int, ...]]:
+    """Return so many rows of these values, evenly among all; the two ends of wide ones."""
+    if len(values) > _WIDEST:
+        return [tuple(column[0] for column in values), tuple(column[-1] for column in values)]
+    lengths = [len(column) for column in values]
+    return [_row_of(place, values, lengths) for place in _some(math.prod(lengths), number)]
+
+
+def _row_of(number: int, values: Sequence[Sequence[int]], lengths: Sequence[int]) -> tuple[int, ...]:
+    """Return the row that is `number`-th of all rows of these values."""
+    row: list[int] = []
+    for column, length in zip(reversed(values), reversed(lengths), strict=True):
+        number, place = divmod(number, length)
+        row.append(column[place])
+    return tuple(reversed(row))
