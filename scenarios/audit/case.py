@@ -90,10 +90,6 @@ class LawCheck:
     mechanism: RowMechanism | None = None
 
 
-def _no_checks() -> Sequence[LawCheck]:
-    return ()
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Case:
     """A loss to audit.
@@ -127,7 +123,7 @@ class Case:
     note: str = ""
     share: float = 1.0
     secure_share: float = 1.0
-    law_checks: Callable[[], Sequence[LawCheck]] = _no_checks
+    law_checks: Callable[[], Sequence[LawCheck]] = tuple
 
     def __post_init__(self) -> None:
         if not (self.claimed >= 0 and self.proven >= 0) or math.isnan(self.claimed):
