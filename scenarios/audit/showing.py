@@ -48,9 +48,9 @@ def show_report(console: Console, report: AuditReport) -> None:
     )
     console.print(
         Text(
-            "By law: the ε of the neighbors' laws as they are written down, which says nothing of a sampler. By sim, sec: "
-            "outputs with simulated and with secure noise, which were held against laws where there are any; audit.json "
-            "says of how many inputs, and how rare an outcome may be to be missed."
+            "By law: the ε of the neighbors' laws as they are written down, which says nothing of a sampler. By sim, "
+            "sec: outputs with simulated and with secure noise, which were held against laws where there are any; "
+            "audit.json says of how many inputs, and how rare an outcome may be to be missed."
         )
     )
     console.print(Text("Not refuting proves nothing: other neighbors, or more outputs, may tell more."))
