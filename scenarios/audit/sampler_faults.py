@@ -26,7 +26,7 @@ from ...protocol.privacy import NeighboringRelation, TrustModel
 from .case import Case, LawCheck, Pair, Source
 from .fault import GROUP, SAMPLES, SECURE_SAMPLES, Fault
 from .mechanisms.checking import checks_of
-from .mechanisms.sampling import all_rows, secure_draw, simulated_draw
+from .mechanisms.sampling import secure_draw, simulated_draw
 
 __all__ = ["sampler_fault", "sampler_faults"]
 
@@ -194,7 +194,7 @@ def _wrong_order_statistic() -> Fault:
         "order statistic",
         "With the noise of deployments a flip probability of Beta(2, 3) is the third smallest uniform, not the second.",
         (TwoLayer(sizes, wrong), TwoLayer(sizes, right)),
-        all_rows(_NUM_ANSWERS, sizes[0]).tolist(),
+        [[0] * _NUM_ANSWERS, [1] * _NUM_ANSWERS],
         unit="all answers",
         proven=loss_of_all_answers(sizes * _NUM_ANSWERS, right),
         source="secure",
