@@ -31,15 +31,9 @@ from ...protocol.mechanisms import (
 from ...protocol.privacy import NeighboringRelation, TrustModel
 from ...protocol.randomness import SimulatedNoise
 from .case import Case, OutputSampler, Pair
+from .fault import CONFIDENCE, GROUP, SAMPLES, Fault
 
 __all__ = ["CONFIDENCE", "GROUP", "SAMPLES", "Fault", "planted_faults"]
-
-GROUP: Final = "faults"
-"""What `psephos audit` calls them."""
-CONFIDENCE: Final = 1 - 1e-11
-"""Of each: what is refuted at so high a confidence is refuted at .99 with four standard deviations to spare."""
-SAMPLES: Final = 100_000
-"""Outputs of each neighbor."""
 
 _EPSILON: Final = 1.0
 _STEPS: Final = 128
@@ -47,21 +41,6 @@ _WIDTH: Final = 3
 
 _Outputs: TypeAlias = Callable[[SimulatedNoise, int], IntArray]
 """What so many sessions show, with noise of their own, shape (number, width)."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Fault:
-    """A planted fault.
-
-    Args:
-        what: what is wrong, as a sentence.
-        faulty: what must be refuted; the fault has its name.
-        repaired: the same without the fault, which must not be.
-    """
-
-    what: str
-    faulty: Case
-    repaired: Case
 
 
 def planted_faults() -> list[Fault]:

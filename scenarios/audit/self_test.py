@@ -6,7 +6,7 @@ from rich.text import Text
 
 from ..presentation.terminal import show_note, show_table
 from .engine import audit
-from .faults import CONFIDENCE, SAMPLES, planted_faults
+from .faults import CONFIDENCE, Fault, planted_faults
 from .verdict import AuditVerdict
 
 __all__ = ["FaultResult", "run_self_test", "show_self_test"]
@@ -42,20 +42,24 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict is AuditVerdict.PROOF_REFUTED and self.repaired_verdict not in refuted
 
 
-def run_self_test(*, samples: int = SAMPLES, seed: int = 1) -> list[FaultResult]:
-    """Audit all faults and repairs, with simulated noise.
+def run_self_test(*, samples: int | None = None, factor: int = 1, seed: int = 1) -> list[FaultResult]:
+    """Audit all faults and repairs, each with the noise that it is in.
 
     Args:
-        samples: outputs of each neighbor.
-        seed: of the outputs.
+        samples: outputs of each neighbor; None for as many as each fault asks for, which of the noise of deployments
+            are never exceeded.
+        factor: how many times as many.
+        seed: of simulated outputs.
 
     Raises:
         ConfigurationError: the samples are too few for any statement.
     """
     results: list[FaultResult] = []
     for fault in planted_faults():
+        number = factor * _samples_of(fault, samples)
         found, repaired = (
-            audit(case, samples=samples, confidence=CONFIDENCE, seed=seed) for case in (fault.faulty, fault.repaired)
+            audit(case, samples=number, confidence=CONFIDENCE, source=fault.source, seed=seed)
+            for case in (fault.faulty, fault.repaired)
         )
         assert found is not None  # noqa: S101  all of them can be drawn
         assert repaired is not None  # noqa: S101  the same
@@ -72,6 +76,12 @@ def run_self_test(*, samples: int = SAMPLES, seed: int = 1) -> list[FaultResult]
             )
         )
     return results
+
+
+def _samples_of(fault: Fault, samples: int | None) -> int:
+    if samples is None:
+        return fault.samples
+    return min(samples, fault.samples) if fault.source == "secure" else samples
 
 
 def show_self_test(console: Console, results: list[FaultResult]) -> None:

@@ -143,13 +143,11 @@ def _show_papers(*, as_json: bool) -> None:
 
 def _audit_faults(samples: int | None, *, thorough: bool, as_json: bool, seed: int) -> None:
     """Run the self-test."""
-    from ..audit.faults import SAMPLES
     from ..audit.running import THOROUGH
     from ..audit.self_test import run_self_test, show_self_test
     from ..presentation import make_console
 
-    number = (SAMPLES if samples is None else samples) * (THOROUGH if thorough else 1)
-    results = run_self_test(samples=number, seed=seed)
+    results = run_self_test(samples=samples, factor=THOROUGH if thorough else 1, seed=seed)
     if as_json:
         print_json(results)
     else:
