@@ -30,6 +30,7 @@ from ...protocol.mechanisms import (
 )
 from ...protocol.privacy import NeighboringRelation, TrustModel
 from ...protocol.randomness import SimulatedNoise
+from ..system import load_each
 from .case import Case, OutputSampler, Pair
 from .fault import CONFIDENCE, GROUP, SAMPLES, Fault
 
@@ -54,6 +55,7 @@ def planted_faults() -> list[Fault]:
         _low_bits(),
         _biased_response(),
         _kept_flip_probability(),
+        *(fault for _, make in load_each("faults", Callable) for fault in make()),
     ]
 
 

@@ -50,6 +50,7 @@ __all__ = [
     "by_arrays",
     "by_machines",
     "noise_of",
+    "one_source",
     "roster_of",
     "session_sampler",
 ]
@@ -211,16 +212,30 @@ def noise_of(source: Source) -> MakeNoise:
     Args:
         source: whose it is: "simulated" is another for each session, seed and round; "secure" never repeats.
     """
-    if source == "simulated":
-        return lambda: (
-            lambda session, seed, round_number: SimulatedNoise(seed, session=session, round_number=round_number)
-        )
+    return one_source(SecureNoise) if source == "secure" else _addressed
 
-    def secure() -> NoiseMaker:
-        noise = SecureNoise()  # of all sessions: its samplers take longer to make than to ask
-        return lambda *_: noise
 
-    return secure
+def one_source(make: Callable[[], NoiseSource]) -> MakeNoise:
+    """Return what makes one noise source that serves all sessions, as one that never repeats may.
+
+    Args:
+        make: makes the source, whose samplers take longer to make than to ask.
+    """
+
+    def make_noise() -> NoiseMaker:
+        noise = make()
+
+        def same(session: str, seed: int, round_number: int) -> NoiseSource:
+            del session, seed, round_number
+            return noise
+
+        return same
+
+    return make_noise
+
+
+def _addressed() -> NoiseMaker:
+    return lambda session, seed, round_number: SimulatedNoise(seed, session=session, round_number=round_number)
 
 
 def roster_of(

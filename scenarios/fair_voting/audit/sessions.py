@@ -38,7 +38,7 @@ _SIZES = (2, 2)
 # On the printed scale groups of different sizes are compared unlike.
 _UNEQUAL_SIZES = (1, 2)
 _ABSENT = "nobody"
-_SECURE_SHARE_OF_RELEASES = 0.05
+_SECURE_SHARE_OF_RELEASES = 0.03
 """Of the outputs that are asked for: a session by machines takes most of a millisecond."""
 _UNIT = "voter"
 _PUBLIC = (0,)

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from ....protocol.arrays import IntArray
@@ -33,7 +34,7 @@ from ...audit.jointly import two_party_cases
 from ...audit.machines import HeldSession, noise_of, roster_of, session_sampler
 from ..paper.audit_list import audit_list
 
-__all__ = ["exposure_of_preferences", "moral_preferences_cases"]
+__all__ = ["exposure_of_preferences", "moral_preferences_cases", "read_sums"]
 
 _FEATURES = ("x", "y", "z")
 _RECORDS = 2
@@ -65,7 +66,9 @@ def moral_preferences_cases() -> Iterator[Case]:
             if is_record and mechanism != "laplace":
                 yield _case(given | {"max_records": _RECORDS}, unit="voter", num_sessions=1)
             if is_central and mechanism != "laplace":
-                yield _case_of_release(given, unit=paradigm.level.value)
+                # What a maximum tells is little; of a greater ε it is enough to be found.
+                epsilon = 4.0 if mechanism == "pooled" else 1.0
+                yield _case_of_release(given | {"epsilon": epsilon}, unit=paradigm.level.value)
     personal: list[MechanismName] = ["laplace", "direction"]
     for mechanism, (place, level) in itertools.product(personal, enumerate(_LEVELS)):
         given = {"paradigm": Paradigm.VLDP, "mechanism": mechanism, "epsilons": _LEVELS}
@@ -90,7 +93,7 @@ def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *
     phase = protocol.phase
     if not isinstance(phase, DisclosedPhase):
         return exposure_of_party(protocol, _rows(protocol), public, num_sessions=num_sessions)
-    read = functools.partial(_read_sums, protocol) if protocol.parameters.mechanism == "laplace" else None
+    read = functools.partial(read_sums, protocol) if protocol.parameters.mechanism == "laplace" else None
     return exposure_of_release(protocol, phase, _rosters(protocol), read, num_sessions=num_sessions)
 
 
@@ -153,7 +156,7 @@ def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
         return [Pair(f"{_NAMES[0]}, against {_NAMES[1]}", draws=draws("simulated"), secure=draws("secure"))]
 
     return Case(
-        name=f"{parameters.paradigm.value} {parameters.mechanism}, {unit}, as released",
+        name=f"{parameters.paradigm.value} {parameters.mechanism}, ε = {parameters.epsilon:g}, {unit}, as released",
         group=protocol.name,
         unit=unit,
         relation=entries[0].relation,
@@ -187,8 +190,14 @@ def _rosters(protocol: MoralPreferences) -> list[Inputs]:
     return [roster_of(protocol, [row, rows[0]], [(), ()]) for row in rows]
 
 
-def _read_sums(protocol: MoralPreferences, outcome: Outcome) -> list[int]:
-    """Return the randomized sums, of which the released preferences are the means."""
+def read_sums(protocol: MoralPreferences, outcome: msgspec.Struct | None) -> list[int]:
+    """Return the randomized sums, of which the released preferences are the means.
+
+    Args:
+        protocol: of mechanism "laplace", in the central model.
+        outcome: what it released.
+    """
+    assert isinstance(outcome, Outcome)  # noqa: S101  this protocol's
     return [round(mean * outcome.num_voters / protocol.summary.step) for mean in outcome.preferences]
 
 

@@ -19,7 +19,7 @@ from ...audit.case import Case
 from ...audit.exposures import case_of, charge, exposure_of_party
 from ...audit.jointly import two_party_cases
 
-__all__ = ["BINARY", "NUM_ANSWERS", "case_of_worker", "survey_of", "truth_discovery_cases"]
+__all__ = ["BINARY", "NUM_ANSWERS", "candidates_of", "case_of_worker", "survey_of", "truth_discovery_cases"]
 
 NUM_ANSWERS = 5
 BINARY = ("no", "yes")
@@ -57,7 +57,7 @@ def truth_discovery_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     widest = survey_of("two_layer", 0.0, [BINARY] * NUM_ANSWERS)
     note = "Flip probabilities from U(0, 1), which the paper calls ε = 0."
     yield case_of_worker(widest, f"two_layer, {NUM_ANSWERS} answers, claimed 0", num_sessions=1, note=note)
-    rows, public, names = _candidates(mixed)
+    rows, public, names = candidates_of(mixed)
     other = rows[-1], public
     yield from two_party_cases(mixed, rows, public, other, name="two_layer, 2, 2 and 3 labels", unit=_ALL, names=names)
 
@@ -94,7 +94,7 @@ def case_of_worker(
         note: see `Case`.
         asked: the places of its tasks; by default all.
     """
-    rows, public, names = _candidates(survey, asked)
+    rows, public, names = candidates_of(survey, asked)
 
     def charged(entry: LedgerEntry) -> tuple[float, float]:
         if not is_one_answer:
@@ -142,7 +142,7 @@ def survey_of(
     )
 
 
-def _candidates(survey: TruthDiscovery, asked: Sequence[int] | None = None) -> tuple[IntArray, list[int], list[str]]:
+def candidates_of(survey: TruthDiscovery, asked: Sequence[int] | None = None) -> tuple[IntArray, list[int], list[str]]:
     """Return every row of answers to a worker's tasks, its public row, and the rows' names."""
     parameters = survey.parameters
     places = range(len(parameters.tasks)) if asked is None else asked
