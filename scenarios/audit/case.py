@@ -107,8 +107,8 @@ class Case:
         note: what a reader should know, as a sentence.
         share: the part of the asked samples that is drawn, in (0, 1]: less than 1 where an output costs much time.
         secure_share: the same of outputs with the noise of deployments.
-        law_checks: makes the inputs that are held against their laws; as many outputs as of one neighbor are shared
-            by all of them.
+        law_checks: makes the inputs that are held against their laws; as many outputs as of one neighbor, or somewhat
+            fewer, are shared by all of them.
     """
 
     name: str

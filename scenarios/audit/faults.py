@@ -1,8 +1,9 @@
-"""Planted faults: nine ways to lose more privacy than is claimed, each beside its repair, for the audit to tell.
+"""Planted faults: ways to lose more privacy than is claimed, each beside its repair, for the audit to tell.
 
 A self-test of audits. Each fault is a mistake that has been made, planted into mechanisms and sessions that are
 otherwise ours; what the mechanism claims stays as it was. The audit must refute each one, and none of the repaired.
-It is told nothing of how to tell them: neither laws nor scores, but for the sampler that does not have the law it says.
+It is told nothing of how to tell them: neither laws nor scores, but for samplers that do not have the law that they say
+(`sampler_faults` has more of those).
 
 Source: Mironov (2012) for low bits; reading M4 for clipping by the data; the truth discovery paper, Section 5.2, and
 reading T3 for a worker's flip probability.
@@ -33,6 +34,7 @@ from ...protocol.randomness import SimulatedNoise
 from ..system import load_each
 from .case import Case, OutputSampler, Pair
 from .fault import CONFIDENCE, GROUP, SAMPLES, Fault
+from .sampler_faults import sampler_faults
 
 __all__ = ["CONFIDENCE", "GROUP", "SAMPLES", "Fault", "planted_faults"]
 
@@ -55,6 +57,7 @@ def planted_faults() -> list[Fault]:
         _low_bits(),
         _biased_response(),
         _kept_flip_probability(),
+        *sampler_faults(),
         *(fault for _, make in load_each("faults", Callable) for fault in make()),
     ]
 

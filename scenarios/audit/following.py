@@ -69,14 +69,14 @@ def departure(counts: IntArray, law: FloatArray, number: int, risk: float) -> st
     each = risk / _NUM_KINDS
     hole = _greatest_hole(counts, law)
     if hole > _hole_unnoticed(len(law), number, each):
-        return f"neighboring outcomes that were never drawn, {number * hole:,.1f} outputs expected"
+        return f"neighboring outcomes that were never drawn, {_told(number * hole)} outputs expected"
     for events in _events(counts, law, number, each):
         least = each / (2 * len(events.hits))
         tails = np.minimum(_at_least(events, number), _at_most(events, number))
         place = int(np.argmin(tails))
         if tails[place] < least:
             expected = number * float(events.law[place])
-            return f"{events.kind}: {int(events.hits[place]):,} outputs, {expected:,.1f} expected"
+            return f"{events.kind}: {int(events.hits[place]):,} outputs, {_told(expected)} expected"
     return ""
 
 
@@ -89,6 +89,10 @@ def greatest_unnoticed(num_outcomes: int, number: int, risk: float) -> float:
         risk: that outputs of the law are said to depart from it.
     """
     return _hole_unnoticed(num_outcomes, number, risk / _NUM_KINDS)
+
+
+def _told(expected: float) -> str:
+    return f"{expected:,.1f}" if expected >= 1 else f"{expected:.2g}"
 
 
 def _hole_unnoticed(num_outcomes: int, number: int, risk: float) -> float:

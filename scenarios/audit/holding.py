@@ -101,9 +101,15 @@ def hold(inputs: Sequence[Sequence[Counts]], risk: float) -> Held:
     return Held(
         num_inputs=len(inputs),
         samples=min(counts.number for counts in views),
-        departure="; ".join(f"{name}: {what}" for name, what in told if what),
+        departure=_all(f"{name}: {what}" for name, what in told if what),
         unnoticed=max(greatest_unnoticed(len(counts.law), counts.number, each) for counts in views),
     )
+
+
+def _all(departures: Iterable[str]) -> str:
+    """Return the first one, and how many others there are."""
+    first, *others = [*departures, ""]
+    return f"{first}; so do {len(others) - 1} more" if len(others) > 1 else first
 
 
 def _name(check: LawCheck, view: View) -> str:

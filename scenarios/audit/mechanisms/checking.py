@@ -8,13 +8,14 @@ number's own law is exact; how the numbers of one report hang together is left t
 import functools
 import itertools
 import math
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.mechanisms import (
+    CLAMP_IN_SCALES,
     DiscreteLaplace,
     PostProcessed,
     Prepared,
@@ -32,7 +33,10 @@ MOST_ROWS: Final = 32
 _MOST_OUTPUTS: Final = 1 << 14
 """Reports whose law is written down whole."""
 _MOST_OUTCOMES: Final = 1 << 17
-"""Of a single number: of more, neighboring ones are taken together."""
+_NUM_OUTCOMES: Final = 1 << 14
+"""Of a single number: where there are more than the most, neighboring ones are taken together, to about so many."""
+_LOW_BITS: Final = 8
+"""Of noise, looked at by themselves where neighboring numbers are taken together."""
 _MOST_CELLS: Final = 512
 """Ranges of all numbers together."""
 _SEED: Final = 1
@@ -92,10 +96,13 @@ def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[View]:
     if isinstance(mechanism, VectorLaplace):
         mechanism = mechanism.coordinate
     if isinstance(mechanism, DiscreteLaplace):
-        laws = [_laplace_law(mechanism, value) for value in row]
-        return [*_columns(laws, low), *([_together(laws, low)] if len(row) > 1 else [])]
+        noise = _laplace_noise(mechanism.scale)
+        views = _numbers(row, noise, mechanism.report_range)
+        if noise.each > 1:
+            views += [_low_bits(mechanism.scale, value, place) for place, value in enumerate(row)]
+        return [*views, _together(row, noise)] if len(row) > 1 else views
     if isinstance(mechanism, SphericalLaplace) and mechanism.dimension in _WITH_MARGINS:
-        return _columns([_spherical_law(mechanism, value) for value in row], low)
+        return _numbers(row, _spherical_noise(mechanism.scale, mechanism.dimension), mechanism.report_range)
     raise NotImplementedError(f"the law of {type(mechanism).__name__} is not written down")
 
 
@@ -109,60 +116,97 @@ def _whole(mechanism: RowMechanism, row: PrivateRow) -> View:
     return View("", law / law.sum(), lambda drawn: encode(drawn)[:, 0])
 
 
-@functools.lru_cache(maxsize=64)
-def _laplace_law(mechanism: DiscreteLaplace, value: int) -> FloatArray:
-    low, high = mechanism.report_range
-    reports = np.arange(low, high + 1, dtype=np.int64)
-    law: FloatArray = np.exp(mechanism.log_probabilities(reports, np.array([value], dtype=np.int64))[:, 0])
-    return law / law.sum()
+class _Noise(NamedTuple):
+    """The law of a number's noise, by cells of neighboring integers; the first and the last one are the tails beyond.
+
+    Args:
+        reach: minus the least integer of the second cell.
+        each: integers of a cell.
+        law: of the cells.
+    """
+
+    reach: int
+    each: int
+    law: FloatArray
+
+    def cells(self, noise: IntArray) -> IntArray:
+        """Return the cell of each number."""
+        return np.clip((noise + self.reach) // self.each + 1, 0, len(self.law) - 1)
 
 
 @functools.lru_cache(maxsize=64)
-def _spherical_law(mechanism: SphericalLaplace, value: int) -> FloatArray:
-    """Return a number's law: its noise is beyond x scales with probability e^(−x)/2, or (2 + x)·e^(−x)/4 for d = 3.
+def _laplace_noise(scale: float) -> _Noise:
+    """Return discrete Laplace noise, which is at least k > 0 with probability a^k/(1 + a), a = e^(−1/scale)."""
+    return _noise(scale, CLAMP_IN_SCALES, lambda ends: np.exp(-(ends + 0.5) / scale) / (1 + np.exp(-1 / scale)))
+
+
+@functools.lru_cache(maxsize=64)
+def _spherical_noise(scale: float, dimension: int) -> _Noise:
+    """Return a number's noise: beyond x scales with probability e^(−x)/2, or (2 + x)·e^(−x)/4 in three dimensions.
 
     The density in proportion to e^(−‖x‖₂), integrated over the other two numbers, is (1 + x)·e^(−x)/4.
     """
-    low, high = mechanism.report_range
-    ends = np.arange(low, high, dtype=np.float64) + 0.5 - value  # between neighboring reports
-    sizes = np.abs(ends) / mechanism.scale
-    beyond: FloatArray = np.exp(-sizes) * ((2 + sizes) / 4 if mechanism.dimension > 1 else 0.5)
-    inner = np.abs(np.diff(beyond))
-    center = int(np.flatnonzero(np.diff(np.sign(ends)))[0])  # the report whose range has both signs
-    inner[center] = 1 - beyond[center] - beyond[center + 1]
-    return np.concatenate([beyond[:1], inner, beyond[-1:]])
+
+    def beyond(ends: FloatArray) -> FloatArray:
+        sizes = ends / scale
+        return np.exp(-sizes) * ((2 + sizes) / 4 if dimension > 1 else 0.5)
+
+    return _noise(scale, CLAMP_IN_SCALES, beyond)
 
 
-def _columns(laws: Sequence[FloatArray], low: int) -> list[View]:
+def _noise(scale: float, num_scales: int, beyond: Callable[[FloatArray], FloatArray]) -> _Noise:
+    """Return symmetric noise.
+
+    Args:
+        scale: in integers.
+        num_scales: from 0 to either tail.
+        beyond: the probability that noise exceeds numbers between integers, which are above 0.
+    """
+    reach = math.ceil(num_scales * scale)
+    each = 1 if 2 * reach < _MOST_OUTCOMES else math.ceil(2 * reach / _NUM_OUTCOMES)
+    ends = np.arange(-reach, reach + 1, each) - 0.5
+    chances = beyond(np.abs(ends))
+    inner = np.abs(np.diff(chances))
+    center = int(np.count_nonzero(ends < 0)) - 1  # the cell that has both signs
+    inner[center] = 1 - chances[center] - chances[center + 1]
+    return _Noise(reach, each, np.concatenate([chances[:1], inner, chances[-1:]]))
+
+
+def _numbers(row: PrivateRow, noise: _Noise, report_range: tuple[int, int]) -> list[View]:
     """Return each number by itself."""
-    return [_column(law, low, place, is_alone=len(laws) == 1) for place, law in enumerate(laws)]
+
+    def view(place: int, value: int) -> View:
+        def places(outputs: IntArray) -> IntArray:
+            numbers = outputs[:, place]
+            is_report = (numbers >= report_range[0]) & (numbers <= report_range[1])
+            return np.where(is_report, noise.cells(numbers - value), NO_PLACE)
+
+        return View(f"number {place + 1}" if len(row) > 1 else "", noise.law, places)
+
+    return [view(place, value) for place, value in enumerate(row)]
 
 
-def _column(law: FloatArray, low: int, place: int, *, is_alone: bool) -> View:
-    each = math.ceil(len(law) / _MOST_OUTCOMES)
-    grouped = np.add.reduceat(law, np.arange(0, len(law), each))
-
-    def places(outputs: IntArray) -> IntArray:
-        numbers = outputs[:, place] - low
-        return np.where((numbers >= 0) & (numbers < len(law)), numbers // each, NO_PLACE)
-
-    return View("" if is_alone else f"number {place + 1}", grouped, places)
+def _low_bits(scale: float, value: int, place: int) -> View:
+    """Return the low bits of a number's noise: x with probability (1 − a)·(a^x + a^(M − x))/((1 + a)·(1 − a^M))."""
+    size = 1 << _LOW_BITS
+    rests = np.arange(size)
+    law = np.exp(-rests / scale) + np.exp((rests - size) / scale)
+    return View(f"number {place + 1}'s low bits", law / law.sum(), lambda outputs: (outputs[:, place] - value) % size)
 
 
-def _together(laws: Sequence[FloatArray], low: int) -> View:
+def _together(row: PrivateRow, noise: _Noise) -> View:
     """Return ranges of all numbers together, each number in about as many ranges of one probability."""
-    parts = max(2, int(_MOST_CELLS ** (1 / len(laws))))
-    columns = range(min(len(laws), int(math.log2(_MOST_CELLS))))
-    levels = np.arange(1, parts) / parts
-    starts = [np.unique(np.searchsorted(np.cumsum(laws[place]), levels)) + 1 for place in columns]
-    joint = np.ones(1)
-    for place, own in zip(columns, starts, strict=True):
-        joint = np.multiply.outer(joint, np.add.reduceat(laws[place], np.concatenate([[0], own]))).reshape(-1)
+    width = min(len(row), int(math.log2(_MOST_CELLS)))
+    parts = max(2, int(_MOST_CELLS ** (1 / width)))
+    starts = np.unique(np.searchsorted(np.cumsum(noise.law), np.arange(1, parts) / parts)) + 1
+    single = np.add.reduceat(noise.law, np.concatenate([[0], starts]))
+    joint = functools.reduce(lambda law, own: np.multiply.outer(law, own).reshape(-1), [single] * width)
 
     def places(outputs: IntArray) -> IntArray:
         cells = np.zeros(len(outputs), dtype=np.int64)
-        for place, own in zip(columns, starts, strict=True):
-            cells = cells * (len(own) + 1) + np.searchsorted(own, outputs[:, place] - low, side="right")
+        for place, value in enumerate(row[:width]):
+            ranges = np.searchsorted(starts, noise.cells(outputs[:, place] - value), side="right")
+            cells = cells * len(single) + ranges
         return cells
 
     return View("all numbers together", joint, places)

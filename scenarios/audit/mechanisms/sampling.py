@@ -94,13 +94,21 @@ def simulated_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
     return draw
 
 
-def secure_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
-    """Return draws of a row's reports with the noise of deployments, which know no streams."""
+def secure_draw(
+    mechanism: RowMechanism, row: PrivateRow, make_noise: Callable[[], SecureNoise] = SecureNoise
+) -> OutputSampler:
+    """Return draws of a row's reports with the noise of deployments, which know no streams.
+
+    Args:
+        mechanism: the randomizer.
+        row: its values.
+        make_noise: makes the noise source.
+    """
     values = list(row)
 
     def draw(number: int, stream: int) -> IntArray:
         del stream
-        noise = SecureNoise()
+        noise = make_noise()
         drawn = [
             noise.randomize(mechanism, values, protocol=_NAME, phase=_NAME, place=place) for place in range(number)
         ]

@@ -1,4 +1,4 @@
-"""A fault planted into the ledger of a vote: one group's voters are charged half of what they lose."""
+"""Faults planted into votes: a sub-sample that is drawn wrong, and a group that is charged half of what it loses."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,6 +9,7 @@ from ....protocol.privacy import Ledger, LedgerEntry
 from ...audit.exposures import charge
 from ...audit.fault import Fault
 from ...audit.planting import Sessions, alike, planted
+from .sampler_faults import subsample_fault
 
 __all__ = ["planted_faults"]
 
@@ -18,7 +19,8 @@ _SECOND = (1,)
 
 
 def planted_faults() -> Iterator[Fault]:
-    """Yield a loss that is halved for the second group."""
+    """Yield the wrong sub-sample, and a loss that is halved for the second group."""
+    yield subsample_fault()
     vote = FairVoting(
         Parameters(
             alternatives=("a", "b", "c"),

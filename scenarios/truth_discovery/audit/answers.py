@@ -102,6 +102,7 @@ def _of_two_sets() -> Iterator[Case]:
             proven=loss,
             mechanism=one_layer,
             rows=rows,
+            is_secure=False,
             reports=reports,
         )
         for name in _MIXED_HYPERS:
@@ -119,6 +120,7 @@ def _of_two_sets() -> Iterator[Case]:
                     proven=proven,
                     mechanism=shared,
                     rows=rows,
+                    is_secure=f"p in {name}" in _SECURE and unit == _ALL,
                     reports=reports,
                 )
             yield _case(
@@ -128,6 +130,7 @@ def _of_two_sets() -> Iterator[Case]:
                 proven=sum(FreshTwoLayer((size,), hyper).epsilon for size in sizes),
                 mechanism=fresh,
                 rows=rows,
+                is_secure=False,
                 reports=reports,
             )
 
@@ -179,7 +182,7 @@ def _case(
     proven: float,
     mechanism: RowMechanism,
     rows: IntArray,
-    is_secure: bool = True,
+    is_secure: bool,
     reports: IntArray | None = None,
 ) -> Case:
     """Return the case of a mechanism.
