@@ -31,6 +31,7 @@ from ...protocol.mechanisms import (
 )
 from ...protocol.privacy import NeighboringRelation, TrustModel
 from ...protocol.randomness import SimulatedNoise
+from ..system import load_each
 from .case import Case, OutputSampler, Pair
 from .fault import CONFIDENCE, GROUP, SAMPLES, Fault
 from .sampler_faults import sampler_faults
@@ -57,6 +58,7 @@ def planted_faults() -> list[Fault]:
         _biased_response(),
         _kept_flip_probability(),
         *sampler_faults(),
+        *(fault for _, make in load_each("faults", Callable) for fault in make()),
     ]
 
 

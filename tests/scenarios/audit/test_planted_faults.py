@@ -10,10 +10,9 @@ from psephos.scenarios.audit.case import Case
 from psephos.scenarios.audit.faults import CONFIDENCE, Fault, planted_faults
 from psephos.scenarios.audit.running import QUICK, SECURE_SAMPLES, SIMULATED_SAMPLES
 from psephos.scenarios.audit.self_test import FaultResult, show_self_test
-from psephos.scenarios.fair_voting.audit.sampler_faults import subsample_fault
 from psephos.scenarios.presentation import make_console
 
-FAULTS = [*planted_faults(), subsample_fault()]
+FAULTS = planted_faults()
 FEW = 10_000
 QUICK_SAMPLES = {"simulated": SIMULATED_SAMPLES // QUICK, "secure": SECURE_SAMPLES // QUICK}
 IN_TAILS = {"tail clipped"}
