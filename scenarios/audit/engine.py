@@ -91,7 +91,7 @@ def audit(
         seed: of simulated outputs.
 
     Returns:
-        What was found; None where no pair can be drawn from this source, nor has laws.
+        What was found; None where this source draws nothing, neither a pair nor an input, and no pair has laws.
 
     Raises:
         ConfigurationError: the confidence is out of range, or the samples are too few for any statement.
