@@ -56,6 +56,7 @@ class System:
         asking: what asking again is said to cost: a scene → sentences.
         mechanism_cases: makes cases (`audit.Case`) of single mechanisms.
         session_cases: makes cases of whole sessions.
+        faults: makes planted faults (`audit.fault.Fault`) of whole sessions.
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
         reproduction: an `experiments.Paper`: the paper's experiments, run again; a module that imports nothing heavy.
         commands: of the command line, by name: click commands, whose modules import nothing heavy.
@@ -73,6 +74,7 @@ class System:
     asking: str = ""
     mechanism_cases: str = ""
     session_cases: str = ""
+    faults: str = ""
     claims: str = ""
     reproduction: str = ""
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])

@@ -1,6 +1,6 @@
 """Audits: every privacy loss bounded from below by telling neighbors apart, and held against what is proven."""
 
-from .case import Case, OutputSampler, Pair, Score, Source
+from .case import Case, LawCheck, OutputSampler, Pair, Score, Source, View
 from .engine import audit
 from .verdict import Audited, AuditVerdict
 
@@ -8,9 +8,11 @@ __all__ = [
     "AuditVerdict",
     "Audited",
     "Case",
+    "LawCheck",
     "OutputSampler",
     "Pair",
     "Score",
     "Source",
+    "View",
     "audit",
 ]

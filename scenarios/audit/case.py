@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal, TypeAlias
 
 from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.mechanisms import RowMechanism
 from ...protocol.privacy import NeighboringRelation, TrustModel
 
-__all__ = ["NO_PLACE", "Case", "OutputSampler", "Pair", "Score", "Source"]
+__all__ = ["NO_PLACE", "Case", "LawCheck", "OutputSampler", "Pair", "Score", "Source", "View"]
 
 NO_PLACE: Final = -1
 """In place of a column: what was drawn is an output that neither law has."""
@@ -53,6 +54,43 @@ class Pair:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class View:
+    """What is looked at in an output, with its exact law.
+
+    Args:
+        name: what is looked at, as a phrase.
+        law: probabilities of finitely many outcomes, in an order whose two ends are the law's tails, shape (outcomes,).
+        places: outputs, shape (number, width) → the outcome of each, or `NO_PLACE`; shape (number,).
+    """
+
+    name: str
+    law: FloatArray
+    places: Callable[[IntArray], IntArray]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LawCheck:
+    """One input, whose outputs are drawn and held against their exact law.
+
+    Neighbors tell how far two inputs are apart; a check tells that a sampler does what its proof is of, for inputs that
+    are not the worst neighbors too, and for numbers of one output together.
+
+    Args:
+        name: the input, as a phrase.
+        views: what is looked at in its outputs.
+        draw: how they are drawn; None where they are not.
+        secure: as `draw`, with the noise of deployments.
+        mechanism: whose outputs they are; None where they are not those of a single randomizer.
+    """
+
+    name: str
+    views: Sequence[View]
+    draw: OutputSampler | None = None
+    secure: OutputSampler | None = None
+    mechanism: RowMechanism | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Case:
     """A loss to audit.
 
@@ -69,6 +107,8 @@ class Case:
         note: what a reader should know, as a sentence.
         share: the part of the asked samples that is drawn, in (0, 1]: less than 1 where an output costs much time.
         secure_share: the same of outputs with the noise of deployments.
+        law_checks: makes the inputs that are held against their laws; as many outputs as of one neighbor, or somewhat
+            fewer, are shared by all of them.
     """
 
     name: str
@@ -83,6 +123,7 @@ class Case:
     note: str = ""
     share: float = 1.0
     secure_share: float = 1.0
+    law_checks: Callable[[], Sequence[LawCheck]] = tuple
 
     def __post_init__(self) -> None:
         if not (self.claimed >= 0 and self.proven >= 0) or math.isnan(self.claimed):

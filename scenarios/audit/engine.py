@@ -1,18 +1,20 @@
-"""One audit: choose a pair of neighbors and an event by some outputs, then bound the loss by others.
+"""One audit: choose neighbors and events by some outputs, bound the loss by others, and hold outputs against laws.
 
 A fifth of the outputs chooses: for each pair and each score (the pair's own, and those that are learned), the events
-"the score is at least t" and "at most t" whose bound would be the greatest. The rest is drawn for the chosen pair
-alone and decides: since the choice has not seen it, one event costs no correction for all that were tried.
+"the score is at least t" and "at most t" whose bound would be the greatest; and an event at an edge of what is drawn.
+The rest is drawn for the chosen pair alone and decides: since the choice has not seen it, an event costs no correction
+for all that were tried.
 
-Where the laws are known, ε is exact and nothing is chosen; outputs that are drawn are then held against the laws, so
-that a sampler of another law is found out.
+Where the laws of a pair are known, its ε is exact, and the first event is chosen by the laws. That is the ε of the
+laws: whether a sampler has them is another question, which what is drawn answers. Outputs of the pair, and of the
+inputs that the case brings for it, are held against their laws.
 
 What is stated of one case and source holds jointly with the confidence asked for. Not refuting a proof proves nothing.
 """
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -21,7 +23,6 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
 from .bounds import (
     delta_bounds,
-    departs,
     epsilon_bounds,
     exact_delta,
     exact_epsilon,
@@ -30,22 +31,27 @@ from .bounds import (
     samples_needed,
     upper_limits,
 )
-from .case import NO_PLACE, Case, OutputSampler, Pair, Source
+from .case import Case, LawCheck, OutputSampler, Pair, Source
 from .choosing import ChosenEvent, choose_by_laws, choose_by_outputs
+from .edges import Edge, choose_edge
+from .features import outcome_feature
+from .holding import NOTHING_HELD, Counts, draw_checks, hold
+from .streams import Streams
 from .verdict import Audited, Bounds, Evidence, judge
 
 __all__ = ["audit", "check_confidence", "check_samples"]
 
-_CHUNK: Final = 1 << 16
 _SHARE_THAT_CHOOSES: Final = 0.2
 _MOST_THAT_CHOOSE: Final = 1 << 18
-# How the risk is shared: by ε, by the curve (with δ and μ), and by the comparison with a law where there is one.
-_OF_EPSILON, _OF_CURVE = 0.9, 0.1
+# How the risk is shared: by laws where there are any; of the rest by ε, by the edge, and by the curve (with δ and μ).
 _OF_LAW: Final = 0.5
-_MOST_BINS: Final = 512
-_LEAST_EXPECTED: Final = 5
-_LOW_BITS: Final = (2, 8)
-_FIRST_STREAM: Final = 1 << 40
+_OF_EPSILON, _OF_EDGE, _OF_CURVE = 0.6, 0.3, 0.1
+_LEAST_OF_INPUT: Final = 100
+"""Outputs of an input that is held against its law."""
+_OF_INPUTS: Final[Mapping[Source, float]] = {"simulated": 1.0, "secure": 0.4}
+"""Outputs of all inputs together, by those of a neighbor: fewer where they are drawn one by one."""
+
+_Draws = tuple[OutputSampler, OutputSampler]
 
 
 def check_confidence(confidence: float) -> None:
@@ -86,7 +92,7 @@ def audit(
         seed: of simulated outputs.
 
     Returns:
-        What was found; None where no pair can be drawn from this source, nor has laws.
+        What was found; None where this source draws nothing, neither a pair nor an input, and no pair has laws.
 
     Raises:
         ConfigurationError: the confidence is out of range, or the samples are too few for any statement.
@@ -99,69 +105,63 @@ def audit(
     share = case.share if source == "simulated" else case.secure_share
     samples = max(int(samples * share), _least_samples(confidence))
     risk = 1 - confidence
-    pairs = case.pairs()
+    pairs, checks = case.pairs(), _of_source(case.law_checks(), source)
     if source == "secure":  # from here on, a pair's draws are the source's
         able = (pair for pair in pairs if pair.laws is not None or pair.secure is not None)
         pairs = [dataclasses.replace(pair, draws=pair.secure) for pair in able]
     finite = [(pair, pair.laws) for pair in pairs if pair.laws is not None]
     drawn = [(pair, pair.draws) for pair in pairs if pair.draws is not None]
-    streams = _Streams(seed)
+    if not (finite or drawn or checks):
+        return None
+    streams = Streams(seed)
+    of_law = risk * _OF_LAW if checks or any(pair.draws is not None for pair, _ in finite) else 0.0
+    inputs: list[Sequence[Counts]] = []
     if finite:
         pair, laws = max(finite, key=_rank)
-        found = _audit_laws(case, pair, laws, samples, streams, risk=risk)
+        found, sides = _audit_laws(case, pair, laws, samples, streams, risk=risk - of_law)
+        inputs += [[side] for side in sides]
     elif drawn:
-        found = _audit_outputs(case, drawn, samples, streams, risk=risk)
+        found = _audit_outputs(case, drawn, samples, streams, risk=risk - of_law)
     else:
-        return None
-    least = samples_needed(case.proven, risk * _OF_EPSILON)
+        found = Evidence("", "", Bounds())
+    if checks:
+        number = int(samples * _OF_INPUTS[source]) // len(checks)
+        inputs += draw_checks(checks, max(number, _LEAST_OF_INPUT), streams)
+    found = found._replace(held=hold(inputs, of_law) if inputs else NOTHING_HELD)
+    least = samples_needed(case.proven, (risk - of_law) * _OF_EPSILON)
     needed = None if least is None else _with_choice(least)
     return judge(case, found, source=source, needed=needed, confidence=1 - risk)
 
 
-class _Streams:
-    """Numbers of streams, each given out once."""
-
-    def __init__(self, seed: int) -> None:
-        self._next = seed * _FIRST_STREAM
-
-    def chunks(self, draw: OutputSampler, number: int) -> Iterator[IntArray]:
-        """Yield so many outputs, some at a time, each time from a stream of their own.
-
-        Raises:
-            ValueError: as many rows as asked for were not drawn.
-        """
-        for start in range(0, number, _CHUNK):
-            size = min(_CHUNK, number - start)
-            self._next += 1
-            outputs = draw(size, self._next)
-            if outputs.ndim != 2 or len(outputs) != size:  # noqa: PLR2004  a table
-                raise ValueError(f"expected outputs of shape ({size}, width), got {outputs.shape}")
-            yield outputs
-
-    def all(self, draw: OutputSampler, number: int) -> IntArray:
-        """Return so many outputs. See `chunks`."""
-        return np.concatenate(list(self.chunks(draw, number)))
+def _of_source(checks: Iterable[LawCheck], source: Source) -> list[tuple[LawCheck, OutputSampler]]:
+    """Return the inputs that this source draws, with what draws them."""
+    draws = ((check, check.draw if source == "simulated" else check.secure) for check in checks)
+    return [(check, draw) for check, draw in draws if draw is not None]
 
 
 def _audit_outputs(
-    case: Case,
-    drawn: Sequence[tuple[Pair, tuple[OutputSampler, OutputSampler]]],
-    samples: int,
-    streams: _Streams,
-    *,
-    risk: float,
+    case: Case, drawn: Sequence[tuple[Pair, _Draws]], samples: int, streams: Streams, *, risk: float
 ) -> Evidence:
     """Choose by some outputs, draw others that the choice has not seen, and bound by them."""
     choosing = min(int(samples * _SHARE_THAT_CHOOSES), _MOST_THAT_CHOOSE)
     each = max(choosing // len(drawn), 2)
-    shown = ((pair, streams.all(first, each), streams.all(second, each)) for pair, (first, second) in drawn)
+    shown = [(pair, streams.all(first, each), streams.all(second, each)) for pair, (first, second) in drawn]
+    edge = choose_edge(shown)
+    if edge is not None and edge.bound > case.proven:  # what an edge tells of a pair, another pair would not decide
+        shown = [own for own in shown if own[0] is edge.pair]
     chosen = choose_by_outputs(shown, risk=risk * _OF_EPSILON, proven=case.proven)
+    if edge is not None and edge.pair is not chosen.pair:
+        edge = choose_edge([own for own in shown if own[0] is chosen.pair])
     draws = chosen.pair.draws
     assert draws is not None  # noqa: S101  only what can be drawn is chosen
     number = samples - choosing
-    hits = [_hits(chosen, streams.chunks(draw, number)) for draw in draws]
-    bounds = _bounds_of(chosen, hits, number, risk=risk, proven=case.proven)._replace(samples=samples)
-    return Evidence(chosen.pair.name, chosen.name, bounds)
+    hits = [_Hits(chosen, edge) for _ in draws]
+    for draw, own in zip(draws, hits, strict=True):
+        for outputs in streams.chunks(draw, number):
+            own.add(outputs)
+            own.add_edge(outputs)
+    bounds = _bounds_of(chosen, edge, hits, number, risk=risk, proven=case.proven)._replace(samples=samples)
+    return Evidence(chosen.pair.name, _name_of(chosen, edge, bounds), bounds)
 
 
 def _rank(known: tuple[Pair, FloatArray]) -> tuple[float, bool, float]:
@@ -171,79 +171,103 @@ def _rank(known: tuple[Pair, FloatArray]) -> tuple[float, bool, float]:
     return round(exact_epsilon(laws), 9), pair.draws is not None, exact_delta(laws, 0.0)
 
 
-def _audit_laws(case: Case, pair: Pair, laws: FloatArray, samples: int, streams: _Streams, *, risk: float) -> Evidence:
-    """Audit by the exact laws, and hold what is drawn against them."""
+def _audit_laws(
+    case: Case, pair: Pair, laws: FloatArray, samples: int, streams: Streams, *, risk: float
+) -> tuple[Evidence, Sequence[Counts]]:
+    """Audit by the exact laws; return also what was drawn of either neighbor, to be held against them."""
     chosen = choose_by_laws(pair, laws)
     if pair.draws is None:
-        return Evidence(pair.name, chosen.name, Bounds(), laws)
-    counts = [np.zeros(len(law) + 1, dtype=np.int64) for law in laws]
-    hits = [
-        _hits(chosen, _counting(streams.chunks(draw, samples), own))
+        return Evidence(pair.name, chosen.name, Bounds(), laws), []
+    counts = [Counts.of(f"{pair.name}, {side}", law, samples) for side, law in zip(("one", "other"), laws, strict=True)]
+    choosing = min(int(samples * _SHARE_THAT_CHOOSES), _MOST_THAT_CHOOSE)
+    # The law has chosen an event, by which all outputs are counted; the edge is decided by those that did not choose.
+    first, second = (
+        np.concatenate(list(_counting(streams.chunks(draw, choosing), own)))
         for draw, own in zip(pair.draws, counts, strict=True)
-    ]
-    each = risk * _OF_LAW / len(laws)
-    follows = not any(_departs(own, law, samples, each) for own, law in zip(counts, laws, strict=True))
-    bounds = _bounds_of(chosen, hits, samples, risk=risk * (1 - _OF_LAW), proven=case.proven)
-    return Evidence(pair.name, chosen.name, bounds, laws, follows_law=follows)
+    )
+    edge = choose_edge([(pair, first, second)], [outcome_feature()])
+    hits = [_Hits(chosen, edge) for _ in laws]
+    for draw, own, side, outputs in zip(pair.draws, counts, hits, (first, second), strict=True):
+        side.add(outputs)
+        for more in _counting(streams.chunks(draw, samples - choosing), own):
+            side.add(more)
+            side.add_edge(more)
+    bounds = _bounds_of(chosen, edge, hits, samples, risk=risk, proven=case.proven, undecided=choosing)
+    return Evidence(pair.name, _name_of(chosen, edge, bounds), bounds, laws), counts
 
 
-def _hits(chosen: ChosenEvent, drawn: Iterable[IntArray]) -> IntArray:
-    """Return how many outputs of a neighbor are in the event, and in each one of the curve."""
-    hits = np.zeros(1 + len(chosen.curve), dtype=np.int64)
-    for outputs in drawn:
-        hits += chosen.hits(outputs)
-    return hits
+class _Hits:
+    """How many outputs of a neighbor are in the event with those of the curve, and how many in the edge."""
+
+    def __init__(self, chosen: ChosenEvent, edge: Edge | None) -> None:
+        self._chosen, self._edge = chosen, edge
+        self.of_events: IntArray = np.zeros(1 + len(chosen.curve), dtype=np.int64)
+        self.of_edge = 0
+
+    def add(self, outputs: IntArray) -> None:
+        """Count outputs by the event and the curve."""
+        self.of_events += self._chosen.hits(outputs)
+
+    def add_edge(self, outputs: IntArray) -> None:
+        """Count outputs by the edge."""
+        if self._edge is not None:
+            self.of_edge += self._edge.hits(outputs)
 
 
-def _counting(drawn: Iterable[IntArray], counts: IntArray) -> Iterator[IntArray]:
-    """Yield outputs that have a law, and add up how often each was drawn: last `NO_PLACE`.
+def _counting(drawn: Iterable[IntArray], counts: Counts) -> Iterator[IntArray]:
+    """Yield outputs that have a law, and count them.
 
     Raises:
         ValueError: an output is not what such an output must be.
     """
     for outputs in drawn:
-        if outputs.shape[1] != 1 or not NO_PLACE <= int(outputs.min()) <= int(outputs.max()) < len(counts) - 1:
+        if outputs.shape[1] != 1:
             raise ValueError("an output that has a law must be the number of one of its columns, or of none")
-        counts += np.bincount(outputs[:, 0] % len(counts), minlength=len(counts))
+        counts.add(outputs[:, 0])
         yield outputs
 
 
-def _bounds_of(chosen: ChosenEvent, hits: Sequence[IntArray], number: int, *, risk: float, proven: float) -> Bounds:
-    """Return the bounds that hits among so many outputs of the first and of the second neighbor give."""
+def _bounds_of(
+    chosen: ChosenEvent,
+    edge: Edge | None,
+    hits: Sequence[_Hits],
+    number: int,
+    *,
+    risk: float,
+    proven: float,
+    undecided: int = 0,
+) -> Bounds:
+    """Return the bounds that hits give.
+
+    Args:
+        chosen: the event, with those of the curve.
+        edge: the edge.
+        hits: of the first and of the second neighbor.
+        number: outputs of each that were counted.
+        risk: of all bounds together.
+        proven: ε, at which δ is bounded.
+        undecided: how many of the outputs were not counted by the edge.
+    """
     likely, unlikely = hits if chosen.event.is_above else hits[::-1]
-    epsilon = float(epsilon_bounds(likely[:1], unlikely[:1], number, risk * _OF_EPSILON)[0])
+    epsilon = float(epsilon_bounds(likely.of_events[:1], unlikely.of_events[:1], number, risk * _OF_EPSILON)[0])
+    by_edge, delta = -math.inf, 0.0
+    if edge is not None:
+        ones, others = (np.array([own.of_edge]) for own in (hits if edge.is_first else hits[::-1]))
+        counted = ones, others, number - undecided, risk * _OF_EDGE
+        by_edge = float(epsilon_bounds(*counted)[0])
+        delta = float(delta_bounds(*counted, proven)[0])  # by the same intervals, so that both hold
+    bounds = Bounds(max(epsilon, by_edge), by_edge=by_edge, delta=delta, samples=number)
     if not chosen.curve:
-        return Bounds(epsilon, samples=number)
-    first, second = hits[0][1:], hits[1][1:]
+        return bounds
+    first, second = (own.of_events[1:] for own in hits)
     each = risk * _OF_CURVE / len(first)
-    delta = float(delta_bounds(first, second, number, each, proven).max())
+    delta = max(delta, float(delta_bounds(first, second, number, each, proven).max()))
     mu = max(0.0, float(mu_bounds(first, second, number, each).max()))
     errors, misses = upper_limits(second, number, each / 2), 1 - lower_limits(first, number, each / 2)
     curve = [(float(error), float(miss)) for error, miss in zip(errors, misses, strict=True)]
-    return Bounds(epsilon, delta, mu, sorted(curve), number)
+    return bounds._replace(delta=delta, mu=mu, trade_off=sorted(curve))
 
 
-def _departs(counts: IntArray, law: FloatArray, number: int, risk: float) -> bool:
-    """Return whether outputs of one neighbor do not follow its law.
-
-    Neighboring outputs that are too rare are counted together; then their low bits are counted too.
-
-    Args:
-        counts: of each output, and last of those that are none, shape (outputs + 1,).
-        law: shape (outputs,).
-        number: of outputs that were drawn.
-        risk: that outputs of this law depart from it.
-    """
-    law = np.append(law, 0.0)
-    least = max(_LEAST_EXPECTED, number / _MOST_BINS)
-    starts = np.flatnonzero(np.diff(np.floor(np.cumsum(law) * number / least), prepend=-1.0))
-    hits, masses = [np.add.reduceat(counts, starts)], [np.add.reduceat(law, starts)]
-    if len(starts) < len(law):
-        places = np.arange(len(law))
-        for size in _LOW_BITS:
-            hits.append(np.array([counts[places % size == rest].sum() for rest in range(size)], dtype=np.int64))
-            masses.append(np.array([law[places % size == rest].sum() for rest in range(size)]))
-    impossible = law <= 0
-    hits.append(np.array([counts[impossible].sum()], dtype=np.int64))
-    masses.append(np.zeros(1))
-    return departs(np.concatenate(hits), np.concatenate(masses), number, risk)
+def _name_of(chosen: ChosenEvent, edge: Edge | None, bounds: Bounds) -> str:
+    """Return what told most, as a phrase."""
+    return edge.name if edge is not None and bounds.epsilon == bounds.by_edge else chosen.name

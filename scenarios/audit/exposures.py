@@ -1,11 +1,13 @@
 """Exposures: what leaves one party in whole sessions, for each of the rows that it may hold.
 
 An exposure is a list of parts, each what one randomizer makes of each candidate row; parts share no randomness, so that
-log-likelihoods add. Independent outputs of one row are one array call: n parties with the same row, each with its own
-uniforms. The second session of a repeated vote is the same session in another round.
+log-likelihoods add. With the noise of simulations independent outputs of one row are one array call: n parties with the
+same row, each with its own uniforms. With that of deployments sessions are held by machines (`machines`), some parties
+with the same row in each, or for what a server releases one output in each. Whether parties of one session share
+anything is another audit's (`jointly`). The second session of a repeated vote is the same session in another round.
 
 The rule that holds here: outputs are drawn by the code that runs in a session, scores are differences of the
-randomizers' own log-likelihoods, and losses are what a ledger adds up when it is charged as a session charges it.
+randomizers' own log-likelihoods, and losses are what the ledger of a party has after the sessions that it took part in.
 """
 
 import abc
@@ -14,7 +16,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -25,9 +27,18 @@ from ...protocol.population import draw_reports
 from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from .case import NO_PLACE, Case, OutputSampler, Pair, Score
+from .machines import (
+    SESSION,
+    HeldSession,
+    by_machines,
+    noise_of,
+    roster_of,
+    session_sampler,
+)
 
 __all__ = [
     "MAX_OUTPUTS",
+    "CandidateSampler",
     "ExposedPart",
     "Exposure",
     "Released",
@@ -35,13 +46,17 @@ __all__ = [
     "case_of",
     "charge",
     "exposure_of_party",
+    "exposure_of_release",
 ]
 
 MAX_OUTPUTS: Final = 1 << 14
 """Outputs of an exact joint law: more take longer than sampling tells."""
 _SHARE: Final = 0.2
 """Of the outputs that are asked for: one of several numbers takes a few microseconds."""
-_SESSION: Final = "audited"
+_SECURE_SHARE: Final = 0.1
+"""The same of sessions with the noise of deployments, of which a party takes some tenths of a millisecond."""
+_PARTIES: Final = 32
+"""With the same row in one session by machines."""
 _SIDES: Final = 2
 
 
@@ -177,17 +192,26 @@ class Released(ExposedPart):
         )
 
 
+CandidateSampler: TypeAlias = Callable[[int, int], OutputSampler]
+"""(candidate, side) → draws of its outputs; the two sides share no randomness."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Exposure:
     """What leaves one party, or what a server releases, in some sessions on the same data.
 
     Args:
-        parts: of one session, in the order of its phases.
+        parts: of one session, in the order in which an output has their numbers: that of its phases, party by party.
         num_sessions: how often it is held, each time in a round of its own.
+        simulated: draws outputs of a candidate as one of the two sides, with the noise of simulations; by default each
+            part draws its own by arrays.
+        secure: the same with the noise of deployments; None where there are none.
     """
 
     parts: tuple[ExposedPart, ...]
     num_sessions: int
+    simulated: CandidateSampler | None = None
+    secure: CandidateSampler | None = None
 
     @property
     def losses(self) -> FloatArray:
@@ -197,10 +221,14 @@ class Exposure:
     def pair(self, first: int, second: int, *, name: str) -> Pair:
         """Return two candidates as neighbors, with their exact laws where there are few enough outputs."""
         laws = self._laws(first, second)
-        draws = tuple(self._draw_of(place, side=side) for side, place in enumerate((first, second)))
+        simulated = self.simulated or self._draw_of
+        draws = simulated(first, 0), simulated(second, 1)
+        secure = None if self.secure is None else (self.secure(first, 0), self.secure(second, 1))
         if laws is None:
-            return Pair(name=name, draws=(draws[0], draws[1]), score=self._score_of(first, second))
-        return Pair(name=name, laws=laws, draws=(self._numbered(draws[0]), self._numbered(draws[1])))
+            return Pair(name=name, draws=draws, score=self._score_of(first, second), secure=secure)
+        draws = self._numbered(draws[0]), self._numbered(draws[1])
+        secure = secure and (self._numbered(secure[0]), self._numbered(secure[1]))
+        return Pair(name=name, laws=laws, draws=draws, secure=secure)
 
     def _laws(self, first: int, second: int) -> FloatArray | None:
         laws = np.zeros((_SIDES, 1))
@@ -229,12 +257,12 @@ class Exposure:
 
         return draw_numbers
 
-    def _draw_of(self, candidate: int, *, side: int) -> OutputSampler:
+    def _draw_of(self, candidate: int, side: int) -> OutputSampler:
         def draw(number: int, stream: int) -> IntArray:
             outputs: list[IntArray] = []
             for round_number in range(self.num_sessions):
                 # The two sides share no uniforms, whatever streams they are asked for.
-                noise = SimulatedNoise(_SIDES * stream + side, session=_SESSION, round_number=round_number)
+                noise = SimulatedNoise(_SIDES * stream + side, session=SESSION, round_number=round_number)
                 outputs += [part.draw(candidate, number, noise) for part in self.parts]
             return np.concatenate(outputs, axis=1)
 
@@ -264,24 +292,79 @@ def exposure_of_party(
         public: the party's public row.
         num_sessions: how often.
     """
+
+    def secure(candidate: int, side: int) -> OutputSampler:
+        inputs = roster_of(protocol, [rows[candidate]] * _PARTIES, [public] * _PARTIES)
+        return session_sampler(protocol, inputs, _each, noise_of("secure"), side=side, num_sessions=num_sessions)
+
     parts = tuple(Reported(protocol, phase, rows, public) for phase in protocol.phases)
-    return Exposure(parts, num_sessions)
+    return Exposure(parts, num_sessions, secure=secure)
 
 
-def charge(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, num_sessions: int) -> Sequence[LedgerEntry]:
-    """Return the lines of the party's ledger after these sessions, charged phase by phase as a session charges them."""
-    ledger = Ledger("party")
-    for number in range(num_sessions):
-        for phase in protocol.phases:
-            for loss in phase.losses_of(public):
-                ledger.charge(loss, session=f"{_SESSION}-{number + 1}", phase=phase.name)
+def exposure_of_release(
+    protocol: PhasedProtocol[Any, Any],
+    phase: CentralPhase,
+    rosters: Sequence[Inputs],
+    read: Callable[[Any], Sequence[int]] | None,
+    *,
+    num_sessions: int,
+) -> Exposure:
+    """Return what a trusted server releases to one of these rosters.
+
+    Args:
+        protocol: what is run, of this one phase.
+        phase: the phase.
+        rosters: candidates: all parties' rows.
+        read: returns the randomized totals that a released outcome tells; None where they cannot be read off it.
+        num_sessions: how often.
+    """
+    totals = [
+        phase.tally(inputs.private[:, phase.columns], earlier=(), public=inputs.public).totals.reshape(-1)
+        for inputs in rosters
+    ]
+    part = Released(protocol, phase, np.stack(totals))
+    if read is None:
+        return Exposure((part,), num_sessions)
+
+    def shown(held: HeldSession) -> Sequence[Sequence[int]]:
+        return [read(held.outcome)]
+
+    def secure(candidate: int, side: int) -> OutputSampler:
+        noise = noise_of("secure")
+        return session_sampler(protocol, rosters[candidate], shown, noise, side=side, num_sessions=num_sessions)
+
+    return Exposure((part,), num_sessions, secure=secure)
+
+
+def charge(
+    protocol: PhasedProtocol[Any, Any],
+    row: Sequence[int],
+    public: Sequence[int],
+    *,
+    num_sessions: int,
+    ledger: Ledger | None = None,
+) -> Sequence[LedgerEntry]:
+    """Return the lines of a party's ledger after it took part in these sessions, which are held by machines.
+
+    Args:
+        protocol: what is run.
+        row: the party's private row; whatever it is, the ledger has the same lines.
+        public: its public row.
+        num_sessions: how often.
+        ledger: its ledger; by default a new one.
+    """
+    ledger = Ledger("party") if ledger is None else ledger
+    inputs = roster_of(protocol, [row], [public])
+    for number in range(1, num_sessions + 1):
+        session = f"{SESSION}-{number}"
+        by_machines(protocol, inputs, session=session, noise=SimulatedNoise(0, session=session), ledgers=[ledger])
     return ledger.entries
 
 
 def case_of(
     protocol: PhasedProtocol[Any, Any],
     exposure: Callable[[], Exposure],
-    public: Sequence[int],
+    entries: Sequence[LedgerEntry],
     *,
     name: str,
     unit: str,
@@ -291,6 +374,7 @@ def case_of(
     charged: Callable[[LedgerEntry], tuple[float, float]] = lambda entry: (entry.claimed, entry.proven),
     is_tight: bool = False,
     share: float = _SHARE,
+    secure_share: float = _SECURE_SHARE,
     note: str = "",
 ) -> Case:
     """Return the audit of whole sessions: the neighbors that lose most by the randomizers' own laws.
@@ -300,7 +384,7 @@ def case_of(
     Args:
         protocol: what is run.
         exposure: makes what leaves the party; called when neighbors are asked for.
-        public: the party's public row.
+        entries: what the party's ledger has been charged in these sessions (`charge`).
         name: of the variant, distinct with the number of sessions.
         unit: in words, without the sessions.
         num_sessions: as the exposure's.
@@ -309,9 +393,9 @@ def case_of(
         charged: what a line of the ledger claims and proves of the unit.
         is_tight: see `Case`.
         share: see `Case`.
+        secure_share: see `Case`.
         note: see `Case`.
     """
-    entries = charge(protocol, public, num_sessions=num_sessions)
     (relation,) = {entry.relation for entry in entries}
     (model,) = {entry.model for entry in entries}
     charges = [charged(entry) for entry in entries]
@@ -333,7 +417,13 @@ def case_of(
         is_tight=is_tight,
         note=note,
         share=share,
+        secure_share=secure_share,
     )
+
+
+def _each(held: HeldSession) -> Sequence[Sequence[int]]:
+    """Return each party's reports, which are independent of all others'."""
+    return held.reports
 
 
 def _worst(losses: FloatArray, are_neighbors: Callable[[int, int], bool]) -> tuple[int, int]:

@@ -1,8 +1,9 @@
-"""Planted faults: nine ways to lose more privacy than is claimed, each beside its repair, for the audit to tell.
+"""Planted faults: ways to lose more privacy than is claimed, each beside its repair, for the audit to tell.
 
 A self-test of audits. Each fault is a mistake that has been made, planted into mechanisms and sessions that are
 otherwise ours; what the mechanism claims stays as it was. The audit must refute each one, and none of the repaired.
-It is told nothing of how to tell them: neither laws nor scores, but for the sampler that does not have the law it says.
+It is told nothing of how to tell them: neither laws nor scores, but for samplers that do not have the law that they say
+(`sampler_faults` has more of those).
 
 Source: Mironov (2012) for low bits; reading M4 for clipping by the data; the truth discovery paper, Section 5.2, and
 reading T3 for a worker's flip probability.
@@ -30,16 +31,12 @@ from ...protocol.mechanisms import (
 )
 from ...protocol.privacy import NeighboringRelation, TrustModel
 from ...protocol.randomness import SimulatedNoise
+from ..system import load_each
 from .case import Case, OutputSampler, Pair
+from .fault import CONFIDENCE, GROUP, SAMPLES, Fault
+from .sampler_faults import sampler_faults
 
 __all__ = ["CONFIDENCE", "GROUP", "SAMPLES", "Fault", "planted_faults"]
-
-GROUP: Final = "faults"
-"""What `psephos audit` calls them."""
-CONFIDENCE: Final = 1 - 1e-11
-"""Of each: what is refuted at so high a confidence is refuted at .99 with four standard deviations to spare."""
-SAMPLES: Final = 100_000
-"""Outputs of each neighbor."""
 
 _EPSILON: Final = 1.0
 _STEPS: Final = 128
@@ -47,21 +44,6 @@ _WIDTH: Final = 3
 
 _Outputs: TypeAlias = Callable[[SimulatedNoise, int], IntArray]
 """What so many sessions show, with noise of their own, shape (number, width)."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Fault:
-    """A planted fault.
-
-    Args:
-        what: what is wrong, as a sentence.
-        faulty: what must be refuted; the fault has its name.
-        repaired: the same without the fault, which must not be.
-    """
-
-    what: str
-    faulty: Case
-    repaired: Case
 
 
 def planted_faults() -> list[Fault]:
@@ -75,6 +57,8 @@ def planted_faults() -> list[Fault]:
         _low_bits(),
         _biased_response(),
         _kept_flip_probability(),
+        *sampler_faults(),
+        *(fault for _, make in load_each("faults", Callable) for fault in make()),
     ]
 
 

@@ -21,7 +21,7 @@ from scipy.special import xlogy
 from ...protocol.arrays import FloatArray, IntArray
 from .case import Score
 
-__all__ = ["Feature", "Named", "features_of", "learn_scores"]
+__all__ = ["Feature", "Named", "features_of", "learn_scores", "ordered_features_of", "outcome_feature"]
 
 _MOST_COLUMNS: Final = 16
 """Columns that are looked at one by one; all are looked at in sums, counts and whole rows."""
@@ -74,15 +74,33 @@ def features_of(outputs: IntArray) -> Iterator[Feature]:
     for one, other in itertools.combinations(range(min(width, _MOST_PAIRED)), 2):
         yield Feature(f"numbers {one + 1} and {other + 1}, their difference", _difference(one, other))
         yield Feature(f"numbers {one + 1} and {other + 1}, whether equal", _is_equal(one, other))
-    yield Feature("all numbers, their sum", lambda rows: rows.sum(axis=1))
-    yield Feature("the greatest number", lambda rows: rows.max(axis=1))
-    yield Feature("the least number", lambda rows: rows.min(axis=1))
+    yield from _of_rows()
     yield Feature("all numbers, how many differ", _num_different)
     yield Feature("all numbers together", _whole)
     values = np.unique(outputs)
     if len(values) <= _MOST_COUNTED:
         for value in values.tolist():
             yield Feature(f"how many numbers are {value}", _count(value))
+
+
+def outcome_feature() -> Feature:
+    """Return where an output stands in a law, which is all that there is of it."""
+    return Feature("place in the law", _column(0), is_column=True)
+
+
+def ordered_features_of(width: int) -> Iterator[Feature]:
+    """Yield the features whose extremes and single values are worth a look by themselves.
+
+    Args:
+        width: of the outputs.
+    """
+    for place in range(min(width, _MOST_COLUMNS)):
+        yield Feature(f"number {place + 1}", _column(place), is_column=True)
+    if width == 1:
+        return
+    for one, other in itertools.combinations(range(min(width, _MOST_PAIRED)), 2):
+        yield Feature(f"numbers {one + 1} and {other + 1}, their difference", _difference(one, other))
+    yield from _of_rows()
 
 
 def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
@@ -211,7 +229,10 @@ def _places_of(values: IntArray, most_values: int, most_ranges: int) -> _Places 
     distinct = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
     if len(distinct) <= most_values:
         return _Places(distinct, is_exact=True) if len(distinct) > 1 else None
-    places = np.linspace(0, len(ordered), most_ranges + 1)[1:-1].astype(np.int64)
+    places = np.linspace(0, len(ordered), most_ranges + 1)[1:-1]
+    # Towards both ends ranges get smaller, so that none of them hides a tail.
+    ends = np.geomspace(1, len(ordered) / most_ranges, most_ranges.bit_length())
+    places = np.concatenate([places, ends, len(ordered) - ends]).astype(np.int64)
     return _Places(np.unique(ordered[places]), is_exact=False)
 
 
@@ -230,6 +251,12 @@ def _added(tables: Sequence[_Learned]) -> Score:
         return total
 
     return score
+
+
+def _of_rows() -> Iterator[Feature]:
+    yield Feature("all numbers, their sum", lambda rows: rows.sum(axis=1))
+    yield Feature("the greatest number", lambda rows: rows.max(axis=1))
+    yield Feature("the least number", lambda rows: rows.min(axis=1))
 
 
 def _column(place: int) -> Callable[[IntArray], IntArray]:

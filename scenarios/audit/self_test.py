@@ -6,7 +6,7 @@ from rich.text import Text
 
 from ..presentation.terminal import show_note, show_table
 from .engine import audit
-from .faults import CONFIDENCE, SAMPLES, planted_faults
+from .faults import CONFIDENCE, Fault, planted_faults
 from .verdict import AuditVerdict
 
 __all__ = ["FaultResult", "run_self_test", "show_self_test"]
@@ -22,6 +22,7 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
         proven: ε that is claimed, and of the repaired proven, in nats.
         audited: the lower bound on ε with the fault; None where there is none.
         verdict: of the fault.
+        told_by: the event, or the departure from a law, that told most of the fault, as a phrase.
         repaired_audited: the lower bound on ε without it.
         repaired_verdict: of the repaired.
     """
@@ -34,6 +35,7 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
     verdict: AuditVerdict
     repaired_audited: float | None
     repaired_verdict: AuditVerdict
+    told_by: str = ""
 
     @property
     def is_right(self) -> bool:
@@ -42,20 +44,24 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict is AuditVerdict.PROOF_REFUTED and self.repaired_verdict not in refuted
 
 
-def run_self_test(*, samples: int = SAMPLES, seed: int = 1) -> list[FaultResult]:
-    """Audit all faults and repairs, with simulated noise.
+def run_self_test(*, samples: int | None = None, factor: int = 1, seed: int = 1) -> list[FaultResult]:
+    """Audit all faults and repairs, each with the noise that it is in.
 
     Args:
-        samples: outputs of each neighbor.
-        seed: of the outputs.
+        samples: outputs of each neighbor; None for as many as each fault asks for, which of the noise of deployments
+            are never exceeded.
+        factor: how many times as many.
+        seed: of simulated outputs.
 
     Raises:
         ConfigurationError: the samples are too few for any statement.
     """
     results: list[FaultResult] = []
     for fault in planted_faults():
+        number = factor * _samples_of(fault, samples)
         found, repaired = (
-            audit(case, samples=samples, confidence=CONFIDENCE, seed=seed) for case in (fault.faulty, fault.repaired)
+            audit(case, samples=number, confidence=CONFIDENCE, source=fault.source, seed=seed)
+            for case in (fault.faulty, fault.repaired)
         )
         assert found is not None  # noqa: S101  all of them can be drawn
         assert repaired is not None  # noqa: S101  the same
@@ -69,9 +75,16 @@ def run_self_test(*, samples: int = SAMPLES, seed: int = 1) -> list[FaultResult]
                 verdict=found.verdict,
                 repaired_audited=repaired.epsilon,
                 repaired_verdict=repaired.verdict,
+                told_by=found.departure or found.event,
             )
         )
     return results
+
+
+def _samples_of(fault: Fault, samples: int | None) -> int:
+    if samples is None:
+        return fault.samples
+    return min(samples, fault.samples) if fault.source == "secure" else samples
 
 
 def show_self_test(console: Console, results: list[FaultResult]) -> None:
@@ -92,11 +105,12 @@ def show_self_test(console: Console, results: list[FaultResult]) -> None:
     console.print()
     show_table(console, ("fault", "unit"), headers, rows=rows)
     for result in results:
-        show_note(console, f"{result.name}: {result.what}")
+        told_by = f" Told by {result.told_by}." if result.told_by else ""
+        show_note(console, f"{result.name}: {result.what}{told_by}")
     right = sum(result.is_right for result in results)
     console.print(
         Text(
-            f"\n{right} of {len(results)} faults are caught while their repairs pass; that a repair is refuted "
-            f"falsely has a probability of at most {1 - CONFIDENCE:.0e}."
+            f"\n{right} of {len(results)} faults are caught while their repairs pass; each repair is refuted falsely "
+            f"with a probability of at most {1 - CONFIDENCE:.0e}."
         )
     )

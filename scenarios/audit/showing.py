@@ -46,6 +46,13 @@ def show_report(console: Console, report: AuditReport) -> None:
         ),
         soft_wrap=False,
     )
+    console.print(
+        Text(
+            "By law: the ε of the neighbors' laws as they are written down, which says nothing of a sampler. By sim, "
+            "sec: outputs with simulated and with secure noise, which were held against laws where there are any; "
+            "audit.json says of how many inputs, and how rare an outcome may be to be missed."
+        )
+    )
     console.print(Text("Not refuting proves nothing: other neighbors, or more outputs, may tell more."))
 
 
@@ -68,6 +75,10 @@ def write_report(folder: RunFolder, report: AuditReport) -> None:
             "delta": audited.delta,
             "mu": audited.mu,
             "follows_law": "" if audited.follows_law is None else audited.follows_law,
+            "inputs": audited.num_inputs,
+            "outputs_of_input": audited.outputs_held,
+            "unnoticed": audited.unnoticed,
+            "departure": audited.departure,
             "samples": audited.samples,
             "needed": "" if audited.needed is None else audited.needed,
             "pair": audited.pair,
@@ -116,8 +127,8 @@ def _number(loss: float) -> str:
 
 
 def _ways(audits: Sequence[Audited]) -> str:
-    """Return how the bound was had: whether exact, and whose randomness was drawn."""
-    ways = ["exact"] if any(audited.is_exact for audited in audits) else []
+    """Return what was looked at: the law, and outputs of whose randomness."""
+    ways = ["law"] if any(audited.is_exact for audited in audits) else []
     letters = {"simulated": "sim", "secure": "sec", "law": ""}
     return "+".join([*ways, *filter(None, (letters[audited.source] for audited in audits))])
 
@@ -125,9 +136,12 @@ def _ways(audits: Sequence[Audited]) -> str:
 def _remarks(rows: Sequence[AuditRow]) -> Iterator[str]:
     """Yield what the table's reader needs to know of single rows."""
     for row in rows:
+        if all(audited.source == "law" for audited in row.audits):
+            yield f"{row.name}: nothing was drawn; this is of the law alone."
         for audited in row.audits:
             if audited.follows_law is False:
-                yield f"{row.name}: {audited.source} outputs do not follow the law that the proof is of."
+                told = f"{row.name}: {audited.source} outputs do not follow the law that the proof is of"
+                yield f"{told} ({audited.departure})."
             if audited.verdict is AuditVerdict.NO_STATEMENT:
                 least = "no number" if audited.needed is None else f"at least {audited.needed:,}"
                 yield f"{row.name}: {audited.samples:,} {audited.source} outputs tell nothing; it takes {least}."

@@ -13,6 +13,7 @@ import numpy as np
 from ...protocol.arrays import FloatArray
 from .bounds import exact_delta, exact_epsilon, exact_mu, exact_trade_off
 from .case import Case, Source
+from .holding import NOTHING_HELD, Held
 
 __all__ = ["TOLERANCE", "AuditVerdict", "Audited", "Bounds", "Evidence", "judge"]
 
@@ -43,14 +44,21 @@ class Audited(msgspec.Struct, frozen=True, kw_only=True):
         source: whose randomness was audited; "law" where nothing was drawn.
         verdict: what it says.
         epsilon: the lower bound on ε, in nats; None where the outputs allow no statement.
-        is_exact: whether it is the ε of these neighbors, known from their law.
+        is_exact: whether it is the ε of these neighbors' laws, as they are written down, and no bound by outputs: it
+            says nothing of a sampler.
         sampled_epsilon: the lower bound from outputs alone; None where they allow no statement.
         delta: a lower bound on δ at the proven ε, which is 0 where the proof holds.
         mu: a lower bound on Gaussian DP's μ.
         trade_off: points that the trade-off curve does not exceed: type I error, type II error.
-        follows_law: whether the outputs followed the law; None where there is none, or nothing was drawn.
-        pair: which neighbors told most, as a phrase.
-        event: what they were told apart by, as a phrase.
+        follows_law: whether the outputs of this source that were drawn of the inputs that were held against their laws
+            followed them, as far as `unnoticed` says; None where nothing was.
+        num_inputs: inputs that were held against their laws; 0 where nothing was drawn, or there is no law.
+        outputs_held: of each of them, at least; 0 where there are none.
+        unnoticed: the probability below which neighboring outcomes that are never drawn may go unnoticed; 1 where
+            nothing was held against a law.
+        departure: which inputs depart from their laws, and in what, as a phrase; empty where none does.
+        pair: which neighbors told most, as a phrase; empty where inputs alone were drawn.
+        event: what they were told apart by, as a phrase; empty likewise.
         samples: outputs that were drawn of each of those neighbors.
         needed: outputs of each neighbor below which no statement is to be had; None where no number is enough.
         confidence: with which all this holds at once.
@@ -67,6 +75,10 @@ class Audited(msgspec.Struct, frozen=True, kw_only=True):
     mu: float
     trade_off: list[tuple[float, float]]
     follows_law: bool | None
+    num_inputs: int
+    outputs_held: int
+    unnoticed: float
+    departure: str
     pair: str
     event: str
     samples: int
@@ -79,6 +91,7 @@ class Bounds(NamedTuple):
 
     Args:
         epsilon: on ε, in nats.
+        by_edge: on ε, by the event at an edge alone.
         delta: on δ at the proven ε.
         mu: on Gaussian DP's μ.
         trade_off: points that the trade-off curve does not exceed.
@@ -86,6 +99,7 @@ class Bounds(NamedTuple):
     """
 
     epsilon: float = 0.0
+    by_edge: float = 0.0
     delta: float = 0.0
     mu: float = 0.0
     trade_off: Sequence[tuple[float, float]] = ()
@@ -100,14 +114,19 @@ class Evidence(NamedTuple):
         event: what they were told apart by, as a phrase.
         bounds: by outputs.
         laws: their exact laws, shape (2, outputs); None where there are none.
-        follows_law: whether outputs followed them; None where there are none, or nothing was drawn.
+        held: what was found where outputs were held against laws.
     """
 
     pair: str
     event: str
     bounds: Bounds
     laws: FloatArray | None = None
-    follows_law: bool | None = None
+    held: Held = NOTHING_HELD
+
+    @property
+    def follows_law(self) -> bool | None:
+        """Whether outputs followed their laws; None where none was held against one."""
+        return not self.held.departure if self.held.num_inputs else None
 
 
 def judge(case: Case, found: Evidence, *, source: Source, needed: int | None, confidence: float) -> Audited:
@@ -128,7 +147,7 @@ def judge(case: Case, found: Evidence, *, source: Source, needed: int | None, co
     return Audited(
         group=case.group,
         name=case.name,
-        source=source if bounds.samples else "law",
+        source=source if bounds.samples or found.held.num_inputs else "law",
         verdict=_verdict(case, found, epsilon),
         epsilon=epsilon,
         is_exact=laws is not None,
@@ -137,6 +156,10 @@ def judge(case: Case, found: Evidence, *, source: Source, needed: int | None, co
         mu=bounds.mu if laws is None else exact_mu(laws),
         trade_off=list(bounds.trade_off) if laws is None else _corners(laws),
         follows_law=found.follows_law,
+        num_inputs=found.held.num_inputs,
+        outputs_held=found.held.samples,
+        unnoticed=found.held.unnoticed,
+        departure=found.held.departure,
         pair=found.pair,
         event=found.event,
         samples=bounds.samples,
@@ -151,7 +174,8 @@ def _verdict(case: Case, found: Evidence, epsilon: float | None) -> AuditVerdict
         return AuditVerdict.PROOF_REFUTED
     if greatest > case.claimed + TOLERANCE:
         return AuditVerdict.CLAIM_REFUTED
-    if epsilon is None and case.proven > 0:
+    # Where inputs alone were held against their laws, nothing was to tell neighbors apart.
+    if epsilon is None and case.proven > 0 and (found.bounds.samples or not found.follows_law):
         return AuditVerdict.NO_STATEMENT
     return AuditVerdict.CONSISTENT
 

@@ -18,6 +18,7 @@ SYSTEM: Final = System(
     poisoning=f"{_HERE}.attack.poisoning:PoisonedVote",
     asking=f"{_HERE}.attack.asking:WEIGHTS",
     session_cases=f"{_HERE}.audit.sessions:dpwevote_cases",
+    faults=f"{_HERE}.audit.faults:planted_faults",
     claims=f"{_HERE}.paper.claims_audited:findings_on_dpwevote",
     reproduction=f"{_HERE}.paper:PAPER",
     commands={"variants": f"{_HERE}.commands:variants"},

@@ -18,6 +18,7 @@ SYSTEM: Final = System(
     poisoning=f"{_HERE}.attack.poisoning:PoisonedRankings",
     mechanism_cases=f"{_HERE}.audit.mechanisms:mechanism_cases",
     session_cases=f"{_HERE}.audit.sessions:fair_voting_cases",
+    faults=f"{_HERE}.audit.faults:planted_faults",
     claims=f"{_HERE}.paper.claims_audited:findings_on_fair_voting",
     reproduction=f"{_HERE}.paper:PAPER",
 )

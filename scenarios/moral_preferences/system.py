@@ -20,6 +20,7 @@ SYSTEM: Final = System(
     poisoning=f"{_HERE}.attack.poisoning:PoisonedPreferences",
     mechanism_cases=f"{_HERE}.audit.objective:moral_cases",
     session_cases=f"{_HERE}.audit.sessions:moral_preferences_cases",
+    faults=f"{_HERE}.audit.faults:planted_faults",
     claims=f"{_HERE}.paper.claims_audited:findings_on_moral_preferences",
     reproduction=f"{_HERE}.paper:PAPER",
     commands={"decide": f"{_HERE}.commands:decide"},

@@ -1,14 +1,26 @@
-"""Randomized response and other channels on finitely many values: exact, each pair of values tried."""
+"""Randomized response and other channels on finitely many values, and values that are disclosed.
 
+Laws are exact, and each pair of values is tried. Each value is drawn, and rows of two, which are to share nothing.
+"""
+
+import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Final
 
-import numpy as np
-
-from ....protocol.mechanisms import FiniteMechanism, GeneralizedRandomizedResponse, UnbiasedReport, optimal, two_point
-from ..case import Case, Pair
-from .sampling import EPSILONS, finite_pairs, local_case
+from ....protocol.arrays import IntArray
+from ....protocol.mechanisms import (
+    Disclosure,
+    GeneralizedRandomizedResponse,
+    Mechanism,
+    UnbiasedReport,
+    optimal,
+    two_point,
+)
+from ..case import Case, LawCheck, Pair
+from .checking import checks_of
+from .sampling import EPSILONS, all_rows, finite_pairs, local_case
 
 __all__ = ["response_cases"]
 
@@ -17,30 +29,59 @@ _SECURE: Final = frozenset({(1.0, 2), (1.0, 10), (8.0, 3)})
 """ε and k that are also drawn with the noise of deployments: a draw takes a thousand times a simulated one's time."""
 _WEIGHTS: Final = tuple(map(Fraction, (1, 2, 4, 7)))
 """Numbers to report without bias."""
+_BOUND: Final = 2
+"""The greatest value that is disclosed."""
+_MOST_ROWS_OF_TWO: Final = 9
 
 
 def response_cases() -> Iterator[Case]:
-    """Yield k-RR, and channels that report numbers without bias."""
+    """Yield k-RR, channels that report numbers without bias, and disclosure."""
     for size in _CHOICES:
         for epsilon in EPSILONS:
             mechanism = GeneralizedRandomizedResponse(epsilon, size)
             is_secure = (epsilon, size) in _SECURE
             pairs = _pairs(mechanism, is_secure=is_secure)
-            yield local_case(f"{size}-RR, ε = {epsilon:g}", "k-rr", "value", pairs, proven=epsilon)
+            checks = functools.partial(_checks, mechanism)
+            yield local_case(f"{size}-RR, ε = {epsilon:g}", "k-rr", "value", pairs, proven=epsilon, law_checks=checks)
     for epsilon in EPSILONS:
         for name, make in (("two-point", two_point), ("optimal", optimal)):
-            pairs = _reports(make, epsilon)
-            yield local_case(f"{name} report, ε = {epsilon:g}", "channels", "value", pairs, proven=epsilon)
+            channel = functools.partial(_channel, make, epsilon)
+            yield local_case(
+                f"{name} report, ε = {epsilon:g}",
+                "channels",
+                "value",
+                lambda channel=channel: _pairs(channel(), is_secure=True)(),
+                proven=epsilon,
+                law_checks=lambda channel=channel: _checks(channel()),
+            )
+    disclosure = Disclosure(_BOUND)
+    yield local_case(
+        "disclosure",
+        "disclosure",
+        "value",
+        _pairs(disclosure, is_secure=True),
+        proven=math.inf,
+        note="Values leave as they are, to a server that is trusted with them.",
+        law_checks=lambda: _checks(disclosure),
+    )
 
 
-def _pairs(mechanism: FiniteMechanism, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
+def _pairs(mechanism: Mechanism, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
+    return lambda: finite_pairs(mechanism, _rows(mechanism, 1), is_secure=is_secure)
+
+
+def _checks(mechanism: Mechanism) -> list[LawCheck]:
+    return [
+        *checks_of(mechanism, _rows(mechanism, 1)),
+        *checks_of(mechanism, _rows(mechanism, 2), most=_MOST_ROWS_OF_TWO),
+    ]
+
+
+def _rows(mechanism: Mechanism, width: int) -> IntArray:
     low, high = mechanism.value_range
-    rows = np.arange(low, high + 1, dtype=np.int64)[:, None]
-    return lambda: finite_pairs(mechanism, rows, is_secure=is_secure)
+    return all_rows(width, high - low + 1) + low
 
 
-def _reports(make: Callable[..., UnbiasedReport], epsilon: float) -> Callable[[], Sequence[Pair]]:
-    def pairs() -> Sequence[Pair]:  # made when it is asked for: the optimal one takes some tenths of a second
-        return _pairs(make(_WEIGHTS, epsilon=epsilon).mechanism, is_secure=True)()
-
-    return pairs
+@functools.cache  # the optimal one takes some tenths of a second
+def _channel(make: Callable[..., UnbiasedReport], epsilon: float) -> Mechanism:
+    return make(_WEIGHTS, epsilon=epsilon).mechanism

@@ -16,7 +16,7 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.privacy import NeighboringRelation, TrustModel
 from ....protocol.randomness import SimulatedNoise
-from ..case import NO_PLACE, Case, OutputSampler, Pair, Score
+from ..case import NO_PLACE, Case, LawCheck, OutputSampler, Pair, Score
 
 __all__ = [
     "EPSILONS",
@@ -24,6 +24,7 @@ __all__ = [
     "all_rows",
     "finite_pairs",
     "local_case",
+    "numbering",
     "pair_of",
     "secure_draw",
     "simulated_draw",
@@ -49,6 +50,7 @@ def local_case(
     claimed: float | None = None,
     note: str = "",
     secure_share: float = 1.0,
+    law_checks: Callable[[], Sequence[LawCheck]] = tuple,
 ) -> Case:
     """Return the case of a local randomizer whose proof is tight: a party's own values are replaced by others.
 
@@ -61,6 +63,7 @@ def local_case(
         claimed: ε that the paper states; by default the proven one.
         note: see `Case`.
         secure_share: see `Case`.
+        law_checks: see `Case`.
     """
     return Case(
         name=name,
@@ -74,6 +77,7 @@ def local_case(
         is_tight=True,
         note=note,
         secure_share=secure_share,
+        law_checks=law_checks,
     )
 
 
@@ -90,13 +94,21 @@ def simulated_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
     return draw
 
 
-def secure_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
-    """Return draws of a row's reports with the noise of deployments, which know no streams."""
+def secure_draw(
+    mechanism: RowMechanism, row: PrivateRow, make_noise: Callable[[], SecureNoise] = SecureNoise
+) -> OutputSampler:
+    """Return draws of a row's reports with the noise of deployments, which know no streams.
+
+    Args:
+        mechanism: the randomizer.
+        row: its values.
+        make_noise: makes the noise source.
+    """
     values = list(row)
 
     def draw(number: int, stream: int) -> IntArray:
         del stream
-        noise = SecureNoise()
+        noise = make_noise()
         drawn = [
             noise.randomize(mechanism, values, protocol=_NAME, phase=_NAME, place=place) for place in range(number)
         ]
@@ -172,7 +184,7 @@ def finite_pairs(
     )
     places = [-best[1], -best[2]]
     first, second = (rows[place].tolist() for place in places)
-    encode = _encoder(outputs)
+    encode = numbering(outputs)
 
     def both(draw: Callable[[RowMechanism, PrivateRow], OutputSampler]) -> tuple[OutputSampler, OutputSampler]:
         return _encoded(draw(mechanism, first), encode), _encoded(draw(mechanism, second), encode)
@@ -188,7 +200,7 @@ def _separation(logs: FloatArray, laws: FloatArray, one: int, other: int) -> tup
     return round(float(losses.max()), 9), round(float(np.abs(laws[one] - laws[other]).sum()), 9)
 
 
-def _encoder(outputs: IntArray) -> Callable[[IntArray], IntArray]:
+def numbering(outputs: IntArray) -> Callable[[IntArray], IntArray]:
     """Return what numbers reports by their places among all of them, given in lexicographic order."""
     low: IntArray = outputs.min(axis=0)
     sizes: list[int] = (outputs.max(axis=0) - low + 1).tolist()

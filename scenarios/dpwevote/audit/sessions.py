@@ -1,4 +1,4 @@
-"""DPWeVote audited: everything that leaves a partner, over phases, candidates and repeated votes."""
+"""DPWeVote audited: everything that leaves a partner, or two, over phases, candidates and repeated votes."""
 
 import itertools
 from collections.abc import Iterator
@@ -10,7 +10,8 @@ from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VariantName
 from ....protocol.privacy import LedgerEntry
 from ...audit.case import Case
-from ...audit.exposures import case_of, exposure_of_party
+from ...audit.exposures import case_of, charge, exposure_of_party
+from ...audit.jointly import two_party_cases
 
 __all__ = ["case_of_partner", "dpwevote_cases"]
 
@@ -42,11 +43,18 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
             note="Section 4.1 runs all phases for each candidate.",
         )
     yield _weight_alone(_vote("joint", epsilon))
-    public = Parameters(candidates=_CANDIDATES, variant="joint", epsilon=epsilon, public_weights=True)
-    yield case_of_partner(DPWeVote(public), "joint, public weights", num_sessions=2)
+    public = DPWeVote(Parameters(candidates=_CANDIDATES, variant="joint", epsilon=epsilon, public_weights=True))
+    for weight in public.parameters.weights[::-1]:  # every public row
+        yield case_of_partner(public, f"joint, public weight {weight:g}", num_sessions=2, public_weight=weight)
+    vote = _vote("joint", epsilon)
+    rows, own_public, names, _ = _candidates(vote)
+    other = rows[-1], own_public
+    yield from two_party_cases(vote, rows, own_public, other, name="joint", unit=_ALL, names=names)
 
 
-def case_of_partner(vote: DPWeVote, name: str, *, num_sessions: int, note: str = "") -> Case:
+def case_of_partner(
+    vote: DPWeVote, name: str, *, num_sessions: int, note: str = "", public_weight: float | None = None
+) -> Case:
     """Return the audit of everything that leaves a partner, whatever rows it may have.
 
     Args:
@@ -54,12 +62,13 @@ def case_of_partner(vote: DPWeVote, name: str, *, num_sessions: int, note: str =
         name: of the variant.
         num_sessions: how often the vote is repeated.
         note: see `Case`.
+        public_weight: the partner's, where weights are public.
     """
-    rows, public, names, _ = _candidates(vote)
+    rows, public, names, _ = _candidates(vote, public_weight)
     return case_of(
         vote,
         lambda: exposure_of_party(vote, rows, public, num_sessions=num_sessions),
-        public,
+        charge(vote, rows[0].tolist(), public, num_sessions=num_sessions),
         name=name,
         unit="opinions" if vote.parameters.public_weights else _ALL,
         num_sessions=num_sessions,
@@ -83,7 +92,7 @@ def _weight_alone(vote: DPWeVote) -> Case:
     return case_of(
         vote,
         lambda: exposure_of_party(vote, rows, public, num_sessions=2),
-        public,
+        charge(vote, rows[0].tolist(), public, num_sessions=2),
         name="joint, two candidates, the weight alone",
         unit="weight",
         num_sessions=2,
@@ -94,11 +103,13 @@ def _weight_alone(vote: DPWeVote) -> Case:
     )
 
 
-def _candidates(vote: DPWeVote) -> tuple[IntArray, list[int], list[str], list[tuple[int, ...]]]:
+def _candidates(
+    vote: DPWeVote, public_weight: float | None = None
+) -> tuple[IntArray, list[int], list[str], list[tuple[int, ...]]]:
     """Return every row that a partner may have, its public row, and names and opinions of the rows."""
     parameters = vote.parameters
     # Where weights are public, neighbors have the same.
-    weights = parameters.weights[-1:] if parameters.public_weights else parameters.weights
+    weights = parameters.weights if public_weight is None else (public_weight,)
     choices = list(itertools.product(weights, itertools.product((0, 1), repeat=len(parameters.candidates))))
     columns = np.array([opinions for _, opinions in choices], dtype=np.int64).T
     table = dict(zip(parameters.candidates, columns, strict=True))

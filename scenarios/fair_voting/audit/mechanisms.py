@@ -6,11 +6,15 @@ law is exact. Noisy scores are farthest apart where one ranking is the other rev
 Winners are few, so that the law is exact; what is searched is profiles. For choices by quality these are all small
 profiles that differ in one ranking; for Algorithm 2 a search climbs to a pair that loses much (`paper.neighbors`). A
 voter of each group pays a loss of its own.
+
+Algorithm 1's sums are released with Laplace noise, under either relation; who is sampled for Algorithm 2 is drawn
+without a look at any ranking. Rankings, profiles, sums and sub-samples are drawn and held against their laws.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,10 +23,12 @@ from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import Choice, ExponentialChoice, SampledChoice, SampleScale
 from ....protocol.fair_voting.objective import Objective
 from ....protocol.fair_voting.scoring import Scoring, make_scores
+from ....protocol.fair_voting.subsample import Subsample
 from ....protocol.mechanisms import NoisyScores, RowMechanism, SampledPair, SampledPosition, WholeRanking
 from ....protocol.privacy import NeighboringRelation, TrustModel
-from ...audit.case import Case, Pair
-from ...audit.mechanisms.sampling import EPSILONS, finite_pairs, local_case, pair_of
+from ...audit.case import Case, LawCheck, Pair
+from ...audit.mechanisms.checking import checks_of
+from ...audit.mechanisms.sampling import EPSILONS, all_rows, finite_pairs, local_case, pair_of
 from ..paper.neighbors import search_neighbors
 
 __all__ = ["mechanism_cases"]
@@ -41,18 +47,28 @@ _SIZES: Final = (1, 2)
 """Voters of each group, where all profiles are tried."""
 _MANY: Final = (40, 80)
 """Voters of each group for Algorithm 2, enough for its samples at ε = 1."""
+_NAMES: Final = tuple("abcd")
+"""Of the alternatives there."""
 _SEED: Final = 1
 _STARTS, _STEPS = 2, 150
 # A draw is a loop over exact fractions, a thousand times as slow as an array's; the law says all but how it is drawn.
-_SHARE, _SECURE_SHARE = 0.02, 0.1
+_SHARE, _SECURE_SHARE = 0.02, 0.3
 # Algorithm 2 draws hundreds of numbers for a winner.
-_SAMPLED_SHARE, _SAMPLED_SECURE_SHARE = 0.002, 0.01
+_SAMPLED_SHARE, _SAMPLED_SECURE_SHARE = 0.002, 0.03
+_MOST_PROFILES: Final = 8
+"""That are drawn and held against their laws."""
+_RELEASED_SECURE_SHARE: Final = 0.2
+"""Of rows of eight numbers."""
+_SUBSAMPLED: Final = Subsample((4, 5), 2)
+_SUBSAMPLE_SHARE: Final = 0.1
 
 
 def mechanism_cases() -> Iterator[Case]:
     """Yield the cases of randomized rankings, and of mechanisms that choose a winner."""
     yield from _ranking_cases()
     yield from _choice_cases()
+    yield from _released_cases()
+    yield _subsample_case()
 
 
 def _ranking_cases() -> Iterator[Case]:
@@ -65,8 +81,10 @@ def _ranking_cases() -> Iterator[Case]:
             "whole": WholeRanking(epsilon, _NUM_ALTERNATIVES),
         }
         pairs = {name: _pairs(mechanism, is_secure=is_secure) for name, mechanism in finite.items()}
+        checks = {name: _checks(mechanism) for name, mechanism in finite.items()}
         steps = tuple(_GRID_STEPS * score for score in range(_NUM_ALTERNATIVES - 1, -1, -1))
-        pairs["noisy scores"] = _reversed(NoisyScores(epsilon, steps), is_secure=is_secure)
+        noisy = NoisyScores(epsilon, steps)
+        pairs["noisy scores"], checks["noisy scores"] = _reversed(noisy, is_secure=is_secure), _checks(noisy)
         for name, own in pairs.items():
             yield local_case(
                 f"{name}, m = {_NUM_ALTERNATIVES}, ε = {epsilon:g}",
@@ -75,12 +93,20 @@ def _ranking_cases() -> Iterator[Case]:
                 own,
                 proven=epsilon,
                 secure_share=_SECURE_SHARES.get(name, 1.0),
+                law_checks=checks[name],
             )
 
 
 def _pairs(mechanism: RowMechanism, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
-    rankings = np.array(list(itertools.permutations(range(_NUM_ALTERNATIVES))), dtype=np.int64)
-    return lambda: finite_pairs(mechanism, rankings, is_secure=is_secure)
+    return lambda: finite_pairs(mechanism, _rankings(_NUM_ALTERNATIVES), is_secure=is_secure)
+
+
+def _checks(mechanism: RowMechanism) -> Callable[[], Sequence[LawCheck]]:
+    return lambda: checks_of(mechanism, _rankings(_NUM_ALTERNATIVES))
+
+
+def _rankings(number: int) -> IntArray:
+    return np.array(list(itertools.permutations(range(number))), dtype=np.int64)
 
 
 def _reversed(mechanism: RowMechanism, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
@@ -99,42 +125,91 @@ def _choice_cases() -> Iterator[Case]:
             for voter, proven in enumerate(choice.proven):
                 pairs = _all_profiles(choice, voter, is_secure=epsilon == _SECURE_CHOICES)
                 name = f"{group}, ε = {epsilon:g}, group of {_SIZES[voter]}"
-                yield _case(name, group, claimed=proven, proven=proven, pairs=pairs)
+                checks = _profile_checks(choice)
+                yield _case(name, group, claimed=proven, proven=proven, pairs=pairs, law_checks=checks)
     scales: tuple[SampleScale, ...] = ("unbiased", "printed")
     for scale, gamma in itertools.product(scales, (0.01, 0.05)):
-        parameters = Parameters(
-            alternatives=tuple("abcd"),
-            groups=("few", "many"),
-            group_sizes=_MANY,
-            mechanism="sampling",
-            epsilon=1.0,
-            gamma=gamma,
-            scale=scale,
-        )
-        choice = FairVoting(parameters).disclosed.elects_by(SampledChoice)
+        vote = _vote(mechanism="sampling", gamma=gamma, scale=scale)
+        choice = vote.disclosed.elects_by(SampledChoice)
         yield _case(
             f"Algorithm 2, {scale}, γ = {gamma:g}",
             "sampled-choice",
-            claimed=parameters.epsilon,
+            claimed=vote.parameters.epsilon,
             proven=choice.proven[0],
             pairs=_searched(choice),
+            law_checks=_sampled_checks(choice),
         )
+
+
+def _released_cases() -> Iterator[Case]:
+    """Yield Algorithm 1's sums, for a voter who is replaced, or is there or not."""
+    ranking, other = list(range(len(_NAMES))), list(range(len(_NAMES)))[::-1]
+    for relation in NeighboringRelation:
+        vote = _vote(relation=relation)
+        phase = vote.disclosed
+        (loss,) = phase.losses_of((0,))
+        # The voter, and one of each group whose sums cancel out of every comparison.
+        before = [other] if relation is NeighboringRelation.REPLACE_ONE else []
+        sums = [
+            phase.sums_of(np.array([*own, ranking, ranking]), np.array([0] * (len(own) + 1) + [1])).reshape(-1)
+            for own in (before, [ranking])
+        ]
+        mechanism = phase.tally_mechanism
+        yield Case(
+            name=f"Algorithm 1's sums, m = {len(_NAMES)}, {relation.value}",
+            group="released-sums",
+            unit="voter",
+            relation=relation,
+            model=TrustModel.CENTRAL,
+            claimed=loss.claimed,
+            proven=loss.proven,
+            pairs=functools.partial(_pair, mechanism, sums[0].tolist(), sums[1].tolist()),
+            is_tight=True,
+            secure_share=_RELEASED_SECURE_SHARE,
+            law_checks=functools.partial(checks_of, mechanism, np.stack(sums)),
+        )
+
+
+def _pair(mechanism: RowMechanism, first: Sequence[int], second: Sequence[int]) -> list[Pair]:
+    return [pair_of(mechanism, first, second, name="a ranking and its reverse, or none", is_secure=True)]
+
+
+def _subsample_case() -> Case:
+    """Return what is drawn of any two profiles: the same."""
+    rows = np.zeros((2, 1), dtype=np.int64)
+    sizes = " and ".join(map(str, _SUBSAMPLED.group_sizes))
+    return Case(
+        name=f"{_SUBSAMPLED.num_samples} voters of {sizes}",
+        group="subsample",
+        unit="voter",
+        relation=NeighboringRelation.REPLACE_ONE,
+        model=TrustModel.CENTRAL,
+        claimed=0.0,
+        proven=0.0,
+        pairs=lambda: finite_pairs(_SUBSAMPLED, rows, is_secure=True, reports=_reports_of(_SUBSAMPLED)),
+        is_tight=True,
+        note="No draw looks at a ranking.",
+        share=_SUBSAMPLE_SHARE,
+        law_checks=lambda: checks_of(_SUBSAMPLED, rows[:1]),
+    )
+
+
+def _reports_of(mechanism: Subsample) -> IntArray:
+    low, high = mechanism.report_range
+    return all_rows(mechanism.num_reports_of(1), high - low + 1) + low
 
 
 def _all_profiles(choice: Choice, voter: int, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
     """Return what makes the worst pair of profiles that differ in a ranking of a group."""
 
     def pairs() -> Sequence[Pair]:
-        orders = np.array(list(itertools.permutations(range(_NUM_ALTERNATIVES))))
-        utilities = np.array(choice.scoring.steps, dtype=np.int64)[orders]
+        utilities = _utilities(choice)
         neighbors: set[tuple[bytes, bytes]] = set()
         profiles: dict[bytes, IntArray] = {}
-        ranked = [itertools.combinations_with_replacement(range(len(orders)), size) for size in choice.group_sizes]
-        for profile in itertools.product(*ranked):
-            sums = np.concatenate([utilities[list(group)].sum(axis=0) for group in profile])
+        for profile, sums in _profiles(choice):
             profiles[sums.tobytes()] = sums
             place = _NUM_ALTERNATIVES * voter
-            for before, after in itertools.product(profile[voter], range(len(orders))):
+            for before, after in itertools.product(profile[voter], range(len(utilities))):
                 changed = sums.copy()
                 changed[place : place + _NUM_ALTERNATIVES] += utilities[after] - utilities[before]
                 neighbors.add((sums.tobytes(), changed.tobytes()))
@@ -148,6 +223,41 @@ def _all_profiles(choice: Choice, voter: int, *, is_secure: bool) -> Callable[[]
     return pairs
 
 
+def _profile_checks(choice: Choice) -> Callable[[], Sequence[LawCheck]]:
+    """Return what makes some of all profiles to be held against their laws."""
+    return lambda: checks_of(choice, np.unique([sums for _, sums in _profiles(choice)], axis=0), most=_MOST_PROFILES)
+
+
+def _profiles(choice: Choice) -> Iterator[tuple[Sequence[Sequence[int]], IntArray]]:
+    """Yield every profile, as the numbers of its rankings group by group, with the groups' sums of utilities."""
+    utilities = _utilities(choice)
+    ranked = [itertools.combinations_with_replacement(range(len(utilities)), size) for size in choice.group_sizes]
+    for profile in itertools.product(*ranked):
+        yield profile, np.concatenate([utilities[list(group)].sum(axis=0) for group in profile])
+
+
+def _utilities(choice: Choice) -> IntArray:
+    """Return those of each ranking, in steps."""
+    return np.array(choice.scoring.steps, dtype=np.int64)[_rankings(_NUM_ALTERNATIVES)]
+
+
+def _sampled_checks(choice: SampledChoice) -> Callable[[], Sequence[LawCheck]]:
+    """Return what makes profiles of Algorithm 2: all of one mind, or of two minds in different ways."""
+    utilities = np.array(choice.scoring.steps, dtype=np.int64)[_rankings(choice.num_alternatives)]
+    few, many = choice.sum_sizes
+    rows = [
+        np.concatenate([few * utilities[one], many // 2 * utilities[one] + (many - many // 2) * utilities[other]])
+        for one, other in ((0, 0), (0, len(utilities) - 1), (len(utilities) // 2, 1))
+    ]
+    return lambda: checks_of(choice, np.array(rows))
+
+
+def _vote(**given: Any) -> FairVoting:
+    """Return a vote over four alternatives, of few voters and of many."""
+    values: dict[str, Any] = {"alternatives": _NAMES, "groups": ("few", "many"), "group_sizes": _MANY, "epsilon": 1.0}
+    return FairVoting(Parameters(**values | given))
+
+
 def _searched(choice: SampledChoice) -> Callable[[], Sequence[Pair]]:
     """Return what searches a pair of profiles for Algorithm 2."""
 
@@ -158,7 +268,15 @@ def _searched(choice: SampledChoice) -> Callable[[], Sequence[Pair]]:
     return pairs
 
 
-def _case(name: str, group: str, *, claimed: float, proven: float, pairs: Callable[[], Sequence[Pair]]) -> Case:
+def _case(
+    name: str,
+    group: str,
+    *,
+    claimed: float,
+    proven: float,
+    pairs: Callable[[], Sequence[Pair]],
+    law_checks: Callable[[], Sequence[LawCheck]],
+) -> Case:
     return Case(
         name=name,
         group=group,
@@ -170,4 +288,5 @@ def _case(name: str, group: str, *, claimed: float, proven: float, pairs: Callab
         pairs=pairs,
         share=_SAMPLED_SHARE if group == "sampled-choice" else _SHARE,
         secure_share=_SAMPLED_SECURE_SHARE if group == "sampled-choice" else _SECURE_SHARE,
+        law_checks=law_checks,
     )

@@ -2,7 +2,8 @@
 
 The law of the winner is computed, not sampled: for the exponential mechanism and permute-and-flip by their formulas,
 for Algorithm 2 by `winner_law`, averaged over all sub-samples where voters are sampled first. Of two small groups all
-profiles are tried, with every change of one voter. Winners are drawn by the phase itself, as a session closes it.
+profiles are tried, with every change of one voter. Winners are drawn by the phase itself, as a session closes it; with
+the noise of deployments, in sessions held by machines.
 """
 
 import functools
@@ -14,21 +15,23 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.fair_voting import FairVoting
+from ....protocol.fair_voting import FairVoting, Outcome
 from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from ....protocol.mechanisms import RowMechanism
-from ....protocol.phases import Draw
+from ....protocol.phases import Draw, Inputs
 from ....protocol.privacy import NeighboringRelation
 from ....protocol.randomness import SimulatedNoise
-from ....protocol.tally import Tally
 from ...audit.case import Case, OutputSampler, Pair
 from ...audit.exposures import charge
+from ...audit.machines import HeldSession, noise_of, session_sampler
 from ..paper.neighbors import winner_law
 
 __all__ = ["RankingCounts", "case_of_profiles", "law_of_winner", "sums_of_profile", "worst_neighbors"]
 
 _SHARE: Final = 0.002
 """Of the outputs that are asked for: an election takes a millisecond, and laws are exact anyway."""
+_SECURE_SHARE: Final = 0.04
+"""The same of sessions that are held by machines, a millisecond or more each."""
 _SIDES = 2
 _SESSION = "audited"
 
@@ -44,19 +47,23 @@ def case_of_profiles(
     vote: FairVoting,
     neighbors: Callable[[], tuple[RankingCounts, RankingCounts]],
     *,
+    group: int = 0,
     suffix: str = "",
     share: float = _SHARE,
+    is_secure: bool = False,
 ) -> Case:
-    """Return the audit of one election, for a voter of the first group.
+    """Return the audit of one election, for a voter of a group.
 
     Args:
         vote: what is elected by, with two groups.
         neighbors: finds two neighboring profiles.
+        group: the voter's.
         suffix: of the name.
         share: see `Case`.
+        is_secure: whether sessions are held with the noise of deployments too.
     """
     parameters = vote.parameters
-    (entry,) = charge(vote, (0,), num_sessions=1)
+    (entry,) = charge(vote, _rankings(vote)[0].tolist(), (group,), num_sessions=1)
     details = (
         f"{parameters.reading}, {parameters.scale}" if parameters.mechanism == "sampling" else entry.relation.value
     )
@@ -64,9 +71,12 @@ def case_of_profiles(
     def pairs() -> list[Pair]:
         profiles = neighbors()
         laws = np.stack([law_of_winner(vote, profile) for profile in profiles])
-        voters = " against ".join(_describe(vote, *pair) for pair in (profiles, profiles[::-1]))
+        voters = " against ".join(
+            _describe(vote, *(each[group] for each in pair)) for pair in (profiles, profiles[::-1])
+        )
         draws = (_draw_of(vote, profiles[0], side=0), _draw_of(vote, profiles[1], side=1))
-        return [Pair(name=f"a voter: {voters}", laws=laws, draws=draws)]
+        secure = (_held(vote, profiles[0], side=0), _held(vote, profiles[1], side=1)) if is_secure else None
+        return [Pair(name=f"a voter: {voters}", laws=laws, draws=draws, secure=secure)]
 
     return Case(
         name=f"{parameters.mechanism}, {details}{suffix}",
@@ -78,6 +88,7 @@ def case_of_profiles(
         proven=entry.proven,
         pairs=pairs,
         share=share,
+        secure_share=_SECURE_SHARE,
     )
 
 
@@ -112,13 +123,14 @@ def sums_of_profile(vote: FairVoting, profile: RankingCounts) -> IntArray:
     return np.stack([np.array(own, dtype=np.int64) @ utilities for own in profile])
 
 
-def worst_neighbors(vote: FairVoting) -> tuple[RankingCounts, RankingCounts]:
-    """Return the neighbors that lose most among all profiles, the voter being of the first group.
+def worst_neighbors(vote: FairVoting, *, group: int = 0) -> tuple[RankingCounts, RankingCounts]:
+    """Return the neighbors that lose most among all profiles.
 
     Args:
         vote: with two groups that are small enough to try them all.
+        group: the place of the voter's.
     """
-    left_size, right_size = vote.parameters.group_sizes
+    own_size, other_size = vote.parameters.group_sizes[group], vote.parameters.group_sizes[1 - group]
     number = math.factorial(len(vote.parameters.alternatives))
 
     @functools.cache
@@ -134,11 +146,14 @@ def worst_neighbors(vote: FairVoting) -> tuple[RankingCounts, RankingCounts]:
         one, other = (log_law_of(profile) for profile in pair)
         return float(np.max(np.abs(one - other)))
 
+    def profile(own: tuple[int, ...], other: tuple[int, ...]) -> RankingCounts:
+        return RankingCounts(own, other) if group == 0 else RankingCounts(other, own)
+
     return max(
         (
-            (RankingCounts(_sum(others, before), right), RankingCounts(_sum(others, after), right))
-            for others in _profiles(left_size - 1, number)
-            for right in _profiles(right_size, number)
+            (profile(_sum(others, before), other), profile(_sum(others, after), other))
+            for others in _profiles(own_size - 1, number)
+            for other in _profiles(other_size, number)
             for before, after in changes
         ),
         key=loss,
@@ -182,26 +197,38 @@ def _sum(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
     return tuple(a + b for a, b in zip(one, other, strict=True))
 
 
-def _describe(vote: FairVoting, profile: RankingCounts, other: RankingCounts) -> str:
-    """Return the ranking that the voter has in the first profile alone."""
+def _describe(vote: FairVoting, counts: Sequence[int], others: Sequence[int]) -> str:
+    """Return the ranking that the voter has in the first profile alone, by its group's counts in both."""
     names = vote.parameters.alternatives
-    for place, (count, other_count) in enumerate(zip(profile.left, other.left, strict=True)):
+    for place, (count, other_count) in enumerate(zip(counts, others, strict=True)):
         if count > other_count:
             order: list[int] = np.argsort(_rankings(vote)[place]).tolist()
             return ">".join(names[alternative] for alternative in order)
     return "nobody"
 
 
-def _tally_of(vote: FairVoting, profile: RankingCounts) -> Tally:
+def _inputs_of(vote: FairVoting, profile: RankingCounts) -> Inputs:
+    """Return the rows of a profile's voters."""
     rankings = _rankings(vote)
     positions = np.concatenate([np.repeat(rankings, own, axis=0) for own in profile])
     groups = np.repeat(np.arange(len(profile), dtype=np.int64), [sum(own) for own in profile])
-    return vote.disclosed.tally(positions, earlier=(), public=groups[:, None])
+    return Inputs(positions, groups[:, None])
+
+
+def _held(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSampler:
+    """Return draws of the winner by sessions with the noise of deployments."""
+    names = vote.parameters.alternatives
+
+    def shown(held: HeldSession) -> Sequence[Sequence[int]]:
+        assert isinstance(held.outcome, Outcome)  # noqa: S101  this protocol's
+        return [[names.index(held.outcome.winner)]]
+
+    return session_sampler(vote, _inputs_of(vote, profile), shown, noise_of("secure"), side=side)
 
 
 def _draw_of(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSampler:
-    phase = vote.disclosed
-    tally = _tally_of(vote, profile)
+    phase, inputs = vote.disclosed, _inputs_of(vote, profile)
+    tally = phase.tally(inputs.private, earlier=(), public=inputs.public)
 
     def draw(number: int, stream: int) -> IntArray:
         noise = SimulatedNoise(_SIDES * stream + side, session=_SESSION)

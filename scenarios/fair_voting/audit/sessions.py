@@ -2,9 +2,11 @@
 
 In the local model every pair of rankings is tried. Of Algorithm 1 every pair is, too: what others say cancels out. Of
 what elects a winner, all profiles of two small groups are tried with every change of one voter, by the exact law of the
-winner, and of Algorithm 2 a large profile that is known to be bad for it.
+winner, and of Algorithm 2 a large profile that is known to be bad for it. Where the groups' voters pay differently,
+each group is held against what a voter of it pays.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -13,12 +15,14 @@ from typing import Any, Final
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.fair_voting import FairVoting, Parameters, positions_of_orders
+from ....protocol.fair_voting import FairVoting, Outcome, Parameters, positions_of_orders
 from ....protocol.fair_voting.parameters import LOCAL
 from ....protocol.mechanisms import code_of_rankings
 from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case
-from ...audit.exposures import Exposure, Released, case_of, exposure_of_party
+from ...audit.exposures import Exposure, case_of, charge, exposure_of_party, exposure_of_release
+from ...audit.jointly import two_party_cases
+from ...audit.machines import roster_of
 from .neighbors import RankingCounts, case_of_profiles, worst_neighbors
 
 __all__ = ["LABEL", "LARGE_SIZES", "disliked_alternative", "exposure_by_algorithm_1", "fair_voting_cases"]
@@ -34,6 +38,8 @@ _SIZES = (2, 2)
 # On the printed scale groups of different sizes are compared unlike.
 _UNEQUAL_SIZES = (1, 2)
 _ABSENT = "nobody"
+_SECURE_SHARE_OF_RELEASES = 0.03
+"""Of the outputs that are asked for: a session by machines takes most of a millisecond."""
 _UNIT = "voter"
 _PUBLIC = (0,)
 _REPLACE, _REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -47,21 +53,30 @@ def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     """
     for mechanism in LOCAL:
         yield _local(_vote(mechanism=mechanism, epsilon=epsilon))
+    vote = _vote(mechanism="whole_ranking", alternatives=_ALTERNATIVES[:3], epsilon=epsilon)
+    rows, names = _rankings(vote)
+    other = rows[-1], (1,)  # of the other group
+    yield from two_party_cases(vote, rows, _PUBLIC, other, name="whole_ranking", unit=_UNIT, names=names)
     for calibration, relation in itertools.product(("tight", "printed"), (_REPLACE, _REMOVE)):
         yield _algorithm_1(_vote(calibration=calibration, relation=relation, epsilon=epsilon))
+    yield _algorithm_1(_vote(group_sizes=_UNEQUAL_SIZES, epsilon=epsilon), group=1)
     small: dict[str, Any] = {"alternatives": _ALTERNATIVES[:3], "group_sizes": _SIZES, "epsilon": epsilon}
     for mechanism, relation in itertools.product(("exponential", "permute_and_flip"), (_REPLACE, _REMOVE)):
         yield _election(_vote(**small, mechanism=mechanism, relation=relation))
     sampling = small | {"mechanism": "sampling"}
     yield _election(_vote(**sampling, num_samples=2))
-    yield _election(_vote(**sampling | {"scale": "printed", "group_sizes": _UNEQUAL_SIZES}, num_samples=2))
+    unequal = {"group_sizes": _UNEQUAL_SIZES}
+    yield _election(_vote(**sampling | unequal | {"scale": "printed"}, num_samples=2))
+    yield _election(_vote(**sampling | unequal | {"scale": "printed"}, num_samples=2), group=1)
+    for group in range(len(_GROUPS)):
+        yield _election(_vote(**small | unequal, mechanism="exponential"), group=group)
     yield _election(_vote(**sampling, reading="subsample", num_samples=1))
     large = _vote(mechanism="sampling", scale="printed", group_sizes=LARGE_SIZES, epsilon=LABEL)
     yield case_of_profiles(large, lambda: disliked_alternative(large), suffix=", 500 and 1,001 voters", share=5e-4)
 
 
-def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int) -> Exposure:
-    """Return what Algorithm 1 releases, for each ranking of a voter of the first group.
+def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int, group: int = 0) -> Exposure:
+    """Return what Algorithm 1 releases, for each ranking of a voter of a group.
 
     Where voters are added or removed, the first candidate is a group without that voter, and not all others are
     neighbors of each other.
@@ -69,14 +84,25 @@ def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int) -> Exposure:
     Args:
         vote: of mechanism "laplace".
         num_sessions: how often.
+        group: the voter's.
     """
-    phase = vote.disclosed
     rows, _ = _rankings(vote)
     # The other voters: of each group one, whose sums cancel out of every comparison.
-    others, groups = np.stack([rows[0], rows[-1]]), np.array([0, 1], dtype=np.int64)
-    sums = [phase.sums_of(others, groups)] if vote.parameters.relation is _REMOVE else []
-    sums += [phase.sums_of(np.vstack([row, others]), np.append(0, groups)) for row in rows]
-    return Exposure((Released(vote, phase, np.stack(sums).reshape(len(sums), -1)),), num_sessions)
+    others, groups = [rows[0], rows[-1]], [(0,), (1,)]
+    rosters = [roster_of(vote, others, groups)] if vote.parameters.relation is _REMOVE else []
+    rosters += [roster_of(vote, [row, *others], [(group,), *groups]) for row in rows]
+    read = functools.partial(_read_sums, vote)
+    return exposure_of_release(vote, vote.disclosed, rosters, read, num_sessions=num_sessions)
+
+
+def _read_sums(vote: FairVoting, outcome: Outcome) -> list[int]:
+    """Return the groups' randomized sums, of which the released utilities are the means."""
+    scoring = vote.disclosed.scoring
+    return [
+        round((alternative.utilities[group].value / scoring.step - float(scoring.center)) * size)
+        for group, size in enumerate(vote.parameters.group_sizes)
+        for alternative in outcome.alternatives
+    ]
 
 
 def _vote(**given: Any) -> FairVoting:
@@ -84,9 +110,17 @@ def _vote(**given: Any) -> FairVoting:
     return FairVoting(Parameters(**defaults | given))
 
 
-def _election(vote: FairVoting) -> Case:
+def _election(vote: FairVoting, *, group: int = 0) -> Case:
     """Return the audit of one election in two small groups, whose profiles are all tried."""
-    return case_of_profiles(vote, lambda: worst_neighbors(vote))
+    return case_of_profiles(
+        vote, lambda: worst_neighbors(vote, group=group), group=group, suffix=_suffix(vote, group), is_secure=True
+    )
+
+
+def _suffix(vote: FairVoting, group: int) -> str:
+    """Return what tells the audits of two groups apart, where they are of different size."""
+    sizes = vote.parameters.group_sizes
+    return f", group of {sizes[group]}" if len(set(sizes)) > 1 else ""
 
 
 def disliked_alternative(vote: FairVoting) -> tuple[RankingCounts, RankingCounts]:
@@ -116,7 +150,7 @@ def _local(vote: FairVoting) -> Case:
     return case_of(
         vote,
         lambda: exposure_of_party(vote, rows, _PUBLIC, num_sessions=2),
-        _PUBLIC,
+        charge(vote, rows[0].tolist(), _PUBLIC, num_sessions=2),
         name=vote.parameters.mechanism,
         unit=_UNIT,
         num_sessions=2,
@@ -125,21 +159,22 @@ def _local(vote: FairVoting) -> Case:
     )
 
 
-def _algorithm_1(vote: FairVoting) -> Case:
+def _algorithm_1(vote: FairVoting, *, group: int = 0) -> Case:
     """Return the audit of Algorithm 1, over two votes."""
     parameters = vote.parameters
     is_removed = parameters.relation is _REMOVE
-    _, names = _rankings(vote)
+    rows, names = _rankings(vote)
     return case_of(
         vote,
-        lambda: exposure_by_algorithm_1(vote, num_sessions=2),
-        _PUBLIC,
-        name=f"laplace, {parameters.calibration} scale, {parameters.relation.value}",
+        lambda: exposure_by_algorithm_1(vote, num_sessions=2, group=group),
+        charge(vote, rows[0].tolist(), (group,), num_sessions=2),
+        name=f"laplace, {parameters.calibration} scale, {parameters.relation.value}{_suffix(vote, group)}",
         unit=_UNIT,
         num_sessions=2,
         names=[_ABSENT, *names] if is_removed else names,
         are_neighbors=lambda first, second: first != second and (not is_removed or 0 in {first, second}),
         is_tight=True,
+        secure_share=_SECURE_SHARE_OF_RELEASES,
     )
 
 

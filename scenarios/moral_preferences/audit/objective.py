@@ -1,22 +1,27 @@
 """Moral preferences: every mechanism in every paradigm, with records that are as far apart as any that are known.
 
 The list and its records are the experiments' (`audit_list`). What is told apart is the randomizer's report alone;
-what a voter or a server gives away in whole sessions is `sessions`'.
+what a voter or a server gives away in whole sessions is `sessions`'. Either record, and one between, is drawn and
+held against the law of the noise; of Algorithm 3, whose reports are computed from noise, the noise itself is.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
+from ....protocol.arrays import IntArray
 from ....protocol.moral_preferences.functional import NoisyObjective
 from ....protocol.privacy import NeighboringRelation
-from ...audit.case import Case, Pair
+from ...audit.case import Case, LawCheck, Pair
+from ...audit.mechanisms.checking import checks_of
 from ...audit.mechanisms.sampling import pair_of
 from ..paper.audit_list import AuditEntry, audit_list
 
 __all__ = ["moral_cases"]
 
-_SECURE: Final = frozenset({"VLDP laplace", "VLDP direction"})
 _SECURE_SHARE: Final = 0.1
+_SECURE_SHARE_OF_OBJECTIVES: Final = 0.04
 _SHARE_OF_OBJECTIVES: Final = 0.03
 """A report of Algorithm 3 is the solution of a problem: a hundred microseconds."""
 
@@ -36,16 +41,27 @@ def moral_cases() -> Iterator[Case]:
             pairs=_pairs(entry),
             note=f"records {entry.reach:.3f} of the proven sensitivity apart",
             share=_SHARE_OF_OBJECTIVES if is_objective else 1.0,
-            secure_share=_SECURE_SHARE,
+            secure_share=_SECURE_SHARE_OF_OBJECTIVES if is_objective else _SECURE_SHARE,
+            law_checks=_checks(entry),
         )
 
 
 def _pairs(entry: AuditEntry) -> Callable[[], Sequence[Pair]]:
     def pairs() -> Sequence[Pair]:
-        first, second = (entry.protocol.summary.rows_of(records)[0].tolist() for records in (entry.before, entry.after))
-        is_secure = entry.name in _SECURE
-        return [
-            pair_of(entry.mechanism, first, second, name="the records that are farthest apart", is_secure=is_secure)
-        ]
+        first, second = _rows(entry).tolist()
+        return [pair_of(entry.mechanism, first, second, name="the records that are farthest apart", is_secure=True)]
 
     return pairs
+
+
+def _checks(entry: AuditEntry) -> Callable[[], Sequence[LawCheck]]:
+    def checks() -> Sequence[LawCheck]:
+        rows = _rows(entry)
+        return checks_of(entry.mechanism, np.vstack([rows, np.zeros_like(rows[:1])]))
+
+    return checks
+
+
+def _rows(entry: AuditEntry) -> IntArray:
+    """Return what the randomizer sees of either record."""
+    return np.concatenate([entry.protocol.summary.rows_of(records) for records in (entry.before, entry.after)])

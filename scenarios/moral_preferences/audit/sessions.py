@@ -2,29 +2,51 @@
 
 Neighbors are those that are farthest apart, as far as is known, in the norm that the noise is made for
 (`psephos.scenarios.moral_preferences.paper.audit_list`); for a voter of several records, with all of them
-replaced. Both directions are tried.
+replaced. Both directions are tried. Where what is released tells the randomized sums, those are what is told apart;
+else, what is released itself, on a grid.
 """
 
 import functools
+import itertools
+import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.moral_preferences import DisclosedPhase, Level, MoralPreferences, Paradigm, Parameters, Records
+from ....protocol.moral_preferences import (
+    DisclosedPhase,
+    Level,
+    MoralPreferences,
+    Outcome,
+    Paradigm,
+    Parameters,
+    Records,
+)
 from ....protocol.moral_preferences.parameters import MechanismName
+from ....protocol.phases import Inputs
 from ....protocol.privacy import LedgerEntry, TrustModel
-from ...audit.case import Case
-from ...audit.exposures import Exposure, Released, case_of, exposure_of_party
+from ...audit.case import Case, OutputSampler, Pair, Source
+from ...audit.exposures import Exposure, case_of, charge, exposure_of_party, exposure_of_release
+from ...audit.jointly import two_party_cases
+from ...audit.machines import HeldSession, noise_of, roster_of, session_sampler
 from ..paper.audit_list import audit_list
 
-__all__ = ["exposure_of_preferences", "moral_preferences_cases"]
+__all__ = ["exposure_of_preferences", "moral_preferences_cases", "read_sums"]
 
 _FEATURES = ("x", "y", "z")
 _RECORDS = 2
 # Levels of ε among which voters choose; an audit takes each.
 _LEVELS = (0.5, 1.0, 2.0)
+_GRID = 2.0**20
+"""Steps in a unit, for what is released as it is."""
+_NAMES = ("records that point one way", "records that point the other way")
+_SECURE_SHARES: Final = {"functional": 0.02, "pooled": 0.04, "direction": 0.04}
+"""Of the outputs that are asked for: a spherical draw, or a row of coefficients, takes most of a millisecond."""
+# A session by machines takes a millisecond, and a maximum some tenths of one.
+_SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.003, 0.06
 
 
 def moral_preferences_cases() -> Iterator[Case]:
@@ -43,9 +65,21 @@ def moral_preferences_cases() -> Iterator[Case]:
                 yield _case(given | {"sensitivity": "printed"}, unit="record", num_sessions=2)
             if is_record and mechanism != "laplace":
                 yield _case(given | {"max_records": _RECORDS}, unit="voter", num_sessions=1)
-    for place, level in enumerate(_LEVELS):
-        given = {"paradigm": Paradigm.VLDP, "mechanism": "laplace", "epsilons": _LEVELS}
+            if is_central and mechanism != "laplace":
+                # What a maximum tells is little; of a greater ε it is enough to be found.
+                epsilon = 4.0 if mechanism == "pooled" else 1.0
+                yield _case_of_release(given | {"epsilon": epsilon}, unit=paradigm.level.value)
+    personal: list[MechanismName] = ["laplace", "direction"]
+    for mechanism, (place, level) in itertools.product(personal, enumerate(_LEVELS)):
+        given = {"paradigm": Paradigm.VLDP, "mechanism": mechanism, "epsilons": _LEVELS}
         yield _case(given, unit="voter", num_sessions=2, public=[place], suffix=f", own ε = {level:g}")
+    # Of different ε, so that an array is perturbed group by group.
+    protocol = _protocol({"paradigm": Paradigm.VLDP, "mechanism": "laplace", "epsilons": _LEVELS})
+    rows = _rows(protocol)
+    other = rows[1], [len(_LEVELS) - 1]
+    yield from two_party_cases(
+        protocol, rows, [0], other, name=f"VLDP laplace, own ε = {_LEVELS[0]:g}", unit="voter", names=_NAMES
+    )
 
 
 def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *, num_sessions: int) -> Exposure:
@@ -56,16 +90,11 @@ def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *
         public: the voter's public row.
         num_sessions: how often.
     """
-    rows = np.concatenate([protocol.summary.rows_of(records) for records in _neighbors(protocol.parameters)])
     phase = protocol.phase
     if not isinstance(phase, DisclosedPhase):
-        return exposure_of_party(protocol, rows, public, num_sessions=num_sessions)
-    nobody = np.empty((2, 0), dtype=np.int64)
-    # One more voter, whose row cancels out of every comparison.
-    totals: IntArray = np.stack(
-        [phase.tally(np.stack([row, rows[0]]), earlier=(), public=nobody).totals.reshape(-1) for row in rows]
-    )
-    return Exposure((Released(protocol, phase, totals),), num_sessions)
+        return exposure_of_party(protocol, _rows(protocol), public, num_sessions=num_sessions)
+    read = functools.partial(read_sums, protocol) if protocol.parameters.mechanism == "laplace" else None
+    return exposure_of_release(protocol, phase, _rosters(protocol), read, num_sessions=num_sessions)
 
 
 def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequence[int] = (), suffix: str = "") -> Case:
@@ -78,8 +107,7 @@ def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequen
         public: the voter's public row.
         suffix: of the name.
     """
-    values: dict[str, Any] = {"features": _FEATURES, "max_records": 1}
-    protocol = MoralPreferences(Parameters(**values | given))
+    protocol = _protocol(given)
     parameters = protocol.parameters
     is_part = unit == Level.RECORD.value
 
@@ -90,20 +118,87 @@ def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequen
     return case_of(
         protocol,
         lambda: exposure_of_preferences(protocol, public, num_sessions=num_sessions),
-        public,
+        _charge(protocol, public, num_sessions=num_sessions),
         name=f"{parameters.paradigm.value} {parameters.mechanism}{printed}, {unit}{suffix}",
         unit=unit if parameters.max_records == 1 else f"{unit} of {parameters.max_records} records",
         num_sessions=num_sessions,
-        names=["records that point one way", "records that point the other way"],
+        names=_NAMES,
         charged=charged,
         # A vector's greatest change is attained; that of coefficients is bounded, and found to be somewhat less.
         is_tight=parameters.mechanism == "laplace",
         # Each output is the maximum of an objective of its own.
         share=0.02 if parameters.mechanism == "functional" else 0.2,
+        secure_share=_SECURE_SHARES.get(parameters.mechanism, 0.1),
         note="Scored by a projection: many noisy objectives have the same maximum."
         if parameters.mechanism == "functional"
         else "",
     )
+
+
+def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
+    """Return the audit of what a trusted server releases, where sums cannot be read off it."""
+    protocol = _protocol(given)
+    parameters = protocol.parameters
+    entries = _charge(protocol, (), num_sessions=1)
+
+    def shown(held: HeldSession) -> Sequence[Sequence[int]]:
+        assert isinstance(held.outcome, Outcome)  # noqa: S101  this protocol's
+        return [[round(preference * _GRID) for preference in held.outcome.preferences]]
+
+    def draws(source: Source) -> tuple[OutputSampler, OutputSampler]:
+        noise = noise_of(source)
+        first, second = (
+            session_sampler(protocol, roster, shown, noise, side=side) for side, roster in enumerate(_rosters(protocol))
+        )
+        return first, second
+
+    def pairs() -> list[Pair]:
+        return [Pair(f"{_NAMES[0]}, against {_NAMES[1]}", draws=draws("simulated"), secure=draws("secure"))]
+
+    return Case(
+        name=f"{parameters.paradigm.value} {parameters.mechanism}, ε = {parameters.epsilon:g}, {unit}, as released",
+        group=protocol.name,
+        unit=unit,
+        relation=entries[0].relation,
+        model=entries[0].model,
+        claimed=math.fsum(entry.claimed for entry in entries),
+        proven=math.fsum(entry.proven for entry in entries),
+        pairs=pairs,
+        share=_SHARE_OF_RELEASES,
+        secure_share=_SECURE_SHARE_OF_RELEASES,
+    )
+
+
+def _protocol(given: dict[str, Any]) -> MoralPreferences:
+    values: dict[str, Any] = {"features": _FEATURES, "max_records": 1}
+    return MoralPreferences(Parameters(**values | given))
+
+
+def _charge(protocol: MoralPreferences, public: Sequence[int], *, num_sessions: int) -> Sequence[LedgerEntry]:
+    nothing = [0] * protocol.summary.num_values
+    return charge(protocol, nothing, public, num_sessions=num_sessions)
+
+
+def _rows(protocol: MoralPreferences) -> IntArray:
+    """Return a voter's private row before and after."""
+    return np.concatenate([protocol.summary.rows_of(records) for records in _neighbors(protocol.parameters)])
+
+
+def _rosters(protocol: MoralPreferences) -> list[Inputs]:
+    """Return the voter before and after, each with one more, whose row cancels out of every comparison."""
+    rows = _rows(protocol)
+    return [roster_of(protocol, [row, rows[0]], [(), ()]) for row in rows]
+
+
+def read_sums(protocol: MoralPreferences, outcome: msgspec.Struct | None) -> list[int]:
+    """Return the randomized sums, of which the released preferences are the means.
+
+    Args:
+        protocol: of mechanism "laplace", in the central model.
+        outcome: what it released.
+    """
+    assert isinstance(outcome, Outcome)  # noqa: S101  this protocol's
+    return [round(mean * outcome.num_voters / protocol.summary.step) for mean in outcome.preferences]
 
 
 def _neighbors(parameters: Parameters) -> tuple[Records, Records]:

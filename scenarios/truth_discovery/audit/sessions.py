@@ -1,22 +1,36 @@
-"""Truth discovery audited: all answers of a worker, and one of them, over repeated surveys."""
+"""Truth discovery audited: all answers of a worker, and one of them, over repeated surveys.
+
+Workers are asked all tasks or some of them, from one answer set or from two: each pays for its own tasks, and is held
+against that.
+"""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
 from ....protocol.arrays import IntArray
+from ....protocol.mechanisms import Beta, Discrete, HyperDistribution
 from ....protocol.privacy import LedgerEntry
 from ....protocol.truth_discovery import Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.case import Case
-from ...audit.exposures import case_of, exposure_of_party
+from ...audit.exposures import case_of, charge, exposure_of_party
+from ...audit.jointly import two_party_cases
 
-__all__ = ["BINARY", "NUM_ANSWERS", "case_of_worker", "survey_of", "truth_discovery_cases"]
+__all__ = ["BINARY", "NUM_ANSWERS", "candidates_of", "case_of_worker", "survey_of", "truth_discovery_cases"]
 
 NUM_ANSWERS = 5
 BINARY = ("no", "yes")
 _TERNARY = ("low", "middle", "high")
+_MIXED = (BINARY, BINARY, _TERNARY)
+_HYPERS: Final[Mapping[str, HyperDistribution]] = {
+    "Beta(2, 3)": Beta(2, 3, 0.1, 0.5),
+    "two points": Discrete((0.1, 0.5), (0.5, 0.5)),
+}
+"""What flip probabilities are drawn from, beside the uniform distribution."""
+_ALL, _ONE = "all answers of a worker", "one answer, the others known"
 
 
 def truth_discovery_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
@@ -31,18 +45,46 @@ def truth_discovery_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
         for num_sessions, is_one_answer in itertools.product((1, 2), (False, True)):
             name = f"{mechanism}, {NUM_ANSWERS} answers"
             yield case_of_worker(survey, name, num_sessions=num_sessions, is_one_answer=is_one_answer)
-    mixed = survey_of("two_layer", epsilon, [BINARY, BINARY, _TERNARY])
+    mixed = survey_of("two_layer", epsilon, _MIXED)
     for is_one_answer in (False, True):
         yield case_of_worker(mixed, "two_layer, 2, 2 and 3 labels", num_sessions=1, is_one_answer=is_one_answer)
+    for name, hyper in _HYPERS.items():
+        of_hyper = survey_of("two_layer", None, _MIXED, hyper=hyper)
+        for is_one_answer in (False, True):
+            label = f"two_layer, {name}, 2, 2 and 3 labels"
+            yield case_of_worker(of_hyper, label, num_sessions=1, is_one_answer=is_one_answer)
+    yield from _cases_of_some_tasks(epsilon)
     widest = survey_of("two_layer", 0.0, [BINARY] * NUM_ANSWERS)
     note = "Flip probabilities from U(0, 1), which the paper calls ε = 0."
     yield case_of_worker(widest, f"two_layer, {NUM_ANSWERS} answers, claimed 0", num_sessions=1, note=note)
+    rows, public, names = candidates_of(mixed)
+    other = rows[-1], public
+    yield from two_party_cases(mixed, rows, public, other, name="two_layer, 2, 2 and 3 labels", unit=_ALL, names=names)
+
+
+def _cases_of_some_tasks(epsilon: float) -> Iterator[Case]:
+    """Yield workers who are not asked all tasks."""
+    mechanisms: tuple[MechanismName, ...] = ("one_layer", "two_layer", "fresh_two_layer")
+    for mechanism in mechanisms:
+        survey = survey_of(mechanism, epsilon, [BINARY] * NUM_ANSWERS)
+        for number in (1, 3):
+            name = f"{mechanism}, {number} of {NUM_ANSWERS} tasks"
+            yield case_of_worker(survey, name, num_sessions=2, asked=range(number))
+        mixed = survey_of(mechanism, epsilon, _MIXED)
+        for asked, labels in (((0, 1), "2 and 2"), ((0, 2), "2 and 3"), ((2,), "3")):
+            yield case_of_worker(mixed, f"{mechanism}, {labels} of 2, 2 and 3 labels", num_sessions=2, asked=asked)
 
 
 def case_of_worker(
-    survey: TruthDiscovery, name: str, *, num_sessions: int, is_one_answer: bool = False, note: str = ""
+    survey: TruthDiscovery,
+    name: str,
+    *,
+    num_sessions: int,
+    is_one_answer: bool = False,
+    note: str = "",
+    asked: Sequence[int] | None = None,
 ) -> Case:
-    """Return the audit of a worker's reports, whatever it answers to all tasks.
+    """Return the audit of a worker's reports, whatever it answers to its tasks.
 
     Args:
         survey: what is run.
@@ -50,8 +92,9 @@ def case_of_worker(
         num_sessions: how often the survey is repeated.
         is_one_answer: neighbors differ in one answer, the others being known, and not in all of them.
         note: see `Case`.
+        asked: the places of its tasks; by default all.
     """
-    rows, public, names = _candidates(survey)
+    rows, public, names = candidates_of(survey, asked)
 
     def charged(entry: LedgerEntry) -> tuple[float, float]:
         if not is_one_answer:
@@ -65,9 +108,9 @@ def case_of_worker(
     return case_of(
         survey,
         lambda: exposure_of_party(survey, rows, public, num_sessions=num_sessions),
-        public,
+        charge(survey, rows[0].tolist(), public, num_sessions=num_sessions),
         name=f"{name}, one of them" if is_one_answer else name,
-        unit="one answer, the others known" if is_one_answer else "all answers of a worker",
+        unit=_ONE if is_one_answer else _ALL,
         num_sessions=num_sessions,
         names=names,
         are_neighbors=are_neighbors,
@@ -77,7 +120,13 @@ def case_of_worker(
     )
 
 
-def survey_of(mechanism: MechanismName, epsilon: float, labels: Sequence[tuple[str, ...]]) -> TruthDiscovery:
+def survey_of(
+    mechanism: MechanismName,
+    epsilon: float | None,
+    labels: Sequence[tuple[str, ...]],
+    *,
+    hyper: HyperDistribution | None = None,
+) -> TruthDiscovery:
     """Return a survey with a task for each of these answer sets, all of which every worker may answer."""
     sets = tuple(dict.fromkeys(labels))
     return TruthDiscovery(
@@ -88,16 +137,16 @@ def survey_of(mechanism: MechanismName, epsilon: float, labels: Sequence[tuple[s
             max_answers=len(labels),
             mechanism=mechanism,
             epsilon=epsilon,
+            hyper=hyper,
         )
     )
 
 
-def _candidates(survey: TruthDiscovery) -> tuple[IntArray, list[int], list[str]]:
-    """Return every row of answers to all tasks, the public row, and the rows' names."""
+def candidates_of(survey: TruthDiscovery, asked: Sequence[int] | None = None) -> tuple[IntArray, list[int], list[str]]:
+    """Return every row of answers to a worker's tasks, its public row, and the rows' names."""
     parameters = survey.parameters
-    labels = [parameters.answer_sets[number] for number in parameters.set_of_task]
-    choices = list(itertools.product(*labels))
-    inputs = survey.encode(
-        {"tasks": [list(parameters.tasks)] * len(choices), "answers": [list(own) for own in choices]}
-    )
+    places = range(len(parameters.tasks)) if asked is None else asked
+    choices = list(itertools.product(*(parameters.answer_sets[parameters.set_of_task[place]] for place in places)))
+    tasks = [parameters.tasks[place] for place in places]
+    inputs = survey.encode({"tasks": [tasks] * len(choices), "answers": [list(own) for own in choices]})
     return inputs.private, inputs.public[0].tolist(), ["/".join(own) for own in choices]

@@ -12,8 +12,9 @@ import pytest
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
-from psephos.scenarios.audit import Audited, AuditVerdict, Case, OutputSampler, Pair, audit
+from psephos.scenarios.audit import Audited, AuditVerdict, Case, LawCheck, OutputSampler, Pair, View, audit
 from psephos.scenarios.audit.case import NO_PLACE
+from thoroughness import draws
 
 CONFIDENCE = 1 - 1e-6
 EPSILON = 1.0
@@ -227,3 +228,59 @@ def test_draws_that_do_not_fit_are_refused() -> None:
 def test_cases_out_of_range_are_refused(given: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be"):
         make_case(sampled_pair(), **given)
+
+
+def check_of(value: int, keep: float = KEEP) -> LawCheck:
+    """Return an input whose law is that of `KEEP`, drawn with another probability or not."""
+    return LawCheck(str(value), [View("", LAWS[value], lambda outputs: outputs[:, 0])], draw=flips(keep, value))
+
+
+def test_an_input_that_is_no_neighbor_is_held_against_its_law() -> None:
+    case = dataclasses.replace(make_case(sampled_pair()), law_checks=lambda: [check_of(0), check_of(1)])
+    result = found(case)
+    assert (result.verdict, result.follows_law, result.is_exact) == (AuditVerdict.CONSISTENT, True, False)
+    assert (result.num_inputs, result.outputs_held, result.departure) == (2, 10_000, "")
+    assert 0 < result.unnoticed < 0.01
+    wrong = dataclasses.replace(case, law_checks=lambda: [check_of(0), check_of(1, 0.9)])
+    result = found(wrong)
+    assert (result.verdict, result.follows_law) == (AuditVerdict.PROOF_REFUTED, False)
+    assert result.departure.startswith("1: ")
+    assert result.epsilon is not None
+    assert result.epsilon <= EPSILON
+
+
+def test_inputs_alone_are_an_audit_of_their_source() -> None:
+    """Without neighbors to tell apart nothing is said of ε, and nothing is missed."""
+    checks = [dataclasses.replace(check_of(0), secure=flips(KEEP, 0))]
+    case = dataclasses.replace(make_case(), law_checks=lambda: checks)
+    result = audit(case, samples=20_000, confidence=CONFIDENCE, source="secure")
+    assert result is not None
+    assert (result.verdict, result.epsilon, result.source) == (AuditVerdict.CONSISTENT, None, "secure")
+    assert (result.samples, result.num_inputs, result.outputs_held) == (0, 1, 8_000)
+    only_simulated = dataclasses.replace(case, law_checks=lambda: [check_of(0)])
+    assert audit(only_simulated, samples=20_000, confidence=CONFIDENCE, source="secure") is None
+
+
+def test_what_is_said_of_correct_mechanisms_is_false_as_seldom_as_the_confidence_says() -> None:
+    """Audits at confidence .9, of all that is stated at once: the bounds, δ, and the laws of four inputs.
+
+    False alarm of the test: at most 1e-6 (Chernoff's bound).
+    """
+    runs, confidence = draws(150, full=600), 0.9
+    pair = Pair("0 and 1", laws=LAWS, draws=(flips(KEEP, 0), flips(KEEP, 1)))
+    learned = dataclasses.replace(make_case(sampled_pair()), law_checks=lambda: [check_of(0), check_of(1)] * 2)
+    for case in (learned, dataclasses.replace(learned, pairs=lambda: [pair])):
+        wrong = 0
+        for seed in range(runs):
+            result = audit(case, samples=1_000, confidence=confidence, seed=seed + 1)
+            assert result is not None
+            is_beyond = (result.sampled_epsilon or 0.0) > EPSILON or result.delta > 1e-9
+            wrong += result.verdict is AuditVerdict.PROOF_REFUTED or is_beyond
+        assert wrong <= runs * (1 - confidence) + math.sqrt(runs * math.log(1e6) / 2)
+
+
+def test_places_that_are_none_are_refused() -> None:
+    view = View("", LAWS[0], lambda outputs: outputs[:, 0] + 2)
+    case = dataclasses.replace(make_case(), law_checks=lambda: [LawCheck("0", [view], draw=flips(KEEP, 0))])
+    with pytest.raises(ValueError, match="must be the number of one of its columns"):
+        found(case)

@@ -1,6 +1,7 @@
 """Runs of audits: which cases, at which joint confidence, in one process or several; rows, tables, files."""
 
 import csv
+import dataclasses
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ import pytest
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
 from psephos.scenarios.audit import AuditVerdict, Case, Pair, running
+from psephos.scenarios.audit.faults import planted_faults
 from psephos.scenarios.audit.running import AuditReport, Job, audit_all, audit_cases, cases_of, sources_of
 from psephos.scenarios.audit.showing import show_report, write_report
 from psephos.scenarios.cli import cli
@@ -112,6 +114,7 @@ def test_a_table_says_what_it_means_within_its_width(
     assert "alike: 1,000 simulated outputs tell nothing; it takes at least " in shown
     assert "∞" in shown
     assert "Not refuting proves nothing" in shown
+    assert "sound: nothing was drawn; this is of the law alone." in shown
     assert max(map(len, shown.splitlines())) <= 110
 
 
@@ -128,6 +131,16 @@ def test_files_hold_every_audit(known: Callable[..., None], tmp_path: Path) -> N
     ]
     assert float(lines[0]["audited"]) == pytest.approx(ONE)
     assert lines[1]["audited"] == ""
+    assert [(line["inputs"], line["unnoticed"], line["follows_law"]) for line in lines] == [("0", "1.0", "")] * 2
+
+
+def test_what_departs_from_its_law_is_told(known: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    biased = Pair("0 and 1", laws=LAWS, draws=(draw, draw))
+    known(dataclasses.replace(make_case("biased"), pairs=lambda: [biased]))
+    show_report(make_console(), run())
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "biased: simulated outputs do not follow the law that the proof is of (0 and 1, one: " in shown
+    assert "law+sim" not in shown  # the law is not the sampler's, so that nothing is said by it
 
 
 def test_processes_find_what_one_finds() -> None:
@@ -175,6 +188,9 @@ def test_the_command_ends_with_1_where_a_proof_is_refuted_and_prints_json(
         (("all", "--samples", 5), "samples must be at least"),
         (("faults", "--samples", 5), "samples must be at least"),
         (("faults", "--out", "folder"), "--out must be left out of an audit of faults, got 'folder'"),
+        (("faults", "--quick"), "--quick must be left out of an audit of faults, got 'True'"),
+        (("all", "--quick", "--thorough"), "--quick and --thorough must be given one at a time, got 'both'"),
+        (("all", "--quick", "--samples", 100), "samples must be at least"),
         (("papers", "--confidence", 0.5), "--confidence must be left out of an audit of papers, got '0.5'"),
     ],
 )
@@ -192,4 +208,14 @@ def test_the_self_test_fails_where_a_fault_is_not_caught(psephos: Psephos) -> No
     """With so few outputs that most of them are not."""
     ended = psephos("audit", "faults", "--samples", 60, "--json")
     assert ended.status == 1
-    assert len(json.loads(ended.out)) == 9
+    results = json.loads(ended.out)
+    assert len(results) == len(planted_faults())
+    assert any(result["verdict"] != AuditVerdict.PROOF_REFUTED for result in results)
+
+
+def test_a_quick_audit_takes_a_twentieth_of_the_outputs(known: Callable[..., None], psephos: Psephos) -> None:
+    known(make_case("alike", drawn=True))
+    ended = psephos("audit", "all", "--quick", "--json")
+    assert json.loads(ended.out)["samples"] == {"simulated": 50_000, "secure": 2_500}
+    ended = psephos("audit", "all", "--quick", "--samples", 40_000, "--source", "simulated", "--json")
+    assert json.loads(ended.out)["samples"] == {"simulated": 2_000}

@@ -1,0 +1,155 @@
+"""Whether outputs follow a law: no event of the ones below is drawn more or less often than it can be.
+
+Of finitely many outcomes, in an order whose two ends are the law's tails:
+
+- bins of neighboring outcomes, about equally probable, 512 of them at most;
+- tails: each end's first outcomes, of probability ½, ¼, ⅛ and so on, down to where one output is too many;
+- each outcome by itself;
+- the rests of the outcomes' numbers by 2 and by 8, where bins hold several;
+- holes: the most probable run of neighboring outcomes that were never drawn;
+- outcomes that the law excludes, and outputs that are no outcome: one of them is enough.
+
+The first four are held against Clopper and Pearson's intervals: an event of probability p that happened h times in n
+independent outputs departs where P[Bin(n, p) ≥ h] or P[Bin(n, p) ≤ h] is below its part of the risk. Of K outcomes a
+run of probability m or more is never drawn with probability K·(1 − m)^n at most: it then holds one of the K shortest
+runs of that probability, of which each begins at another outcome. The risk is shared by all events, evenly by kind, so
+that outputs of the law depart with that probability at most; what the law excludes has no part of it.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+from scipy.special import betainc, betaincc, expm1
+
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.elementary import ln
+
+__all__ = ["departure", "greatest_unnoticed"]
+
+_NUM_KINDS: Final = 5
+"""Bins, tails, outcomes, rests, holes."""
+_MOST_BINS: Final = 512
+_LEAST_EXPECTED: Final = 5
+_RESTS: Final = (2, 8)
+_ROUNDING: Final = 1e-11
+"""Relative: far more than the error of a law in floats, or of scipy's incomplete beta function."""
+
+
+class _Events(NamedTuple):
+    """Events of a kind.
+
+    Args:
+        kind: of what, as a phrase.
+        hits: how often each happened.
+        law: their probabilities.
+    """
+
+    kind: str
+    hits: IntArray
+    law: FloatArray
+
+
+def departure(counts: IntArray, law: FloatArray, number: int, risk: float) -> str:
+    """Return in what outputs depart from a law, as a phrase; empty where they follow it.
+
+    Args:
+        counts: of each outcome, and last of outputs that are none, shape (outcomes + 1,).
+        law: shape (outcomes,).
+        number: of outputs that were drawn.
+        risk: that outputs of this law depart from it.
+    """
+    is_possible = law > 0
+    if excluded := int(counts[:-1][~is_possible].sum() + counts[-1]):
+        return f"{excluded:,} outputs that the law excludes"
+    counts, law = counts[:-1][is_possible], law[is_possible]
+    if len(law) < 2:  # noqa: PLR2004  a single outcome is drawn always
+        return ""
+    each = risk / _NUM_KINDS
+    hole = _greatest_hole(counts, law)
+    if hole > _hole_unnoticed(len(law), number, each):
+        return f"neighboring outcomes that were never drawn, {_told(number * hole)} outputs expected"
+    for events in _events(counts, law, number, each):
+        least = each / (2 * len(events.hits))
+        tails = np.minimum(_at_least(events, number), _at_most(events, number))
+        place = int(np.argmin(tails))
+        if tails[place] < least:
+            expected = number * float(events.law[place])
+            return f"{events.kind}: {int(events.hits[place]):,} outputs, {_told(expected)} expected"
+    return ""
+
+
+def greatest_unnoticed(num_outcomes: int, number: int, risk: float) -> float:
+    """Return the probability below which outcomes that are never drawn may go unnoticed: one, or neighboring ones.
+
+    Args:
+        num_outcomes: of a law.
+        number: of outputs that are drawn.
+        risk: that outputs of the law are said to depart from it.
+    """
+    return _hole_unnoticed(num_outcomes, number, risk / _NUM_KINDS)
+
+
+def _told(expected: float) -> str:
+    return f"{expected:,.1f}" if expected >= 1 else f"{expected:.2g}"
+
+
+def _hole_unnoticed(num_outcomes: int, number: int, risk: float) -> float:
+    return float(-expm1((ln(risk) - ln(num_outcomes)) / number))
+
+
+def _greatest_hole(counts: IntArray, law: FloatArray) -> float:
+    """Return the probability of the most probable run of outcomes that were never drawn."""
+    drawn = np.flatnonzero(counts)
+    before = np.concatenate([[0.0], np.cumsum(law)])
+    starts, ends = np.concatenate([[0], drawn + 1]), np.concatenate([drawn, [len(law)]])
+    return float((before[ends] - before[starts]).max()) * (1 - _ROUNDING)
+
+
+def _events(counts: IntArray, law: FloatArray, number: int, risk: float) -> Iterator[_Events]:
+    """Yield events, one kind after the other."""
+    below = np.cumsum(law)
+    least = max(_LEAST_EXPECTED, number / _MOST_BINS)
+    starts = np.flatnonzero(np.diff(np.floor(below * number / least), prepend=-1.0))
+    yield _Events("neighboring outcomes", np.add.reduceat(counts, starts), np.add.reduceat(law, starts))
+    yield _tails(counts, law, number, risk)
+    yield _Events("a single outcome", counts, law)
+    if len(starts) < len(law):
+        places = np.arange(len(law))
+        hits = [np.bincount(places % size, weights=counts, minlength=size) for size in _RESTS]
+        masses: list[FloatArray] = [
+            np.bincount(places % size, weights=law, minlength=size).astype(np.float64) for size in _RESTS
+        ]
+        yield _Events("every second or eighth outcome", np.concatenate(hits).astype(np.int64), np.concatenate(masses))
+
+
+def _tails(counts: IntArray, law: FloatArray, number: int, risk: float) -> _Events:
+    """Return the tails: at both ends the most outcomes of probability 2^−k together, for each k that says anything."""
+    # Of a tail of so small a probability one output departs, whatever is shared of the risk.
+    smallest = math.ceil(math.log2(number) - math.log2(risk)) + _MOST_BINS.bit_length()
+    levels = np.exp2(-np.arange(1.0, smallest + 1))
+    hits: list[IntArray] = []
+    masses: list[FloatArray] = []
+    for own, mass in ((counts, law), (counts[::-1], law[::-1])):
+        below = np.cumsum(mass)
+        # Of two outcomes that are as likely in floats as not, one must be a tail.
+        ends = np.unique(np.searchsorted(below, levels * (1 + _ROUNDING), side="right")) - 1
+        ends = ends[ends >= 0]
+        hits.append(np.cumsum(own)[ends])
+        masses.append(below[ends])
+    return _Events("a tail", np.concatenate(hits), np.concatenate(masses))
+
+
+def _at_least(events: _Events, number: int) -> FloatArray:
+    """Return the probability of as many hits or more."""
+    law = np.minimum(events.law * (1 + _ROUNDING), 1.0)
+    chances = np.asarray(betainc(np.maximum(events.hits, 1), number - events.hits + 1, law), dtype=np.float64)
+    return np.where(events.hits > 0, chances, 1.0)
+
+
+def _at_most(events: _Events, number: int) -> FloatArray:
+    """Return the probability of as few hits or fewer."""
+    law = np.minimum(events.law * (1 - _ROUNDING), 1.0)
+    chances = np.asarray(betaincc(events.hits + 1, np.maximum(number - events.hits, 1), law), dtype=np.float64)
+    return np.where(events.hits < number, chances, 1.0)

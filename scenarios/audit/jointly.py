@@ -1,0 +1,110 @@
+"""Two parties jointly: what leaves both in one session, against neighbors who differ in the first one's row alone.
+
+Reports of different parties are drawn independently, so that whoever sees both learns of the first party what its own
+ledger says, and no more. What they shared would show: where the other's noise is known, so is the first one's. Each
+output is of a session of its own, of these two parties and nobody else.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...protocol.arrays import IntArray
+from ...protocol.phases import PhasedProtocol
+from ...protocol.privacy import LedgerEntry
+from .case import Case, OutputSampler, Source
+from .exposures import Exposure, Reported, case_of, charge
+from .machines import HeldSession, Holder, by_agents, by_arrays, by_machines, noise_of, roster_of, session_sampler
+
+__all__ = ["exposure_of_two", "two_party_cases"]
+
+_SHARE, _SECURE_SHARE = 0.01, 0.04
+"""Of the outputs that are asked for: a session by arrays takes tens of microseconds, one by machines up to two
+milliseconds."""
+_SHARE_OF_AGENTS, _SECURE_SHARE_OF_AGENTS = 0.0006, 0.015
+"""The same of agents, which take some milliseconds."""
+
+
+def two_party_cases(
+    protocol: PhasedProtocol[Any, Any],
+    rows: IntArray,
+    public: Sequence[int],
+    other: tuple[IntArray, Sequence[int]],
+    *,
+    name: str,
+    unit: str,
+    names: Sequence[str],
+    charged: Callable[[LedgerEntry], tuple[float, float]] = lambda entry: (entry.claimed, entry.proven),
+) -> Iterator[Case]:
+    """Yield the audits of two parties: by arrays with simulated noise and by machines with secure noise; by agents.
+
+    Args:
+        protocol: what is run, in the local model.
+        rows: the first party's candidates: private rows, shape (c, private columns).
+        public: its public row.
+        other: the other's private and public row.
+        name: of the variant.
+        unit: in words.
+        names: of the candidates.
+        charged: see `case_of`.
+    """
+    entries = charge(protocol, rows[0].tolist(), public, num_sessions=1)
+
+    def case(held: str, simulated: Holder, secure: Holder, shares: tuple[float, float]) -> Case:
+        return case_of(
+            protocol,
+            lambda: exposure_of_two(protocol, rows, public, other, simulated=simulated, secure=secure),
+            entries,
+            name=f"{name}, two parties{held}",
+            unit=unit,
+            num_sessions=1,
+            names=names,
+            charged=charged,
+            share=shares[0],
+            secure_share=shares[1],
+        )
+
+    yield case("", by_arrays, by_machines, (_SHARE, _SECURE_SHARE))
+    yield case(" among agents", by_agents, by_agents, (_SHARE_OF_AGENTS, _SECURE_SHARE_OF_AGENTS))
+
+
+def exposure_of_two(
+    protocol: PhasedProtocol[Any, Any],
+    rows: IntArray,
+    public: Sequence[int],
+    other: tuple[IntArray, Sequence[int]],
+    *,
+    simulated: Holder = by_arrays,
+    secure: Holder = by_machines,
+) -> Exposure:
+    """Return all that leaves two parties: the first has one of these rows, the other its own.
+
+    Args:
+        protocol: what is run, in the local model.
+        rows: the first party's candidates, shape (c, private columns).
+        public: its public row.
+        other: the other's private and public row.
+        simulated: holds a session with the noise of simulations.
+        secure: the same with that of deployments.
+    """
+    other_row, other_public = other
+
+    def sampler(candidate: int, side: int, holder: Holder, source: Source) -> OutputSampler:
+        inputs = roster_of(protocol, [rows[candidate], other_row], [public, other_public])
+        return session_sampler(protocol, inputs, _together, noise_of(source), side=side, hold=holder)
+
+    own = (Reported(protocol, phase, rows, public) for phase in protocol.phases)
+    others = np.tile(other_row, (len(rows), 1))
+    theirs = (Reported(protocol, phase, others, other_public) for phase in protocol.phases)
+    return Exposure(
+        (*own, *theirs),
+        num_sessions=1,
+        simulated=lambda candidate, side: sampler(candidate, side, simulated, "simulated"),
+        secure=lambda candidate, side: sampler(candidate, side, secure, "secure"),
+    )
+
+
+def _together(held: HeldSession) -> Sequence[Sequence[int]]:
+    """Return all parties' reports as one output."""
+    return [[number for report in held.reports for number in report]]

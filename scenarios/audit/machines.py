@@ -1,0 +1,411 @@
+"""Whole sessions as they are held: machines, noise and bytes of a deployment, and what leaves a party in them.
+
+A session is held in one of three ways. By *machines*: the parties' own, which exchange the bytes that the driver of
+an agent would send, without a network between them; a deadline passes once nobody has anything left to say. By
+*agents*, over memory. By *arrays*, phase by phase. What it leaves is the same: the numbers of each party's reports as
+they were read from its bytes, what the server released, and each party's ledger.
+
+The rule that holds here: nothing is drawn or charged but by the code that runs in a session, and every output is of a
+session of its own, or of a party of its own, whose noise nobody else has.
+"""
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias
+
+import msgspec
+import numpy as np
+import trio
+
+from ...agents.adversaries import Deviation
+from ...agents.adversaries.deviation import Passage
+from ...agents.client import Client
+from ...agents.modes import Deployment, Mode, Simulation
+from ...agents.noise import SecureNoise
+from ...agents.server import Server
+from ...protocol.arrays import IntArray
+from ...protocol.client_machine import ClientMachine
+from ...protocol.effects import Drop, Effect, Fail, Send, SetDeadline
+from ...protocol.errors import PsephosError
+from ...protocol.messages import Message, Release, Report, decode, encode
+from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.population import draw_reports
+from ...protocol.privacy import Ledger, LedgerEntry
+from ...protocol.randomness import NoiseSource, SimulatedNoise
+from ...protocol.roster import Roster
+from ...protocol.server_machine import ServerMachine
+from ...transports.memory import MemoryTransport
+from ..running.session import AgentClasses, run_agents
+from .case import OutputSampler, Source
+
+__all__ = [
+    "SESSION",
+    "HeldSession",
+    "Holder",
+    "MakeNoise",
+    "NoiseMaker",
+    "by_agents",
+    "by_arrays",
+    "by_machines",
+    "noise_of",
+    "one_source",
+    "roster_of",
+    "session_sampler",
+]
+
+SESSION: Final = "audited"
+"""What audited sessions are called, with a number behind it."""
+_SERVER: Final = "server"
+_NUMBERS: Final = msgspec.msgpack.Decoder(tuple[int, ...])
+_SIDES: Final = 2
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HeldSession:
+    """What a session leaves.
+
+    Args:
+        reports: of each party, in roster order, the numbers that left it, phase after phase.
+        outcome: what was released; None where nothing is (arrays).
+    """
+
+    reports: Sequence[Sequence[int]]
+    outcome: msgspec.Struct | None = None
+
+
+class Holder(Protocol):
+    """Holds one session."""
+
+    def __call__(
+        self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, session: str, noise: NoiseSource
+    ) -> HeldSession:
+        """Return what a session leaves.
+
+        Args:
+            protocol: what is run.
+            inputs: of all parties, in roster order.
+            session: its name.
+            noise: of all parties, the server among them.
+
+        Raises:
+            PsephosError: the session failed, or a party was dropped.
+        """
+        ...
+
+
+NoiseMaker: TypeAlias = Callable[[str, int, int], NoiseSource]
+"""(session, seed, round) → the noise of one session; what is secure heeds none of them."""
+MakeNoise: TypeAlias = Callable[[], NoiseMaker]
+"""Makes the noise of many sessions, and is called once for them all."""
+
+
+def by_machines(
+    protocol: PhasedProtocol[Any, Any],
+    inputs: Inputs,
+    *,
+    session: str,
+    noise: NoiseSource,
+    server_noise: NoiseSource | None = None,
+    ledgers: Sequence[Ledger] | None = None,
+) -> HeldSession:
+    """Hold a session by its parties' machines. See `Holder`.
+
+    Args:
+        protocol: what is run.
+        inputs: of all parties, in roster order.
+        session: its name.
+        noise: of the clients.
+        server_noise: of the server; by default the same.
+        ledgers: of the clients; by default new ones.
+    """
+    names = _names(len(inputs))
+    server = ServerMachine(
+        protocol,
+        roster=Roster(names, inputs.public),
+        session=session,
+        kind=noise.kind,
+        noise=noise if server_noise is None else server_noise,
+    )
+    rows, public = inputs.private.tolist(), inputs.public.tolist()
+    clients = {
+        name: ClientMachine(
+            protocol,
+            party=name,
+            place=place,
+            row=rows[place],
+            public=public[place],
+            session=session,
+            noise=noise,
+            ledger=Ledger(name) if ledgers is None else ledgers[place],
+            server=_SERVER,
+        )
+        for place, name in enumerate(names)
+    }
+    wire = _Wire(server, clients)
+    wire.run()
+    return HeldSession(
+        [_numbers_of(protocol, wire.sent[name]) for name in names], _outcome_of(protocol, wire.told[names[0]])
+    )
+
+
+def by_agents(
+    protocol: PhasedProtocol[Any, Any],
+    inputs: Inputs,
+    *,
+    session: str,
+    noise: NoiseSource,
+    client: type[Client] = Client,
+    entries: list[LedgerEntry] | None = None,
+) -> HeldSession:
+    """Hold a session by agents over memory. See `Holder`.
+
+    Args:
+        protocol: what is run.
+        inputs: of all parties, in roster order.
+        session: its name.
+        noise: of all parties: simulated, or secure.
+        client: who plays them.
+        entries: the caller's list, which gets all losses.
+    """
+    names = _names(len(inputs))
+    recorders = {name: _Recorder() for name in names}
+
+    async def run() -> None:
+        record = await run_agents(
+            protocol,
+            names=names,
+            inputs=inputs,
+            mode=_mode_of(session, noise),
+            transport=MemoryTransport(),
+            classes=AgentClasses(client, Server),
+            deviations=recorders,
+            entries=entries,
+        )
+        for error in record.endings.values():
+            raise error
+
+    trio.run(run)
+    reports = [_numbers_of(protocol, recorders[name].sent) for name in names]
+    return HeldSession(reports, _outcome_of(protocol, recorders[names[0]].told))
+
+
+def by_arrays(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, session: str, noise: NoiseSource) -> HeldSession:
+    """Hold the clients' part of a session by arrays. See `Holder`.
+
+    Args:
+        protocol: what is run.
+        inputs: of all parties, in roster order.
+        session: its name; the noise is addressed by its own.
+        noise: simulated.
+    """
+    del session
+    assert isinstance(noise, SimulatedNoise)  # noqa: S101  arrays have no other
+    phases = [draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0) for phase in protocol.phases]
+    return HeldSession(np.concatenate(phases, axis=1).tolist())
+
+
+def noise_of(source: Source) -> MakeNoise:
+    """Return what makes the noise of sessions.
+
+    Args:
+        source: whose it is: "simulated" is another for each session, seed and round; "secure" never repeats.
+    """
+    return one_source(SecureNoise) if source == "secure" else _addressed
+
+
+def one_source(make: Callable[[], NoiseSource]) -> MakeNoise:
+    """Return what makes one noise source that serves all sessions, as one that never repeats may.
+
+    Args:
+        make: makes the source, whose samplers take longer to make than to ask.
+    """
+
+    def make_noise() -> NoiseMaker:
+        noise = make()
+
+        def same(session: str, seed: int, round_number: int) -> NoiseSource:
+            del session, seed, round_number
+            return noise
+
+        return same
+
+    return make_noise
+
+
+def _addressed() -> NoiseMaker:
+    return lambda session, seed, round_number: SimulatedNoise(seed, session=session, round_number=round_number)
+
+
+def roster_of(
+    protocol: PhasedProtocol[Any, Any], rows: Sequence[Sequence[int] | IntArray], public: Sequence[Sequence[int]]
+) -> Inputs:
+    """Return a roster of parties with these rows; what a public row says of its owner's place is put right.
+
+    Args:
+        protocol: what is run.
+        rows: the private rows.
+        public: the public rows.
+    """
+    private, table = (np.array(own, dtype=np.int64).reshape(len(rows), -1) for own in (rows, public))
+    written = protocol.write_public(table)
+    return Inputs(private, protocol.encode_public(written, num_parties=len(rows)) if written else table)
+
+
+def session_sampler(
+    protocol: PhasedProtocol[Any, Any],
+    inputs: Inputs,
+    shown: Callable[[HeldSession], Sequence[Sequence[int]]],
+    make_noise: MakeNoise,
+    *,
+    side: int,
+    num_sessions: int = 1,
+    hold: Holder = by_machines,
+) -> OutputSampler:
+    """Return draws of what sessions show.
+
+    Args:
+        protocol: what is run.
+        inputs: of all parties, in roster order.
+        shown: what one session shows: independent outputs, one or more, of which each is a row of integers.
+        make_noise: makes the sessions' noise.
+        side: 0 or 1: the two neighbors share no simulated noise, whatever streams they are asked for.
+        num_sessions: rounds on the same data whose rows stand side by side in an output.
+        hold: how a session is held.
+    """
+
+    @functools.cache
+    def noises() -> NoiseMaker:  # made when something is drawn: what makes secure noise is heavy
+        return make_noise()
+
+    def draw(number: int, stream: int) -> IntArray:
+        outputs: list[Sequence[int]] = []
+        while len(outputs) < number:
+            session = f"{SESSION}-{len(outputs)}"
+            rounds = [
+                shown(hold(protocol, inputs, session=session, noise=noises()(session, _SIDES * stream + side, each)))
+                for each in range(num_sessions)
+            ]
+            outputs += [[number for part in parts for number in part] for parts in zip(*rounds, strict=True)]
+        return np.array(outputs[:number], dtype=np.int64).reshape(number, -1)
+
+    return draw
+
+
+class _Wire:
+    """Carries bytes between one server's machine and its clients', in the order in which they are sent.
+
+    Args:
+        server: the server's.
+        clients: theirs, by name.
+
+    Attributes:
+        sent: what each client said, as it was read.
+        told: what each client was told.
+    """
+
+    def __init__(self, server: ServerMachine, clients: Mapping[str, ClientMachine]) -> None:
+        self._server = server
+        self._clients = clients
+        self._queue: collections.deque[tuple[str, str, bytes]] = collections.deque()
+        self._deadlines: collections.deque[str] = collections.deque()
+        self.sent: dict[str, list[Message]] = {name: [] for name in clients}
+        self.told: dict[str, list[Message]] = {name: [] for name in clients}
+
+    def run(self) -> None:
+        """Hold the session.
+
+        Raises:
+            PsephosError: it failed, or a party was dropped.
+        """
+        self._act(_SERVER, self._server.start())
+        for name, client in self._clients.items():
+            self._act(name, client.start())
+        while self._queue or self._deadlines:
+            while self._queue:
+                self._deliver(*self._queue.popleft())
+            if self._deadlines:  # nothing of a phase that has closed
+                self._act(_SERVER, self._server.receive_timeout(self._deadlines.popleft()))
+
+    def _deliver(self, sender: str, recipient: str, payload: bytes) -> None:
+        message = decode(payload, sender=sender)
+        if recipient == _SERVER:
+            self.sent[sender].append(message)
+            self._act(_SERVER, self._server.receive(sender, message))
+        else:
+            self.told[recipient].append(message)
+            self._act(recipient, self._clients[recipient].receive(sender, message))
+
+    def _act(self, actor: str, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Send(recipients, message):
+                    payload = encode(message)
+                    self._queue.extend((actor, recipient, payload) for recipient in recipients)
+                case SetDeadline(phase, _):
+                    self._deadlines.append(phase)
+                case Drop(_, error) | Fail(error):
+                    raise error
+                case _:
+                    pass  # these are for logs and listeners
+
+
+class _Recorder(Deviation):
+    """Changes nothing, and keeps what passes."""
+
+    __slots__ = ("sent", "told")
+
+    def __init__(self) -> None:
+        self.sent: list[Message] = []
+        self.told: list[Message] = []
+
+    def outgoing(self, peer: str, message: Message) -> Passage:
+        """See `Deviation.outgoing`."""
+        self.sent.append(message)
+        return super().outgoing(peer, message)
+
+    def incoming(self, peer: str, message: Message) -> Passage:
+        """See `Deviation.incoming`."""
+        self.told.append(message)
+        return super().incoming(peer, message)
+
+
+def _names(number: int) -> list[str]:
+    return [f"party-{place}" for place in range(number)]
+
+
+def _mode_of(session: str, noise: NoiseSource) -> Mode:
+    if isinstance(noise, SecureNoise):
+        return Deployment(session, noise)
+    assert isinstance(noise, SimulatedNoise)  # noqa: S101  there are two kinds
+    return Simulation(session, noise)
+
+
+def _numbers_of(protocol: PhasedProtocol[Any, Any], messages: Sequence[Message]) -> list[int]:
+    """Return the numbers of all reports that left a party.
+
+    Raises:
+        ValueError: a report's bytes say more than its numbers.
+    """
+    numbers: list[int] = []
+    for message in messages:
+        if isinstance(message, Report):
+            payload = bytes(message.payload)
+            report = _NUMBERS.decode(payload)
+            if bytes(protocol.phases[message.phase].encode_report(report)) != payload:
+                raise ValueError(f"a report of phase {message.phase} has bytes that are not those of its numbers")
+            numbers += report
+    return numbers
+
+
+def _outcome_of(protocol: PhasedProtocol[Any, Any], messages: Sequence[Message]) -> msgspec.Struct:
+    """Return what was released, as a client reads it.
+
+    Raises:
+        PsephosError: nothing was.
+    """
+    for message in messages:
+        if isinstance(message, Release):
+            return protocol.outcome_decoder.decode(message.payload)
+    raise PsephosError("the session ended without a release")

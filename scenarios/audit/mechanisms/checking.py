@@ -1,0 +1,212 @@
+"""Inputs of a mechanism that are held against their laws: every row where they are few, else extremes and some others.
+
+Where reports are few, the law is that of whole reports, so that numbers that share their randomness show. Laplace noise
+has a law for each number, down to its tails, and one of coarse ranges of all numbers together. Of spherical noise each
+number's own law is exact; how the numbers of one report hang together is left to neighbors that differ in several.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.mechanisms import (
+    CLAMP_IN_SCALES,
+    DiscreteLaplace,
+    PostProcessed,
+    Prepared,
+    RowMechanism,
+    SphericalLaplace,
+    VectorLaplace,
+)
+from ..case import NO_PLACE, LawCheck, View
+from .sampling import PrivateRow, numbering, secure_draw, simulated_draw
+
+__all__ = ["MOST_ROWS", "checks_of", "some_rows"]
+
+MOST_ROWS: Final = 32
+"""Rows of a mechanism that are drawn."""
+_MOST_OUTPUTS: Final = 1 << 14
+"""Reports whose law is written down whole."""
+_MOST_OUTCOMES: Final = 1 << 17
+_NUM_OUTCOMES: Final = 1 << 14
+"""Of a single number: where there are more than the most, neighboring ones are taken together, to about so many."""
+_LOW_BITS: Final = 8
+"""Of noise, looked at by themselves where neighboring numbers are taken together."""
+_MOST_CELLS: Final = 512
+"""Ranges of all numbers together."""
+_SEED: Final = 1
+_WITH_MARGINS: Final = frozenset({1, 3})
+"""Dimensions in which a number's own law of spherical noise is elementary."""
+
+
+def checks_of(
+    mechanism: RowMechanism, rows: IntArray, *, most: int = MOST_ROWS, is_secure: bool = True
+) -> list[LawCheck]:
+    """Return rows of a mechanism to be held against their laws.
+
+    Args:
+        mechanism: what draws them; of one whose reports are computed from another one's, the other one's are drawn.
+        rows: all rows, or those of which some are to be drawn, shape (c, w).
+        most: rows that are drawn.
+        is_secure: whether with the noise of deployments too.
+
+    Raises:
+        NotImplementedError: no law is written down.
+    """
+    drawn = mechanism.noise if isinstance(mechanism, PostProcessed) else mechanism
+    return [
+        LawCheck(
+            name=str(row),
+            views=_views_of(drawn, row),
+            draw=simulated_draw(drawn, row),
+            secure=secure_draw(drawn, row) if is_secure else None,
+            mechanism=mechanism,
+        )
+        for row in some_rows(rows, most).tolist()
+    ]
+
+
+def some_rows(rows: IntArray, most: int) -> IntArray:
+    """Return all rows where they are few enough; else those with an extreme number, and others drawn by a fixed seed.
+
+    Args:
+        rows: shape (c, w).
+        most: rows.
+    """
+    if len(rows) <= most:
+        return rows
+    extremes = np.unique(np.concatenate([[0, len(rows) - 1], rows.argmin(axis=0), rows.argmax(axis=0)]))[:most]
+    others = np.setdiff1d(np.arange(len(rows)), extremes)
+    drawn = np.random.default_rng(_SEED).choice(others, size=most - len(extremes), replace=False)
+    return rows[np.sort(np.concatenate([extremes, drawn]))]
+
+
+def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[View]:
+    low, high = mechanism.report_range
+    width = mechanism.num_reports_of(len(row))
+    if width * math.log(high - low + 1) <= math.log(_MOST_OUTPUTS):
+        return [_whole(mechanism, row)]
+    if isinstance(mechanism, Prepared):
+        return _views_of(mechanism.noise, mechanism.prepare_row(row))
+    if isinstance(mechanism, VectorLaplace):
+        mechanism = mechanism.coordinate
+    if isinstance(mechanism, DiscreteLaplace):
+        noise = _laplace_noise(mechanism.scale)
+        views = _numbers(row, noise, mechanism.report_range)
+        if noise.each > 1:
+            views += [_low_bits(mechanism.scale, value, place) for place, value in enumerate(row)]
+        return [*views, _together(row, noise)] if len(row) > 1 else views
+    if isinstance(mechanism, SphericalLaplace) and mechanism.dimension in _WITH_MARGINS:
+        return _numbers(row, _spherical_noise(mechanism.scale, mechanism.dimension), mechanism.report_range)
+    raise NotImplementedError(f"the law of {type(mechanism).__name__} is not written down")
+
+
+def _whole(mechanism: RowMechanism, row: PrivateRow) -> View:
+    """Return whole reports, in lexicographic order."""
+    low, high = mechanism.report_range
+    width = mechanism.num_reports_of(len(row))
+    outputs = np.array(list(itertools.product(range(low, high + 1), repeat=width)), dtype=np.int64)
+    law = np.exp(mechanism.log_likelihoods(outputs, np.array([row], dtype=np.int64))[:, 0])
+    encode = numbering(outputs)
+    return View("", law / law.sum(), lambda drawn: encode(drawn)[:, 0])
+
+
+class _Noise(NamedTuple):
+    """The law of a number's noise, by cells of neighboring integers; the first and the last one are the tails beyond.
+
+    Args:
+        reach: minus the least integer of the second cell.
+        each: integers of a cell.
+        law: of the cells.
+    """
+
+    reach: int
+    each: int
+    law: FloatArray
+
+    def cells(self, noise: IntArray) -> IntArray:
+        """Return the cell of each number."""
+        return np.clip((noise + self.reach) // self.each + 1, 0, len(self.law) - 1)
+
+
+@functools.lru_cache(maxsize=64)
+def _laplace_noise(scale: float) -> _Noise:
+    """Return discrete Laplace noise, which is at least k > 0 with probability a^k/(1 + a), a = e^(−1/scale)."""
+    return _noise(scale, CLAMP_IN_SCALES, lambda ends: np.exp(-(ends + 0.5) / scale) / (1 + np.exp(-1 / scale)))
+
+
+@functools.lru_cache(maxsize=64)
+def _spherical_noise(scale: float, dimension: int) -> _Noise:
+    """Return a number's noise: beyond x scales with probability e^(−x)/2, or (2 + x)·e^(−x)/4 in three dimensions.
+
+    The density in proportion to e^(−‖x‖₂), integrated over the other two numbers, is (1 + x)·e^(−x)/4.
+    """
+
+    def beyond(ends: FloatArray) -> FloatArray:
+        sizes = ends / scale
+        return np.exp(-sizes) * ((2 + sizes) / 4 if dimension > 1 else 0.5)
+
+    return _noise(scale, CLAMP_IN_SCALES, beyond)
+
+
+def _noise(scale: float, num_scales: int, beyond: Callable[[FloatArray], FloatArray]) -> _Noise:
+    """Return symmetric noise.
+
+    Args:
+        scale: in integers.
+        num_scales: from 0 to either tail.
+        beyond: the probability that noise exceeds numbers between integers, which are above 0.
+    """
+    reach = math.ceil(num_scales * scale)
+    each = 1 if 2 * reach < _MOST_OUTCOMES else math.ceil(2 * reach / _NUM_OUTCOMES)
+    ends = np.arange(-reach, reach + 1, each) - 0.5
+    chances = beyond(np.abs(ends))
+    inner = np.abs(np.diff(chances))
+    center = int(np.count_nonzero(ends < 0)) - 1  # the cell that has both signs
+    inner[center] = 1 - chances[center] - chances[center + 1]
+    return _Noise(reach, each, np.concatenate([chances[:1], inner, chances[-1:]]))
+
+
+def _numbers(row: PrivateRow, noise: _Noise, report_range: tuple[int, int]) -> list[View]:
+    """Return each number by itself."""
+
+    def view(place: int, value: int) -> View:
+        def places(outputs: IntArray) -> IntArray:
+            numbers = outputs[:, place]
+            is_report = (numbers >= report_range[0]) & (numbers <= report_range[1])
+            return np.where(is_report, noise.cells(numbers - value), NO_PLACE)
+
+        return View(f"number {place + 1}" if len(row) > 1 else "", noise.law, places)
+
+    return [view(place, value) for place, value in enumerate(row)]
+
+
+def _low_bits(scale: float, value: int, place: int) -> View:
+    """Return the low bits of a number's noise: x with probability (1 − a)·(a^x + a^(M − x))/((1 + a)·(1 − a^M))."""
+    size = 1 << _LOW_BITS
+    rests = np.arange(size)
+    law = np.exp(-rests / scale) + np.exp((rests - size) / scale)
+    return View(f"number {place + 1}'s low bits", law / law.sum(), lambda outputs: (outputs[:, place] - value) % size)
+
+
+def _together(row: PrivateRow, noise: _Noise) -> View:
+    """Return ranges of all numbers together, each number in about as many ranges of one probability."""
+    width = min(len(row), int(math.log2(_MOST_CELLS)))
+    parts = max(2, int(_MOST_CELLS ** (1 / width)))
+    starts = np.unique(np.searchsorted(np.cumsum(noise.law), np.arange(1, parts) / parts)) + 1
+    single = np.add.reduceat(noise.law, np.concatenate([[0], starts]))
+    joint = functools.reduce(lambda law, own: np.multiply.outer(law, own).reshape(-1), [single] * width)
+
+    def places(outputs: IntArray) -> IntArray:
+        cells = np.zeros(len(outputs), dtype=np.int64)
+        for place, value in enumerate(row[:width]):
+            ranges = np.searchsorted(starts, noise.cells(outputs[:, place] - value), side="right")
+            cells = cells * len(single) + ranges
+        return cells
+
+    return View("all numbers together", joint, places)

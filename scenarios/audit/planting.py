@@ -1,0 +1,117 @@
+"""Faults of whole sessions: the real parts with one of them broken, beside the same session with none.
+
+A system plants its own (`System.faults`). What is broken is a part that stands between a party and what leaves it: a
+noise source, an agent, a ledger. The audit is told nothing of how to tell neighbors apart, neither laws nor scores.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...protocol.arrays import IntArray
+from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.privacy import LedgerEntry
+from .case import Case, OutputSampler, Pair, Source
+from .fault import GROUP, Fault
+from .machines import HeldSession, Holder, MakeNoise, by_machines, noise_of, roster_of, session_sampler
+
+__all__ = ["Sessions", "alike", "planted", "reports_of_all", "reports_of_each"]
+
+_PARTIES = 32
+"""With the same row in one session, where each is an output by itself."""
+
+
+def reports_of_each(held: HeldSession) -> Sequence[Sequence[int]]:
+    """Return each party's reports, as an output of its own."""
+    return held.reports
+
+
+def reports_of_all(held: HeldSession) -> Sequence[Sequence[int]]:
+    """Return all parties' reports, as one output."""
+    return [[number for report in held.reports for number in report]]
+
+
+def alike(protocol: PhasedProtocol[Any, Any], row: Sequence[int] | IntArray, public: Sequence[int]) -> Inputs:
+    """Return a roster of parties that all have this row.
+
+    Args:
+        protocol: what is run.
+        row: the private row.
+        public: the public row.
+    """
+    return roster_of(protocol, [row] * _PARTIES, [public] * _PARTIES)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sessions:
+    """Sessions of two neighbors, and what is charged for them.
+
+    Args:
+        rosters: those of the first and of the second neighbor.
+        entries: what the party's ledger has been charged in one of them.
+        shown: see `session_sampler`.
+        hold: how they are held.
+        make_noise: makes their noise; by default the right one of the fault's source.
+    """
+
+    rosters: tuple[Inputs, Inputs]
+    entries: Sequence[LedgerEntry]
+    shown: Callable[[HeldSession], Sequence[Sequence[int]]] = reports_of_each
+    hold: Holder = by_machines
+    make_noise: MakeNoise | None = None
+
+
+def planted(
+    protocol: PhasedProtocol[Any, Any],
+    name: str,
+    what: str,
+    faulty: Sessions,
+    repaired: tuple[str, Sessions],
+    *,
+    source: Source,
+    samples: int,
+) -> Fault:
+    """Return a fault of whole sessions.
+
+    Args:
+        protocol: what is run.
+        name: of the fault.
+        what: what is wrong, as a sentence.
+        faulty: sessions with it.
+        repaired: a name for its repair, and sessions without it.
+        source: whose randomness is audited.
+        samples: outputs of each neighbor.
+    """
+
+    def case(own: str, sessions: Sessions) -> Case:
+        def draws() -> tuple[OutputSampler, OutputSampler]:
+            first, second = (
+                session_sampler(
+                    protocol,
+                    roster,
+                    sessions.shown,
+                    sessions.make_noise or noise_of(source),
+                    side=side,
+                    hold=sessions.hold,
+                )
+                for side, roster in enumerate(sessions.rosters)
+            )
+            return first, second
+
+        def pairs() -> Sequence[Pair]:
+            made = draws()
+            return [Pair("the two", draws=made) if source == "simulated" else Pair("the two", secure=made)]
+
+        (entry, *others) = sessions.entries
+        return Case(
+            name=own,
+            group=GROUP,
+            unit=entry.unit if not others else "all values",
+            relation=entry.relation,
+            model=entry.model,
+            claimed=sum(each.claimed for each in sessions.entries),
+            proven=sum(each.proven for each in sessions.entries),
+            pairs=pairs,
+        )
+
+    return Fault(what, case(name, faulty), case(*repaired), source=source, samples=samples)

@@ -1,0 +1,238 @@
+"""Planted faults of samplers: the law that is stated is right, and what is drawn does not have it.
+
+The worst neighbors hardly tell these from their repairs: some are in a tail, some in values that are not the worst, in
+how the numbers of a report hang together, or in the noise of deployments alone. The audit is told the stated laws.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from ...agents.noise import SecureNoise
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.mechanisms import (
+    Beta,
+    DiscreteLaplace,
+    GeneralizedRandomizedResponse,
+    RowMechanism,
+    TwoLayer,
+    VectorLaplace,
+    loss_of_all_answers,
+)
+from ...protocol.privacy import NeighboringRelation, TrustModel
+from .case import Case, LawCheck, Pair, Source
+from .fault import GROUP, SAMPLES, SECURE_SAMPLES, Fault
+from .mechanisms.checking import checks_of
+from .mechanisms.sampling import secure_draw, simulated_draw
+
+__all__ = ["sampler_fault", "sampler_faults"]
+
+_EPSILON: Final = 1.0
+_STEPS: Final = 128
+_CLIPPED_AT: Final = 8
+"""Scales."""
+_SAMPLES_OF_TAIL: Final = 1_000_000
+"""So that some hundreds are there."""
+_NUM_CHOICES: Final = 4
+_NUM_ANSWERS: Final = 3
+
+
+def sampler_faults() -> Iterator[Fault]:
+    """Yield those of mechanisms that belong to no system alone."""
+    yield _clipped_tail()
+    yield _values_kept()
+    yield _shared_draw()
+    yield _wrong_order_statistic()
+    yield _halved_release()
+
+
+def sampler_fault(
+    name: str,
+    repaired: str,
+    what: str,
+    mechanisms: tuple[RowMechanism, RowMechanism],
+    rows: Sequence[Sequence[int]],
+    *,
+    unit: str,
+    proven: float = _EPSILON,
+    source: Source = "simulated",
+    noise: Callable[[], SecureNoise] = SecureNoise,
+    model: TrustModel = TrustModel.LOCAL,
+    samples: int | None = None,
+) -> Fault:
+    """Return a fault of a sampler, whose first and last rows are the neighbors, and all of whose rows are drawn.
+
+    Args:
+        name: of the fault.
+        repaired: the name without it.
+        what: see `Fault`.
+        mechanisms: with the fault, and without it; both state the same law.
+        rows: what is drawn.
+        unit: see `Case`.
+        proven: see `Case`.
+        source: whose sampler is wrong.
+        noise: makes the noise of deployments with the fault.
+        model: see `Case`.
+        samples: outputs of each neighbor; None for the source's usual number.
+    """
+
+    def case(name: str, mechanism: RowMechanism, make_noise: Callable[[], SecureNoise]) -> Case:
+        return Case(
+            name=name,
+            group=GROUP,
+            unit=unit,
+            relation=NeighboringRelation.REPLACE_ONE,
+            model=model,
+            claimed=proven,
+            proven=proven,
+            pairs=lambda: [_pair(mechanism, rows[0], rows[-1], source, make_noise)],
+            law_checks=lambda: [_check(mechanism, row, source, make_noise) for row in rows],
+        )
+
+    faulty, right = mechanisms
+    if samples is None:
+        samples = SAMPLES if source == "simulated" else SECURE_SAMPLES
+    return Fault(what, case(name, faulty, noise), case(repaired, right, SecureNoise), source, samples)
+
+
+def _pair(
+    mechanism: RowMechanism,
+    first: Sequence[int],
+    second: Sequence[int],
+    source: Source,
+    make_noise: Callable[[], SecureNoise],
+) -> Pair:
+    if source == "simulated":
+        return Pair("the two", draws=(simulated_draw(mechanism, first), simulated_draw(mechanism, second)))
+    draws = secure_draw(mechanism, first, make_noise), secure_draw(mechanism, second, make_noise)
+    return Pair("the two", secure=draws)
+
+
+def _check(
+    mechanism: RowMechanism, row: Sequence[int], source: Source, make_noise: Callable[[], SecureNoise]
+) -> LawCheck:
+    (check,) = checks_of(mechanism, np.array([row], dtype=np.int64))
+    secure = secure_draw(mechanism, row, make_noise) if source == "secure" else None
+    return dataclasses.replace(check, secure=secure)
+
+
+def _clipped_tail() -> Fault:
+    given = _STEPS / _EPSILON, 0, _STEPS
+    return sampler_fault(
+        "tail clipped",
+        "tail",
+        "Noise beyond 8 scales is drawn as 8 scales, so that a report beyond them tells the value.",
+        (_ClippedLaplace(*given), DiscreteLaplace(*given)),
+        [[0], [_STEPS]],
+        unit="number",
+        samples=_SAMPLES_OF_TAIL,
+    )
+
+
+class _ClippedLaplace(DiscreteLaplace):
+    """Laplace noise that is never larger than so many scales."""
+
+    def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Add noise, clipped."""
+        reach = round(_CLIPPED_AT * self.scale)
+        return np.clip(super().randomize(values, uniforms), values - reach, values + reach)
+
+
+def _values_kept() -> Fault:
+    given = _EPSILON, _NUM_CHOICES
+    return sampler_fault(
+        "values kept",
+        "values randomized",
+        "Values of 2 and more are reported as they are; 0 and 1 are randomized as they should be.",
+        (_KeptResponse(*given), GeneralizedRandomizedResponse(*given)),
+        [[0], [2], [3], [1]],
+        unit="value",
+    )
+
+
+class _KeptResponse(GeneralizedRandomizedResponse):
+    """k-RR of 0 and 1 alone."""
+
+    def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Randomize 0 and 1, and keep the others."""
+        return np.where(values > 1, values, super().randomize(values, uniforms))
+
+
+def _shared_draw() -> Fault:
+    mechanism = VectorLaplace(scale=2 * _STEPS / _EPSILON, sensitivity=2 * _STEPS, bound=_STEPS)
+    return sampler_fault(
+        "one draw for two candidates",
+        "a draw for each candidate",
+        "With the noise of deployments a row's numbers share one draw: their difference leaves in clear.",
+        (mechanism, mechanism),
+        [[0, 0], [_STEPS, _STEPS]],
+        unit="row",
+        source="secure",
+        noise=_SharedNoise,
+    )
+
+
+class _SharedNoise(SecureNoise):
+    """Draws for the first number, and adds the same noise to all."""
+
+    def randomize(
+        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
+    ) -> list[int]:
+        """Return one report for each value."""
+        (report,) = super().randomize(mechanism, values[:1], protocol=protocol, phase=phase, place=place)
+        return [value + report - values[0] for value in values]
+
+
+def _wrong_order_statistic() -> Fault:
+    right, wrong = (kind(2, 3, 0.0, 0.9) for kind in (Beta, _WrongBeta))
+    sizes = (2,)
+    return sampler_fault(
+        "wrong order statistic",
+        "order statistic",
+        "With the noise of deployments a flip probability of Beta(2, 3) is the third smallest uniform, not the second.",
+        (TwoLayer(sizes, wrong), TwoLayer(sizes, right)),
+        [[0] * _NUM_ANSWERS, [1] * _NUM_ANSWERS],
+        unit="all answers",
+        proven=loss_of_all_answers(sizes * _NUM_ANSWERS, right),
+        source="secure",
+    )
+
+
+class _WrongBeta(Beta, frozen=True):
+    """A beta distribution whose exact draws are one uniform too large."""
+
+    def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
+        """Return the next order statistic."""
+        return Beta(self.alpha + 1, self.beta - 1, self.low, self.high).draw_exact(uniforms)
+
+
+def _halved_release() -> Fault:
+    sums = [0, 0, 0], [_STEPS, _STEPS // 2, 0]
+    sensitivity = sum(sums[1])
+    mechanism = VectorLaplace(scale=sensitivity / _EPSILON, sensitivity=sensitivity, bound=100 * _STEPS)
+    return sampler_fault(
+        "release's noise halved",
+        "release's noise",
+        "A trusted server draws the noise of deployments at half the scale; in simulations it is right.",
+        (mechanism, mechanism),
+        sums,
+        unit="voter",
+        source="secure",
+        noise=_HalvedNoise,
+        model=TrustModel.CENTRAL,
+    )
+
+
+class _HalvedNoise(SecureNoise):
+    """Draws Laplace noise at half its scale."""
+
+    def randomize(
+        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
+    ) -> list[int]:
+        """Return one report for each value."""
+        assert isinstance(mechanism, VectorLaplace)  # noqa: S101  the one that is released by
+        halved = dataclasses.replace(mechanism, scale=mechanism.scale / 2)
+        return super().randomize(halved, values, protocol=protocol, phase=phase, place=place)

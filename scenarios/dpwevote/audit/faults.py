@@ -1,0 +1,148 @@
+"""Faults planted into votes: what a single mechanism's audit cannot see, since each mechanism by itself is right."""
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ....agents.client import Client
+from ....agents.modes import Mode
+from ....agents.noise import SecureNoise
+from ....protocol.client_machine import ClientMachine
+from ....protocol.dpwevote import DPWeVote, Parameters
+from ....protocol.effects import Effect, Send
+from ....protocol.mechanisms import RowMechanism
+from ....protocol.messages import Message, Report
+from ....protocol.phases import PhasedProtocol
+from ....protocol.randomness import SimulatedNoise
+from ...audit.exposures import charge
+from ...audit.fault import Fault
+from ...audit.machines import by_agents, one_source, roster_of
+from ...audit.planting import Sessions, alike, planted, reports_of_all
+
+__all__ = ["planted_faults"]
+
+_SAMPLES_OF_TWO = 400
+"""Outputs of each neighbor where each takes a session of its own."""
+_SAMPLES = 3_000
+"""The same where a session has many."""
+
+
+def planted_faults() -> Iterator[Fault]:
+    """Yield noise that two parties share, raw values in the agents, and a draw that two candidates share."""
+    yield _shared_by_two_parties()
+    yield _raw_in_agents()
+    yield _shared_by_two_candidates()
+
+
+class _SharedNoise(SimulatedNoise):
+    """Noise that every party takes from the first place of the roster."""
+
+    def randomize(
+        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
+    ) -> list[int]:
+        """See `NoiseSource.randomize`."""
+        del place
+        return super().randomize(mechanism, values, protocol=protocol, phase=phase, place=0)
+
+
+def _shared_by_two_parties() -> Fault:
+    vote = _vote("a")
+    table = vote.encode({"weight": [1, 2, 1], "a": [0, 1, 0]})
+    other = table.private[2]  # what the second party has, whatever the first one's row is
+    rosters = [roster_of(vote, [row, other], [(), ()]) for row in table.private[:2]]
+    entries = charge(vote, table.private[0].tolist(), (), num_sessions=1)
+    right = Sessions((rosters[0], rosters[1]), entries, reports_of_all)
+    return planted(
+        vote,
+        "noise shared by two parties",
+        "All parties of a session randomize by the uniforms of one place: another one's report tells them.",
+        Sessions(
+            right.rosters,
+            entries,
+            reports_of_all,
+            make_noise=lambda: lambda session, seed, number: _SharedNoise(seed, session=session, round_number=number),
+        ),
+        ("noise of each party's own", right),
+        source="simulated",
+        samples=_SAMPLES_OF_TWO,
+    )
+
+
+class _RawMachine(ClientMachine):
+    """A machine whose reports from the second phase on are the values themselves."""
+
+    __slots__ = ()
+
+    def receive(self, sender: str, message: Message) -> list[Effect]:
+        """See `ClientMachine.receive`."""
+        return [self._raw(effect) for effect in super().receive(sender, message)]
+
+    def _raw(self, effect: Effect) -> Effect:
+        if not isinstance(effect, Send) or not isinstance(effect.message, Report) or not effect.message.phase:
+            return effect
+        number = effect.message.phase
+        phase = self._protocol.phases[number]
+        return Send(effect.recipients, Report(number, phase.encode_report(self._row[phase.columns])))
+
+
+class _RawPartner(Client):
+    """A partner whose agent runs such a machine."""
+
+    __slots__ = ()
+
+    def __init__(self, protocol: PhasedProtocol[Any, Any], **given: Any) -> None:
+        super().__init__(protocol, **given)
+        mode: Mode = given["mode"]
+        rows = {name: given[name] for name in ("party", "place", "row", "public")}
+        self._machine = _RawMachine(
+            protocol, **rows, session=mode.session, noise=mode.noise, ledger=self.ledger, server="server"
+        )
+
+
+def _raw_in_agents() -> Fault:
+    vote = _vote("a")
+    rows = vote.encode({"weight": [2, 2], "a": [0, 1]}).private
+    entries = charge(vote, rows[0].tolist(), (), num_sessions=1)
+    rosters = alike(vote, rows[0], ()), alike(vote, rows[1], ())
+    return planted(
+        vote,
+        "raw values in the agents",
+        "Agents randomize what they report in the first phase, and in the second report the opinion itself.",
+        Sessions(rosters, entries, hold=functools.partial(by_agents, client=_RawPartner)),
+        ("randomized in every phase", Sessions(rosters, entries, hold=by_agents)),
+        source="simulated",
+        samples=_SAMPLES,
+    )
+
+
+class _SharedDraw(SecureNoise):
+    """Secure noise that draws once for a row: whether the first value is told decides for all."""
+
+    def randomize(
+        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
+    ) -> list[int]:
+        """See `NoiseSource.randomize`."""
+        (report,) = super().randomize(mechanism, values[:1], protocol=protocol, phase=phase, place=place)
+        low, high = mechanism.value_range
+        return [report, *((value if report == values[0] else low + high - value) for value in values[1:])]
+
+
+def _shared_by_two_candidates() -> Fault:
+    vote = _vote("a", "b")
+    rows = vote.encode({"weight": [2, 2], "a": [0, 0], "b": [0, 1]}).private
+    entries = charge(vote, rows[0].tolist(), (), num_sessions=1)
+    rosters = alike(vote, rows[0], ()), alike(vote, rows[1], ())
+
+    return planted(
+        vote,
+        "secure draw shared by candidates",
+        "One secure draw randomizes the opinions on two candidates: they agree exactly if their reports do.",
+        Sessions(rosters, entries, make_noise=one_source(_SharedDraw)),
+        ("a secure draw for each candidate", Sessions(rosters, entries)),
+        source="secure",
+        samples=_SAMPLES,
+    )
+
+
+def _vote(*candidates: str) -> DPWeVote:
+    return DPWeVote(Parameters(candidates=candidates, variant="joint", epsilon=1.0))

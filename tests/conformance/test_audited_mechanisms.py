@@ -1,0 +1,56 @@
+"""Every mechanism of `psephos.protocol` is audited, by itself and with either noise: one without a case fails here."""
+
+import importlib
+import inspect
+import pkgutil
+from typing import get_args
+
+import psephos.protocol
+import pytest
+from psephos.protocol.mechanisms import FreshTwoLayer, HyperDistribution, RowMechanism, TwoLayer
+from psephos.scenarios.audit.running import mechanism_cases
+
+
+def mechanisms() -> list[type[RowMechanism]]:
+    """Return all mechanisms that can be made."""
+    for module in pkgutil.walk_packages(psephos.protocol.__path__, "psephos.protocol."):
+        importlib.import_module(module.name)
+    kinds: set[type[RowMechanism]] = set()
+    left: list[type[RowMechanism]] = [RowMechanism]
+    while left:
+        kind = left.pop()
+        left += kind.__subclasses__()
+        if not inspect.isabstract(kind) and kind.__module__.startswith("psephos.protocol."):
+            kinds.add(kind)
+    return sorted(kinds, key=lambda kind: kind.__name__)
+
+
+def hyper_distributions() -> list[type]:
+    return list(get_args(HyperDistribution))
+
+
+CHECKS = [check for case in mechanism_cases() for check in case.law_checks()]
+
+
+def test_there_are_the_mechanisms_that_are_known() -> None:
+    """The search finds those of systems too."""
+    names = {kind.__name__ for kind in mechanisms()}
+    assert {"GeneralizedRandomizedResponse", "SphericalLaplace", "NoisyObjective", "Subsample", "TwoLayer"} <= names
+
+
+@pytest.mark.parametrize("kind", mechanisms(), ids=lambda kind: kind.__name__)
+def test_a_mechanism_is_drawn_and_held_against_its_law_with_either_noise(kind: type[RowMechanism]) -> None:
+    own = [check for check in CHECKS if type(check.mechanism) is kind]
+    assert own, f"{kind.__name__} has no case among the audits of mechanisms"
+    assert all(check.views for check in own)
+    assert any(check.draw is not None for check in own)
+    assert any(check.secure is not None for check in own)
+
+
+@pytest.mark.parametrize("hyper", hyper_distributions(), ids=lambda hyper: hyper.__name__)
+@pytest.mark.parametrize("kind", [TwoLayer, FreshTwoLayer])
+def test_two_layers_are_drawn_with_each_hyper_distribution(
+    kind: type[TwoLayer] | type[FreshTwoLayer], hyper: type
+) -> None:
+    own = [check for check in CHECKS if isinstance(check.mechanism, kind) and type(check.mechanism.hyper) is hyper]
+    assert any(check.secure is not None for check in own)
