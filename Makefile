@@ -24,7 +24,8 @@ test: .venv/installed
 quick: .venv/installed
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-# Everything at its full length, under coverage, which is held to its floors: some twenty minutes on two cores.
+# Everything at its full length, under coverage, which is held to its floors, and quick audits: some twenty minutes on
+# two cores.
 verify: export PYTHONDONTWRITEBYTECODE =
 verify: export PSEPHOS_TESTS = full
 verify: check
@@ -32,6 +33,8 @@ verify: check
 	$(BIN)/coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
 	$(BIN)/coverage combine --quiet
 	$(BIN)/python tests/coverage_gate.py
+	$(BIN)/psephos audit faults
+	$(BIN)/psephos audit all --quick
 
 check: style types
 	$(BIN)/python -m pytest -q tests/test_import_boundaries.py tests/test_packaging.py

@@ -249,16 +249,18 @@ def _bounds_of(
     """
     likely, unlikely = hits if chosen.event.is_above else hits[::-1]
     epsilon = float(epsilon_bounds(likely.of_events[:1], unlikely.of_events[:1], number, risk * _OF_EPSILON)[0])
-    by_edge = -math.inf
+    by_edge, delta = -math.inf, 0.0
     if edge is not None:
         ones, others = (np.array([own.of_edge]) for own in (hits if edge.is_first else hits[::-1]))
-        by_edge = float(epsilon_bounds(ones, others, number - undecided, risk * _OF_EDGE)[0])
-    bounds = Bounds(max(epsilon, by_edge), by_edge=by_edge, samples=number)
+        counted = ones, others, number - undecided, risk * _OF_EDGE
+        by_edge = float(epsilon_bounds(*counted)[0])
+        delta = float(delta_bounds(*counted, proven)[0])  # by the same intervals, so that both hold
+    bounds = Bounds(max(epsilon, by_edge), by_edge=by_edge, delta=delta, samples=number)
     if not chosen.curve:
         return bounds
     first, second = (own.of_events[1:] for own in hits)
     each = risk * _OF_CURVE / len(first)
-    delta = float(delta_bounds(first, second, number, each, proven).max())
+    delta = max(delta, float(delta_bounds(first, second, number, each, proven).max()))
     mu = max(0.0, float(mu_bounds(first, second, number, each).max()))
     errors, misses = upper_limits(second, number, each / 2), 1 - lower_limits(first, number, each / 2)
     curve = [(float(error), float(miss)) for error, miss in zip(errors, misses, strict=True)]

@@ -22,6 +22,7 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
         proven: ε that is claimed, and of the repaired proven, in nats.
         audited: the lower bound on ε with the fault; None where there is none.
         verdict: of the fault.
+        told_by: the event, or the departure from a law, that told most of the fault, as a phrase.
         repaired_audited: the lower bound on ε without it.
         repaired_verdict: of the repaired.
     """
@@ -34,6 +35,7 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
     verdict: AuditVerdict
     repaired_audited: float | None
     repaired_verdict: AuditVerdict
+    told_by: str = ""
 
     @property
     def is_right(self) -> bool:
@@ -73,6 +75,7 @@ def run_self_test(*, samples: int | None = None, factor: int = 1, seed: int = 1)
                 verdict=found.verdict,
                 repaired_audited=repaired.epsilon,
                 repaired_verdict=repaired.verdict,
+                told_by=found.departure or found.event,
             )
         )
     return results
@@ -102,11 +105,12 @@ def show_self_test(console: Console, results: list[FaultResult]) -> None:
     console.print()
     show_table(console, ("fault", "unit"), headers, rows=rows)
     for result in results:
-        show_note(console, f"{result.name}: {result.what}")
+        told_by = f" Told by {result.told_by}." if result.told_by else ""
+        show_note(console, f"{result.name}: {result.what}{told_by}")
     right = sum(result.is_right for result in results)
     console.print(
         Text(
-            f"\n{right} of {len(results)} faults are caught while their repairs pass; that a repair is refuted "
-            f"falsely has a probability of at most {1 - CONFIDENCE:.0e}."
+            f"\n{right} of {len(results)} faults are caught while their repairs pass; each repair is refuted falsely "
+            f"with a probability of at most {1 - CONFIDENCE:.0e}."
         )
     )

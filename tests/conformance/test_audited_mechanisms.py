@@ -3,10 +3,11 @@
 import importlib
 import inspect
 import pkgutil
+from typing import get_args
 
 import psephos.protocol
 import pytest
-from psephos.protocol.mechanisms import RowMechanism
+from psephos.protocol.mechanisms import FreshTwoLayer, HyperDistribution, RowMechanism, TwoLayer
 from psephos.scenarios.audit.running import mechanism_cases
 
 
@@ -24,6 +25,10 @@ def mechanisms() -> list[type[RowMechanism]]:
     return sorted(kinds, key=lambda kind: kind.__name__)
 
 
+def hyper_distributions() -> list[type]:
+    return list(get_args(HyperDistribution))
+
+
 CHECKS = [check for case in mechanism_cases() for check in case.law_checks()]
 
 
@@ -39,4 +44,13 @@ def test_a_mechanism_is_drawn_and_held_against_its_law_with_either_noise(kind: t
     assert own, f"{kind.__name__} has no case among the audits of mechanisms"
     assert all(check.views for check in own)
     assert any(check.draw is not None for check in own)
+    assert any(check.secure is not None for check in own)
+
+
+@pytest.mark.parametrize("hyper", hyper_distributions(), ids=lambda hyper: hyper.__name__)
+@pytest.mark.parametrize("kind", [TwoLayer, FreshTwoLayer])
+def test_two_layers_are_drawn_with_each_hyper_distribution(
+    kind: type[TwoLayer] | type[FreshTwoLayer], hyper: type
+) -> None:
+    own = [check for check in CHECKS if isinstance(check.mechanism, kind) and type(check.mechanism.hyper) is hyper]
     assert any(check.secure is not None for check in own)
