@@ -34,6 +34,7 @@ KINDS: Final[Mapping[str, Any]] = {
     "asking": AskedAnew,
     "mechanism_cases": Callable,
     "session_cases": Callable,
+    "faults": Callable,
     "claims": Callable,
     "reproduction": Paper,
 }
@@ -92,7 +93,7 @@ def test_data_sets_are_data_sets_with_names_of_their_own() -> None:
     assert len(set(names)) == len(names) > 20
 
 
-@pytest.mark.parametrize("part", ["mechanism_cases", "session_cases", "claims"])
+@pytest.mark.parametrize("part", ["mechanism_cases", "session_cases", "faults", "claims"])
 def test_what_makes_cases_and_findings_takes_nothing_and_yields_them(named: tuple[str, System], part: str) -> None:
     name, system = named
     make: Callable[[], Iterator[Any]] | None = load_part(system, part, Callable, name=name)
@@ -100,7 +101,8 @@ def test_what_makes_cases_and_findings_takes_nothing_and_yields_them(named: tupl
         pytest.skip("this system has no mechanism of its own")
     inspect.signature(make).bind()
     first = next(iter(make()))
-    assert isinstance(first, BoundedFinding if part == "claims" else Case)
+    kinds = {"claims": BoundedFinding, "faults": Fault}
+    assert isinstance(first, kinds.get(part, Case))
 
 
 def test_a_reproductions_experiments_are_such(named: tuple[str, System]) -> None:

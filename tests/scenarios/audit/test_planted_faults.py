@@ -57,7 +57,7 @@ def test_the_fault_is_caught(fault: Fault) -> None:
 def test_the_repair_passes(fault: Fault) -> None:
     result = found(fault, fault.repaired, min(FEW, fault.samples))
     assert result.verdict in {AuditVerdict.CONSISTENT, AuditVerdict.NO_STATEMENT}
-    assert fault.repaired.proven == fault.faulty.proven
+    assert fault.repaired.proven >= fault.faulty.proven  # a fault may be that too little is charged
 
 
 @pytest.mark.parametrize(
