@@ -60,16 +60,17 @@ class Edge(NamedTuple):
         return int(np.count_nonzero((values >= self.least) & (values <= self.greatest)))
 
 
-def choose_edge(drawn: Sequence[tuple[Pair, IntArray, IntArray]]) -> Edge | None:
+def choose_edge(drawn: Sequence[tuple[Pair, IntArray, IntArray]], features: Sequence[Feature] = ()) -> Edge | None:
     """Return the edge that told most; None where all outputs are one and the same.
 
     Args:
         drawn: pairs, each with outputs of its first and of its second neighbor that do not decide.
+        features: what is looked at; by default each number, and what is made of several.
     """
     edges = (
         edge
         for pair, first, second in drawn
-        for feature in ordered_features_of(first.shape[1])
+        for feature in features or ordered_features_of(first.shape[1])
         for edge in _edges_of(pair, feature, first, second)
     )
     return max(edges, key=lambda edge: edge.bound, default=None)

@@ -34,6 +34,7 @@ from .bounds import (
 from .case import Case, LawCheck, OutputSampler, Pair, Source
 from .choosing import ChosenEvent, choose_by_laws, choose_by_outputs
 from .edges import Edge, choose_edge
+from .features import outcome_feature
 from .holding import NOTHING_HELD, Counts, draw_checks, hold
 from .streams import Streams
 from .verdict import Audited, Bounds, Evidence, judge
@@ -91,7 +92,7 @@ def audit(
         seed: of simulated outputs.
 
     Returns:
-        What was found; None where no pair can be drawn from this source, nor has laws.
+        What was found; None where this source draws nothing, neither a pair nor an input, and no pair has laws.
 
     Raises:
         ConfigurationError: the confidence is out of range, or the samples are too few for any statement.
@@ -181,12 +182,12 @@ def _audit_laws(
     choosing = min(int(samples * _SHARE_THAT_CHOOSES), _MOST_THAT_CHOOSE)
     # The law has chosen an event, by which all outputs are counted; the edge is decided by those that did not choose.
     first, second = (
-        _counting(streams.chunks(draw, choosing), own) for draw, own in zip(pair.draws, counts, strict=True)
+        np.concatenate(list(_counting(streams.chunks(draw, choosing), own)))
+        for draw, own in zip(pair.draws, counts, strict=True)
     )
-    shown = [(pair, np.concatenate(list(first)), np.concatenate(list(second)))]
-    edge = choose_edge(shown)
+    edge = choose_edge([(pair, first, second)], [outcome_feature()])
     hits = [_Hits(chosen, edge) for _ in laws]
-    for draw, own, side, outputs in zip(pair.draws, counts, hits, shown[0][1:], strict=True):
+    for draw, own, side, outputs in zip(pair.draws, counts, hits, (first, second), strict=True):
         side.add(outputs)
         for more in _counting(streams.chunks(draw, samples - choosing), own):
             side.add(more)

@@ -21,7 +21,7 @@ from scipy.special import xlogy
 from ...protocol.arrays import FloatArray, IntArray
 from .case import Score
 
-__all__ = ["Feature", "Named", "features_of", "learn_scores", "ordered_features_of"]
+__all__ = ["Feature", "Named", "features_of", "learn_scores", "ordered_features_of", "outcome_feature"]
 
 _MOST_COLUMNS: Final = 16
 """Columns that are looked at one by one; all are looked at in sums, counts and whole rows."""
@@ -81,6 +81,11 @@ def features_of(outputs: IntArray) -> Iterator[Feature]:
     if len(values) <= _MOST_COUNTED:
         for value in values.tolist():
             yield Feature(f"how many numbers are {value}", _count(value))
+
+
+def outcome_feature() -> Feature:
+    """Return where an output stands in a law, which is all that there is of it."""
+    return Feature("place in the law", _column(0), is_column=True)
 
 
 def ordered_features_of(width: int) -> Iterator[Feature]:

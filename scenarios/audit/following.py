@@ -133,7 +133,8 @@ def _tails(counts: IntArray, law: FloatArray, number: int, risk: float) -> _Even
     masses: list[FloatArray] = []
     for own, mass in ((counts, law), (counts[::-1], law[::-1])):
         below = np.cumsum(mass)
-        ends = np.unique(np.searchsorted(below, levels, side="right")) - 1
+        # Of two outcomes that are as likely in floats as not, one must be a tail.
+        ends = np.unique(np.searchsorted(below, levels * (1 + _ROUNDING), side="right")) - 1
         ends = ends[ends >= 0]
         hits.append(np.cumsum(own)[ends])
         masses.append(below[ends])

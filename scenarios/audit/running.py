@@ -272,8 +272,8 @@ def work() -> None:
 
 def _audit_case(case: Case, job: Job) -> AuditRow:
     begun = time.monotonic()
-    pairs = case.pairs()
-    once = dataclasses.replace(case, pairs=lambda: pairs)
+    pairs, checks = case.pairs(), case.law_checks()
+    once = dataclasses.replace(case, pairs=lambda: pairs, law_checks=lambda: checks)
     found = [
         audit(once, samples=number, confidence=1 - job.risk, source=source, seed=job.seed)
         for source, number in job.samples.items()

@@ -57,8 +57,8 @@ class Audited(msgspec.Struct, frozen=True, kw_only=True):
         unnoticed: the probability below which neighboring outcomes that are never drawn may go unnoticed; 1 where
             nothing was held against a law.
         departure: which inputs depart from their laws, and in what, as a phrase; empty where none does.
-        pair: which neighbors told most, as a phrase.
-        event: what they were told apart by, as a phrase.
+        pair: which neighbors told most, as a phrase; empty where inputs alone were drawn.
+        event: what they were told apart by, as a phrase; empty likewise.
         samples: outputs that were drawn of each of those neighbors.
         needed: outputs of each neighbor below which no statement is to be had; None where no number is enough.
         confidence: with which all this holds at once.

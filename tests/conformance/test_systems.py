@@ -15,6 +15,7 @@ from psephos.scenarios.adversaries.asker import AskedAnew
 from psephos.scenarios.attacks import Attack
 from psephos.scenarios.attacks.poisoning import Poisoning
 from psephos.scenarios.audit.case import Case
+from psephos.scenarios.audit.fault import Fault
 from psephos.scenarios.datasets import DataSet
 from psephos.scenarios.deployment.own_entries import OwnEntries
 from psephos.scenarios.experiments.findings import BoundedFinding

@@ -52,9 +52,9 @@ _NAMES: Final = tuple("abcd")
 _SEED: Final = 1
 _STARTS, _STEPS = 2, 150
 # A draw is a loop over exact fractions, a thousand times as slow as an array's; the law says all but how it is drawn.
-_SHARE, _SECURE_SHARE = 0.02, 0.1
+_SHARE, _SECURE_SHARE = 0.02, 0.3
 # Algorithm 2 draws hundreds of numbers for a winner.
-_SAMPLED_SHARE, _SAMPLED_SECURE_SHARE = 0.002, 0.01
+_SAMPLED_SHARE, _SAMPLED_SECURE_SHARE = 0.002, 0.03
 _MOST_PROFILES: Final = 8
 """That are drawn and held against their laws."""
 _RELEASED_SECURE_SHARE: Final = 0.2

@@ -84,6 +84,11 @@ def test_one_excluded_output_is_enough() -> None:
     assert departure(np.array([500, 499, 0, 1]), law, 1_000, 1e-12) == "1 outputs that the law excludes"
 
 
+def test_a_law_in_floats_may_sum_to_a_little_more_than_one() -> None:
+    law = np.full(2, 0.5 + 1e-13)
+    assert not departure(np.array([5, 4, 0]), law, 9, 1e-12)
+
+
 def test_a_certain_outcome_is_followed_or_not() -> None:
     law = np.array([0.0, 1.0])
     assert not departure(np.array([0, 9, 0]), law, 9, 1e-12)
