@@ -53,7 +53,7 @@ MAX_OUTPUTS: Final = 1 << 14
 """Outputs of an exact joint law: more take longer than sampling tells."""
 _SHARE: Final = 0.2
 """Of the outputs that are asked for: one of several numbers takes a few microseconds."""
-_SECURE_SHARE: Final = 0.1
+_SECURE_SHARE: Final = 0.06
 """The same of sessions with the noise of deployments, of which a party takes some tenths of a millisecond."""
 _PARTIES: Final = 32
 """With the same row in one session by machines."""

@@ -12,7 +12,7 @@ from ...protocol.arrays import IntArray
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import LedgerEntry
 from .case import Case, OutputSampler, Pair, Source
-from .fault import GROUP, Fault
+from .fault import GROUP, SAMPLES, SECURE_SAMPLES, Fault
 from .machines import HeldSession, Holder, MakeNoise, by_machines, noise_of, roster_of, session_sampler
 
 __all__ = ["Sessions", "alike", "planted", "reports_of_all", "reports_of_each"]
@@ -80,8 +80,9 @@ def planted(
         faulty: sessions with it.
         repaired: a name for its repair, and sessions without it.
         source: whose randomness is audited.
-        samples: outputs of each neighbor.
+        samples: outputs of each neighbor, of the number that single mechanisms take.
     """
+    usual = SECURE_SAMPLES if source == "secure" else SAMPLES
 
     def case(own: str, sessions: Sessions) -> Case:
         def draws() -> tuple[OutputSampler, OutputSampler]:
@@ -112,6 +113,8 @@ def planted(
             claimed=sum(each.claimed for each in sessions.entries),
             proven=sum(each.proven for each in sessions.entries),
             pairs=pairs,
+            share=samples / usual,
+            secure_share=samples / usual,
         )
 
-    return Fault(what, case(name, faulty), case(*repaired), source=source, samples=samples)
+    return Fault(what, case(name, faulty), case(*repaired), source=source, samples=usual)

@@ -1,12 +1,16 @@
 """Faults planted into votes: what a single mechanism's audit cannot see, since each mechanism by itself is right."""
 
+import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from ....agents.client import Client
 from ....agents.modes import Mode
 from ....agents.noise import SecureNoise
+from ....protocol.arrays import FloatArray
 from ....protocol.client_machine import ClientMachine
 from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.effects import Effect, Send
@@ -16,15 +20,15 @@ from ....protocol.phases import PhasedProtocol
 from ....protocol.randomness import SimulatedNoise
 from ...audit.exposures import charge
 from ...audit.fault import Fault
-from ...audit.machines import by_agents, one_source, roster_of
+from ...audit.machines import by_agents, by_arrays, one_source, roster_of
 from ...audit.planting import Sessions, alike, planted, reports_of_all
 
 __all__ = ["planted_faults"]
 
-_SAMPLES_OF_TWO = 400
-"""Outputs of each neighbor where each takes a session of its own."""
-_SAMPLES = 3_000
-"""The same where a session has many."""
+_SAMPLES_OF_ARRAYS = 5_000
+"""Outputs of each neighbor."""
+_SAMPLES = 1_200
+"""The same of agents, and with secure noise."""
 
 
 def planted_faults() -> Iterator[Fault]:
@@ -37,12 +41,10 @@ def planted_faults() -> Iterator[Fault]:
 class _SharedNoise(SimulatedNoise):
     """Noise that every party takes from the first place of the roster."""
 
-    def randomize(
-        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
-    ) -> list[int]:
-        """See `NoiseSource.randomize`."""
-        del place
-        return super().randomize(mechanism, values, protocol=protocol, phase=phase, place=0)
+    def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
+        """See `SimulatedNoise.uniforms`."""
+        first = super().uniforms(protocol=protocol, phase=phase, start=0, stop=1, slots=slots)
+        return np.repeat(first, stop - start, axis=0)
 
 
 def _shared_by_two_parties() -> Fault:
@@ -51,20 +53,18 @@ def _shared_by_two_parties() -> Fault:
     other = table.private[2]  # what the second party has, whatever the first one's row is
     rosters = [roster_of(vote, [row, other], [(), ()]) for row in table.private[:2]]
     entries = charge(vote, table.private[0].tolist(), (), num_sessions=1)
-    right = Sessions((rosters[0], rosters[1]), entries, reports_of_all)
+    right = Sessions((rosters[0], rosters[1]), entries, reports_of_all, by_arrays)
     return planted(
         vote,
         "noise shared by two parties",
         "All parties of a session randomize by the uniforms of one place: another one's report tells them.",
-        Sessions(
-            right.rosters,
-            entries,
-            reports_of_all,
+        dataclasses.replace(
+            right,
             make_noise=lambda: lambda session, seed, number: _SharedNoise(seed, session=session, round_number=number),
         ),
         ("noise of each party's own", right),
         source="simulated",
-        samples=_SAMPLES_OF_TWO,
+        samples=_SAMPLES_OF_ARRAYS,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from ....protocol.arrays import IntArray
+from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.moral_preferences import (
     DisclosedPhase,
     Level,
@@ -28,7 +28,7 @@ from ....protocol.moral_preferences import (
 from ....protocol.moral_preferences.parameters import MechanismName
 from ....protocol.phases import Inputs
 from ....protocol.privacy import LedgerEntry, TrustModel
-from ...audit.case import Case, OutputSampler, Pair, Source
+from ...audit.case import Case, OutputSampler, Pair, Score, Source
 from ...audit.exposures import Exposure, case_of, charge, exposure_of_party, exposure_of_release
 from ...audit.jointly import two_party_cases
 from ...audit.machines import HeldSession, noise_of, roster_of, session_sampler
@@ -46,7 +46,7 @@ _NAMES = ("records that point one way", "records that point the other way")
 _SECURE_SHARES: Final = {"functional": 0.02, "pooled": 0.04, "direction": 0.04}
 """Of the outputs that are asked for: a spherical draw, or a row of coefficients, takes most of a millisecond."""
 # A session by machines takes a millisecond, and a maximum some tenths of one.
-_SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.003, 0.06
+_SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.0015, 0.04
 
 
 def moral_preferences_cases() -> Iterator[Case]:
@@ -153,7 +153,8 @@ def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
         return first, second
 
     def pairs() -> list[Pair]:
-        return [Pair(f"{_NAMES[0]}, against {_NAMES[1]}", draws=draws("simulated"), secure=draws("secure"))]
+        name = f"{_NAMES[0]}, against {_NAMES[1]}"
+        return [Pair(name, draws=draws("simulated"), score=_line_between(protocol), secure=draws("secure"))]
 
     return Case(
         name=f"{parameters.paradigm.value} {parameters.mechanism}, ε = {parameters.epsilon:g}, {unit}, as released",
@@ -167,6 +168,13 @@ def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
         share=_SHARE_OF_RELEASES,
         secure_share=_SECURE_SHARE_OF_RELEASES,
     )
+
+
+def _line_between(protocol: MoralPreferences) -> Score:
+    """Return how far a release lies on the way from one roster's preferences without noise to the other's."""
+    first, second = (np.array(list(protocol.truth(roster).values())) for roster in _rosters(protocol))
+    line: FloatArray = first - second
+    return lambda outputs: outputs @ line
 
 
 def _protocol(given: dict[str, Any]) -> MoralPreferences:

@@ -16,7 +16,7 @@ from .sessions import BINARY, NUM_ANSWERS, candidates_of, survey_of
 __all__ = ["planted_faults"]
 
 _SAMPLES = 5_000
-_SECURE_SAMPLES = 3_000
+_SECURE_SAMPLES = 1_200
 
 
 def planted_faults() -> Iterator[Fault]:

@@ -1,0 +1,68 @@
+"""What faults of whole sessions hide from: the audit of one party, one number, one source or one public row alone.
+
+Each is caught in `test_planted_faults`. Here a narrower look at the very same sessions tells nothing, which is why
+sessions are audited as they are. At a confidence of 1 − 1e-11.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import pytest
+from psephos.protocol.arrays import IntArray
+from psephos.scenarios.audit import Audited, AuditVerdict, Case, OutputSampler, Pair, audit
+from psephos.scenarios.audit.fault import CONFIDENCE, Fault
+from psephos.scenarios.audit.faults import planted_faults
+
+PASSES = {AuditVerdict.CONSISTENT, AuditVerdict.NO_STATEMENT}
+FAULTS = {fault.faulty.name: fault for fault in planted_faults()}
+
+
+def looked_at(case: Case, columns: Sequence[int]) -> Case:
+    """Return a case of which some numbers alone are looked at."""
+
+    def narrow(draw: OutputSampler) -> OutputSampler:
+        def drawn(number: int, stream: int) -> IntArray:
+            return draw(number, stream)[:, list(columns)]
+
+        return drawn
+
+    def pairs() -> list[Pair]:
+        (pair,) = case.pairs()
+        draws, secure = (None if own is None else (narrow(own[0]), narrow(own[1])) for own in (pair.draws, pair.secure))
+        return [Pair(pair.name, draws=draws, secure=secure)]
+
+    return dataclasses.replace(case, pairs=pairs)
+
+
+def found(fault: Fault, case: Case) -> Audited:
+    result = audit(case, samples=fault.samples, confidence=CONFIDENCE, source=fault.source)
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("noise shared by two parties", (0, 1)),  # one party's weight and opinion
+        ("secure draw shared by candidates", (0, 1)),  # the weight with the opinion on either candidate
+        ("secure draw shared by candidates", (0, 2)),
+        ("raw values in the agents", (0,)),  # the first phase
+        ("second answer set in clear", (0, 1)),  # the tasks of the first set
+    ],
+)
+def test_a_part_of_an_output_hides_the_fault(name: str, columns: Sequence[int]) -> None:
+    fault = FAULTS[name]
+    assert found(fault, looked_at(fault.faulty, columns)).verdict in PASSES
+
+
+@pytest.mark.parametrize("name", ["loss halved for the second group", "fewer tasks charged as one answer"])
+def test_what_is_charged_wrongly_is_half_or_less(name: str) -> None:
+    """The sessions are the same: only the ledger is not."""
+    fault = FAULTS[name]
+    assert fault.faulty.proven <= fault.repaired.proven / 2
+
+
+@pytest.mark.parametrize("name", ["server's secure noise halved", "second answer set in clear"])
+def test_simulations_do_not_have_the_fault(name: str) -> None:
+    fault = FAULTS[name]
+    assert audit(fault.faulty, samples=fault.samples, confidence=CONFIDENCE, source="simulated") is None
