@@ -39,7 +39,15 @@ from .rankings import (
     rankings_of_codes,
 )
 from .spherical_laplace import MAX_DIMENSION, SphericalLaplace
-from .unbiased import UnbiasedReport, has_optimal, optimal, randomized_response, two_point
+from .unbiased import (
+    MOST_SYMMETRIC_VALUES,
+    MOST_VALUES,
+    UnbiasedReport,
+    has_optimal,
+    optimal,
+    randomized_response,
+    two_point,
+)
 from .vector_laplace import VectorLaplace
 
 __all__ = [
@@ -50,6 +58,8 @@ __all__ = [
     "MAX_RANKED",
     "MIN_EPSILON",
     "MIN_FLIP_PROBABILITY",
+    "MOST_SYMMETRIC_VALUES",
+    "MOST_VALUES",
     "NO_ANSWER",
     "Below",
     "Beta",
