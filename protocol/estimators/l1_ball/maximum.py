@@ -23,7 +23,7 @@ class BallMaximum:
 
     Args:
         points: float64, shape (m, d): β of each function, ‖β‖₁ ≤ radius.
-        gaps: float64, shape (m,): radius·‖g‖_∞ − g·β.
+        gaps: float64, shape (m,): radius·‖g‖_∞ − g·β; of probit likelihoods with what rounding may have taken off it.
         num_iterations: int64, shape (m,): steps of the interior point method; 0 where what it began at was good enough.
         has_converged: bool, shape (m,): whether the gap is at most the tolerance.
 
