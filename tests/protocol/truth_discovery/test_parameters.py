@@ -4,11 +4,13 @@ import math
 from typing import Any, cast
 
 import msgspec
+import numpy as np
 import pytest
+from psephos.protocol import Inputs, SimulatedNoise, run_population
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import MAX_EPSILON, Beta, Discrete, PointMass, Uniform
-from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
-from psephos.protocol.truth_discovery.parameters import MAX_LABELS, MAX_NAME_LENGTH
+from psephos.protocol.truth_discovery import Outcome, Parameters, TruthDiscovery
+from psephos.protocol.truth_discovery.parameters import MAX_LABELS, MAX_NAME_LENGTH, ROUNDED
 
 
 def parameters(**given: Any) -> Parameters:
@@ -215,4 +217,34 @@ def test_what_is_not_of_the_declared_type_is_refused(given: dict[str, Any]) -> N
 
 def test_parameters_survive_the_wire() -> None:
     given = make(mechanism="two_layer", hyper=Beta(2, 3, 0.1, 0.7), estimator="one_coin", **TWO_SETS)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(given), type=Parameters) == given
+
+
+@pytest.mark.parametrize("estimator", sorted(ROUNDED))
+def test_a_session_has_the_rounds_that_are_asked_for(estimator: str) -> None:
+    protocol = TruthDiscovery(make(estimator=estimator, rounds=7))
+    public = np.array([[0, 0, 1], [0, 0, -1], [0, 1, -1]], dtype=np.int64)
+    inputs = Inputs(np.array([[0, 1], [1, -1], [1, -1]], dtype=np.int64), public)
+    outcome = run_population(protocol, inputs, noise=SimulatedNoise(3, session="s")).outcome
+    assert isinstance(outcome, Outcome)
+    assert outcome.num_iterations == 7
+
+
+@pytest.mark.parametrize("estimator", ["auto", "majority", "truth_discovery", "cautious"])
+def test_rounds_are_for_estimators_that_end_by_a_likelihood(estimator: str) -> None:
+    with pytest.raises(ConfigurationError, match="rounds must be left out but with the estimators dawid_skene, noise"):
+        make(estimator=estimator, rounds=7)
+
+
+@pytest.mark.parametrize("rounds", [0, -1, 10_001])
+def test_rounds_out_of_range_are_refused(rounds: int) -> None:
+    with pytest.raises(ConfigurationError, match=r"rounds must be in \[1, 10000\]"):
+        make(estimator="dawid_skene", rounds=rounds)
+
+
+def test_rounds_are_on_the_wire_only_where_they_are_given() -> None:
+    """So that sessions without them have the same bytes as before there were any."""
+    assert "rounds" not in msgspec.to_builtins(make(estimator="dawid_skene"))
+    given = make(estimator="dawid_skene", rounds=7)
+    assert msgspec.to_builtins(given)["rounds"] == 7
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(given), type=Parameters) == given
