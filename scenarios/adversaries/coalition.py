@@ -84,13 +84,15 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         owners = attack.owners(secret, scene.inputs.public, targets)
         tried = try_coalition(scene, coalition, attack, targets, secret=secret, prior=prior, votes=self.votes)
         is_average = attack.draws_from_prior(secret, prior=prior)
+        caveat = attack.session_caveat(secret, votes=self.votes)
         epsilon = self.votes * attack.loss(secret, scene.inputs.public, targets, coalition)
         return Lesson(
             role=self.name,
             who=_who(self.members, scene),
             trust=_trust(scene, coalition),
-            sentences=tuple(
-                _sentences(tried, posteriors, epsilon=epsilon, secret=secret, votes=self.votes, is_average=is_average)
+            sentences=(
+                *_sentences(tried, posteriors, epsilon=epsilon, secret=secret, votes=self.votes, is_average=is_average),
+                *([caveat] if caveat else []),
             ),
             rows=tuple(_rows(scene, attack, posteriors, owners, secret=secret)),
             figures=tuple(_figures(posteriors, tried, epsilon=epsilon if is_average else math.inf, secret=secret)),
