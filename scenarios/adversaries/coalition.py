@@ -162,7 +162,7 @@ def _sentences(
     ]
     if math.isinf(epsilon):
         return [*told, "No privacy loss is proven against this coalition, so nothing bounds what it learns."]
-    greatest = max(tried.greatest_odds, float(posteriors.odds.max()))
+    greatest = max(tried.greatest_log_odds_ratio, float(posteriors.log_odds_ratios.max()))
     moved = f"moved the odds of two answers by e^{greatest:.3f} at most"
     if greatest <= epsilon + _ROUNDING:
         told.append(f"Its evidence {moved}; the proven bound is e^{epsilon:g}.")

@@ -204,7 +204,7 @@ class TruthDiscoveryAttack(Attack):
                 posteriors,
                 prior=np.broadcast_to(posteriors.prior, shape)[kept],
                 probabilities=posteriors.probabilities[kept],
-                odds=posteriors.odds[kept],
+                log_odds_ratios=posteriors.log_odds_ratios[kept],
             ),
             flat[kept],
         )
