@@ -16,7 +16,7 @@ from scipy.special import log_ndtr
 from ...arrays import FloatArray, IntArray
 from .interior_point import DEFAULT_MAX_ITERATIONS, DEFAULT_TOLERANCE, maximize_in_lanes
 from .lanes import NUM_STRANDS, sum_over_features, sum_over_records
-from .maximum import BallMaximum, check_limits, check_points, check_rows
+from .maximum import EPSILON, SLIGHT, BallMaximum, check_limits, check_points, check_rows, considerable
 from .objectives import ProbitByFeatures, ProbitByRecords, probit_derivatives
 from .projection import project_to_l1_ball
 
@@ -25,9 +25,6 @@ __all__ = ["fit_probit", "log_likelihoods"]
 # The numbers of a block's records (4 MiB): so many lanes that a step's work outweighs its calls, and a bounded memory.
 _NUMBERS_IN_A_BLOCK: Final = 1 << 19
 _MOST_LANES: Final = 4096
-# A share of the tolerance that no certificate need tell from 0.
-_SLIGHT: Final = 1e-3
-_EPSILON: Final = float(np.finfo(np.float64).eps)
 # Roundings of φ(z)/Φ(z), of its products, where the strands of a sum meet, and of the gap's own two terms.
 _OTHER_ROUNDINGS: Final = 16
 
@@ -85,7 +82,7 @@ def fit_probit(
             start=None if start is None else np.ascontiguousarray(start[voters].T),
         )
         points[voters] = found.points
-        gaps[voters] = found.gaps + _roundings(lanes, found.points, radius=radius, slight=_SLIGHT * tolerance)
+        gaps[voters] = found.gaps + _roundings(lanes, found.points, radius=radius, tolerance=tolerance)
         num_iterations[voters] = found.num_iterations
     return BallMaximum(points, gaps, num_iterations, gaps <= tolerance)
 
@@ -146,7 +143,7 @@ def _gather(differences: FloatArray, offsets: IntArray, voters: IntArray) -> Flo
     return np.ascontiguousarray(records.transpose(1, 2, 0))
 
 
-def _roundings(lanes: FloatArray, points: FloatArray, *, radius: float, slight: float) -> FloatArray:
+def _roundings(lanes: FloatArray, points: FloatArray, *, radius: float, tolerance: float) -> FloatArray:
     """Return how far above the computed gaps of points the true ones may be; 0 where that is slight.
 
     The gap is B·‖g‖_∞ − g·β, and ‖β‖₁ ≤ B: it is off by 2B times an entry of g at most. Of that, z = β·V is off by so
@@ -156,15 +153,15 @@ def _roundings(lanes: FloatArray, points: FloatArray, *, radius: float, slight: 
         lanes: shape (n, d, voters): the records.
         points: shape (voters, d).
         radius: B.
-        slight: a rounding that does not count.
+        tolerance: of the gaps.
     """
     num_records, num_features, _ = lanes.shape
-    in_sums = (num_features.bit_length() + 1) * _EPSILON  # by halves
-    in_gradients = (num_records / NUM_STRANDS + in_sums / _EPSILON + _OTHER_ROUNDINGS) * _EPSILON
+    in_sums = (num_features.bit_length() + 1) * EPSILON  # by halves
+    in_gradients = (num_records / NUM_STRANDS + in_sums / EPSILON + _OTHER_ROUNDINGS) * EPSILON
     largest = float(np.abs(lanes).max(initial=0.0))
     with np.errstate(all="ignore"):
         reach = np.float64(largest) * radius
-        if 2 * num_records * reach * (in_sums * reach + in_gradients * (reach + 1)) <= slight:
+        if 2 * num_records * reach * (in_sums * reach + in_gradients * (reach + 1)) <= SLIGHT * tolerance:
             return np.zeros(len(points))
         sizes = np.abs(lanes)
         shifts = in_sums * sum_over_features(sizes * np.abs(points.T))
@@ -172,7 +169,7 @@ def _roundings(lanes: FloatArray, points: FloatArray, *, radius: float, slight: 
         errors = shifts * curvatures + in_gradients * slopes
         # Records of no size are those that are missing, of which nothing is rounded.
         bounds = 2 * radius * sum_over_records(sizes * errors[:, None]).max(axis=0)
-    return np.where(bounds <= slight, 0.0, np.where(np.isfinite(bounds), bounds, np.inf))
+    return considerable(bounds, tolerance)
 
 
 def _check_records(differences: FloatArray, offsets: IntArray) -> None:
