@@ -17,8 +17,10 @@ from .outcome import CandidateOutcome, Outcome, WeightCount, WeightsOutcome
 from .parameters import Parameters
 from .protocol import DPWeVote
 from .reference import reference_run
+from .signed import OPTIMAL_LIMITS
 
 __all__ = [
+    "OPTIMAL_LIMITS",
     "CandidateOutcome",
     "DPWeVote",
     "Offer",

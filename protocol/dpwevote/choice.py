@@ -46,7 +46,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 def make_offers(parameters: Parameters) -> tuple[Offer, ...]:
     """Return what the unbiased variants offer at the price of `len(candidates)`·ε, simpler ones first.
 
-    The optimal mechanism is missing where there are more signed weights than it is computed for.
+    The optimal mechanism is missing where there are more weights than it is computed for (`signed.OPTIMAL_LIMITS`).
 
     Args:
         parameters: any with private weights; variant and split are not used.

@@ -10,20 +10,42 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..errors import ConfigurationError
 from ..estimators import Estimate, LinearEstimator
 from ..estimators.frequencies import inverse_matrix
-from ..mechanisms import GeneralizedRandomizedResponse, UnbiasedReport, optimal, randomized_response, two_point
+from ..mechanisms import (
+    MOST_SYMMETRIC_VALUES,
+    MOST_VALUES,
+    GeneralizedRandomizedResponse,
+    UnbiasedReport,
+    has_optimal,
+    optimal,
+    randomized_response,
+    two_point,
+)
 from ..phases import Inputs, Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .parameters import Parameters
 from .variant import Holdings, Sums, Variant
 
-__all__ = ["SignedVariant", "VotesPhase", "make_report", "signed_weights"]
+__all__ = ["OPTIMAL_LIMITS", "SignedVariant", "VotesPhase", "make_report", "signed_weights"]
+
+OPTIMAL_LIMITS: Final = (
+    f"at most {MOST_SYMMETRIC_VALUES // 2} where the quota is the majority, {MOST_VALUES - 1} where it is fixed or all "
+    f"of the weight ({MOST_SYMMETRIC_VALUES - 1} if they and 0 are an even number that is symmetric about its middle, "
+    f"as 0 to {MOST_SYMMETRIC_VALUES - 1} are), and {MOST_VALUES // 2} where it is another share of the weight"
+)
+"""Of how many weights, or groups of weights, the optimal mechanism is computed.
+
+The majority's signed weights are ±w/2, twice as many and symmetric; those of a fixed quota are the weights and 0; those
+of another share are twice as many, and never symmetric.
+"""
 
 
 def signed_weights(parameters: Parameters) -> tuple[Fraction, ...]:
@@ -34,7 +56,11 @@ def signed_weights(parameters: Parameters) -> tuple[Fraction, ...]:
 
 
 def make_report(parameters: Parameters) -> UnbiasedReport:
-    """Return the randomizer that a variant of this module applies to each signed weight."""
+    """Return the randomizer that a variant of this module applies to each signed weight.
+
+    Raises:
+        ConfigurationError: of variant "optimal": there are more weights than `OPTIMAL_LIMITS` says.
+    """
     values, epsilon = signed_weights(parameters), parameters.loss_of_opinion
     match parameters.variant:
         case "two_point":
@@ -42,6 +68,9 @@ def make_report(parameters: Parameters) -> UnbiasedReport:
         case "signed_rr":
             return randomized_response(values, epsilon=epsilon)
         case "optimal":
+            if not has_optimal(values):
+                value = f"{len(parameters.group_means)} in variant 'optimal'"
+                raise ConfigurationError(field="weights", value=value, allowed=OPTIMAL_LIMITS)
             prior = (1 / len(values),) * len(values) if parameters.prior == "uniform" else parameters.prior
             return optimal(values, epsilon=epsilon, prior=prior or ())
         case other:

@@ -16,6 +16,7 @@ from .discrete_laplace import CLAMP_IN_SCALES, DiscreteLaplace, laplace_grid
 from .exact import Below, ExactMechanism, has_happened, has_happened_exp
 from .finite_channel import FiniteChannel
 from .hyper import Beta, Discrete, HyperDistribution, PointMass, Uniform, uniform_for
+from .hyper_prices import LossUnit, least_uniform_loss, uniform_of_loss
 from .joint_law import (
     HyperLosses,
     compare_hypers,
@@ -24,7 +25,6 @@ from .joint_law import (
     loss_of_flip_probability,
     loss_of_longest_row,
     loss_of_one_answer,
-    uniform_of_loss,
 )
 from .mechanism import FiniteMechanism, Mechanism, PostProcessed, Prepared, RowMechanism
 from .randomized_response import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, check_epsilon
@@ -39,7 +39,15 @@ from .rankings import (
     rankings_of_codes,
 )
 from .spherical_laplace import MAX_DIMENSION, SphericalLaplace
-from .unbiased import UnbiasedReport, has_optimal, optimal, randomized_response, two_point
+from .unbiased import (
+    MOST_SYMMETRIC_VALUES,
+    MOST_VALUES,
+    UnbiasedReport,
+    has_optimal,
+    optimal,
+    randomized_response,
+    two_point,
+)
 from .vector_laplace import VectorLaplace
 
 __all__ = [
@@ -50,6 +58,8 @@ __all__ = [
     "MAX_RANKED",
     "MIN_EPSILON",
     "MIN_FLIP_PROBABILITY",
+    "MOST_SYMMETRIC_VALUES",
+    "MOST_VALUES",
     "NO_ANSWER",
     "Below",
     "Beta",
@@ -64,6 +74,7 @@ __all__ = [
     "GeneralizedRandomizedResponse",
     "HyperDistribution",
     "HyperLosses",
+    "LossUnit",
     "Mechanism",
     "NoisyScores",
     "OneLayer",
@@ -90,6 +101,7 @@ __all__ = [
     "has_optimal",
     "hypers_of_mean",
     "laplace_grid",
+    "least_uniform_loss",
     "loss_of_all_answers",
     "loss_of_flip_probability",
     "loss_of_longest_row",

@@ -30,7 +30,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from scipy import special
 
@@ -46,7 +46,6 @@ __all__ = [
     "loss_of_flip_probability",
     "loss_of_longest_row",
     "loss_of_one_answer",
-    "uniform_of_loss",
 ]
 
 # Losses are snapped upwards to this grid, relative to those above 1, so that a processor's last bit does not show.
@@ -56,8 +55,6 @@ _ERROR_PER_ANSWER: Final = 2.0**-44
 _DIGITS: Final = 40
 # Equal means, up to the rounding of a range's ends.
 _MEAN_TOLERANCE: Final = 1e-9
-# Means that are searched for are rounded up to so many of their binary digits.
-_MEAN_GRID: Final = 2.0**40
 
 _Counts: TypeAlias = tuple[tuple[int, int], ...]
 """Sizes of answer sets in ascending order, each with how many answers have it."""
@@ -244,61 +241,6 @@ def compare_hypers(
         HyperLosses(name, hyper.mean, loss_of_all_answers(sizes, hyper), loss_of_one_answer(sizes, hyper))
         for name, hyper in hypers.items()
     )
-
-
-@exact_arguments
-def uniform_of_loss(
-    loss: float,
-    *,
-    num_answers: int,
-    num_labels: int,
-    unit: Literal["all answers", "one answer"] = "all answers",
-    spread: float = 1.0,
-) -> Uniform:
-    """Return the uniform hyper-distribution whose proven loss is the given one.
-
-    The range is [c − w·h, c + w·h] about the mean c, with h = min(c, 1 − c) and the spread w. With w = 1 it begins at
-    0, as the paper's, and for c > 1/2 it ends at 1. The mean is found by bisection between 0, where the loss is ∞, and
-    (s − 1)/s, where an answer by itself says nothing. Wide ranges have a least loss above 0; a smaller spread has less.
-
-    Args:
-        loss: the target, J or R, in nats, > 0.
-        num_answers: m ≥ 1.
-        num_labels: s ≥ 2.
-        unit: what the loss is of: "all answers" (J) or "one answer" (R).
-        spread: w, in [0, 1].
-
-    Returns:
-        A distribution whose loss, as `loss_of_all_answers` or `loss_of_one_answer` has it, is at most `loss`, and
-        nearly equal.
-
-    Raises:
-        ValueError: a parameter is out of range, or the least loss of such a range is above the target.
-    """
-    if not loss > 0 or num_answers < 1 or not 0 <= spread <= 1:
-        given = f"{loss}, {num_answers} and {spread}"
-        raise ValueError(f"expected loss > 0, num_answers >= 1 and spread in [0, 1], got {given}")
-    _check_sizes((num_labels,))
-    counts = ((num_labels, num_answers),)
-    loss_of = _loss_of_all if unit == "all answers" else _loss_of_one
-
-    def uniform(mean: float) -> Uniform:
-        half_width = spread * min(mean, 1.0 - mean)
-        return Uniform(max(mean - half_width, 0.0), min(mean + half_width, 1.0))
-
-    below, above = 0.0, (num_labels - 1) / num_labels
-    if (least := loss_of(counts, uniform(above))) > loss:
-        allowed = f"at least {least:g} for {num_answers} answers at spread {spread:g}"
-        raise ValueError(f"loss must be {allowed}, got {loss}")
-    while below < (middle := (below + above) / 2) < above:  # until no float is between
-        if loss_of(counts, uniform(middle)) <= loss:
-            above = middle
-        else:
-            below = middle
-    # On a grid, so that a processor's last bit in the search does not show; a greater mean has a smaller loss.
-    digits, exponent = math.frexp(above)
-    snapped = math.ldexp(math.ceil(digits * _MEAN_GRID) / _MEAN_GRID, exponent)
-    return uniform(min(snapped, (num_labels - 1) / num_labels))
 
 
 @functools.lru_cache(maxsize=1 << 14)

@@ -33,13 +33,24 @@ from .mechanism import FiniteMechanism
 from .optimal_design import Design, design
 from .randomized_response import GeneralizedRandomizedResponse, check_epsilon
 
-__all__ = ["UnbiasedName", "UnbiasedReport", "has_optimal", "optimal", "randomized_response", "two_point"]
+__all__ = [
+    "MOST_SYMMETRIC_VALUES",
+    "MOST_VALUES",
+    "UnbiasedName",
+    "UnbiasedReport",
+    "has_optimal",
+    "optimal",
+    "randomized_response",
+    "two_point",
+]
 
 UnbiasedName: TypeAlias = Literal["two-point", "k-RR", "optimal"]
 
 # The time grows with the third to fourth power of the number of values; a symmetric set takes an eighth of it.
-_MOST_SYMMETRIC_VALUES: Final = 20
-_MOST_OTHER_VALUES: Final = 12
+MOST_VALUES: Final = 12
+"""So many values may the optimal mechanism be computed for, whichever they are: it takes seconds."""
+MOST_SYMMETRIC_VALUES: Final = 20
+"""So many where they are an even number, and symmetric about their middle."""
 # Reports that are rarer belong to no solution; the barrier leaves a trace of them. Values that are nearly one are told
 # apart by reports almost as rare, so that the later bounds are tried where the first leaves too few.
 _LEAST_PROBABILITIES: Final = (1e-7, 1e-9, 1e-11)
@@ -132,13 +143,8 @@ class UnbiasedReport:
 
 @exact_arguments
 def has_optimal(values: Sequence[Fraction]) -> bool:
-    """Return whether the optimal mechanism is computed for these values, in seconds: ten private weights, or five.
-
-    Ten where the quota is a majority, whose signed weights are symmetric; up to twelve values otherwise.
-    """
-    pairs = zip(values, reversed(values), strict=True)
-    is_symmetric = len(values) % 2 == 0 and all(low + high == values[0] + values[-1] for low, high in pairs)
-    return len(values) <= (_MOST_SYMMETRIC_VALUES if is_symmetric else _MOST_OTHER_VALUES)
+    """Return whether the optimal mechanism is computed for these values: see `MOST_VALUES`, `MOST_SYMMETRIC_VALUES`."""
+    return len(values) <= (MOST_SYMMETRIC_VALUES if _is_symmetric(values) else MOST_VALUES)
 
 
 @exact_arguments
@@ -187,11 +193,13 @@ def optimal(values: Sequence[Fraction], *, epsilon: float, prior: Sequence[float
         ConfigurationError: there are too many values, or `prior` is none.
     """
     if not has_optimal(values):
-        allowed = (
-            f"at most {_MOST_SYMMETRIC_VALUES} for the optimal mechanism, or {_MOST_OTHER_VALUES} where they are not "
-            "an even number that is symmetric about its middle"
-        )
-        raise ConfigurationError(field="number of signed weights", value=len(values), allowed=allowed)
+        allowed = f"at most {MOST_SYMMETRIC_VALUES} for the optimal mechanism"
+        if not _is_symmetric(values):
+            allowed = (
+                f"at most {MOST_VALUES} for the optimal mechanism, since these are not an even number that is "
+                "symmetric about its middle"
+            )
+        raise ConfigurationError(field="values", value=f"{len(values)} of them", allowed=allowed)
     if prior and (
         len(prior) != len(values)
         or any(not share >= 0 for share in prior)
@@ -257,6 +265,12 @@ def _certificate(values: tuple[Fraction, ...], solved: Design, epsilon: float, *
         ),
         prior=tuple(share / total for share in prior),
     )
+
+
+def _is_symmetric(values: Sequence[Fraction]) -> bool:
+    """Return whether they are an even number that is symmetric about its middle: half of the program will do."""
+    pairs = zip(values, reversed(values), strict=True)
+    return len(values) % 2 == 0 and all(low + high == values[0] + values[-1] for low, high in pairs)
 
 
 def _objective(report: UnbiasedReport, prior: Sequence[float]) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 import numpy as np
 from scipy import special
 
@@ -41,6 +42,7 @@ def find_truths(answers: Answers, *, parameters: Parameters, noise: Noise | None
     """
     name = _AUTO if parameters.estimator == "auto" else parameters.estimator
     ties, most = parameters.ties, parameters.max_iterations
+    rounds = None if isinstance(parameters.rounds, msgspec.UnsetType) else parameters.rounds
     match name:
         case "majority":
             return name, majority_vote(answers, ties=ties)
@@ -48,16 +50,16 @@ def find_truths(answers: Answers, *, parameters: Parameters, noise: Noise | None
             clamp = parameters.quality_clamp
             return name, truth_discovery(answers, ties=ties, max_iterations=most, clamp=clamp)
         case "one_coin":
-            return name, one_coin(answers, ties=ties, max_iterations=most)
+            return name, one_coin(answers, ties=ties, max_iterations=most, rounds=rounds)
         case "dawid_skene":
-            return name, dawid_skene(answers, ties=ties, max_iterations=most)
+            return name, dawid_skene(answers, ties=ties, max_iterations=most, rounds=rounds)
         case "noise_aware":
             return name, noise_aware_one_coin(
-                answers, known_noise(noise, parameters.sizes), ties=ties, max_iterations=most
+                answers, known_noise(noise, parameters.sizes), ties=ties, max_iterations=most, rounds=rounds
             )
         case "noise_aware_dawid_skene":
             known = known_noise(noise, parameters.sizes)
-            return name, noise_aware_dawid_skene(answers, known, ties=ties, max_iterations=most)
+            return name, noise_aware_dawid_skene(answers, known, ties=ties, max_iterations=most, rounds=rounds)
         case "cautious":
             known, clamp = known_noise(noise, parameters.sizes), parameters.quality_clamp
             return name, cautious_truth_discovery(answers, known, clamp=clamp, ties=ties, max_iterations=most)

@@ -6,11 +6,12 @@ losses, which mean the same for every mechanism. "auto" compares mechanisms at o
 """
 
 import dataclasses
+import decimal
 import math
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -20,12 +21,15 @@ from ..errors import ConfigurationError
 from ..mechanisms import (
     FreshTwoLayer,
     HyperDistribution,
+    LossUnit,
     OneLayer,
     RowMechanism,
     TwoLayer,
+    Uniform,
     block_offsets,
     epsilon_of,
     flip_probability_of,
+    least_uniform_loss,
     loss_of_all_answers,
     loss_of_flip_probability,
     loss_of_longest_row,
@@ -148,10 +152,15 @@ class Noise:
             whole = max(loss_of_all_answers(row, self.hyper) for row in lists)
             return self._state(counts, whole, max(loss_of_one_answer(row, self.hyper) for row in lists))
         sizes = [size for size, number in zip(self.sizes, num_tasks, strict=True) if number]
+        if self.hyper.log_moment(num_answers, 0) >= self.hyper.log_moment(num_answers, num_answers) - _ROUNDING:
+            # No flip at all is likelier than any other pattern: J is a sum of terms that grow with each set's size.
+            whole = self.loss_of(tuple(counts)).proven
+        else:
+            whole = loss_of_longest_row(num_answers, sizes, self.hyper)
         # One answer loses most as the only one of the largest set, or of the smallest: see `joint_law`.
         lists = [[max(sizes)] + [min(sizes)] * (num_answers - 1), [min(sizes)] + [max(sizes)] * (num_answers - 1)]
         part = max(loss_of_one_answer(row, self.hyper) for row in lists)
-        return self._state(counts, loss_of_longest_row(num_answers, sizes, self.hyper), part)
+        return self._state(counts, whole, part)
 
     def event_of_longest(self, num_answers: int, num_tasks: Sequence[int]) -> PrivacyEvent:
         """Return what so many answers cost at most, by the mechanism and no statement.
@@ -322,30 +331,31 @@ def _make_one_layer(parameters: Parameters) -> Noise:
 
 
 def _make_hyper(parameters: Parameters) -> HyperDistribution:
-    """Return what workers draw from: uniform, from 0 on where that is possible (reading T2)."""
+    """Return what workers draw from: uniform, for the paper's prices from 0 on where that is possible (reading T2)."""
     sizes = parameters.sizes
     if parameters.flip_probability is not None:
         return uniform_for(parameters.flip_probability)
     if parameters.mechanism == "two_layer":
-        prices: tuple[tuple[str, Literal["all answers", "one answer"]], ...]
-        prices = (("epsilon_worker", "all answers"), ("epsilon_answer", "one answer"))
-        for field, unit in prices:
-            if (loss := getattr(parameters, field)) is None:
-                continue
-            if len(set(sizes)) > 1:
-                allowed = "left out where answer sets differ in size and workers share a flip probability"
-                raise ConfigurationError(field=field, value=loss, allowed=allowed)
-            try:
-                return uniform_of_loss(loss, num_answers=parameters.max_answers, num_labels=sizes[0], unit=unit)
-            except ValueError:
-                widest, rows = uniform_for((sizes[0] - 1) / sizes[0]), [sizes[0]] * parameters.max_answers
-                least = loss_of_all_answers(rows, widest) if unit == "all answers" else loss_of_one_answer(rows, widest)
-                allowed = (
-                    f"at least about {least:.6g}, the least that workers with flip probabilities of their own can pay"
-                )
-                raise ConfigurationError(field=field, value=loss, allowed=f"{allowed} (one_layer can)") from None
+        if parameters.epsilon_worker is not None:
+            return _hyper_of_price(parameters, "epsilon_worker", parameters.epsilon_worker, "all answers")
+        if parameters.epsilon_answer is not None:
+            return _hyper_of_price(parameters, "epsilon_answer", parameters.epsilon_answer, "one answer")
     # What the paper claims is greatest for the largest set; the others claim less.
     return uniform_for(flip_probability_of(_epsilon_of_answers(parameters), max(sizes)))
+
+
+def _hyper_of_price(parameters: Parameters, field: str, price: float, unit: LossUnit) -> Uniform:
+    """Return what workers draw from who share a flip probability, for a proven loss."""
+    smallest = min(parameters.sizes)
+    most_flips = (smallest - 1) / smallest
+    # Who is asked the tasks with the largest sets pays most, with all that such a price may buy (`hyper_prices`).
+    sizes = sorted((parameters.sizes[number] for number in parameters.set_of_task), reverse=True)
+    row = sizes[: parameters.max_answers]
+    if price < (least := least_uniform_loss(row, unit=unit, most_flips=most_flips)):
+        shown = decimal.Context(prec=6, rounding=decimal.ROUND_CEILING).create_decimal(least)
+        allowed = f"at least {shown.normalize():g}, where an answer from {smallest} labels is reported as any of them"
+        raise ConfigurationError(field=field, value=price, allowed=f"{allowed} alike (one_layer can have less)")
+    return uniform_of_loss(price, sizes=row, unit=unit, most_flips=most_flips)
 
 
 def _epsilon_of_answers(parameters: Parameters) -> float:

@@ -7,7 +7,7 @@ import msgspec
 from ..errors import ConfigurationError
 from ..mechanisms import MAX_EPSILON, HyperDistribution
 
-__all__ = ["PRICES", "SEPARATOR", "EstimatorName", "MechanismName", "Parameters"]
+__all__ = ["PRICES", "ROUNDED", "SEPARATOR", "EstimatorName", "MechanismName", "Parameters"]
 
 MechanismName: TypeAlias = Literal["one_layer", "two_layer", "fresh_two_layer", "auto"]
 EstimatorName: TypeAlias = Literal[
@@ -27,7 +27,13 @@ SEPARATOR: Final = ";"
 PRICES: Final = frozenset({"epsilon", "flip_probability", "hyper", "epsilon_answer", "epsilon_worker"})
 """The parameters that say how much is perturbed, one of them."""
 
+ROUNDED: Final[frozenset[EstimatorName]] = frozenset(
+    {"one_coin", "dawid_skene", "noise_aware", "noise_aware_dawid_skene"}
+)
+"""The estimators whose rounds end by a likelihood, unless their number is given."""
+
 MAX_NAME_LENGTH: Final = 256
+MAX_ROUNDS: Final = 10_000
 MAX_LABELS: Final = 1_000
 DEFAULT_EPSILON: Final = 1.0
 
@@ -54,6 +60,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         estimator: how the truths are found from the reports (see the package).
         ties: which of several labels that are equally good is taken, in the order of the answer set.
         max_iterations: of the estimators that iterate.
+        rounds: exactly so many of an estimator by EM (`ROUNDED`), instead of an end by its likelihood; on the wire only
+            where it is given.
         quality_clamp: the truth discovery of the paper takes a worker's share of right answers as no nearer to 0 and 1
             than this (reading T2).
 
@@ -74,6 +82,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     estimator: EstimatorName = "auto"
     ties: Literal["first", "last"] = "first"
     max_iterations: int = 50
+    rounds: int | msgspec.UnsetType = msgspec.UNSET
     quality_clamp: float = 0.05
 
     def __post_init__(self) -> None:
@@ -85,6 +94,12 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigurationError(field="max_answers", value=self.max_answers, allowed=allowed)
         if self.max_iterations < 1:
             raise ConfigurationError(field="max_iterations", value=self.max_iterations, allowed="at least 1")
+        if not isinstance(self.rounds, msgspec.UnsetType):
+            if self.estimator not in ROUNDED:
+                allowed = f"left out but with the estimators {', '.join(sorted(ROUNDED))}"
+                raise ConfigurationError(field="rounds", value=self.rounds, allowed=allowed)
+            if not 1 <= self.rounds <= MAX_ROUNDS:
+                raise ConfigurationError(field="rounds", value=self.rounds, allowed=f"in [1, {MAX_ROUNDS}]")
         if not 0 < self.quality_clamp < 0.5:  # noqa: PLR2004  half is no quality at all
             raise ConfigurationError(field="quality_clamp", value=self.quality_clamp, allowed="in (0, 0.5)")
 

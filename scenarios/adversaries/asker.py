@@ -96,6 +96,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         uniform = np.full(labels, 1 / labels)
         allowed = self._votes_answered(scene)
         answers = count_answers(happened.views)
+        caveat = attack.session_caveat(secret, votes=self.votes)
         rows = self._rows(tried, epsilon=epsilon, prior=uniform, allowed=allowed)
         anew = part_of(type(scene.protocol), "asking", AskedAnew)
         rows += [] if anew is None else self._rows_of_ways(scene, anew)
@@ -106,6 +107,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
             sentences=(
                 *_say_repeated(scene, happened, answers, times=self.times),
                 *self._say_votes(tried, epsilon=epsilon, prior=uniform, allowed=allowed, secret=secret),
+                *([caveat] if caveat else []),
                 *(() if anew is None else anew.say(scene.protocol)),
             ),
             rows=tuple(rows),

@@ -84,13 +84,15 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         owners = attack.owners(secret, scene.inputs.public, targets)
         tried = try_coalition(scene, coalition, attack, targets, secret=secret, prior=prior, votes=self.votes)
         is_average = attack.draws_from_prior(secret, prior=prior)
+        caveat = attack.session_caveat(secret, votes=self.votes)
         epsilon = self.votes * attack.loss(secret, scene.inputs.public, targets, coalition)
         return Lesson(
             role=self.name,
             who=_who(self.members, scene),
             trust=_trust(scene, coalition),
-            sentences=tuple(
-                _sentences(tried, posteriors, epsilon=epsilon, secret=secret, votes=self.votes, is_average=is_average)
+            sentences=(
+                *_sentences(tried, posteriors, epsilon=epsilon, secret=secret, votes=self.votes, is_average=is_average),
+                *([caveat] if caveat else []),
             ),
             rows=tuple(_rows(scene, attack, posteriors, owners, secret=secret)),
             figures=tuple(_figures(posteriors, tried, epsilon=epsilon if is_average else math.inf, secret=secret)),
@@ -160,7 +162,7 @@ def _sentences(
     ]
     if math.isinf(epsilon):
         return [*told, "No privacy loss is proven against this coalition, so nothing bounds what it learns."]
-    greatest = max(tried.greatest_odds, float(posteriors.odds.max()))
+    greatest = max(tried.greatest_log_odds_ratio, float(posteriors.log_odds_ratios.max()))
     moved = f"moved the odds of two answers by e^{greatest:.3f} at most"
     if greatest <= epsilon + _ROUNDING:
         told.append(f"Its evidence {moved}; the proven bound is e^{epsilon:g}.")

@@ -212,6 +212,16 @@ class Attack(abc.ABC):
             total += self.log_likelihoods(seen, targets, candidates)
         return total
 
+    def session_caveat(self, secret: str, *, votes: int) -> str:
+        """Return a sentence that says so where posteriors of so many sessions are approximations; empty where not.
+
+        Args:
+            secret: one of `secrets`.
+            votes: the number of sessions.
+        """
+        del secret, votes
+        return ""
+
     def posteriors(
         self, sessions: Sequence[Seen], targets: IntArray, *, secret: str, prior: FloatArray | None = None
     ) -> Posteriors:

@@ -1,4 +1,4 @@
-"""What an attack infers, and how well: posteriors, success, advantage, information, odds.
+"""What an attack infers, and how well: posteriors, success, advantage, information, log-odds ratios.
 
 Bayes: P[candidate | seen] ∝ prior · P[seen | candidate]. The attack that is right most often names the likeliest label
 (maximum a posteriori, MAP). Whatever the prior, ε-differential privacy bounds how far evidence moves the odds of any
@@ -44,13 +44,14 @@ class Posteriors:
         labels: what the secret may be; L of them.
         prior: shape (L,) or (targets, L): what was believed before.
         probabilities: shape (targets, L): what is believed now; each row sums to 1.
-        odds: shape (targets,): by how much (ln) the evidence moved the odds of two labels at most; ∞: one is ruled out.
+        log_odds_ratios: shape (targets,): ln of the factor by which the evidence moved the odds of two labels at most,
+            which a proven ε bounds; ∞: one is ruled out.
     """
 
     labels: tuple[str, ...]
     prior: FloatArray
     probabilities: FloatArray
-    odds: FloatArray
+    log_odds_ratios: FloatArray
 
     @property
     def guesses(self) -> IntArray:
@@ -67,7 +68,8 @@ class Evaluation:
         success_error: its standard error; 0 where `success` is exact.
         baseline: the success of guessing without evidence.
         information: mutual information of secret and evidence, in bits.
-        greatest_odds: the most by which (ln) evidence moved the odds of two labels; ∞ where it rules one out.
+        greatest_log_odds_ratio: ln of the greatest factor by which evidence moved the odds of two labels; ∞ where it
+            rules one out.
         num_targets: on which it was tried; 0 where exact.
     """
 
@@ -75,7 +77,7 @@ class Evaluation:
     success_error: float
     baseline: float
     information: float
-    greatest_odds: float
+    greatest_log_odds_ratio: float
     num_targets: int = 0
 
     @property
@@ -174,7 +176,7 @@ def _evaluation(posteriors: Posteriors, success: float, error: float) -> Evaluat
         success_error=error,
         baseline=float(prior.max(axis=1).mean()),
         information=float(np.mean(_relative_entropies(posteriors.probabilities, posteriors.prior))),
-        greatest_odds=float(posteriors.odds.max()),
+        greatest_log_odds_ratio=float(posteriors.log_odds_ratios.max()),
         num_targets=len(posteriors.probabilities),
     )
 
@@ -198,7 +200,7 @@ def pool(parts: Sequence[Evaluation]) -> Evaluation:
         success_error=_pooled_error(parts, success),
         baseline=mean(part.baseline for part in parts),
         information=mean(part.information for part in parts),
-        greatest_odds=max(part.greatest_odds for part in parts),
+        greatest_log_odds_ratio=max(part.greatest_log_odds_ratio for part in parts),
         num_targets=number,
     )
 
@@ -226,7 +228,7 @@ def evaluate_channel(channel: FloatArray, *, places: IntArray, prior: FloatArray
         success_error=0.0,
         baseline=float(prior.max()),
         information=math.fsum((outputs[seen] * entropies).tolist()),
-        greatest_odds=float((logs.max(axis=0) - logs.min(axis=0)).max()),
+        greatest_log_odds_ratio=float((logs.max(axis=0) - logs.min(axis=0)).max()),
     )
 
 

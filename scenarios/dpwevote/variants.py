@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.dpwevote import Parameters, make_offers, make_paper_offer
+from ...protocol.dpwevote import OPTIMAL_LIMITS, Parameters, make_offers, make_paper_offer
 from ..presentation.terminal import Cell, show_note, show_table
 
 __all__ = ["show_variants"]
@@ -44,3 +44,6 @@ def show_variants(console: Console, parameters: Parameters, *, num_partners: int
     )
     for note in notes:
         show_note(console, note)
+    if all(offer.variant != "optimal" for offer in offers):
+        number = len(parameters.group_means)
+        show_note(console, f"`optimal` is not computed for these {number} weights: {OPTIMAL_LIMITS}")

@@ -30,6 +30,9 @@ DEFAULT_MAX_ITERATIONS: Final = 100
 _SHARE: Final = 0.995
 # How far the products are kept above what the misfit of the multipliers alone would make of the gap.
 _MISFIT_SHARE: Final = 0.01
+# A misfit along a feature a million times as large as the others is not worth its size, and holds the walk back for
+# good. Who has not arrived after so many steps, more than separable records of any scale take, goes on without regard.
+_REGARDS_MISFITS: Final = 60
 # A step is too long where f bends so many times more along it than at its beginning, and by so much of the gap besides.
 _MOST_BENDING: Final = 3.0
 _SHARE_OF_GAP: Final = 0.1
@@ -149,7 +152,15 @@ def maximize_in_lanes(
                 gaps = gaps[is_going]
                 best.keep(is_going)
                 is_going = is_going[is_going]
-            state, gradients = _walk(objective, state, gradients, is_going, radius=radius, slips=_SHARE_OF_GAP * gaps)
+            state, gradients = _walk(
+                objective,
+                state,
+                gradients,
+                is_going,
+                radius=radius,
+                slips=_SHARE_OF_GAP * gaps,
+                misfit_share=_MISFIT_SHARE if iteration < _REGARDS_MISFITS else 0.0,
+            )
     return best.maximum()
 
 
@@ -216,6 +227,7 @@ def _walk(
     *,
     radius: float,
     slips: FloatArray,
+    misfit_share: float,
 ) -> tuple[_State, FloatArray]:
     """Return the state after one step, and the gradients there.
 
@@ -229,8 +241,9 @@ def _walk(
         is_going: the lanes that count; what the others do is of no interest.
         radius: B.
         slips: shape (lanes,): an error of f that matters to nobody.
+        misfit_share: of what the multipliers' misfit makes of the gap: no less is aimed at.
     """
-    step, bends = _find_step(objective, state, gradients, radius)
+    step, bends = _find_step(objective, state, gradients, misfit_share * radius)
     points = step.points
     slopes = sum_over_features(gradients * points)
     lengths = np.minimum(1.0, _SHARE * state.reach(step))
@@ -248,7 +261,7 @@ def _walk(
 
 
 def _find_step(
-    objective: ConvexFunctions, state: _State, gradients: FloatArray, radius: float
+    objective: ConvexFunctions, state: _State, gradients: FloatArray, reach_of_misfits: float
 ) -> tuple[_State, FloatArray]:
     """Return the step of predictor and corrector, and ΔβᵀHΔβ."""
     system = _System(objective, state, gradients)
@@ -260,7 +273,7 @@ def _find_step(
     target = falls_to * falls_to * then
     # While the multipliers do not fit the gradients, which bend, the products say too little of how far it is.
     misfits = np.abs(np.stack([gradients, -gradients]) + state.price - state.duals).max(axis=(0, 1))
-    np.maximum(target, _MISFIT_SHARE * radius * misfits / (2 * len(gradients) + 1), out=target)
+    np.maximum(target, reach_of_misfits * misfits / (2 * len(gradients) + 1), out=target)
     # The predictor's second order, no larger than the products themselves: beyond, it leads away from the path.
     most = np.maximum(now, target)
     return system.direct(

@@ -2,16 +2,19 @@
 
 The last axis of every array holds the problems ("lanes"), and every operation is elementwise along it. So the bits of
 a lane depend neither on the other lanes nor on their number nor on the processor. Sums over features halve the
-axis; sums over records have `_STRANDS` running totals, so that further records of zeros change nothing.
+axis; sums over records have `NUM_STRANDS` running totals, so that further records of zeros change nothing.
 """
+
+from typing import Final
 
 import numpy as np
 
 from ...arrays import FloatArray
 
-__all__ = ["factorize", "solve_factorized", "sum_over_features", "sum_over_records"]
+__all__ = ["NUM_STRANDS", "factorize", "solve_factorized", "sum_over_features", "sum_over_records"]
 
-_STRANDS = 8
+NUM_STRANDS: Final = 8
+"""Running totals of a sum over records."""
 
 
 def sum_over_features(terms: FloatArray) -> FloatArray:
@@ -44,11 +47,11 @@ def sum_over_records(terms: FloatArray) -> FloatArray:
     num_records = len(terms)
     if num_records == 0:
         return np.zeros(terms.shape[1:])
-    for begin in range(_STRANDS, num_records, _STRANDS):
-        more = terms[begin : begin + _STRANDS]
+    for begin in range(NUM_STRANDS, num_records, NUM_STRANDS):
+        more = terms[begin : begin + NUM_STRANDS]
         head = terms[: len(more)]
         np.add(head, more, out=head)
-    strands = _STRANDS
+    strands = NUM_STRANDS
     while strands > 1:
         strands //= 2
         more = terms[strands : 2 * strands] if strands < num_records else terms[:0]

@@ -9,7 +9,12 @@ import numpy as np
 from ...arrays import FloatArray, IntArray
 from ...errors import ConfigurationError
 
-__all__ = ["BallMaximum", "check_limits", "check_points", "check_rows"]
+__all__ = ["EPSILON", "SLIGHT", "BallMaximum", "check_limits", "check_points", "check_rows", "considerable"]
+
+EPSILON: Final = float(np.finfo(np.float64).eps)
+"""The relative error of one operation, and some more."""
+SLIGHT: Final = 1e-3
+"""The share of the tolerance that no certificate need tell from 0."""
 
 _AXES_OF_ROWS: Final = 2
 
@@ -23,7 +28,8 @@ class BallMaximum:
 
     Args:
         points: float64, shape (m, d): β of each function, ‖β‖₁ ≤ radius.
-        gaps: float64, shape (m,): radius·‖g‖_∞ − g·β.
+        gaps: float64, shape (m,): radius·‖g‖_∞ − g·β, with what rounding may have taken off it, where that is more than
+            a thousandth of the tolerance.
         num_iterations: int64, shape (m,): steps of the interior point method; 0 where what it began at was good enough.
         has_converged: bool, shape (m,): whether the gap is at most the tolerance.
 
@@ -61,3 +67,8 @@ def check_rows(rows: FloatArray, *, name: str, length: str) -> None:
         raise ValueError(f"{name} must have the shape ({length}, d >= 1), got {rows.shape}")
     if not np.isfinite(rows).all():
         raise ValueError(f"{name} must be finite")
+
+
+def considerable(bounds: FloatArray, tolerance: float) -> FloatArray:
+    """Return bounds on the rounding of gaps as they count: 0 where they are slight, ∞ where they are no numbers."""
+    return np.where(bounds <= SLIGHT * tolerance, 0.0, np.where(np.isfinite(bounds), bounds, np.inf))

@@ -17,7 +17,15 @@ from scipy.special import erfcx
 from ...arrays import FloatArray
 from .lanes import factorize, solve_factorized, sum_over_features, sum_over_records
 
-__all__ = ["ConvexFunctions", "MaskArray", "ProbitByFeatures", "ProbitByRecords", "Quadratics", "inverse_mills_ratios"]
+__all__ = [
+    "ConvexFunctions",
+    "MaskArray",
+    "ProbitByFeatures",
+    "ProbitByRecords",
+    "Quadratics",
+    "inverse_mills_ratios",
+    "probit_derivatives",
+]
 
 MaskArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
@@ -64,6 +72,15 @@ def inverse_mills_ratios(arguments: FloatArray) -> FloatArray:
     return _SQRT_TWO_OVER_PI / np.asarray(erfcx(arguments * -_SQRT_HALF), dtype=np.float64)
 
 
+def probit_derivatives(arguments: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return h(z), by which ln Φ rises, and h(z)·(h(z) + z) in [0, 1], by which its rise falls off."""
+    slopes = inverse_mills_ratios(arguments)
+    curvatures = slopes * (slopes + arguments)
+    np.clip(curvatures, 0.0, 1.0, out=curvatures)
+    curvatures[arguments < _FLAT_BELOW] = 1.0
+    return slopes, curvatures
+
+
 class _Probit(abc.ABC):
     """−Σ_j ln Φ(β·V_j).
 
@@ -88,7 +105,7 @@ class _Probit(abc.ABC):
     def descend(self, points: FloatArray) -> FloatArray:
         """See `ConvexFunctions.descend`."""
         np.multiply(self._differences, points, out=self._terms)
-        slopes, self._curvatures = _probit_derivatives(sum_over_features(self._terms))
+        slopes, self._curvatures = probit_derivatives(sum_over_features(self._terms))
         np.multiply(self._differences, slopes[:, None], out=self._terms)
         return -sum_over_records(self._terms)
 
@@ -219,12 +236,3 @@ class Quadratics:
         self._linear = np.compress(lanes, self._linear, axis=-1)
         self._hessians = np.compress(lanes, self._hessians, axis=-1)
         self._system = _FeatureSystem(*self._linear.shape)
-
-
-def _probit_derivatives(arguments: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return h(z), by which ln Φ rises, and h(z)·(h(z) + z) in [0, 1], by which its rise falls off."""
-    slopes = inverse_mills_ratios(arguments)
-    curvatures = slopes * (slopes + arguments)
-    np.clip(curvatures, 0.0, 1.0, out=curvatures)
-    curvatures[arguments < _FLAT_BELOW] = 1.0
-    return slopes, curvatures

@@ -3,6 +3,7 @@
 Source: the functional mechanism's objective, once its quadratic part is negative semidefinite; readings M3 and M10.
 """
 
+import dataclasses
 from typing import Final
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .interior_point import DEFAULT_MAX_ITERATIONS, DEFAULT_TOLERANCE, maximize_in_lanes
-from .lanes import factorize
-from .maximum import BallMaximum, check_limits, check_points, check_rows
+from .lanes import factorize, sum_over_features
+from .maximum import EPSILON, BallMaximum, check_limits, check_points, check_rows, considerable
 from .objectives import Quadratics
 from .pairwise import climb_pairwise
 from .projection import project_to_l1_ball
@@ -21,6 +22,8 @@ __all__ = ["maximize_quadratics"]
 _NUMBERS_IN_A_BLOCK: Final = 1 << 15
 # Pairwise steps are so cheap that a small batch would pay for their calls alone.
 _LANES_OF_PAIRWISE_STEPS: Final = 4096
+# Of the products in a sum, of c, and of the gap's own two terms.
+_OTHER_ROUNDINGS: Final = 6
 # What a projection to the semidefinite matrices leaves above 0 by rounding, relative to the greatest element.
 _ROUNDING: Final = 1e-9
 
@@ -79,23 +82,39 @@ def maximize_quadratics(
         lanes = hessians.shape[-1]
         if not is_known_concave:
             _check_semidefinite(hessians)
-        parts.append(
-            maximize_in_lanes(
-                Quadratics(np.ascontiguousarray(linear[block].T), hessians),
-                num_features=num_features,
-                num_lanes=lanes,
-                radius=radius,
-                tolerance=tolerance,
-                max_iterations=max_iterations,
-                start=np.ascontiguousarray(begun[block].T),
-            )
+        found = maximize_in_lanes(
+            Quadratics(np.ascontiguousarray(linear[block].T), hessians),
+            num_features=num_features,
+            num_lanes=lanes,
+            radius=radius,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            start=np.ascontiguousarray(begun[block].T),
         )
+        with np.errstate(all="ignore"):
+            bounds = _roundings(np.ascontiguousarray(linear[block].T), hessians, found.points.T, radius=radius)
+        parts.append(dataclasses.replace(found, gaps=found.gaps + considerable(bounds, tolerance)))
+    gaps = np.concatenate([np.empty(0), *(part.gaps for part in parts)])
     return BallMaximum(
         np.concatenate([np.empty((0, num_features)), *(part.points for part in parts)]),
-        np.concatenate([np.empty(0), *(part.gaps for part in parts)]),
+        gaps,
         np.concatenate([np.empty(0, dtype=np.int64), *(part.num_iterations for part in parts)]),
-        np.concatenate([np.empty(0, dtype=np.bool_), *(part.has_converged for part in parts)]),
+        gaps <= tolerance,
     )
+
+
+def _roundings(linear: FloatArray, hessians: FloatArray, points: FloatArray, *, radius: float) -> FloatArray:
+    """Return how far above the computed gaps the true ones may be: 2B times an entry's share of so many roundings.
+
+    Args:
+        linear: shape (d, lanes): c.
+        hessians: shape (d, d, lanes): H; the gradient is H·β − c.
+        points: shape (d, lanes): β.
+        radius: B.
+    """
+    roundings = (len(linear).bit_length() + _OTHER_ROUNDINGS) * EPSILON
+    sizes = sum_over_features(np.abs(hessians) * np.abs(points)) + np.abs(linear)
+    return 2 * radius * roundings * sizes.max(axis=0)
 
 
 def _check_quadratics(linear: FloatArray, quadratic: FloatArray) -> None:

@@ -25,6 +25,7 @@ def one_coin(
     clamp: float = 1e-10,
     max_iterations: int = 100,
     tolerance: float = 1e-5,
+    rounds: int | None = None,
     ties: Ties = "first",
 ) -> Inference:
     """Return the most probable truths when each worker is right with a probability of its own, by EM.
@@ -39,13 +40,14 @@ def one_coin(
         clamp: qualities are kept within [clamp, 1 − clamp]; in (0, 1/2).
         max_iterations: at least 1.
         tolerance: it ends when the log-likelihood rises by less than this, in nats per answer; at least 0.
+        rounds: exactly so many instead, whatever the log-likelihood does; at least 1.
         ties: see `majority_vote`; probabilities tie within 2⁻³⁰.
 
     Raises:
         ValueError: an argument is out of range.
     """
     check_ties(ties)
-    check_rounds(max_iterations, tolerance)
+    check_rounds(max_iterations, tolerance, rounds)
     check_class_prior(class_prior)
     if not 0 < clamp < 0.5:  # noqa: PLR2004  1/2 would make all weights 0
         raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
@@ -65,5 +67,11 @@ def one_coin(
         )
 
     return maximize(
-        table, fit_workers, class_prior=class_prior, max_iterations=max_iterations, tolerance=tolerance, ties=ties
+        table,
+        fit_workers,
+        class_prior=class_prior,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        rounds=rounds,
+        ties=ties,
     )

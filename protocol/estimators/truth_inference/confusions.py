@@ -114,6 +114,7 @@ def dawid_skene(
     floor: float = 1e-10,
     max_iterations: int = 100,
     tolerance: float = 1e-5,
+    rounds: int | None = None,
     ties: Ties = "first",
 ) -> Confusions:
     """Return the most probable truths when each worker has a confusion matrix, by EM.
@@ -127,6 +128,7 @@ def dawid_skene(
         floor: the least such number; above 0, at most 1.
         max_iterations: at least 1, for each size.
         tolerance: it ends when the log-likelihood rises by less than this, in nats per answer; at least 0.
+        rounds: exactly so many instead, whatever the log-likelihood does; at least 1.
         ties: see `majority_vote`; probabilities tie within 2⁻³⁰.
 
     Returns:
@@ -151,6 +153,7 @@ def dawid_skene(
         class_prior=class_prior,
         max_iterations=max_iterations,
         tolerance=tolerance,
+        rounds=rounds,
         ties=ties,
     )
 
@@ -162,6 +165,7 @@ def maximize_confusions(
     class_prior: ClassPrior,
     max_iterations: int,
     tolerance: float,
+    rounds: int | None,
     ties: Ties,
 ) -> Confusions:
     """Return the truths after rounds of M-step and E-step from the shares of votes on, for each size by itself.
@@ -172,13 +176,14 @@ def maximize_confusions(
         class_prior: see `dawid_skene`.
         max_iterations: see `dawid_skene`.
         tolerance: see `dawid_skene`.
+        rounds: see `dawid_skene`.
         ties: see `dawid_skene`.
 
     Raises:
         ValueError: an argument is out of range.
     """
     check_ties(ties)
-    check_rounds(max_iterations, tolerance)
+    check_rounds(max_iterations, tolerance, rounds)
     check_class_prior(class_prior)
     truths = np.full(answers.num_tasks, MISSING, dtype=np.int64)
     probabilities = np.full((answers.num_tasks, answers.num_classes), np.nan)
@@ -195,6 +200,7 @@ def maximize_confusions(
             class_prior=class_prior,
             max_iterations=max_iterations,
             tolerance=tolerance,
+            rounds=rounds,
             ties=ties,
         )
         truths[members] = run.truths
@@ -237,6 +243,7 @@ def _run(
     class_prior: ClassPrior,
     max_iterations: int,
     tolerance: float,
+    rounds: int | None,
     ties: Ties,
 ) -> _Run:
     """Return the inference of tasks of one size."""
@@ -246,7 +253,8 @@ def _run(
     log_priors = class_log_priors(table.votes, probabilities, class_prior)
     log_likelihoods: list[float] = []
     has_converged = False
-    while not has_converged and len(log_likelihoods) < max_iterations:
+    most = max_iterations if rounds is None else rounds
+    while len(log_likelihoods) < most and not (has_converged and rounds is None):
         probabilities, evidence = table.votes.normalize(table.vote(snap_weights(log(fit.reports))) + log_priors)
         log_likelihoods.append((evidence + fit.log_prior) / max(len(answers), 1))
         fit = fit_confusions(table.count(probabilities), fit.confusions)

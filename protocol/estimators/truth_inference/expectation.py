@@ -72,6 +72,7 @@ def maximize(
     class_prior: ClassPrior,
     max_iterations: int,
     tolerance: float,
+    rounds: int | None,
     ties: Ties,
 ) -> Inference:
     """Return the truths after rounds of M-step and E-step from the shares of votes on.
@@ -82,6 +83,7 @@ def maximize(
         class_prior: see `ClassPrior`.
         max_iterations: at most.
         tolerance: it ends when the log-likelihood (or its bound) rises by less than this, in nats per answer.
+        rounds: exactly so many, if given.
         ties: see `Ties`.
     """
     probabilities = table.vote_shares
@@ -89,7 +91,8 @@ def maximize(
     log_priors = class_log_priors(table, probabilities, class_prior)
     log_likelihoods: list[float] = []
     has_converged = False
-    while not has_converged and len(log_likelihoods) < max_iterations:
+    most = max_iterations if rounds is None else rounds
+    while len(log_likelihoods) < most and not (has_converged and rounds is None):
         scores = table.vote(snap_weights(fit.weights))
         scores += log_priors if table.num_kinds == 1 else log_priors[:, table.kinds_of_tasks]
         probabilities, evidence = table.normalize(scores)

@@ -55,10 +55,12 @@ def check_ties(ties: str) -> None:
         raise ValueError(f"ties must be one of {', '.join(get_args(Ties))}, got {ties!r}")
 
 
-def check_rounds(max_iterations: int, tolerance: float = 0.0) -> None:
+def check_rounds(max_iterations: int, tolerance: float = 0.0, rounds: int | None = None) -> None:
     """Raise ValueError unless there is a round and the tolerance is a number that is not negative."""
     if max_iterations < 1:
         raise ValueError(f"max_iterations must be at least 1, got {max_iterations}")
+    if rounds is not None and rounds < 1:
+        raise ValueError(f"rounds must be at least 1, got {rounds}")
     if not tolerance >= 0:
         raise ValueError(f"tolerance must be at least 0, got {tolerance}")
 

@@ -42,6 +42,7 @@ def noise_aware_one_coin(
     class_prior: ClassPrior = "uniform",
     max_iterations: int = 100,
     tolerance: float = 1e-6,
+    rounds: int | None = None,
     ties: Ties = "first",
 ) -> Inference:
     """Return the most probable truths when the perturbation is known and each worker has a competence, by EM.
@@ -61,6 +62,7 @@ def noise_aware_one_coin(
             label; hence "uniform".
         max_iterations: at least 1.
         tolerance: it ends when the bound of the log-likelihood rises by less than this, in nats per answer.
+        rounds: exactly so many instead, whatever the bound does; at least 1.
         ties: see `majority_vote`; probabilities tie within 2⁻³⁰.
 
     Returns:
@@ -70,7 +72,7 @@ def noise_aware_one_coin(
         ValueError: an argument is out of range, or a size of answer set has no flip probability.
     """
     check_ties(ties)
-    check_rounds(max_iterations, tolerance)
+    check_rounds(max_iterations, tolerance, rounds)
     check_class_prior(class_prior)
     if not 1 <= min(competence_prior) <= max(competence_prior) < np.inf:
         raise ValueError(f"competence_prior must be two numbers that are at least 1, got {competence_prior}")
@@ -84,6 +86,7 @@ def noise_aware_one_coin(
         class_prior=class_prior,
         max_iterations=max_iterations,
         tolerance=tolerance,
+        rounds=rounds,
         ties=ties,
     )
 
@@ -178,6 +181,7 @@ def noise_aware_dawid_skene(
     class_prior: ClassPrior = "uniform",
     max_iterations: int = 100,
     tolerance: float = 1e-6,
+    rounds: int | None = None,
     ties: Ties = "first",
 ) -> Confusions:
     """Return the most probable truths when the perturbation is known and each worker has a confusion matrix, by EM.
@@ -194,6 +198,7 @@ def noise_aware_dawid_skene(
         class_prior: see `noise_aware_one_coin`.
         max_iterations: at least 1, for each size.
         tolerance: it ends when the log-posterior rises by less than this, in nats per answer.
+        rounds: exactly so many instead, whatever the log-posterior does; at least 1.
         ties: see `majority_vote`; probabilities tie within 2⁻³⁰.
 
     Returns:
@@ -237,5 +242,6 @@ def noise_aware_dawid_skene(
         class_prior=class_prior,
         max_iterations=max_iterations,
         tolerance=tolerance,
+        rounds=rounds,
         ties=ties,
     )

@@ -88,7 +88,7 @@ def _true_groups() -> BoundedFinding:
         claim="Opinions are counted by weight group and weights stay private (4.3), if the group is the true one",
         quantity="ε of the weight, ε = 1",
         claimed=parameters.loss_of_weight,
-        found=evaluate_true_groups(parameters).true.greatest_odds,
+        found=evaluate_true_groups(parameters).true.greatest_log_odds_ratio,
         only="if opinions are counted by the reported group",
         note="The count an opinion goes into tells the weight.",
     )

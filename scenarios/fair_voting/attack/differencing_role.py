@@ -180,7 +180,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
                 f"The target is charged in both: {both:g} where one costs {once:g}, and {bounds[1]:.3f} of right "
                 f"answers is allowed where {bounds[0]:.3f} was."
             )
-        greatest = max(one.greatest_odds, two.greatest_odds)
+        greatest = max(one.greatest_log_odds_ratio, two.greatest_log_odds_ratio)
         yield f"Odds of two answers were moved by e^{greatest:.3f} at most; the proven bound is e^{both:g}."
 
 

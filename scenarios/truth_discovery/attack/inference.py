@@ -37,12 +37,14 @@ from ...attacks.attack import Attack, Candidates, check_targets
 from ...attacks.posteriors import Evaluation, Posteriors, check_prior, evaluate, infer
 from ...attacks.seen import Coalition, Seen
 from .answer_inference import (
+    FlipLaw,
     FlipPosteriors,
     answer_log_likelihoods,
     flip_law,
     infer_flips,
     vectors,
 )
+from .joint_inference import Summation, joint_log_likelihoods, summation_of
 
 __all__ = ["NO_LABEL", "Anchors", "TruthDiscoveryAttack"]
 
@@ -80,10 +82,10 @@ class TruthDiscoveryAttack(Attack):
     """Infers answers: each from the whole reported vector, each with the others known, or a whole vector at once.
 
     Its posteriors have one row for each task that a target is asked, target by target in the order of its tasks; but
-    for whole vectors ("row"), one for each target. Of several sessions with fresh noise, posteriors of "answer" and
-    "row" stay exact, and those of "answers" where answers share nothing; where they share a flip probability, a session
-    takes what the earlier ones left of each other answer as that answer's prior by itself, which is an approximation
-    (assumed-density filtering).
+    for whole vectors ("row"), one for each target. Of several sessions with fresh noise, posteriors stay exact, in
+    whichever order the sessions come; but for "answers" that share a flip probability, where more would have to be
+    added up than `joint_inference` does: there a session takes what the earlier ones left of each other answer as that
+    answer's prior by itself, which is an approximation and says so (`session_caveat`).
 
     Args:
         protocol: with its public parameters.
@@ -202,7 +204,7 @@ class TruthDiscoveryAttack(Attack):
                 posteriors,
                 prior=np.broadcast_to(posteriors.prior, shape)[kept],
                 probabilities=posteriors.probabilities[kept],
-                odds=posteriors.odds[kept],
+                log_odds_ratios=posteriors.log_odds_ratios[kept],
             ),
             flat[kept],
         )
@@ -252,18 +254,47 @@ class TruthDiscoveryAttack(Attack):
             if np.any(first.public[targets] == NO_TASK):
                 allowed = "workers who are asked as many tasks as the vectors have"
                 raise ConfigurationError(field="target", value="one who is asked fewer", allowed=allowed)
-            of_rows = self._vector_priors(first, targets) if prior is None else prior
+            of_rows = self._vector_priors(sessions, targets) if prior is None else prior
             return super().posteriors(sessions, targets, secret=secret, prior=of_rows)
         tasks = first.public[targets, 1:]
         is_asked = tasks != NO_TASK
-        of_tasks = self.task_priors(first, prior)
-        priors = self._answer_priors(first, targets, prior)
+        of_tasks = self._task_priors(sessions, prior)
+        priors = self._answer_priors(sessions, targets, prior)
         logs = np.zeros(priors.shape)
-        for seen in sessions:
-            weights = self._weights(seen, targets, of_tasks)
-            logs += self._of_session(weights, tasks, self._of_others(priors, logs, targets, seen.public, secret))
+        if secret == _ANSWERS and len(sessions) > 1 and (summation := self._summation(len(sessions))) is not None:
+            weights = [self._weights(seen, targets, of_tasks) for seen in sessions]
+            law = self._law
+            found = joint_log_likelihoods(
+                weights, self.protocol.codes.set_of_task[tasks], priors, law, summation=summation
+            )
+            logs = self._of_labels(found, tasks)
+        else:
+            for seen in sessions:
+                others = self._of_others(priors, logs, targets, seen.public, secret)
+                logs += self._of_session(self._weights(seen, targets, of_tasks), tasks, others)
         places = np.arange(len(self.labels), dtype=np.int64)
         return infer(logs[is_asked], places=places, labels=self.labels, prior=priors[is_asked])
+
+    def session_caveat(self, secret: str, *, votes: int) -> str:
+        """Return where posteriors of so many sessions are approximations. See `Attack.session_caveat`."""
+        if secret != _ANSWERS or votes == 1 or len(self._law.log_shares) == 1 or self._summation(votes) is not None:
+            return ""
+        return (
+            f"Its posteriors after {votes:,} sessions are approximations, which may be far off and depend on the order "
+            "of the sessions: answers that share a flip probability would have to be added up together."
+        )
+
+    @functools.cached_property
+    def _law(self) -> FlipLaw:
+        """What a worker draws, exactly for all that its answers' reports say."""
+        return flip_law(self.protocol.phase.mechanism, degree=self.protocol.parameters.max_answers)
+
+    def _summation(self, num_sessions: int) -> Summation | None:
+        """Return by which sum so many sessions are exact; None where there is none, or none is needed."""
+        if (num_nodes := len(self._law.log_shares)) == 1:
+            return None
+        most, sizes = self.protocol.parameters.max_answers, self.protocol.parameters.sizes
+        return summation_of(num_answers=most, num_labels=max(sizes), num_nodes=num_nodes, num_sessions=num_sessions)
 
     def flip_probabilities(self, seen: Seen, targets: IntArray) -> FlipPosteriors:
         """Return what one session tells of the flip probability that each target drew.
@@ -293,15 +324,20 @@ class TruthDiscoveryAttack(Attack):
         Raises:
             ConfigurationError: the prior is none of every answer set.
         """
+        return self._task_priors([seen], prior)
+
+    def _task_priors(self, sessions: Sequence[Seen], prior: FloatArray | None = None) -> FloatArray:
+        """Return `task_priors` of several sessions with the same answers: of their releases, what most say."""
         codes = self.protocol.codes
         if prior is not None:
             for size in codes.sizes:
                 check_prior(prior.tolist(), num_labels=size)
             return np.broadcast_to(prior, (len(codes.size_of_task), len(self.labels)))
-        truths = np.full(len(codes.size_of_task), NO_LABEL)
-        if seen.release is not None:
-            truths = self._truths_of(cast("Outcome", seen.release))
-        return self._anchored(seen, np.arange(len(truths)), truths)
+        votes = np.zeros((len(codes.size_of_task), len(self.labels)))
+        for seen in sessions:
+            if seen.release is not None:
+                votes += self._truths_of(cast("Outcome", seen.release))[:, None] == np.arange(len(self.labels))
+        return self._anchored(sessions[0], np.arange(len(votes)), _clear_majority(votes))
 
     def _anchored(self, seen: Seen, tasks: IntArray, truths: IntArray) -> FloatArray:
         """Return what is believed of an answer to each of some tasks, if these are taken for the truths.
@@ -324,23 +360,26 @@ class TruthDiscoveryAttack(Attack):
         votes = self._counts_of(self._labels_of(seen.rows, seen.public[members]), seen.public[members])[tasks]
         return (votes + sizes * base) / (votes.sum(axis=-1, keepdims=True) + sizes)
 
-    def _answer_priors(self, seen: Seen, targets: IntArray, prior: FloatArray | None = None) -> FloatArray:
+    def _answer_priors(
+        self, sessions: Sequence[Seen], targets: IntArray, prior: FloatArray | None = None
+    ) -> FloatArray:
         """Return what is believed of each of the targets' answers before their reports, shape (targets, tasks, labels).
 
-        Who has everybody else's reports takes for a task's truth what most of these say: the released truth has the
-        target's own report in it, which would then count twice.
+        Who has everybody else's reports takes for a task's truth what most of these say, of all sessions: the released
+        truth has the target's own report in it, which would then count twice.
         """
-        tasks = seen.public[targets, 1:]
-        has_others = seen.coalition.has_server or len(seen.coalition.members) == seen.num_parties - 1
+        first = sessions[0]
+        tasks = first.public[targets, 1:]
+        has_others = first.coalition.has_server or len(first.coalition.members) == first.num_parties - 1
         if prior is not None or not has_others:
-            return self.task_priors(seen, prior)[tasks]
-        (reports,), (told,) = seen.reports, seen.told
-        labels = self._labels_of(np.where(told[:, None], reports, NO_ANSWER), seen.public)
-        own = labels[targets][:, :, None] == np.arange(len(self.labels))
-        others = self._counts_of(labels, seen.public)[tasks] - own
-        most = others.max(axis=2, keepdims=True)
-        is_clear = (most[:, :, 0] > 0) & (np.count_nonzero(others == most, axis=2) == 1)
-        return self._anchored(seen, tasks, np.where(is_clear, others.argmax(axis=2), NO_LABEL))
+            return self._task_priors(sessions, prior)[tasks]
+        others = np.zeros((*tasks.shape, len(self.labels)))
+        for seen in sessions:
+            (reports,), (told,) = seen.reports, seen.told
+            labels = self._labels_of(np.where(told[:, None], reports, NO_ANSWER), seen.public)
+            own = labels[targets][:, :, None] == np.arange(len(self.labels))
+            others += self._counts_of(labels, seen.public)[tasks] - own
+        return self._anchored(first, tasks, _clear_majority(others))
 
     def _counts_of(self, labels: IntArray, public: IntArray) -> FloatArray:
         """Return how often each label stands for each task, shape (tasks, labels)."""
@@ -349,10 +388,10 @@ class TruthDiscoveryAttack(Attack):
         np.add.at(counts, (public[rows, 1 + places], labels[rows, places]), 1.0)
         return counts
 
-    def _vector_priors(self, seen: Seen, targets: IntArray) -> FloatArray:
+    def _vector_priors(self, sessions: Sequence[Seen], targets: IntArray) -> FloatArray:
         """Return the prior of each vector of answers that are independent, shape (targets, vectors)."""
         candidates = self.candidates(_ROW)
-        priors = self._answer_priors(seen, targets)
+        priors = self._answer_priors(sessions, targets)
         total = np.ones((len(targets), len(candidates.rows)))
         for place, answers in enumerate(candidates.rows.T):
             total *= priors[:, place, answers]
@@ -373,10 +412,12 @@ class TruthDiscoveryAttack(Attack):
 
     def _of_session(self, weights: FloatArray, tasks: IntArray, of_others: FloatArray) -> FloatArray:
         """Return ln P[what was seen of a session's reports | one answer], shape (targets, max_answers, labels)."""
-        phase = self.protocol.phase
+        sets = self.protocol.codes.set_of_task[tasks]
+        return self._of_labels(answer_log_likelihoods(weights, sets, of_others, self._law), tasks)
+
+    def _of_labels(self, logs: FloatArray, tasks: IntArray) -> FloatArray:
+        """Return log-likelihoods, shape (targets, max_answers, labels), of labels that a task lacks as of its first."""
         codes = self.protocol.codes
-        law = flip_law(phase.mechanism, degree=tasks.shape[1])
-        logs = answer_log_likelihoods(weights, codes.set_of_task[tasks], of_others, law)
         # A label that a task does not have must not count among those that evidence tells apart.
         is_label = np.arange(len(self.labels)) < codes.size_of_task[tasks][:, :, None]
         return np.where(is_label, logs, logs[:, :, :1])
@@ -416,3 +457,10 @@ class TruthDiscoveryAttack(Attack):
         numbers: list[int] = self.protocol.codes.set_of_task.tolist()
         found = zip(numbers, release.truths, strict=True)
         return np.array([NO_LABEL if truth is None else sets[number].index(truth) for number, truth in found])
+
+
+def _clear_majority(votes: FloatArray) -> IntArray:
+    """Return the label with the most votes, over the last axis; `NO_LABEL` where there is none, or several have it."""
+    most = votes.max(axis=-1, keepdims=True)
+    is_clear = (most[..., 0] > 0) & (np.count_nonzero(votes == most, axis=-1) == 1)
+    return np.where(is_clear, votes.argmax(axis=-1), NO_LABEL)

@@ -89,7 +89,12 @@ class OneCoinDawidSkene(IterativeEstimator[Inference]):
 
     def _infer(self, answers: Answers) -> Inference:
         return truth_inference.one_coin(
-            answers, class_prior=self.class_prior, max_iterations=self.n_iter, tolerance=self.tol, ties=self.ties
+            answers,
+            class_prior=self.class_prior,
+            max_iterations=self.n_iter,
+            tolerance=self.tol,
+            rounds=self.rounds,
+            ties=self.ties,
         )
 
     def _name(self, frame: FrameAnswers | None) -> None:
@@ -119,7 +124,12 @@ class DawidSkene(_WithConfusions):
 
     def _infer(self, answers: Answers) -> Confusions:
         return truth_inference.dawid_skene(
-            answers, class_prior=self.class_prior, max_iterations=self.n_iter, tolerance=self.tol, ties=self.ties
+            answers,
+            class_prior=self.class_prior,
+            max_iterations=self.n_iter,
+            tolerance=self.tol,
+            rounds=self.rounds,
+            ties=self.ties,
         )
 
 
@@ -205,6 +215,7 @@ class NoiseAwareOneCoin(_NoiseAware[Inference], IterativeEstimator[Inference]):
             class_prior=self.class_prior,
             max_iterations=self.n_iter,
             tolerance=self.tol,
+            rounds=self.rounds,
             ties=self.ties,
         )
 
@@ -281,6 +292,7 @@ class NoiseAwareDawidSkene(_NoiseAware[Confusions], _WithConfusions):
             class_prior=self.class_prior,
             max_iterations=self.n_iter,
             tolerance=self.tol,
+            rounds=self.rounds,
             ties=self.ties,
         )
 

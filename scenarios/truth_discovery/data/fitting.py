@@ -116,6 +116,7 @@ class IterativeEstimator(Estimator[ResultT]):
     Args:
         n_iter: rounds at most.
         tol: it ends when the log-likelihood rises by less than this, in nats per answer.
+        rounds: exactly so many instead of `n_iter` and `tol`.
         class_prior: "estimated" from the answers, or "uniform".
 
     Attributes:
@@ -126,6 +127,7 @@ class IterativeEstimator(Estimator[ResultT]):
     n_iter: int = 100
     tol: float = 1e-5
     class_prior: ClassPrior = dataclasses.field(default="estimated", kw_only=True)
+    rounds: int | None = dataclasses.field(default=None, kw_only=True)
 
     loss_history_: list[float] = dataclasses.field(init=False, repr=False)
     priors_: "NamedSeries | Mapping[int, FloatArray]" = dataclasses.field(init=False, repr=False)

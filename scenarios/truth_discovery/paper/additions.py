@@ -40,31 +40,32 @@ def _large_losses(reproduction: Reproduction) -> Finding:
         mean = 100 * sum(gain.value for gain in reached) / max(len(reached), 1)
         parts.append(
             f"at {price:g} an answer they are better on {better} of {len(gains)} crowds, worse on {worse}, by "
-            f"{mean:+.1f} points on average, and cannot have the loss on {beyond}"
+            f"{mean:+.1f} points on average{f', and cannot have the loss on {beyond}' if beyond else ''}"
         )
     return Finding(
         claim=(
-            "At equal proven loss of all answers, two layers win where the loss is large; where it is small they lose, "
-            "or cannot have it."
+            "At equal proven loss of all answers, two layers win on more crowds than they lose, and not where the loss "
+            "is large alone."
         ),
-        source="reading T4, with the paper's truth discovery",
-        holds=balances[0] < 0 < balances[-1],
+        source="reading T4, with the paper's truth discovery; a range from 0 on cannot have the small losses",
+        holds=min(balances) > 0,
         numbers=f"By more than {TOLERANCE:g} standard errors: {'; '.join(parts)}.",
     )
 
 
 def _one_answer(reproduction: Reproduction) -> Finding:
     found = [c for c in reproduction.choices if c.unit == "one answer"]
-    reached = [c.two_layer_gain for c in found if c.two_layer_gain is not None]
-    better = [gain for gain in reached if gain.value > TOLERANCE * gain.standard_error]
+    reached = [(c, c.two_layer_gain) for c in found if c.two_layer_gain is not None]
+    better = [choice for choice, gain in reached if gain.value > TOLERANCE * gain.standard_error]
+    worse = sum(gain.value < -TOLERANCE * gain.standard_error for _, gain in reached)
+    places = ", ".join(f"{choice.crowd} at {choice.price:g}" for choice in better)
     return Finding(
         claim="At equal proven loss of one answer, two layers are never better than one.",
         source="reading T4: a worker's other answers tell what it drew",
         holds=not better,
         numbers=(
-            f"In {len(found) - len(reached)} of {len(found)} cases two layers that begin at 0 cannot have the loss "
-            f"at all: they have at least about ln m. In the other {len(reached)} they are better in {len(better)}, "
-            f"by more than {TOLERANCE:g} standard errors."
+            f"In {len(reached)} of {len(found)} cases they can have the loss, and are better in {len(better)}"
+            f"{f' ({places})' if better else ''} and worse in {worse}, by more than {TOLERANCE:g} standard errors."
         ),
     )
 

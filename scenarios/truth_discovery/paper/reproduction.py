@@ -53,7 +53,6 @@ __all__ = ["parts", "published_table"]
 _PRICES: Final = {
     "claimed": (0.5, 1.0, 2.0),
     "all answers": (0.5, 1.0, 2.0),
-    # Two layers from 0 on cannot have less than about ln m for one answer.
     "one answer": (1.0, 2.0, 4.0, 8.0),
 }
 _PAPER: Final = "truth_discovery"
@@ -195,7 +194,7 @@ def _compare(
     for mechanism in MECHANISM_NAMES:
         try:
             noise = noise_at(layout, mechanism, unit=unit, price=price)
-        except ConfigurationError:  # two layers cannot have every price
+        except ConfigurationError:  # two layers cannot have every price where answer sets differ in size
             continue
         names = tuple(ESTIMATOR_NAMES)
         accuracies = dict(zip(names, cells.accuracies(crowd, noise, names, trials=trials), strict=True))

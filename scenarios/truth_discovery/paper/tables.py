@@ -130,7 +130,7 @@ def _mechanisms(choices: Sequence[ChoiceRow], comparisons: Sequence[ComparisonRo
     headers = ["crowd", "price", "TD one", "TD two", "auto one", "auto two", "gain"]
     note = (
         "accuracy in percent; flips: the probability that an answer is reported as another label, on average; gain: "
-        "TD with two layers less TD with one; –: two layers that begin at 0 cannot have this price"
+        "TD with two layers less TD with one; –: two layers cannot have this price"
     )
     return Sheet(title=title, headers=headers, rows=rows, note=note, num_labels=1)
 

@@ -2,18 +2,21 @@
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from helpers import Session
 from psephos.protocol import Inputs, SimulatedNoise, Tally, run_population
-from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
+from psephos.protocol.dpwevote import OPTIMAL_LIMITS, DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.signed import make_report, signed_weights
+from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators import LinearEstimator
-from psephos.protocol.mechanisms import UnbiasedReport
+from psephos.protocol.mechanisms import UnbiasedReport, has_optimal
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
 
 VARIANTS = ["two_point", "signed_rr", "optimal"]
@@ -252,3 +255,40 @@ def test_a_session_is_charged_to_the_ledger_in_whole() -> None:
     for ledger in session.ledgers.values():
         assert [entry.proven for entry in ledger.entries] == [0.5, 0.5]
         assert ledger.spent == vote.parameters.epsilon_total == 1.0
+
+
+QUOTAS: dict[str, dict[str, Any]] = {
+    "majority": {},
+    "fixed": {"quota": 5.0},
+    "all": {"quota_fraction": 1.0},
+    "share": {"quota_fraction": 2 / 3},
+    "small share": {"quota_fraction": 0.25},
+}
+LIMITS = {"majority": 10, "fixed": 11, "all": 11, "share": 6, "small share": 6}
+
+
+@pytest.mark.parametrize("kind", QUOTAS)
+@pytest.mark.parametrize("spaced", [True, False])
+def test_the_limits_of_the_optimal_mechanism_are_those_that_are_stated(kind: str, *, spaced: bool) -> None:
+    """By asking for every number of weights: evenly spaced, so that 0 and an odd number are symmetric, or not."""
+    offered: list[int] = []
+    for number in range(2, 30):
+        weights = tuple(float(place if spaced else place * place) for place in range(1, number + 1))
+        parameters = make_parameters(variant="optimal", weights=weights, **QUOTAS[kind])
+        if has_optimal(signed_weights(parameters)):
+            offered.append(number)
+            continue
+        with pytest.raises(ConfigurationError) as refused:
+            DPWeVote(parameters).phases  # noqa: B018  it is made when it is asked for
+        assert refused.value.field == "weights"
+        assert refused.value.value == f"{number} in variant 'optimal'"
+        assert refused.value.allowed == OPTIMAL_LIMITS
+    beyond = [13, 15, 17, 19] if spaced and kind in {"fixed", "all"} else []
+    assert offered == [*range(2, LIMITS[kind] + 1), *beyond]
+
+
+def test_the_manual_states_the_same_limits() -> None:
+    numbers = re.findall(r"[0-9]+", OPTIMAL_LIMITS)
+    manual = (Path(__file__).parents[3] / "docs" / "dpwevote.md").read_text(encoding="utf-8")
+    (stated,) = re.findall(r"It is computed, in seconds, for (.*?)\. Beyond", " ".join(manual.split()))
+    assert re.findall(r"[0-9]+", stated) == numbers == ["10", "11", "19", "0", "0", "19", "6"]

@@ -26,7 +26,6 @@ from psephos.protocol.mechanisms import (
     loss_of_longest_row,
     loss_of_one_answer,
     uniform_for,
-    uniform_of_loss,
 )
 from thoroughness import draws
 
@@ -223,36 +222,6 @@ def test_different_means_are_not_compared() -> None:
     assert compare_hypers({}, num_answers=2, num_labels=2) == ()
 
 
-@pytest.mark.parametrize("num_labels", [2, 4])
-@pytest.mark.parametrize("unit", ["all answers", "one answer"])
-@pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("loss", [6.0, 40.0, 300.0])
-def test_a_uniform_distribution_is_found_for_a_loss(loss: float, num_labels: int, unit: str, spread: float) -> None:
-    assert unit in {"all answers", "one answer"}
-    of_all = unit == "all answers"
-    hyper = uniform_of_loss(
-        loss,
-        num_answers=5,
-        num_labels=num_labels,
-        unit="all answers" if of_all else "one answer",
-        spread=spread,
-    )
-    proven = (loss_of_all_answers if of_all else loss_of_one_answer)((num_labels,) * 5, hyper)
-    assert proven <= loss
-    assert proven == pytest.approx(loss, rel=1e-6)
-    mean = hyper.mean
-    assert mean <= (num_labels - 1) / num_labels
-    assert hyper.high - hyper.low == pytest.approx(2 * spread * min(mean, 1 - mean), rel=1e-9, abs=1e-12)
-
-
-def test_a_loss_that_a_wide_range_cannot_reach_is_refused_with_the_least_one() -> None:
-    """Ten binary answers, P on [0, 1]: ln C(10, 5) = 5.529; a narrower range has less."""
-    with pytest.raises(ValueError, match=r"at least 5\.5294"):
-        uniform_of_loss(5.0, num_answers=10, num_labels=2)
-    hyper = uniform_of_loss(5.0, num_answers=10, num_labels=2, spread=0.2)
-    assert loss_of_all_answers((2,) * 10, hyper) == pytest.approx(5, rel=1e-6)
-
-
 @hypothesis.given(st.floats(1e-12, 1 - 1e-12), st.integers(2, 50))
 def test_the_loss_of_a_flip_probability_is_an_upper_bound_and_tight(flip: float, num_labels: int) -> None:
     loss = loss_of_flip_probability(flip, num_labels)
@@ -318,10 +287,6 @@ def test_a_crowd_of_different_rows_takes_less_than_a_few_seconds() -> None:
         lambda: loss_of_flip_probability(0.5, 1),
         lambda: hypers_of_mean(0.0),
         lambda: hypers_of_mean(1.0),
-        lambda: uniform_of_loss(0.0, num_answers=2, num_labels=2),
-        lambda: uniform_of_loss(1.0, num_answers=0, num_labels=2),
-        lambda: uniform_of_loss(1.0, num_answers=2, num_labels=1),
-        lambda: uniform_of_loss(1.0, num_answers=2, num_labels=2, spread=1.5),
     ],
 )
 def test_what_is_out_of_range_is_refused(bad: object) -> None:

@@ -2,10 +2,12 @@
 
 import itertools
 import math
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from exact_laws import exact_moment
@@ -113,6 +115,59 @@ def test_a_proven_price_is_kept_and_nearly_used_up(mechanism: Any, num_answers: 
         of_answer = TruthDiscovery(make(mechanism=mechanism, epsilon_answer=price, max_answers=num_answers)).losses[0]
         assert of_answer.part is not None
         assert price * 0.999 <= of_answer.part.proven <= price * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "answer_sets",
+    [
+        (TWO,),
+        (THREE,),
+        (TWO, THREE),
+        (TWO, THREE, OTHER_TWO, tuple("abcdefg")),
+        tuple(tuple("abcdefgh"[:k]) for k in range(2, 8)),
+    ],
+    ids=lambda sets: "-".join(str(len(labels)) for labels in sets),
+)
+@pytest.mark.parametrize("field", ["epsilon_answer", "epsilon_worker"])
+@pytest.mark.parametrize("most", [1, 2, 9, 40])
+def test_two_layers_have_every_price_that_exists_and_refuse_the_others(
+    answer_sets: tuple[tuple[str, ...], ...], field: str, most: int
+) -> None:
+    """Below the sum of ln((s − 1)/(s_min − 1)) over the largest sets, or the greatest of them, there is none."""
+    given: dict[str, Any] = {"mechanism": "two_layer", "max_answers": most}
+    sizes = [len(answer_sets[task % len(answer_sets)]) for task in range(40)]
+    smallest = min(map(len, answer_sets))
+    terms = [math.log((size - 1) / (smallest - 1)) for size in sorted(sizes)[-most:]]
+    least = sum(terms) if field == "epsilon_worker" else max(terms)
+    for above in (1e-6, 0.01, 0.5, 1.995, 6.0):
+        price = least + above
+        (loss,) = TruthDiscovery(make(40, *answer_sets, **given, **{field: price})).losses
+        assert loss.part is not None
+        stated = loss.proven if field == "epsilon_worker" else loss.part.proven
+        assert price * (1 - 1e-5) - 1e-8 <= stated <= price * (1 + 1e-12)
+    if least > 0:
+        with pytest.raises(ConfigurationError) as refused:
+            noise_of(40, *answer_sets, **given, **{field: least * 0.999})
+        assert refused.value.field == field
+        found = re.match(r"at least ([0-9.e+-]+), ", str(refused.value.allowed))
+        assert found is not None
+        assert float(found[1]) == pytest.approx(least, rel=1e-5)
+        assert noise_of(40, *answer_sets, **given, **{field: float(found[1])}).hyper is not None
+
+
+def test_an_answer_set_that_no_task_has_bounds_the_flips_as_any_other() -> None:
+    parameters = make(4, THREE, mechanism="two_layer", epsilon_answer=1.0)
+    with_another = msgspec.structs.replace(parameters, answer_sets=(THREE, TWO))
+    hyper = make_noise(with_another).hyper
+    assert hyper is not None
+    assert hyper.mean <= 0.5
+
+
+def test_skipped_tasks_cost_no_more_than_the_price() -> None:
+    protocol = TruthDiscovery(make(6, TWO, THREE, mechanism="two_layer", epsilon_worker=5.0, max_answers=4))
+    for number in range(1, 5):
+        for tasks in itertools.combinations(range(6), number):
+            assert sum(loss.proven for loss in protocol.losses_of([0, *tasks])) <= 5.0 * (1 + 1e-9)
 
 
 # Losses of a worker
@@ -257,7 +312,7 @@ def test_the_stated_loss_is_that_of_the_worst_choice_of_so_many_tasks(parameters
     assert worst.part.proven == pytest.approx(max(loss.part.proven for loss in losses if loss.part), rel=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", ["one_layer", "auto"])
+@pytest.mark.parametrize("mechanism", ["one_layer", "two_layer", "auto"])
 def test_a_price_of_all_answers_is_the_price_that_is_stated_where_sets_differ(mechanism: Any) -> None:
     """Two sets of three tasks each, and at most two answers of a worker: 6 is what it pays, not 12."""
     (loss,) = TruthDiscovery(make(6, TWO, THREE, mechanism=mechanism, epsilon_worker=6.0, max_answers=2)).losses
@@ -309,13 +364,14 @@ def test_auto_is_the_one_that_promises_more_at_one_price(field: str, price: floa
 
 
 def test_auto_takes_each_of_them_somewhere() -> None:
-    names = {noise_of(mechanism="auto", epsilon_worker=price).name for price in (1.0, 4.0, 8.0, 12.0, 16.0)}
+    names = {noise_of(5, THREE, mechanism="auto", epsilon_worker=price).name for price in (1.0, 4.0, 8.0, 12.0, 16.0)}
     assert names == {"one_layer", "two_layer"}
 
 
 def test_auto_is_one_layer_where_two_layers_cannot_be_priced() -> None:
-    assert noise_of(4, TWO, THREE, mechanism="auto", epsilon_worker=30.0).name == "one_layer"
-    assert noise_of(mechanism="auto", epsilon_worker=0.1).name == "one_layer"
+    """Two answers from three labels cost two layers 2 ln 2 at least, where the other answers are from two."""
+    assert noise_of(4, TWO, THREE, mechanism="auto", epsilon_worker=1.3).name == "one_layer"
+    assert noise_of(20, TWO, THREE, mechanism="auto", epsilon_worker=20.0).name == "two_layer"
 
 
 @pytest.mark.parametrize(("given", "price"), [({}, 1.0), ({"epsilon": 6.0}, 6.0)])

@@ -34,7 +34,7 @@ def test_the_exact_success_is_that_of_ten_thousand_targets(stage: Stage, monkeyp
         assert tried.num_targets == 10_000
         assert tried.baseline == pytest.approx(exact.baseline) == 0.6
         assert abs(tried.success - exact.success) < 4 * tried.success_error + 1e-12
-        assert tried.greatest_odds == pytest.approx(exact.greatest_odds)
+        assert tried.greatest_log_odds_ratio == pytest.approx(exact.greatest_log_odds_ratio)
 
 
 def test_targets_of_unlike_public_weights_are_tried_together(stage: Stage) -> None:

@@ -72,9 +72,9 @@ def test_without_the_server_a_coalition_gains_what_the_server_has(mechanism: Mec
     found = evaluate_isolation(find_attack(protocol), inputs, target=0, members=[2, 4], num_sessions=20)
     assert found.after.information == pytest.approx(found.server.information)
     assert found.after.success == found.server.success
-    assert found.after.greatest_odds == pytest.approx(found.server.greatest_odds)
+    assert found.after.greatest_log_odds_ratio == pytest.approx(found.server.greatest_log_odds_ratio)
     assert found.before.information < found.after.information
-    assert found.after.greatest_odds <= found.epsilon * (1 + 1e-9)
+    assert found.after.greatest_log_odds_ratio <= found.epsilon * (1 + 1e-9)
     assert found.epsilon == pytest.approx(2.0)
 
 
@@ -83,7 +83,7 @@ def test_with_the_server_nothing_changes_in_the_local_model() -> None:
     attack = find_attack(protocol)
     found = evaluate_isolation(attack, inputs, target=1, has_server=True, secret=FAVORITE, num_sessions=20)
     assert found.before == found.after == found.server
-    assert found.before.greatest_odds <= found.epsilon == pytest.approx(2.0)
+    assert found.before.greatest_log_odds_ratio <= found.epsilon == pytest.approx(2.0)
 
 
 def test_a_partner_of_a_weighted_vote_is_sheltered_by_the_crowd_alone() -> None:
@@ -91,7 +91,7 @@ def test_a_partner_of_a_weighted_vote_is_sheltered_by_the_crowd_alone() -> None:
     found = evaluate_isolation(find_attack(protocol), inputs, target=0, members=[2], num_sessions=12)
     assert found.after.information == pytest.approx(found.server.information)
     assert found.before.information < found.after.information
-    assert found.after.greatest_odds <= found.epsilon * (1 + 1e-9)
+    assert found.after.greatest_log_odds_ratio <= found.epsilon * (1 + 1e-9)
 
 
 def test_noise_of_the_servers_own_protects_who_is_counted_alone() -> None:
@@ -100,8 +100,8 @@ def test_noise_of_the_servers_own_protects_who_is_counted_alone() -> None:
     attack = find_attack(protocol)
     found = evaluate_isolation(attack, inputs, target=0, members=[1], secret=FAVORITE, prior=prior, num_sessions=20)
     assert found.before.information < found.after.information < found.server.information
-    assert found.after.greatest_odds <= found.epsilon * (1 + 1e-9)
-    assert (found.server.success, found.server.greatest_odds) == (1.0, math.inf)
+    assert found.after.greatest_log_odds_ratio <= found.epsilon * (1 + 1e-9)
+    assert (found.server.success, found.server.greatest_log_odds_ratio) == (1.0, math.inf)
     assert found.before.baseline == pytest.approx(0.6)
     trusted = evaluate_isolation(attack, inputs, target=0, has_server=True, secret=FAVORITE, num_sessions=2)
     assert trusted.epsilon == math.inf

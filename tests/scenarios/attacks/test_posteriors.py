@@ -60,7 +60,7 @@ def test_a_term_that_a_target_has_for_every_candidate_changes_nothing() -> None:
     plain = infer(logs, places=PLACES, labels=LABELS)
     shifted = infer(logs - np.array([[1e4], [-1e4], [0.0], [700.0]]), places=PLACES, labels=LABELS)
     np.testing.assert_allclose(shifted.probabilities, plain.probabilities, atol=1e-9)
-    np.testing.assert_allclose(shifted.odds, plain.odds, atol=1e-9)
+    np.testing.assert_allclose(shifted.log_odds_ratios, plain.log_odds_ratios, atol=1e-9)
 
 
 def test_each_target_may_have_a_prior_of_its_own() -> None:
@@ -75,21 +75,21 @@ def test_each_target_may_have_a_prior_of_its_own() -> None:
 def test_odds_are_of_labels_and_do_not_depend_on_the_prior() -> None:
     logs = np.log(np.array([[0.2, 0.6, 0.2, 0.1]]))
     found = infer(logs, places=np.array([0, 0, 1, 1]), labels=("a", "b"))
-    assert found.odds[0] == pytest.approx(math.log(0.4 / 0.15))
+    assert found.log_odds_ratios[0] == pytest.approx(math.log(0.4 / 0.15))
     other = infer(logs, places=np.array([0, 0, 1, 1]), labels=("a", "b"), prior=np.array([0.9, 0.1]))
-    assert other.odds[0] == found.odds[0]
+    assert other.log_odds_ratios[0] == found.log_odds_ratios[0]
 
 
 def test_evidence_that_rules_a_label_out_moves_odds_without_limit() -> None:
     found = infer(np.array([[0.0, -np.inf]]), places=np.array([0, 1]), labels=("a", "b"))
     assert found.probabilities.tolist() == [[1.0, 0.0]]
-    assert found.odds.tolist() == [math.inf]
+    assert found.log_odds_ratios.tolist() == [math.inf]
 
 
 def test_odds_of_many_sessions_are_finite_where_floats_end() -> None:
     logs = np.array([[-5.0, -5.0, -1005.0], [0.0, -900.0, -np.inf], [-1.0, -1.0, -1.0]])
     found = infer(logs, places=np.array([0, 0, 1]), labels=("a", "b"))
-    assert found.odds.tolist() == [pytest.approx(1000.0), math.inf, pytest.approx(0.0)]
+    assert found.log_odds_ratios.tolist() == [pytest.approx(1000.0), math.inf, pytest.approx(0.0)]
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,12 @@ def test_outputs_that_never_come_tell_nothing() -> None:
     channel = np.array([[0.25, 0.75, 0.0], [0.75, 0.25, 0.0]])
     found = evaluate_channel(channel, places=np.array([0, 1]), prior=np.array([0.5, 0.5]))
     assert found == evaluate_channel(channel[:, :2], places=np.array([0, 1]), prior=np.array([0.5, 0.5]))
-    assert found.greatest_odds == pytest.approx(math.log(3))
+    assert found.greatest_log_odds_ratio == pytest.approx(math.log(3))
     channel[0] = [0.25, 0.5, 0.25]
-    assert evaluate_channel(channel, places=np.array([0, 1]), prior=np.array([0.5, 0.5])).greatest_odds == math.inf
+    assert (
+        evaluate_channel(channel, places=np.array([0, 1]), prior=np.array([0.5, 0.5])).greatest_log_odds_ratio
+        == math.inf
+    )
 
 
 @pytest.mark.parametrize("num_choices", [2, 3, 7])
@@ -147,7 +150,7 @@ def test_randomized_response_is_guessed_as_often_as_it_tells_the_truth(num_choic
     found = evaluate_channel(np.array(mechanism.channel_matrix()), places=np.arange(num_choices), prior=prior)
     assert found.success == pytest.approx(mechanism.keep_probability)
     assert found.success == pytest.approx(success_bound(epsilon, prior))
-    assert found.greatest_odds == pytest.approx(epsilon)
+    assert found.greatest_log_odds_ratio == pytest.approx(epsilon)
     p, q = mechanism.keep_probability, mechanism.lie_probability
     capacity = math.log2(num_choices) + p * math.log2(p) + (num_choices - 1) * q * math.log2(q)
     assert found.information == pytest.approx(capacity)
@@ -162,11 +165,11 @@ def test_no_private_channel_exceeds_what_its_epsilon_implies() -> None:
         channel = private_channel(generator, epsilon=epsilon, num_candidates=size, num_outputs=outputs)
         prior = generator.dirichlet(np.ones(size))
         found = evaluate_channel(channel, places=np.arange(size), prior=prior)
-        assert found.greatest_odds <= epsilon * (1 + 1e-12)
+        assert found.greatest_log_odds_ratio <= epsilon * (1 + 1e-12)
         assert found.success <= success_bound(epsilon, prior) * (1 + 1e-12)
         assert found.information <= information_bound(epsilon, prior) * (1 + 1e-12)
         assert found.success >= found.baseline * (1 - 1e-12)
-        num_tight += found.greatest_odds > 0.8 * epsilon
+        num_tight += found.greatest_log_odds_ratio > 0.8 * epsilon
     assert num_tight > 20  # the channels are not all far more private than the bound supposes
 
 
@@ -193,7 +196,7 @@ def test_tried_on_targets_an_attack_is_as_good_as_its_channel() -> None:
     )
     assert abs(found.success - exact.success) < 5 * found.success_error
     assert found.information == pytest.approx(exact.information, abs=0.01)
-    assert found.greatest_odds == pytest.approx(exact.greatest_odds)
+    assert found.greatest_log_odds_ratio == pytest.approx(exact.greatest_log_odds_ratio)
     assert (found.baseline, found.num_targets) == (0.5, number)
 
 

@@ -1,6 +1,7 @@
 """Concave quadratics over an ℓ₁ ball: solutions known by hand, singular matrices, brute force, and every refusal."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -138,3 +139,24 @@ def test_quadratics_of_the_wrong_form_are_refused(linear: FloatArray, quadratic:
 def test_a_start_of_the_wrong_form_is_refused() -> None:
     with pytest.raises(ValueError, match="start must have the shape"):
         maximize_quadratics(np.zeros((1, 2)), np.zeros((1, 2, 2)), radius=1.0, start=np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("exponent", [0, 3, 6, 9, 12])
+@pytest.mark.parametrize("radius", [0.5, 20.0])
+def test_a_gap_is_true_however_large_the_numbers_are(exponent: int, radius: float) -> None:
+    """In exact fractions: what rounding takes off a gap has to be added to it, and ends convergence."""
+    linear, quadratic = make_quadratics(6, 5, 3)
+    linear, quadratic = linear * 10.0**exponent, quadratic * 10.0**exponent
+    found = maximize_quadratics(linear, quadratic, radius=radius)
+    assert np.array_equal(found.has_converged, found.gaps <= 1e-6)
+    for c, q, point, gap in zip(linear.tolist(), quadratic.tolist(), found.points.tolist(), found.gaps, strict=True):
+        beta = [Fraction(number) for number in point]
+        slopes = [
+            Fraction(own) + 2 * sum((Fraction(v) * b for v, b in zip(row, beta, strict=True)), Fraction())
+            for own, row in zip(c, q, strict=True)
+        ]
+        tilt = sum((g * b for g, b in zip(slopes, beta, strict=True)), Fraction())
+        exact = Fraction(radius) * max(abs(g) for g in slopes) - tilt
+        assert exact <= Fraction(gap) + Fraction(1, 10**9)
+    if exponent == 12:
+        assert not found.has_converged.any()

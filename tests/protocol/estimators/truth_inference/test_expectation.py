@@ -174,6 +174,23 @@ def test_the_likelihood_never_falls(name: str) -> None:
 
 
 @every_estimator
+def test_a_number_of_rounds_that_is_given_is_the_number_of_rounds(name: str) -> None:
+    """Fewer than by the likelihood, as many, and more, far beyond where it stands and may fall by a rounding."""
+    answers, _ = made_up(3, tasks=60, qualities=np.linspace(0.4, 0.9, 8), sizes=np.full(60, 3), share=0.6)
+    by_itself = ESTIMATORS[name](answers)
+    usual = by_itself.num_iterations
+    assert by_itself.has_converged
+    for rounds in (1, usual - 1, usual, usual + 1, 300):
+        found = ESTIMATORS[name](answers, rounds=rounds, max_iterations=2, tolerance=1.0)
+        assert found.num_iterations == len(found.log_likelihoods) == rounds
+        common = min(rounds, usual)
+        assert found.log_likelihoods[:common] == by_itself.log_likelihoods[:common]
+        if rounds == usual:
+            assert np.array_equal(found.probabilities, by_itself.probabilities)
+            assert np.array_equal(found.weights, by_itself.weights)
+
+
+@every_estimator
 def test_many_workers_find_all_truths_and_their_qualities(name: str) -> None:
     """False alarms below 1e-6: 40 workers on 400 tasks; a quality is off by .12 at five standard deviations."""
     qualities = np.linspace(0.55, 0.95, 40)
@@ -325,6 +342,7 @@ def test_a_uniform_class_prior_is_uniform_and_smoothing_pulls_to_a_half() -> Non
         *((name, {"ties": "coin"}, "ties") for name in ESTIMATORS),
         *((name, {"max_iterations": 0}, "max_iterations") for name in ESTIMATORS),
         *((name, {"tolerance": math.nan}, "tolerance") for name in ESTIMATORS),
+        *((name, {"rounds": rounds}, "rounds must be at least 1") for name in ESTIMATORS for rounds in (0, -3)),
         *((name, {"class_prior": "mine"}, "class_prior") for name in ESTIMATORS),
         ("one_coin", {"clamp": 0.0}, "clamp"),
         ("one_coin", {"clamp": 0.5}, "clamp"),

@@ -111,7 +111,7 @@ def test_with_the_server_success_is_the_product_of_both_keep_probabilities(
     number, half = len(weights), math.exp(epsilon / 2)
     found = evaluate_channel(channel, places=candidates.places, prior=np.full(2 * number, 1 / (2 * number)))
     assert found.success == pytest.approx(half / (half + number - 1) * half / (half + 1), rel=1e-12)
-    assert found.greatest_odds == pytest.approx(epsilon, rel=1e-9)
+    assert found.greatest_log_odds_ratio == pytest.approx(epsilon, rel=1e-9)
     assert found.baseline == 1 / (2 * number)
 
 
@@ -174,7 +174,7 @@ def test_all_others_without_the_server_have_what_the_server_has(case: str) -> No
             found = made.attack.posteriors([made.seen(others)], target, secret=secret)
             expected = made.attack.posteriors([made.seen(SERVER)], target, secret=secret)
             np.testing.assert_allclose(found.probabilities, expected.probabilities, rtol=1e-12)
-            np.testing.assert_allclose(found.odds, expected.odds, rtol=1e-9)
+            np.testing.assert_allclose(found.log_odds_ratios, expected.log_odds_ratios, rtol=1e-9)
 
 
 # Fewer, without the server
@@ -259,7 +259,7 @@ def test_after_several_votes_few_are_about_as_sure_as_they_are_right(settings: d
         right.append(bool(found.guesses[0] == made.attack.truths(secret, drawn.inputs)[1]))
         sure.append(float(found.probabilities[0].max()))
         loss = made.attack.loss(secret, made.inputs.public, target, few)
-        assert float(found.odds[0]) <= 6 * loss + 1e-9
+        assert float(found.log_odds_ratios[0]) <= 6 * loss + 1e-9
     assert abs(np.mean(sure) - np.mean(right)) < 0.16
 
 
@@ -344,5 +344,5 @@ def test_the_loss_of_a_secret_is_that_of_the_reports_that_speak_of_it(
     assert found == pytest.approx(losses, rel=1e-12)
     seen = made.seen(SERVER)
     for secret, loss in zip((BOTH, WEIGHT, OPINIONS), losses, strict=True):
-        odds = made.attack.posteriors([seen], np.arange(3), secret=secret).odds
+        odds = made.attack.posteriors([seen], np.arange(3), secret=secret).log_odds_ratios
         assert odds.max() <= loss * (1 + 1e-12)

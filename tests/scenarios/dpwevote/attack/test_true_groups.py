@@ -17,8 +17,8 @@ def test_a_weight_is_named_with_certainty_by_its_true_group_alone(epsilon: float
     keep = math.exp(epsilon) / (math.exp(epsilon) + 2)
     assert found.epsilon == pytest.approx(epsilon)
     assert found.reported.success == pytest.approx(keep, rel=1e-12)
-    assert found.reported.greatest_odds == pytest.approx(epsilon, rel=1e-6)
-    assert (found.true.success, found.true.greatest_odds) == (pytest.approx(1.0, rel=1e-12), math.inf)
+    assert found.reported.greatest_log_odds_ratio == pytest.approx(epsilon, rel=1e-6)
+    assert (found.true.success, found.true.greatest_log_odds_ratio) == (pytest.approx(1.0, rel=1e-12), math.inf)
     assert found.true.advantage == pytest.approx(1.0)
     assert found.true.information == pytest.approx(math.log2(3))
 
@@ -38,7 +38,7 @@ def test_a_weight_that_is_reported_for_each_candidate_costs_as_often() -> None:
         )
     )
     assert found.epsilon == pytest.approx(1.0)
-    assert found.reported.greatest_odds == pytest.approx(1.0, rel=1e-9)
+    assert found.reported.greatest_log_odds_ratio == pytest.approx(1.0, rel=1e-9)
     assert found.true.success == pytest.approx(1.0)
 
 

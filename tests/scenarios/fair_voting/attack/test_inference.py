@@ -137,7 +137,9 @@ def test_a_tally_of_reports_is_judged_over_all_that_honest_voters_may_report(for
         expected.append(total)
     assert found.probabilities[0] == pytest.approx(normalized(expected), rel=1e-9)
     with_server = attack.posteriors([see(attack, inputs, has_server=True)], np.array([6]), secret=RANKING)
-    assert found.odds[1] <= with_server.odds[0] * (1 + 1e-9)  # one of two in the group, against the report itself
+    assert found.log_odds_ratios[1] <= with_server.log_odds_ratios[0] * (
+        1 + 1e-9
+    )  # one of two in the group, against the report itself
 
 
 @pytest.mark.parametrize("form", LOCAL)
@@ -146,7 +148,7 @@ def test_the_last_honest_voter_of_a_group_is_as_naked_as_before_the_aggregator(f
     of_server = attack.posteriors([see(attack, inputs, has_server=True)], TARGET, secret=RANKING)
     of_voters = attack.posteriors([see(attack, inputs, 1, 2, 3)], TARGET, secret=RANKING)
     np.testing.assert_allclose(of_voters.probabilities, of_server.probabilities, rtol=1e-12)
-    np.testing.assert_allclose(of_voters.odds, of_server.odds, rtol=1e-9)
+    np.testing.assert_allclose(of_voters.log_odds_ratios, of_server.log_odds_ratios, rtol=1e-9)
 
 
 @pytest.mark.parametrize("form", [*CENTRAL, *LOCAL, "laplace, printed"])
@@ -165,7 +167,7 @@ def test_the_released_estimates_tell_what_the_tally_tells(form: str) -> None:
     )
     of_tally, of_release = (attack.posteriors([each], TARGET, secret=RANKING) for each in (seen, released))
     if form == "position":  # the middle position counts nothing, whoever has it
-        assert of_release.odds[0] <= of_tally.odds[0] * (1 + 1e-9)
+        assert of_release.log_odds_ratios[0] <= of_tally.log_odds_ratios[0] * (1 + 1e-9)
     else:
         np.testing.assert_allclose(of_release.probabilities, of_tally.probabilities, rtol=1e-12)
 
@@ -179,7 +181,7 @@ def test_a_trusted_aggregator_knows_the_ranking(form: str) -> None:
         found = attack.posteriors([seen], targets, secret=secret)
         assert found.guesses.tolist() == attack.truths(secret, inputs).tolist()
         assert np.allclose(found.probabilities.max(axis=1), 1)
-        assert (found.odds == math.inf).all()
+        assert (found.log_odds_ratios == math.inf).all()
         assert attack.loss(secret, inputs.public, targets, seen.coalition) == math.inf
 
 
@@ -194,7 +196,7 @@ def test_odds_never_exceed_what_is_proven(form: str, members: tuple[int, ...]) -
         seen = see(attack, inputs, *members, seed=seed)
         found = attack.posteriors([seen], TARGET, secret=RANKING)
         bound = attack.loss("ranking", inputs.public, TARGET, seen.coalition)
-        greatest = max(greatest, float(found.odds[0]))
+        greatest = max(greatest, float(found.log_odds_ratios[0]))
         assert greatest <= bound * (1 + 1e-9)
     assert greatest > 0
 
@@ -204,7 +206,7 @@ def test_another_ranking_costs_twice_what_adding_a_voter_costs() -> None:
     bound = attack.loss("ranking", inputs.public, TARGET, Coalition((), has_server=False))
     assert bound == pytest.approx(2 * attack.protocol.losses[0].proven)
     odds = max(
-        float(attack.posteriors([see(attack, inputs, 1, 2, 3, seed=seed)], TARGET, secret=RANKING).odds[0])
+        float(attack.posteriors([see(attack, inputs, 1, 2, 3, seed=seed)], TARGET, secret=RANKING).log_odds_ratios[0])
         for seed in range(20)
     )
     assert attack.protocol.losses[0].proven < odds <= bound * (1 + 1e-9)
@@ -216,7 +218,11 @@ def test_a_crowds_tally_that_is_taken_for_normal_hides_most_of_a_report(form: st
     attack, inputs = FairVotingAttack(vote), make_fair_inputs(vote)
     targets = np.flatnonzero(inputs.public[:, 0] == 0)[:2]
     found = attack.posteriors([see(attack, inputs, int(targets[1]) + 1)], targets[:1], secret=RANKING)
-    assert 0 < found.odds[0] < attack.loss(RANKING, inputs.public, targets[:1], Coalition((), has_server=False)) / 2
+    assert (
+        0
+        < found.log_odds_ratios[0]
+        < attack.loss(RANKING, inputs.public, targets[:1], Coalition((), has_server=False)) / 2
+    )
     assert found.probabilities.sum() == pytest.approx(1)
 
 
@@ -234,7 +240,7 @@ def test_whoever_hears_nothing_believes_what_it_believed() -> None:
         unheard = dataclasses.replace(see(attack, inputs), release=None, totals=())
         found = attack.posteriors([unheard], TARGET, secret=FAVORITE)
         assert found.probabilities[0] == pytest.approx([1 / 3] * 3)
-        assert found.odds.tolist() == [0.0]
+        assert found.log_odds_ratios.tolist() == [0.0]
 
 
 def test_secrets_are_labels_of_rankings() -> None:
@@ -330,7 +336,7 @@ def test_unknown_voters_of_several_sub_samples_are_refused() -> None:
     sessions = [see(attack, inputs, 2, 3, seed=seed) for seed in (1, 2)]
     with pytest.raises(ConfigurationError, match="all voters but one"):
         attack.posteriors(sessions, TARGET, secret=RANKING)
-    assert attack.posteriors(sessions[:1], TARGET, secret=RANKING).odds[0] > 0
+    assert attack.posteriors(sessions[:1], TARGET, secret=RANKING).log_odds_ratios[0] > 0
 
 
 @pytest.mark.parametrize("num_sampled", [None, 4], ids=["all", "sampled"])
@@ -373,7 +379,7 @@ def test_many_targets_are_judged_at_once() -> None:
     found = attack.evaluate(attack.posteriors([seen], targets, secret=FAVORITE), inputs, targets, secret=FAVORITE)
     assert found.num_targets == 10_000
     assert found.success > found.baseline + 5 * found.success_error
-    assert found.greatest_odds <= 1 + 1e-9
+    assert found.greatest_log_odds_ratio <= 1 + 1e-9
 
 
 def test_who_did_not_vote_is_counted_as_indifferent() -> None:

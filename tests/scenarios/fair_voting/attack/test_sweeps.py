@@ -71,13 +71,13 @@ def test_a_coalition_of_voters_does_as_well_as_its_winners_law_allows(mechanism:
     everybody = evaluate_channel(np.array(rows), places=np.arange(6), prior=UNIFORM)
     assert found[2].success == pytest.approx(everybody.success)
     assert found[2].information == pytest.approx(everybody.information)
-    assert found[2].greatest_odds == pytest.approx(everybody.greatest_odds)
+    assert found[2].greatest_log_odds_ratio == pytest.approx(everybody.greatest_log_odds_ratio)
     epsilon = attack.loss(RANKING, inputs.public, np.array([0]), NOBODY)
     for evaluation in found.values():
         assert evaluation.success_error == 0
         assert nobody.information < evaluation.information <= information_bound(epsilon, UNIFORM)
         assert evaluation.success <= success_bound(epsilon, UNIFORM)
-        assert evaluation.greatest_odds <= epsilon * (1 + 1e-9)
+        assert evaluation.greatest_log_odds_ratio <= epsilon * (1 + 1e-9)
 
 
 def test_the_last_honest_voters_report_is_a_channel() -> None:
@@ -85,7 +85,7 @@ def test_the_last_honest_voters_report_is_a_channel() -> None:
     found = evaluate_sizes(attack, inputs, target=0, sizes=[3], secret=RANKING)[3]
     keep = math.e / (math.e + 5)
     assert (found.success, found.success_error) == (pytest.approx(keep), 0)
-    assert found.greatest_odds == pytest.approx(1.0)
+    assert found.greatest_log_odds_ratio == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "sampled_pair", "noisy_scores"])
@@ -97,7 +97,7 @@ def test_where_more_than_a_winner_is_published_sessions_are_simulated(mechanism:
     found = evaluate_sizes(attack, inputs, **sweep)[size]  # pyright: ignore[reportArgumentType]  of several types
     assert (found.num_targets, found.baseline) == (40, pytest.approx(0.5))
     epsilon = attack.loss(FAVORITE, inputs.public, np.array([0]), NOBODY)
-    assert 0 < found.greatest_odds <= epsilon * (1 + 1e-9)
+    assert 0 < found.greatest_log_odds_ratio <= epsilon * (1 + 1e-9)
     assert found.success <= success_bound(epsilon, [0.5, 0.3, 0.2]) + 5 * found.success_error
     assert evaluate_sizes(attack, inputs, **sweep)[size] == found  # pyright: ignore[reportArgumentType]  of several types
 
@@ -143,11 +143,11 @@ def test_two_winners_tell_what_their_joint_law_tells(change: Change, members: tu
     expected = evaluate_channel(law.reshape(6, -1), places=np.arange(6), prior=UNIFORM)
     assert found.success == pytest.approx(expected.success)
     assert found.information == pytest.approx(expected.information)
-    assert found.greatest_odds == pytest.approx(expected.greatest_odds)
+    assert found.greatest_log_odds_ratio == pytest.approx(expected.greatest_log_odds_ratio)
     bound = elections.bound(0)
     once = attack.loss(RANKING, inputs.public, np.array([0]), NOBODY)
     assert bound == pytest.approx(once if change == "left" else 2 * once)
-    assert found.greatest_odds <= bound * (1 + 1e-9)
+    assert found.greatest_log_odds_ratio <= bound * (1 + 1e-9)
     assert found.success <= success_bound(bound, UNIFORM)
 
 
@@ -193,7 +193,7 @@ def test_two_releases_with_noise_move_odds_no_farther_than_is_proven(change: Cha
         seen = both(attack, attack, inputs, seed=seed)
         found = elections.posteriors(seen, target=0, secret=RANKING)
         assert found.probabilities.sum() == pytest.approx(1)
-        greatest = max(greatest, float(found.odds[0]))
+        greatest = max(greatest, float(found.log_odds_ratios[0]))
         assert greatest <= elections.bound(0) * (1 + 1e-9)
     assert greatest > 0.5
 

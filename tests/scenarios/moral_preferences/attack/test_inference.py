@@ -97,7 +97,7 @@ def test_agents_and_arrays_lead_to_the_same_posteriors(protocol: MoralPreference
         attack.posteriors([seen], LAST, secret=CANDIDATE) for seen in (trio.run(main), see(protocol, inputs, coalition))
     )
     np.testing.assert_array_equal(of_agents.probabilities, of_arrays.probabilities)
-    np.testing.assert_array_equal(of_agents.odds, of_arrays.odds)
+    np.testing.assert_array_equal(of_agents.log_odds_ratios, of_arrays.log_odds_ratios)
 
 
 # Exact laws
@@ -110,7 +110,7 @@ def test_a_trusted_aggregator_knows_every_voter(paradigm: Paradigm) -> None:
     attack = MoralAttack(protocol).against(inputs)
     seen, targets = see(protocol, inputs), everybody(inputs)
     found = evaluate(attack.posteriors([seen], targets, secret=CANDIDATE), attack.truths(CANDIDATE, inputs))
-    assert (found.success, found.greatest_odds) == (1.0, math.inf)
+    assert (found.success, found.greatest_log_odds_ratio) == (1.0, math.inf)
     assert found.information == pytest.approx(3.0)  # one of eight
     assert attack.loss(CANDIDATE, inputs.public, targets, SERVER) == math.inf
     reconstruction = attack.reconstruct([seen], targets)
@@ -132,7 +132,11 @@ def test_all_but_one_face_the_whole_noise_for_the_last_one() -> None:
     found = attack.posteriors([seen], LAST, secret=CANDIDATE)
     weights = np.exp(-distances * 1.5 / (2 * protocol.parameters.bound))
     np.testing.assert_allclose(found.probabilities[0], weights / weights.sum(), rtol=1e-4)
-    assert found.odds[0] <= attack.loss(CANDIDATE, inputs.public, LAST, ALL_BUT_LAST) == pytest.approx(1.5, rel=1e-4)
+    assert (
+        found.log_odds_ratios[0]
+        <= attack.loss(CANDIDATE, inputs.public, LAST, ALL_BUT_LAST)
+        == pytest.approx(1.5, rel=1e-4)
+    )
     expected = math.sqrt(2) * 2 * protocol.parameters.bound / 1.5
     assert left.expected_errors[0] == pytest.approx(expected, rel=1e-3)
 
@@ -161,7 +165,7 @@ def test_who_is_alone_at_a_level_of_epsilon_is_alone_before_a_few() -> None:
     )
     hidden = attack.posteriors([seen], np.array([1, 2]), secret=CANDIDATE)
     np.testing.assert_array_equal(hidden.probabilities[0], hidden.probabilities[1])
-    assert hidden.odds.max() < exposed.odds[0]
+    assert hidden.log_odds_ratios.max() < exposed.log_odds_ratios[0]
     assert attack.loss(CANDIDATE, inputs.public, np.array([1, 3]), few) == pytest.approx(4.0, rel=1e-4)
     with pytest.raises(ConfigurationError, match="all voters but one"):
         attack.reconstruct([seen], np.array([1]))
@@ -198,7 +202,7 @@ def test_a_voter_who_stayed_away_leaves_nothing_to_infer() -> None:
         release = msgspec.structs.replace(seen.release, num_voters=NUM_VOTERS - 1)
         missing = dataclasses.replace(seen, totals=(totals,), release=release)
         for nothing in (missing, dataclasses.replace(seen, totals=())):
-            odds = MoralAttack(protocol).against(inputs).posteriors([nothing], LAST, secret=CANDIDATE).odds
+            odds = MoralAttack(protocol).against(inputs).posteriors([nothing], LAST, secret=CANDIDATE).log_odds_ratios
             assert not odds.any()
 
 
@@ -256,7 +260,7 @@ def test_where_a_noisy_objective_is_greatest_tells_whose_it_is_and_no_more_than_
     )
     assert found.success > 0.8
     noise = getattr(protocol.phase.mechanism, "noise")  # noqa: B009  of Algorithm 3
-    assert found.greatest_odds <= np.abs(rows[0] - rows[1]).sum() / noise.scale
+    assert found.greatest_log_odds_ratio <= np.abs(rows[0] - rows[1]).sum() / noise.scale
 
 
 def test_membership_is_the_first_row_against_all_others() -> None:
@@ -291,7 +295,7 @@ def test_what_is_no_attack_is_refused() -> None:
     untold = dataclasses.replace(seen, told=(np.zeros(NUM_VOTERS, dtype=np.bool_),))
     with pytest.raises(ConfigurationError, match="who reported"):
         attack.reconstruct([untold], LAST)
-    np.testing.assert_allclose(attack.posteriors([untold], LAST, secret=CANDIDATE).odds, 0)
+    np.testing.assert_allclose(attack.posteriors([untold], LAST, secret=CANDIDATE).log_odds_ratios, 0)
     functional = survey(Paradigm.RLDP, mechanism="functional")
     inputs = inputs_of(functional)
     attack = MoralAttack(functional, num_simulated=8).against(inputs)

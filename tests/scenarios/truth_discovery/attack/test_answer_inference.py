@@ -139,10 +139,10 @@ def test_at_epsilon_zero_attacks_succeed_as_worked_by_hand() -> None:
     mechanism, rows = TwoLayer((2,), ANYTHING), vectors([2, 2])
     one = evaluate_one_answer(mechanism, rows, place=1)
     assert (one.success, one.baseline) == (pytest.approx(2 / 3), 0.5)
-    assert one.greatest_odds == pytest.approx(math.log(2))
+    assert one.greatest_log_odds_ratio == pytest.approx(math.log(2))
     whole = evaluate_vectors(mechanism, rows)
     assert (whole.success, whole.baseline) == (pytest.approx(1 / 3), 0.25)
-    assert whole.greatest_odds == pytest.approx(math.log(2))
+    assert whole.greatest_log_odds_ratio == pytest.approx(math.log(2))
     alone = evaluate_one_answer(mechanism, vectors([2]), place=0)
     assert alone.success == pytest.approx(0.5)
 
@@ -168,9 +168,9 @@ def test_odds_reach_the_proven_losses_and_never_pass_them(sizes: tuple[int, ...]
         assert found <= proven
         assert found == pytest.approx(proven, rel=1e-8)
     places = range(len(sizes))
-    assert max(evaluate_one_answer(mechanism, rows, place=place).greatest_odds for place in places) == pytest.approx(
-        losses.one_answer
-    )
+    assert max(
+        evaluate_one_answer(mechanism, rows, place=place).greatest_log_odds_ratio for place in places
+    ) == pytest.approx(losses.one_answer)
 
 
 def test_the_paper_s_example_has_the_losses_of_reading_t3() -> None:

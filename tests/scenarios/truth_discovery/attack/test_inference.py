@@ -103,7 +103,7 @@ def test_agents_and_arrays_lead_to_the_same_posteriors(coalition: Coalition) -> 
         one, other = (attack.posteriors([seen], target, secret=secret) for seen in (of_agents, of_arrays))
         np.testing.assert_array_equal(one.probabilities, other.probabilities)
         np.testing.assert_array_equal(one.prior, other.prior)
-        np.testing.assert_array_equal(one.odds, other.odds)
+        np.testing.assert_array_equal(one.log_odds_ratios, other.log_odds_ratios)
 
 
 # Exact
@@ -181,7 +181,7 @@ def test_the_more_is_known_of_other_answers_the_more_is_learnt_and_never_more_th
         attack = TruthDiscoveryAttack(made.protocol, anchors=anchors, background=made.inputs.private)
         found = attack.evaluate(attack.posteriors([seen], targets, secret=secret), made.inputs, targets, secret=secret)
         success.append(found.success)
-        odds.append(found.greatest_odds)
+        odds.append(found.greatest_log_odds_ratio)
         assert attack.loss(secret, made.inputs.public, targets, SERVER) == claimed.proven
     assert success[0] + 0.01 < success[1] < success[2] - 0.01
     assert odds[0] == pytest.approx(claimed.claimed, rel=1e-9)  # Theorem 6.3 is right where nothing is known
@@ -192,7 +192,7 @@ def test_the_more_is_known_of_other_answers_the_more_is_learnt_and_never_more_th
 def test_whole_vectors_stay_within_j() -> None:
     made = crowd(300, 5, epsilon=0.0)
     attack = TruthDiscoveryAttack(made.protocol)
-    odds = attack.posteriors([made.seen()], places(300), secret=ROW).odds
+    odds = attack.posteriors([made.seen()], places(300), secret=ROW).log_odds_ratios
     bound = attack.loss("row", made.inputs.public, places(300), SERVER)
     assert odds.max() <= bound
     assert odds.max() == pytest.approx(np.log(10), rel=1e-6)  # ln C(5, 2), where the paper has 0
@@ -232,7 +232,7 @@ def test_fresh_noise_in_every_session_is_averaged_away() -> None:
             for number in (1, 8)
         )
         assert last.success > first.success + 0.1
-        assert last.greatest_odds <= 8 * attack.loss(secret, made.inputs.public, places(150), SERVER)
+        assert last.greatest_log_odds_ratio <= 8 * attack.loss(secret, made.inputs.public, places(150), SERVER)
 
 
 # Without the server
@@ -248,7 +248,7 @@ def test_all_workers_but_one_know_the_last_one_s_reports() -> None:
             attack.posteriors([made.seen(who)], np.array([5]), secret=secret) for who in (colluding, sees_all)
         )
         np.testing.assert_allclose(without.probabilities, with_server.probabilities, rtol=1e-12)
-        assert np.all(without.odds > 0)
+        assert np.all(without.log_odds_ratios > 0)
 
 
 def test_fewer_workers_have_the_honest_ones_counts() -> None:
@@ -264,7 +264,7 @@ def test_fewer_workers_have_the_honest_ones_counts() -> None:
     expected = np.abs(np.log((zeros * np.e + 3 - zeros) / (zeros + (3 - zeros) * np.e)))
     found = attack.posteriors([made.seen(Coalition((0, 1, 2, 3, 4), has_server=False))], honest, secret=ANSWERS)
     tasks = made.inputs.public[honest, 1:].reshape(-1)
-    np.testing.assert_allclose(found.odds, expected[tasks], rtol=1e-6)
+    np.testing.assert_allclose(found.log_odds_ratios, expected[tasks], rtol=1e-6)
     names = np.argmax(found.probabilities, axis=1)
     np.testing.assert_array_equal(names, (zeros[tasks] < 2).astype(np.int64))
 
@@ -274,7 +274,11 @@ def test_who_skipped_a_task_is_not_known_without_the_server() -> None:
     inputs = protocol.encode({"tasks": [["q", "r"]] * 3, "answers": [["a", "b"], ["a", ""], ["a", "b"]]})
     coalition = Coalition((0,), has_server=False)
     seen = seen_by_arrays(protocol, inputs, noise=SimulatedNoise(1, session="s"), coalition=coalition)
-    odds = TruthDiscoveryAttack(protocol).posteriors([seen], np.array([1, 2]), secret=ANSWERS).odds.reshape(2, 2)
+    odds = (
+        TruthDiscoveryAttack(protocol)
+        .posteriors([seen], np.array([1, 2]), secret=ANSWERS)
+        .log_odds_ratios.reshape(2, 2)
+    )
     assert odds[:, 1].tolist() == [0.0, 0.0]
 
 
@@ -284,7 +288,7 @@ def test_without_published_counts_nothing_is_learnt() -> None:
     attack = TruthDiscoveryAttack(made.protocol)
     found = attack.posteriors([seen], np.array([3]), secret=ANSWERS)
     np.testing.assert_allclose(found.probabilities, found.prior)
-    assert not found.odds.any()
+    assert not found.log_odds_ratios.any()
 
 
 # Many, and what is refused

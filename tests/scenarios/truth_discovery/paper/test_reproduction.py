@@ -409,8 +409,8 @@ FLIPS: Sequence[tuple[str, str, Callable[[Any], dict[str, Any]], Callable[[Any],
     (
         "At equal proven loss of all answers, two layers win",
         "choices",
-        gains({0.5: -0.1, 1.0: 0.0, 2.0: 0.1}),
-        gains({0.5: 0.1, 1.0: 0.0, 2.0: -0.1}),
+        gains({0.5: 0.1, 1.0: 0.1, 2.0: 0.1}),
+        gains({0.5: 0.1, 1.0: -0.1, 2.0: 0.1}),
     ),
     (
         "At equal proven loss of one answer",
