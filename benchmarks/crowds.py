@@ -41,7 +41,6 @@ _WITH_MEMORY: Final = "DawidSkene"
 # Of ours in each trial.
 _TURNS: Final = 3
 _FORMS: Final = {"codes": "integer codes", "names": "a frame of text"}
-_NO_TOLERANCE: Final = 0.0
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -75,8 +74,8 @@ class _Contest:
 _CONTESTS: Final = (
     _Contest("truth discovery", lambda _: TruthDiscovery(), "MajorityVote", _NO_SLOWER),
     _Contest("truth discovery", lambda _: TruthDiscovery(), "DawidSkene", _TENTH),
-    _Contest("one-coin EM", lambda rounds: OneCoinDawidSkene(rounds, _NO_TOLERANCE), "OneCoinDawidSkene", _TENTH),
-    _Contest("Dawid–Skene", lambda rounds: DawidSkene(rounds, _NO_TOLERANCE), "DawidSkene", _NO_SLOWER),
+    _Contest("one-coin EM", lambda rounds: OneCoinDawidSkene(rounds=rounds), "OneCoinDawidSkene", _TENTH),
+    _Contest("Dawid–Skene", lambda rounds: DawidSkene(rounds=rounds), "DawidSkene", _NO_SLOWER),
     _Contest("majority vote", lambda _: MajorityVote(), "MajorityVote", _NO_SLOWER, is_compared=False),
 )
 
