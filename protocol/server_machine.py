@@ -108,8 +108,8 @@ class ServerMachine:
 
     Raises:
         ConfigurationError: a rule names no phase, or asks for more parties than the roster has, or for any where it is
-            private who reports; the noise is missing, of another kind, or cannot sample a mechanism; a phase states less
-            than it draws for one of the roster.
+            private who reports; the noise is missing, of another kind, or cannot sample a mechanism; a phase states
+            less than it draws for one of the roster.
         ValueError: the parameters, or a release, would not fit into a message.
     """
 

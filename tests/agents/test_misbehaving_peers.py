@@ -127,7 +127,7 @@ async def test_a_client_that_never_reads_is_cut_off_and_the_vote_goes_on(
     monkeypatch.setattr(memory_module, "MAX_QUEUED_PAYLOADS", 1)
     monkeypatch.setattr(outbox_module, "MAX_QUEUED_MESSAGES", 1)
     protocol = DPWeVote(Parameters(candidates=("a", "b", "c"), weight_collection="per_candidate"))
-    opened: list[int] = []
+    opened: list[int | None] = []
 
     def listen(effect: Effect) -> None:
         if isinstance(effect, Opened):

@@ -417,6 +417,8 @@ class Both:
             model.in_time(),
             model.waited_for(),
         )
+        assert received is not None
+        assert outstanding is not None
         assert outstanding > 0, "nobody is waited for, and yet it waits"
         assert received + outstanding >= model.required, "a quorum is out of reach, and yet it waits"
         for party, stands in zip(self.names, model.stands, strict=True):
