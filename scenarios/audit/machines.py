@@ -53,6 +53,7 @@ __all__ = [
     "one_source",
     "roster_of",
     "session_sampler",
+    "source_of_each",
 ]
 
 SESSION: Final = "audited"
@@ -212,7 +213,7 @@ def noise_of(source: Source) -> MakeNoise:
     Args:
         source: whose it is: "simulated" is another for each session, seed and round; "secure" never repeats.
     """
-    return one_source(SecureNoise) if source == "secure" else _addressed
+    return one_source(SecureNoise) if source == "secure" else source_of_each(SimulatedNoise)
 
 
 def one_source(make: Callable[[], NoiseSource]) -> MakeNoise:
@@ -234,8 +235,17 @@ def one_source(make: Callable[[], NoiseSource]) -> MakeNoise:
     return make_noise
 
 
-def _addressed() -> NoiseMaker:
-    return lambda session, seed, round_number: SimulatedNoise(seed, session=session, round_number=round_number)
+def source_of_each(kind: type[SimulatedNoise]) -> MakeNoise:
+    """Return what makes a noise source of its own for each session, seed and round.
+
+    Args:
+        kind: which sources.
+    """
+
+    def make(session: str, seed: int, round_number: int) -> NoiseSource:
+        return kind(seed, session=session, round_number=round_number)
+
+    return lambda: make
 
 
 def roster_of(

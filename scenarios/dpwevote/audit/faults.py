@@ -20,7 +20,7 @@ from ....protocol.phases import PhasedProtocol
 from ....protocol.randomness import SimulatedNoise
 from ...audit.exposures import charge
 from ...audit.fault import Fault
-from ...audit.machines import by_agents, by_arrays, one_source, roster_of
+from ...audit.machines import by_agents, by_arrays, one_source, roster_of, source_of_each
 from ...audit.planting import Sessions, alike, planted, reports_of_all
 
 __all__ = ["planted_faults"]
@@ -58,10 +58,7 @@ def _shared_by_two_parties() -> Fault:
         vote,
         "noise shared by two parties",
         "All parties of a session randomize by the uniforms of one place: another one's report tells them.",
-        dataclasses.replace(
-            right,
-            make_noise=lambda: lambda session, seed, number: _SharedNoise(seed, session=session, round_number=number),
-        ),
+        dataclasses.replace(right, make_noise=source_of_each(_SharedNoise)),
         ("noise of each party's own", right),
         source="simulated",
         samples=_SAMPLES_OF_ARRAYS,
