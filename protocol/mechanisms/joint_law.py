@@ -275,9 +275,9 @@ def uniform_of_loss(
     Raises:
         ValueError: a parameter is out of range, or the least loss of such a range is above the target.
     """
-    if not loss > 0 or num_answers < 1 or not 0 <= spread <= 1:
+    if not 0 < loss < math.inf or num_answers < 1 or not 0 <= spread <= 1:
         given = f"{loss}, {num_answers} and {spread}"
-        raise ValueError(f"expected loss > 0, num_answers >= 1 and spread in [0, 1], got {given}")
+        raise ValueError(f"expected a finite loss > 0, num_answers >= 1 and spread in [0, 1], got {given}")
     _check_sizes((num_labels,))
     counts = ((num_labels, num_answers),)
     loss_of = _loss_of_all if unit == "all answers" else _loss_of_one
