@@ -58,14 +58,18 @@ def number_of(value: Any, field: str) -> float:
     """
     if type(value) is float:
         return value
-    if isinstance(value, np.ndarray):
-        value = cast("Any", value)[()]  # of no axis a number, of others itself
+    value = _scalar_of(value)
     if type(value) is not bool and isinstance(value, numbers.Real):
         try:
             return float(value)
         except OverflowError:
             pass
     raise ConfigurationError(field=field, value=value, allowed="a number")
+
+
+def _scalar_of(value: Any) -> Any:
+    """Return the number of an array without an axis, and anything else as it is."""
+    return cast("Any", value)[()] if isinstance(value, np.ndarray) else value
 
 
 def _finite_of(value: Any, field: str) -> float:
@@ -79,6 +83,7 @@ def _fraction_of(value: Any, field: str) -> Fraction:
     """Return the exact number that a value holds."""
     if isinstance(value, Fraction):
         return value
+    value = _scalar_of(value)
     if isinstance(value, float | np.floating):
         return Fraction(_finite_of(value, field))
     return Fraction(integer_of(value, field))
@@ -86,7 +91,7 @@ def _fraction_of(value: Any, field: str) -> Fraction:
 
 def _exact_of(value: Any, field: str) -> float | Fraction:
     """Return a fraction as it is, and any other number as a float."""
-    return value if isinstance(value, Fraction) else number_of(value, field)
+    return value if isinstance(value, Fraction) else _finite_of(value, field)
 
 
 def integers_of(values: Any, field: str) -> IntArray:
@@ -184,7 +189,7 @@ _CONVERTERS: Final[Sequence[tuple[Any, _Converter]]] = (
     (Sequence[Sequence[float]] | None, _or_none(_row_of(_row_of(_finite_of)))),
     (Mapping[int, float], _table_of(number_of)),
     (Mapping[int, tuple[float, ...]], _table_of(_tuple_of(_row_of_numbers))),
-    (Mapping[int, tuple[float, float]], _table_of(_tuple_of(_row_of_numbers))),
+    (Mapping[int, tuple[float, float]], _table_of(_tuple_of(_row_of(_finite_of)))),
     (IntArray, integers_of),
     (FloatArray, _numbers_of),
     (FloatArray | None, _or_none(_numbers_of)),

@@ -18,7 +18,9 @@ import functools
 import math
 from fractions import Fraction
 
+from ..arguments import make_fields_exact
 from ..elementary import exp
+from ..errors import ConfigurationError
 
 __all__ = ["Certificate"]
 
@@ -33,6 +35,9 @@ class Certificate:
         slopes: λ, one for each value.
         masses: μ, likewise.
         prior: π, likewise, ≥ 0 and not all 0. Where the worst case is bounded, its sum is 1.
+
+    Raises:
+        ConfigurationError: `epsilon` is out of range, or something is no number.
     """
 
     epsilon: float
@@ -40,6 +45,11 @@ class Certificate:
     slopes: tuple[Fraction, ...]
     masses: tuple[Fraction, ...]
     prior: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        if not 0 <= self.epsilon < math.inf:
+            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed="at least 0 and finite")
 
     @functools.cached_property
     def claimed_bound(self) -> Fraction:

@@ -79,6 +79,7 @@ class RowMechanism(abc.ABC):
     def slots_of(self, num_values: int) -> int:
         """Return how many uniforms a row of so many values takes, at least 1."""
 
+    @exact_arguments
     def num_reports_of(self, num_values: int) -> int:
         """Return how many numbers the report of a row of so many values has: as many, unless overridden."""
         return num_values

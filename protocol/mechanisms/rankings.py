@@ -310,6 +310,8 @@ class NoisyScores(Prepared):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
+        if not 0 < self.epsilon < math.inf:
+            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed="positive and finite")
         distance = sum(abs(one - other) for one, other in zip(self.steps, reversed(self.steps), strict=True))
         bound = max(map(abs, self.steps), default=0)
         laplace = VectorLaplace(scale=distance / self.epsilon, sensitivity=distance, bound=bound)
