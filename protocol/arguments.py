@@ -174,7 +174,9 @@ _row_of_numbers = _row_of(number_of, float)
 _row_of_fractions = _row_of(_fraction_of, Fraction)
 _CONVERTERS: Final[Sequence[tuple[Any, _Converter]]] = (
     (int, integer_of),
+    (int | None, _or_none(integer_of)),
     (float, number_of),
+    (float | None, _or_none(number_of)),
     (Fraction, _fraction_of),
     (float | Fraction, _exact_of),
     (Sequence[int], _row_of_integers),

@@ -28,6 +28,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, TypeAlias
 
+from ..arguments import exact_arguments
 from .hyper import Uniform, uniform_for
 from .joint_law import loss_of_all_answers, loss_of_one_answer
 
@@ -40,6 +41,7 @@ LossUnit: TypeAlias = Literal["all answers", "one answer"]
 _GRID: Final = 2.0**40
 
 
+@exact_arguments
 def least_uniform_loss(sizes: Sequence[int], *, unit: LossUnit, most_flips: float) -> float:
     """Return the least loss that `uniform_of_loss` can find, rounded up as all proven losses are.
 
@@ -56,6 +58,7 @@ def least_uniform_loss(sizes: Sequence[int], *, unit: LossUnit, most_flips: floa
     return _loss_of(sizes, unit)(Uniform(most_flips, most_flips))
 
 
+@exact_arguments
 def uniform_of_loss(loss: float, *, sizes: Sequence[int], unit: LossUnit, most_flips: float | None = None) -> Uniform:
     """Return the uniform hyper-distribution whose proven loss is the given one.
 
@@ -76,8 +79,8 @@ def uniform_of_loss(loss: float, *, sizes: Sequence[int], unit: LossUnit, most_f
     Raises:
         ValueError: a parameter is out of range, or the loss is below `least_uniform_loss`.
     """
-    if not loss > 0 or not sizes:
-        raise ValueError(f"expected loss > 0 and at least one size, got {loss} and {tuple(sizes)}")
+    if not 0 < loss < math.inf or not sizes:
+        raise ValueError(f"expected a finite loss > 0 and at least one size, got {loss} and {tuple(sizes)}")
     if min(sizes) < 2:  # noqa: PLR2004  one label has nothing to hide
         raise ValueError(f"sizes must be at least 2, got {min(sizes)}")
     loss_of, greatest = _loss_of(sizes, unit), (min(sizes) - 1) / min(sizes)

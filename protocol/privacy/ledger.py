@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..arguments import make_fields_exact
 from ..errors import BudgetExceededError, ConfigurationError, PrivacyError
 from .accountants import (
     ApproximateAccountant,
@@ -198,6 +199,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     delta: float = 0.0
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         if not self.epsilon >= 0:
             raise ConfigurationError(field="budget", value=self.epsilon, allowed="at least 0")
         if not 0 <= self.delta < 1:

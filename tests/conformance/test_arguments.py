@@ -56,6 +56,7 @@ from psephos.protocol.mechanisms import (
     has_optimal,
     hypers_of_mean,
     laplace_grid,
+    least_uniform_loss,
     loss_of_all_answers,
     loss_of_flip_probability,
     loss_of_longest_row,
@@ -70,6 +71,7 @@ from psephos.protocol.mechanisms import (
 from psephos.protocol.privacy import (
     ApproximateAccountant,
     Budget,
+    ConcentratedAccountant,
     DiscreteLaplaceNoise,
     Ledger,
     LocalRandomizer,
@@ -380,15 +382,25 @@ def spent(epsilon: Any) -> float:
     return ledger.spent
 
 
-def left(epsilon: Any) -> float:
-    """Return what a budget leaves."""
-    return float(Ledger("somebody", budget=Budget(epsilon=epsilon)).remaining)
+def left(epsilon: Any, delta: Any = 0.0) -> float:
+    """Return what a budget leaves after many small losses."""
+    ledger = Ledger("somebody", budget=Budget(epsilon=epsilon, delta=delta))
+    loss = PrivacyLoss(
+        mechanism="any",
+        event=SelfComposed(LocalRandomizer(epsilon=0.03125), 30),
+        unit="voter",
+        relation=REPLACE,
+        model=TrustModel.LOCAL,
+        claimed=1.0,
+    )
+    ledger.charge(loss, session="s", phase="p")
+    return ledger.remaining
 
 
-def composed(accountant: PureAccountant, count: Any) -> float:
+def composed(accountant: PureAccountant | ConcentratedAccountant, count: Any) -> float:
     """Return what an event costs so many times."""
     accountant.compose(LocalRandomizer(epsilon=0.5), count)
-    return accountant.epsilon
+    return accountant.epsilon if isinstance(accountant, PureAccountant) else accountant.rho
 
 
 def approximate(delta: Any) -> float:
@@ -492,6 +504,13 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     "has_optimal": [call(has_optimal, values=VALUES)],
     "hypers_of_mean": [call(hypers_of_mean, mean=Real(0.25))],
     "laplace_grid": [call(laplace_grid, scale=Real(100.0))],
+    "least_uniform_loss": [
+        call(
+            lambda **given: least_uniform_loss(unit="all answers", **given),
+            sizes=Wholes((2, 3, 3)),
+            most_flips=Real(0.5),
+        )
+    ],
     "loss_of_all_answers": [call(lambda sizes: loss_of_all_answers(sizes, UNIFORM), sizes=Wholes((2, 100, 3)))],
     "loss_of_flip_probability": [
         call(loss_of_flip_probability, flip_probability=Real(0.25), num_labels=Whole(100)),
@@ -516,7 +535,12 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     "two_point": [call(two_point, values=VALUES, epsilon=Real(1.0))],
     "uniform_for": [call(uniform_for, mean=Real(0.25))],
     "uniform_of_loss": [
-        call(uniform_of_loss, loss=Real(4.0), num_answers=Whole(3), num_labels=Whole(2), spread=Real(0.5))
+        call(
+            lambda **given: uniform_of_loss(unit="all answers", **given),
+            loss=Real(4.0),
+            sizes=Wholes((2, 3, 3)),
+            most_flips=Real(0.5),
+        )
     ],
     # Estimators
     "Estimate": [
@@ -621,7 +645,8 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
             floor=Real(0.125),
             max_iterations=Whole(5),
             tolerance=Real(0.125, may_be_infinite=True),
-        )
+        ),
+        infers("dawid_skene", rounds=Whole(5)),
     ],
     "debiased_majority": [infers("debiased_majority", noise=True, weights=Numbers([1.0, 2.0]))],
     "majority_vote": [
@@ -659,7 +684,11 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     "truth_discovery": [infers("truth_discovery", max_iterations=Whole(5), clamp=Real(0.125))],
     # Accounting. What an event costs is judged by the accountant.
     "ApproximateAccountant": [call(approximate, delta=Real(0.125))],
-    "Budget": [Call(left, {"epsilon": Real(2.0, True)}, is_lenient=True)],  # noqa: FBT003  all may be spent
+    "Budget": [
+        Call(left, {"epsilon": Real(2.0, True)}, is_lenient=True),  # noqa: FBT003  all may be spent
+        call(lambda delta: left(2.0, delta), delta=Real(0.125)),
+    ],
+    "ConcentratedAccountant": [call(lambda count: composed(ConcentratedAccountant(REPLACE), count), count=Whole(100))],
     "DiscreteLaplaceNoise": [
         call(
             lambda **given: PureAccountant.epsilon_of(DiscreteLaplaceNoise(**given), REPLACE),
@@ -706,13 +735,16 @@ NO_CALLS: Final[Mapping[str, str]] = {
             "MAX_RANKED",
             "MIN_EPSILON",
             "MIN_FLIP_PROBABILITY",
+            "MOST_SYMMETRIC_VALUES",
+            "MOST_VALUES",
             "MISSING",
             "NO_ANSWER",
         ),
         "a number",
     ),
     **dict.fromkeys(
-        ("Below", "ClassPrior", "HyperDistribution", "Normalization", "PrivacyEvent", "Ties"), "the name of a type"
+        ("Below", "ClassPrior", "HyperDistribution", "LossUnit", "Normalization", "PrivacyEvent", "Ties"),
+        "the name of a type",
     ),
     **dict.fromkeys(
         ("ExactMechanism", "FiniteMechanism", "Mechanism", "PostProcessed", "Prepared", "RowMechanism", "Accountant"),
@@ -724,7 +756,18 @@ NO_CALLS: Final[Mapping[str, str]] = {
         "what functions return",
     ),
     **dict.fromkeys(
-        ("Charge", "LedgerEntry", "PartLoss", "PrivacyLoss", "Reservation", "compose_parallel"),
+        (
+            "Charge",
+            "LedgerEntry",
+            "PartLoss",
+            "PrivacyLoss",
+            "Reservation",
+            "Total",
+            "approximate_epsilon",
+            "common_relation",
+            "compose_parallel",
+            "total_of",
+        ),
         "the ledger's records, whose numbers are those of events",
     ),
 }
