@@ -646,7 +646,6 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
             max_iterations=Whole(5),
             tolerance=Real(0.125, may_be_infinite=True),
         ),
-        infers("dawid_skene", rounds=Whole(5)),
     ],
     "debiased_majority": [infers("debiased_majority", noise=True, weights=Numbers([1.0, 2.0]))],
     "majority_vote": [
