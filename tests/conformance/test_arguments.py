@@ -5,14 +5,15 @@ after another is given in every other form, or in `NO_CALLS`, with the reason. A
 """
 
 import dataclasses
+import functools
 import importlib
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 import pytest
+from forms import Form, Integers, Numbers, Real, Reals, Table, Whole, Wholes
 from psephos.protocol.errors import UnsupportedEventError
 from psephos.protocol.estimators import (
     Estimate,
@@ -91,194 +92,6 @@ PACKAGES: Final = (
     "psephos.protocol.estimators.truth_inference",
     "psephos.protocol.privacy",
 )
-INTEGERS: Final = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
-FLOATS: Final = (np.float16, np.float32, np.float64)
-
-
-class Form:
-    """An argument that is given in several forms."""
-
-    plain: Any
-
-    def equal(self) -> Iterator[Any]:
-        """Yield other forms of the same numbers."""
-        raise NotImplementedError
-
-    def refused(self) -> Iterator[Any]:
-        """Yield what is no such number."""
-        raise NotImplementedError
-
-
-@dataclasses.dataclass
-class Whole(Form):
-    """An integer."""
-
-    plain: int
-
-    def equal(self) -> Iterator[Any]:
-        """Yield it at each width."""
-        for kind in INTEGERS:
-            if np.iinfo(kind).min <= self.plain <= np.iinfo(kind).max:
-                yield kind(self.plain)
-                yield np.array(self.plain, dtype=kind)
-
-    def refused(self) -> Iterator[Any]:
-        """Yield floats, whole or not, truth values, text, arrays."""
-        yield from (float(self.plain), self.plain + 0.5, np.float32(self.plain), math.nan, math.inf)
-        yield from (True, np.bool_(True), str(self.plain), None, [self.plain], np.array([self.plain, self.plain]))  # noqa: FBT003  a value to try
-
-
-@dataclasses.dataclass
-class Real(Form):
-    """A number; one that half precision holds."""
-
-    plain: float
-    may_be_infinite: bool = False
-    may_be_nan: bool = False
-    is_exact: bool = False
-    """Whether numbers that no float holds are welcome."""
-
-    def __post_init__(self) -> None:
-        assert float(np.float16(self.plain)) == self.plain
-
-    def equal(self) -> Iterator[Any]:
-        """Yield it at each precision, and as an integer where it is one."""
-        for kind in FLOATS:
-            yield kind(self.plain)
-            yield np.array(self.plain, dtype=kind)
-        if self.plain.is_integer():
-            yield int(self.plain)
-            yield from Whole(int(self.plain)).equal()
-
-    def refused(self) -> Iterator[Any]:
-        """Yield what is no number, and numbers without a meaning."""
-        if not self.may_be_nan:
-            yield from (math.nan, np.float32(math.nan))
-        if not self.may_be_infinite:
-            yield from (math.inf, -math.inf, np.float16(math.inf))
-        if not self.is_exact:
-            yield 10**400
-        yield from (True, np.bool_(True), "0.5", 1j, [self.plain], np.array([self.plain, self.plain]))  # noqa: FBT003  a value to try
-
-
-@dataclasses.dataclass
-class Wholes(Form):
-    """Integers, one after another."""
-
-    plain: tuple[int, ...]
-
-    def equal(self) -> Iterator[Any]:
-        """Yield a list, arrays of each width, and lists of such scalars."""
-        yield list(self.plain)
-        for kind in INTEGERS:
-            if np.iinfo(kind).min <= min(self.plain) <= max(self.plain) <= np.iinfo(kind).max:
-                yield np.array(self.plain, dtype=kind)
-                yield [kind(number) for number in self.plain]
-
-    def refused(self) -> Iterator[Any]:
-        """Yield floats, truth values, tables, and no sequence at all."""
-        yield np.array(self.plain, dtype=np.float64)
-        yield [number + 0.5 for number in self.plain]
-        yield np.ones(len(self.plain), dtype=np.bool_)
-        yield np.array([self.plain])
-        yield from ("12", 3, [math.nan] * len(self.plain))
-
-
-@dataclasses.dataclass
-class Reals(Form):
-    """Numbers, one after another, that half precision holds."""
-
-    plain: tuple[float, ...]
-    are_drawn: bool = False
-    """Whether a noise source draws them, whose promise it is that they are in [0, 1)."""
-
-    def equal(self) -> Iterator[Any]:
-        """Yield a list, and arrays and lists of each precision."""
-        yield list(self.plain)
-        for kind in FLOATS:
-            yield np.array(self.plain, dtype=kind)
-            yield [kind(number) for number in self.plain]
-        if all(float(number).is_integer() for number in self.plain):
-            yield from Wholes(tuple(map(int, self.plain))).equal()
-
-    def refused(self) -> Iterator[Any]:
-        """Yield what are no numbers, or such without a meaning."""
-        yield from ("12", 3.0, np.array([self.plain]), np.ones(len(self.plain), dtype=np.bool_))
-        for wrong in ("1", None) if self.are_drawn else ("1", None, math.nan, math.inf):
-            yield [wrong, *self.plain[1:]]
-
-
-@dataclasses.dataclass
-class Integers(Form):
-    """An array of integers."""
-
-    plain: Any
-
-    def __post_init__(self) -> None:
-        self.plain = np.array(self.plain, dtype=np.int64)
-
-    def equal(self) -> Iterator[Any]:
-        """Yield lists and arrays of each width."""
-        yield self.plain.tolist()
-        for kind in INTEGERS:
-            if np.iinfo(kind).min <= self.plain.min() <= self.plain.max() <= np.iinfo(kind).max:
-                yield self.plain.astype(kind)
-
-    def refused(self) -> Iterator[Any]:
-        """Yield floats, truth values, text, and integers that do not fit."""
-        yield self.plain.astype(np.float64)
-        yield (self.plain + 0.5).tolist()
-        yield self.plain.astype(np.bool_)
-        yield self.plain.astype(str)
-        yield np.full(self.plain.shape, 2**64 - 1, dtype=np.uint64)
-
-
-@dataclasses.dataclass
-class Numbers(Form):
-    """An array of floats that half precision holds."""
-
-    plain: Any
-
-    def __post_init__(self) -> None:
-        self.plain = np.array(self.plain, dtype=np.float64)
-
-    def equal(self) -> Iterator[Any]:
-        """Yield lists and arrays of each precision."""
-        yield self.plain.tolist()
-        for kind in FLOATS:
-            yield self.plain.astype(kind)
-        if (self.plain == np.floor(self.plain)).all():
-            yield from Integers(self.plain.astype(np.int64)).equal()
-
-    def refused(self) -> Iterator[Any]:
-        """Yield truth values, text, complex numbers."""
-        yield self.plain.astype(np.bool_)
-        yield self.plain.astype(str)
-        yield self.plain.astype(np.complex128)
-
-
-@dataclasses.dataclass
-class Table(Form):
-    """Numbers by integers; of pairs where the values are tuples."""
-
-    plain: Mapping[int, Any]
-
-    def equal(self) -> Iterator[Any]:
-        """Yield keys and values of other widths."""
-        for kind, precision in zip((np.int8, np.uint16, np.int64), FLOATS, strict=True):
-            yield {kind(key): self._as(value, precision) for key, value in self.plain.items()}
-
-    def refused(self) -> Iterator[Any]:
-        """Yield keys and values that are no numbers, and no table."""
-        yield {float(key): value for key, value in self.plain.items()}
-        yield dict.fromkeys(self.plain, "1")
-        yield {
-            key: math.nan if isinstance(value, float) else (math.nan,) * len(value) for key, value in self.plain.items()
-        }
-        yield list(self.plain)
-
-    def _as(self, value: Any, precision: Callable[[float], Any]) -> Any:
-        return precision(value) if isinstance(value, float) else np.array([precision(part) for part in value])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -299,7 +112,10 @@ def methods(make: Callable[[], Any], **called: Mapping[str, Any]) -> list[Call]:
     """Return calls of the methods of what is made."""
 
     def calling(name: str) -> Callable[..., Any]:
-        return lambda **given: getattr(make(), name)(**given)  # noqa: PLW0108  it is made anew for each call
+        def of_new(**given: Any) -> Any:
+            return getattr(make(), name)(**given)
+
+        return of_new
 
     return [Call(calling(name), arguments) for name, arguments in called.items()]
 
@@ -347,7 +163,7 @@ def below(number: int) -> int:
 
 
 def answers(**given: Any) -> Answers:
-    complete = {
+    complete: dict[str, Any] = {
         "tasks": np.array([0, 0, 1, 1]),
         "workers": np.array([0, 1, 0, 1]),
         "labels": np.array([1, 1, 0, 2]),
@@ -365,6 +181,30 @@ def infers(name: str, *, noise: bool = False, **arguments: Any) -> Call:
     function = getattr(truth_inference, name)
     known: dict[str, Any] = {"answers": answers()} | ({"noise": NOISE} if noise else {})
     return Call(function, {**known, **arguments})
+
+
+def votes(labels: Any) -> Any:
+    """Return the majority's labels."""
+    return truth_inference.majority_vote(answers(labels=labels))
+
+
+def doubt(value: Any, standard_error: Any) -> float:
+    """Return how probably a margin of this estimate has the other sign."""
+    return probability_of_other_sign(Estimate(value, standard_error), positive=True)
+
+
+def bound_of_certificate(**given: Any) -> Fraction:
+    """Return what a certificate proves."""
+    return Certificate(**given).proven_bound()
+
+
+def cost_of(event: Callable[..., Any]) -> Callable[..., float]:
+    """Return what tells the price of an event."""
+
+    def cost(**given: Any) -> float:
+        return PureAccountant.epsilon_of(event(**given), REPLACE)
+
+    return cost
 
 
 def spent(epsilon: Any) -> float:
@@ -397,10 +237,18 @@ def left(epsilon: Any, delta: Any = 0.0) -> float:
     return ledger.remaining
 
 
-def composed(accountant: PureAccountant | ConcentratedAccountant, count: Any) -> float:
+def composed(count: Any) -> float:
     """Return what an event costs so many times."""
+    accountant = PureAccountant(REPLACE)
     accountant.compose(LocalRandomizer(epsilon=0.5), count)
-    return accountant.epsilon if isinstance(accountant, PureAccountant) else accountant.rho
+    return accountant.epsilon
+
+
+def concentrated(count: Any) -> float:
+    """Return ρ of an event so many times."""
+    accountant = ConcentratedAccountant(REPLACE)
+    accountant.compose(LocalRandomizer(epsilon=0.5), count)
+    return accountant.rho
 
 
 def approximate(delta: Any) -> float:
@@ -418,7 +266,7 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     ],
     "Certificate": [
         call(
-            lambda **given: Certificate(**given).proven_bound(),
+            bound_of_certificate,
             epsilon=Real(1.0),
             values=Reals((-1.0, 1.0)),
             slopes=Reals((-2.0, 2.0)),
@@ -434,11 +282,11 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         *mechanism(lambda: DiscreteLaplace(20.0, -100, 100), value=-100, report=127),
     ],
     "FiniteChannel": [
-        call(lambda epsilon: FiniteChannel(epsilon, SMALL_CHANNEL), epsilon=Real(2.0)),
+        call(functools.partial(FiniteChannel, masses=SMALL_CHANNEL), epsilon=Real(2.0)),
         *mechanism(lambda: FiniteChannel(2.0, SMALL_CHANNEL)),
     ],
     "FreshTwoLayer": [
-        call(lambda sizes: FreshTwoLayer(sizes, UNIFORM), sizes=Wholes((2, 3))),
+        call(functools.partial(FreshTwoLayer, hyper=UNIFORM), sizes=Wholes((2, 3))),
         *mechanism(lambda: FreshTwoLayer((2, 3), UNIFORM)),
     ],
     "GeneralizedRandomizedResponse": [
@@ -475,7 +323,7 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         *mechanism(lambda: SphericalLaplace(4.0, 2.0, 100, 2), value=100, report=-100),
     ],
     "TwoLayer": [
-        call(lambda sizes: TwoLayer(sizes, UNIFORM), sizes=Wholes((2, 3))),
+        call(functools.partial(TwoLayer, hyper=UNIFORM), sizes=Wholes((2, 3))),
         *mechanism(lambda: TwoLayer((2, 3), UNIFORM)),
     ],
     "Uniform": [call(Uniform, low=Real(0.0), high=Real(0.5))],
@@ -492,34 +340,30 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     "code_of_rankings": [call(code_of_rankings, positions=Integers([[2, 0, 1, 3, 5, 4], [0, 1, 2, 3, 4, 5]]))],
     "compare_hypers": [
         call(
-            lambda **given: compare_hypers({"one": PointMass(0.25), "two": UNIFORM}, **given),
+            functools.partial(compare_hypers, {"one": PointMass(0.25), "two": UNIFORM}),
             num_answers=Whole(3),
             num_labels=Whole(2),
         )
     ],
     "epsilon_of": [call(epsilon_of, flip_probability=Real(0.25), num_labels=Whole(3))],
     "flip_probability_of": [call(flip_probability_of, epsilon=Real(1.0), num_labels=Whole(127))],
-    "has_happened": [call(lambda probability: has_happened(probability, below), probability=Real(0.5, is_exact=True))],
-    "has_happened_exp": [call(lambda x: has_happened_exp(x, below), x=Real(0.5, is_exact=True))],
+    "has_happened": [call(functools.partial(has_happened, below=below), probability=Real(0.5, is_exact=True))],
+    "has_happened_exp": [call(functools.partial(has_happened_exp, below=below), x=Real(0.5, is_exact=True))],
     "has_optimal": [call(has_optimal, values=VALUES)],
     "hypers_of_mean": [call(hypers_of_mean, mean=Real(0.25))],
     "laplace_grid": [call(laplace_grid, scale=Real(100.0))],
     "least_uniform_loss": [
-        call(
-            lambda **given: least_uniform_loss(unit="all answers", **given),
-            sizes=Wholes((2, 3, 3)),
-            most_flips=Real(0.5),
-        )
+        call(functools.partial(least_uniform_loss, unit="all answers"), sizes=Wholes((2, 3, 3)), most_flips=Real(0.5))
     ],
-    "loss_of_all_answers": [call(lambda sizes: loss_of_all_answers(sizes, UNIFORM), sizes=Wholes((2, 100, 3)))],
+    "loss_of_all_answers": [call(functools.partial(loss_of_all_answers, hyper=UNIFORM), sizes=Wholes((2, 100, 3)))],
     "loss_of_flip_probability": [
         call(loss_of_flip_probability, flip_probability=Real(0.25), num_labels=Whole(100)),
         call(loss_of_flip_probability, flip_probability=HALF, num_labels=Whole(100)),
     ],
     "loss_of_longest_row": [
-        call(lambda **given: loss_of_longest_row(hyper=UNIFORM, **given), num_answers=Whole(100), sizes=Wholes((2, 3)))
+        call(functools.partial(loss_of_longest_row, hyper=UNIFORM), num_answers=Whole(100), sizes=Wholes((2, 3)))
     ],
-    "loss_of_one_answer": [call(lambda sizes: loss_of_one_answer(sizes, UNIFORM), sizes=Wholes((2, 100, 3)))],
+    "loss_of_one_answer": [call(functools.partial(loss_of_one_answer, hyper=UNIFORM), sizes=Wholes((2, 100, 3)))],
     "optimal": [
         call(optimal, values=VALUES, epsilon=Real(1.0)),
         call(optimal, values=VALUES, epsilon=Real(1.0), prior=Reals((0.25, 0.25, 0.25, 0.25))),
@@ -536,7 +380,7 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     "uniform_for": [call(uniform_for, mean=Real(0.25))],
     "uniform_of_loss": [
         call(
-            lambda **given: uniform_of_loss(unit="all answers", **given),
+            functools.partial(uniform_of_loss, unit="all answers"),
             loss=Real(4.0),
             sizes=Wholes((2, 3, 3)),
             most_flips=Real(0.5),
@@ -558,18 +402,14 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         ),
     ],
     "debiased_values": [
-        call(
-            lambda values: debiased_values(GeneralizedRandomizedResponse(1.0, 3), values), values=Reals((1.5, 2.0, 3.0))
-        )
+        call(functools.partial(debiased_values, GeneralizedRandomizedResponse(1.0, 3)), values=Reals((1.5, 2.0, 3.0)))
     ],
     "estimate_counts": [
-        call(
-            lambda counts: estimate_counts(GeneralizedRandomizedResponse(1.0, 3), counts), counts=Wholes((100, 100, 27))
-        )
+        call(functools.partial(estimate_counts, GeneralizedRandomizedResponse(1.0, 3)), counts=Wholes((100, 100, 27)))
     ],
     "probability_of_other_sign": [
         call(
-            lambda value, standard_error: probability_of_other_sign(Estimate(value, standard_error), positive=True),
+            doubt,
             value=Real(1.5, True, True),  # noqa: FBT003  what is not known is nan
             standard_error=Real(0.5, True, True),  # noqa: FBT003  likewise
         )
@@ -648,9 +488,7 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         ),
     ],
     "debiased_majority": [infers("debiased_majority", noise=True, weights=Numbers([1.0, 2.0]))],
-    "majority_vote": [
-        call(lambda labels: truth_inference.majority_vote(answers(labels=labels)), labels=Integers([1, 1, 0, 2]))
-    ],
+    "majority_vote": [call(votes, labels=Integers([1, 1, 0, 2]))],
     "noise_aware_dawid_skene": [
         infers(
             "noise_aware_dawid_skene",
@@ -685,12 +523,12 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     "ApproximateAccountant": [call(approximate, delta=Real(0.125))],
     "Budget": [
         Call(left, {"epsilon": Real(2.0, True)}, is_lenient=True),  # noqa: FBT003  all may be spent
-        call(lambda delta: left(2.0, delta), delta=Real(0.125)),
+        call(functools.partial(left, 2.0), delta=Real(0.125)),
     ],
-    "ConcentratedAccountant": [call(lambda count: composed(ConcentratedAccountant(REPLACE), count), count=Whole(100))],
+    "ConcentratedAccountant": [call(concentrated, count=Whole(100))],
     "DiscreteLaplaceNoise": [
         call(
-            lambda **given: PureAccountant.epsilon_of(DiscreteLaplaceNoise(**given), REPLACE),
+            cost_of(DiscreteLaplaceNoise),
             scale=Real(2.0, True),  # noqa: FBT003  noise without an end
             sensitivity=Whole(100),
         )
@@ -698,27 +536,27 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     "Ledger": [
         call(spent, epsilon=Real(1.0, True)),  # noqa: FBT003  nothing is protected
         call(
-            lambda delta: Ledger("somebody").approximate_total(relation=REPLACE, model=TrustModel.LOCAL, delta=delta),
+            functools.partial(Ledger("somebody").approximate_total, relation=REPLACE, model=TrustModel.LOCAL),
             delta=Real(0.125),
         ),
     ],
     "LocalRandomizer": [
-        call(lambda epsilon: PureAccountant.epsilon_of(LocalRandomizer(epsilon), REPLACE), epsilon=Real(1.0, True))  # noqa: FBT003  nothing is protected
+        call(cost_of(LocalRandomizer), epsilon=Real(1.0, True))  # noqa: FBT003  nothing is protected
     ],
-    "PureAccountant": [call(lambda count: composed(PureAccountant(REPLACE), count), count=Whole(100))],
+    "PureAccountant": [call(composed, count=Whole(100))],
     "PureMechanism": [
-        call(lambda epsilon: PureAccountant.epsilon_of(PureMechanism(epsilon), REPLACE), epsilon=Real(1.0, True))  # noqa: FBT003  nothing is protected
+        call(cost_of(PureMechanism), epsilon=Real(1.0, True))  # noqa: FBT003  nothing is protected
     ],
     "RandomizedResponse": [
         call(
-            lambda **given: PureAccountant.epsilon_of(RandomizedResponse(**given), REPLACE),
+            cost_of(RandomizedResponse),
             epsilon=Real(1.0, True),  # noqa: FBT003  nothing is protected
             num_choices=Whole(100),
         )
     ],
     "SelfComposed": [
         call(
-            lambda count: PureAccountant.epsilon_of(SelfComposed(LocalRandomizer(0.5), count), REPLACE),
+            cost_of(functools.partial(SelfComposed, LocalRandomizer(0.5))),
             count=Whole(100),
         )
     ],
@@ -829,14 +667,14 @@ def test_counts_are_debiased_whatever_they_are_held_in() -> None:
     """Of numpy's own integers, which fractions multiplied in 64 bits, this was garbage with a warning."""
     response = GeneralizedRandomizedResponse(1.0, 3)
     reports = np.random.default_rng(1).integers(3, size=10_000)
-    counts = np.bincount(reports)
+    counts: Any = np.bincount(reports)
     assert response.debias(counts) == response.debias(counts.tolist())
     assert sum(response.debias(counts)) == 10_000
     assert all(isinstance(number.numerator, int) for number in response.debias(counts))
 
 
 def test_small_integers_do_not_wrap_around() -> None:
-    hundred = np.int8(100)
+    hundred: Any = np.int8(100)
     assert DiscreteLaplace(1.0, -100, 100).randomize_one(hundred, [1 - 2.0**-53]) == 136
     assert LinearEstimator((1.0, 1.0), CHANNEL, INVERSE).total([hundred, hundred]) == 200
     assert block_offsets([hundred, hundred, hundred]) == (0, 100, 200, 300)
