@@ -32,6 +32,7 @@ from .machines import (
     HeldSession,
     by_machines,
     noise_of,
+    reports_of_each,
     roster_of,
     session_sampler,
 )
@@ -295,7 +296,8 @@ def exposure_of_party(
 
     def secure(candidate: int, side: int) -> OutputSampler:
         inputs = roster_of(protocol, [rows[candidate]] * _PARTIES, [public] * _PARTIES)
-        return session_sampler(protocol, inputs, _each, noise_of("secure"), side=side, num_sessions=num_sessions)
+        noise = noise_of("secure")
+        return session_sampler(protocol, inputs, reports_of_each, noise, side=side, num_sessions=num_sessions)
 
     parts = tuple(Reported(protocol, phase, rows, public) for phase in protocol.phases)
     return Exposure(parts, num_sessions, secure=secure)
@@ -419,11 +421,6 @@ def case_of(
         share=share,
         secure_share=secure_share,
     )
-
-
-def _each(held: HeldSession) -> Sequence[Sequence[int]]:
-    """Return each party's reports, which are independent of all others'."""
-    return held.reports
 
 
 def _worst(losses: FloatArray, are_neighbors: Callable[[int, int], bool]) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry
 from .case import Case, OutputSampler, Source
 from .exposures import Exposure, Reported, case_of, charge
-from .machines import HeldSession, Holder, by_agents, by_arrays, by_machines, noise_of, roster_of, session_sampler
+from .machines import Holder, by_agents, by_arrays, by_machines, noise_of, reports_of_all, roster_of, session_sampler
 
 __all__ = ["exposure_of_two", "two_party_cases"]
 
@@ -92,7 +92,7 @@ def exposure_of_two(
 
     def sampler(candidate: int, side: int, holder: Holder, source: Source) -> OutputSampler:
         inputs = roster_of(protocol, [rows[candidate], other_row], [public, other_public])
-        return session_sampler(protocol, inputs, _together, noise_of(source), side=side, hold=holder)
+        return session_sampler(protocol, inputs, reports_of_all, noise_of(source), side=side, hold=holder)
 
     own = (Reported(protocol, phase, rows, public) for phase in protocol.phases)
     others = np.tile(other_row, (len(rows), 1))
@@ -103,8 +103,3 @@ def exposure_of_two(
         simulated=lambda candidate, side: sampler(candidate, side, simulated, "simulated"),
         secure=lambda candidate, side: sampler(candidate, side, secure, "secure"),
     )
-
-
-def _together(held: HeldSession) -> Sequence[Sequence[int]]:
-    """Return all parties' reports as one output."""
-    return [[number for report in held.reports for number in report]]

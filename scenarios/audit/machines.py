@@ -3,7 +3,7 @@
 A session is held in one of three ways. By *machines*: the parties' own, which exchange the bytes that the driver of
 an agent would send, without a network between them; a deadline passes once nobody has anything left to say. By
 *agents*, over memory. By *arrays*, phase by phase. What it leaves is the same: the numbers of each party's reports as
-they were read from its bytes, what the server released, and each party's ledger.
+they were read from its bytes, and what the server released.
 
 The rule that holds here: nothing is drawn or charged but by the code that runs in a session, and every output is of a
 session of its own, or of a party of its own, whose noise nobody else has.
@@ -32,7 +32,7 @@ from ...protocol.errors import PsephosError
 from ...protocol.messages import Message, Release, Report, decode, encode
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.population import draw_reports
-from ...protocol.privacy import Ledger, LedgerEntry
+from ...protocol.privacy import Ledger
 from ...protocol.randomness import NoiseSource, SimulatedNoise
 from ...protocol.roster import Roster
 from ...protocol.server_machine import ServerMachine
@@ -51,6 +51,8 @@ __all__ = [
     "by_machines",
     "noise_of",
     "one_source",
+    "reports_of_all",
+    "reports_of_each",
     "roster_of",
     "session_sampler",
     "source_of_each",
@@ -108,7 +110,6 @@ def by_machines(
     *,
     session: str,
     noise: NoiseSource,
-    server_noise: NoiseSource | None = None,
     ledgers: Sequence[Ledger] | None = None,
 ) -> HeldSession:
     """Hold a session by its parties' machines. See `Holder`.
@@ -117,8 +118,7 @@ def by_machines(
         protocol: what is run.
         inputs: of all parties, in roster order.
         session: its name.
-        noise: of the clients.
-        server_noise: of the server; by default the same.
+        noise: of all parties.
         ledgers: of the clients; by default new ones.
     """
     names = _names(len(inputs))
@@ -127,7 +127,7 @@ def by_machines(
         roster=Roster(names, inputs.public),
         session=session,
         kind=noise.kind,
-        noise=noise if server_noise is None else server_noise,
+        noise=noise,
     )
     rows, public = inputs.private.tolist(), inputs.public.tolist()
     clients = {
@@ -158,7 +158,6 @@ def by_agents(
     session: str,
     noise: NoiseSource,
     client: type[Client] = Client,
-    entries: list[LedgerEntry] | None = None,
 ) -> HeldSession:
     """Hold a session by agents over memory. See `Holder`.
 
@@ -168,7 +167,6 @@ def by_agents(
         session: its name.
         noise: of all parties: simulated, or secure.
         client: who plays them.
-        entries: the caller's list, which gets all losses.
     """
     names = _names(len(inputs))
     recorders = {name: _Recorder() for name in names}
@@ -182,7 +180,6 @@ def by_agents(
             transport=MemoryTransport(),
             classes=AgentClasses(client, Server),
             deviations=recorders,
-            entries=entries,
         )
         for error in record.endings.values():
             raise error
@@ -261,6 +258,16 @@ def roster_of(
     private, table = (np.array(own, dtype=np.int64).reshape(len(rows), -1) for own in (rows, public))
     written = protocol.write_public(table)
     return Inputs(private, protocol.encode_public(written, num_parties=len(rows)) if written else table)
+
+
+def reports_of_each(held: HeldSession) -> Sequence[Sequence[int]]:
+    """Return each party's reports as an output of its own: parties are independent of each other."""
+    return held.reports
+
+
+def reports_of_all(held: HeldSession) -> Sequence[Sequence[int]]:
+    """Return all parties' reports as one output."""
+    return [[number for report in held.reports for number in report]]
 
 
 def session_sampler(

@@ -13,22 +13,21 @@ from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import LedgerEntry
 from .case import Case, OutputSampler, Pair, Source
 from .fault import GROUP, SAMPLES, SECURE_SAMPLES, Fault
-from .machines import HeldSession, Holder, MakeNoise, by_machines, noise_of, roster_of, session_sampler
+from .machines import (
+    HeldSession,
+    Holder,
+    MakeNoise,
+    by_machines,
+    noise_of,
+    reports_of_each,
+    roster_of,
+    session_sampler,
+)
 
-__all__ = ["Sessions", "alike", "planted", "reports_of_all", "reports_of_each"]
+__all__ = ["Sessions", "alike", "planted"]
 
 _PARTIES = 32
 """With the same row in one session, where each is an output by itself."""
-
-
-def reports_of_each(held: HeldSession) -> Sequence[Sequence[int]]:
-    """Return each party's reports, as an output of its own."""
-    return held.reports
-
-
-def reports_of_all(held: HeldSession) -> Sequence[Sequence[int]]:
-    """Return all parties' reports, as one output."""
-    return [[number for report in held.reports for number in report]]
 
 
 def alike(protocol: PhasedProtocol[Any, Any], row: Sequence[int] | IntArray, public: Sequence[int]) -> Inputs:

@@ -20,8 +20,8 @@ from ....protocol.phases import PhasedProtocol
 from ....protocol.randomness import SimulatedNoise
 from ...audit.exposures import charge
 from ...audit.fault import Fault
-from ...audit.machines import by_agents, by_arrays, one_source, roster_of, source_of_each
-from ...audit.planting import Sessions, alike, planted, reports_of_all
+from ...audit.machines import by_agents, by_arrays, one_source, reports_of_all, roster_of, source_of_each
+from ...audit.planting import Sessions, alike, planted
 
 __all__ = ["planted_faults"]
 

@@ -1,7 +1,7 @@
 """Sessions held by arrays, machines and agents leave the same numbers; what fails, or says too much, is told."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -26,11 +26,11 @@ from psephos.scenarios.audit.case import Source
 from psephos.scenarios.audit.exposures import charge, exposure_of_party
 from psephos.scenarios.audit.jointly import exposure_of_two
 from psephos.scenarios.audit.machines import (
-    HeldSession,
     by_agents,
     by_arrays,
     by_machines,
     noise_of,
+    reports_of_each,
     roster_of,
     session_sampler,
 )
@@ -140,17 +140,14 @@ def test_bytes_that_are_not_those_of_the_numbers_are_told(monkeypatch: pytest.Mo
 
 def test_outputs_are_of_sessions_of_their_own() -> None:
     vote, inputs = vote_case()
-
-    def shown(held: HeldSession) -> Sequence[Sequence[int]]:
-        return held.reports
-
     sides = [
-        session_sampler(vote, inputs, shown, noise_of("simulated"), side=side, num_sessions=2)(9, 4) for side in (0, 1)
+        session_sampler(vote, inputs, reports_of_each, noise_of("simulated"), side=side, num_sessions=2)(9, 4)
+        for side in (0, 1)
     ]
     width = sides[0].shape[1] // 2
     parts = np.concatenate([side[:, place : place + width] for side in sides for place in (0, width)])
     assert len(np.unique(parts, axis=0)) == len(parts)
-    again = session_sampler(vote, inputs, shown, noise_of("simulated"), side=0, num_sessions=2)
+    again = session_sampler(vote, inputs, reports_of_each, noise_of("simulated"), side=0, num_sessions=2)
     assert np.array_equal(sides[0], again(9, 4))
     assert not np.array_equal(sides[0], again(9, 5))
 
