@@ -139,11 +139,7 @@ class Noise:
             As `loss_of`, whose losses never exceed this one: fewer answers never cost more. It is the greatest of them,
             but for very many rows of answer sets of different sizes, where it is a bound that may be above all.
         """
-        counts = [0] * len(self.sizes)
-        left = num_answers
-        for number in sorted(range(len(counts)), key=lambda place: -self.epsilons[place]):
-            counts[number] = min(num_tasks[number], left)
-            left -= counts[number]
+        counts = self._dearest(num_answers, num_tasks)
         if self.hyper is None:
             return self._state(counts)
         rows = _rows_of(num_answers, self.sizes, num_tasks)
@@ -152,9 +148,8 @@ class Noise:
             whole = max(loss_of_all_answers(row, self.hyper) for row in lists)
             return self._state(counts, whole, max(loss_of_one_answer(row, self.hyper) for row in lists))
         sizes = [size for size, number in zip(self.sizes, num_tasks, strict=True) if number]
-        if self.hyper.log_moment(num_answers, 0) >= self.hyper.log_moment(num_answers, num_answers) - _ROUNDING:
-            # No flip at all is likelier than any other pattern: J is a sum of terms that grow with each set's size.
-            whole = self.loss_of(tuple(counts)).proven
+        if _is_dearest_in_largest(self.hyper, num_answers):
+            whole = self.loss_of(counts).proven
         else:
             whole = loss_of_longest_row(num_answers, sizes, self.hyper)
         # One answer loses most as the only one of the largest set, or of the smallest: see `joint_law`.
@@ -174,6 +169,9 @@ class Noise:
         if rows is not None:
             block_of_size = {self.sizes[block]: block for block in blocks}
             places = [[block_of_size[size] for size in row.elements()] for row in rows]
+        elif isinstance(self.mechanism, TwoLayer) and _is_dearest_in_largest(self.mechanism.hyper, num_answers):
+            counts = self._dearest(num_answers, num_tasks)
+            places = [[block for block, count in enumerate(counts) for _ in range(count)]]
         elif isinstance(self.mechanism, TwoLayer):
             present = tuple(self.sizes[block] for block in blocks)
             return dataclasses.replace(self.mechanism, sizes=present).event_of(num_answers)
@@ -181,6 +179,15 @@ class Noise:
             blocks.sort(key=lambda block: -_cost(self._event_of_answers([block])))
             places = [[block for block in blocks for _ in range(num_tasks[block])][:num_answers]]
         return max(map(self._event_of_answers, places), key=_cost)
+
+    def _dearest(self, num_answers: int, num_tasks: Sequence[int]) -> tuple[int, ...]:
+        """Return so many answers, from the sets of the greatest ε: one number for each set."""
+        counts = [0] * len(self.sizes)
+        left = num_answers
+        for number in sorted(range(len(counts)), key=lambda place: -self.epsilons[place]):
+            counts[number] = min(num_tasks[number], left)
+            left -= counts[number]
+        return tuple(counts)
 
     def _event_of_answers(self, blocks: Sequence[int]) -> PrivacyEvent:
         """Return what answers from these answer sets cost."""
@@ -214,6 +221,14 @@ class Noise:
 
 def _cost(event: PrivacyEvent) -> float:
     return PureAccountant.epsilon_of(event, NeighboringRelation.REPLACE_ONE)
+
+
+def _is_dearest_in_largest(hyper: HyperDistribution, num_answers: int) -> bool:
+    """Return whether so many answers lose most from the largest sets: J is a sum of terms that grow with each size.
+
+    So it is where no flip at all is likelier than any other pattern.
+    """
+    return hyper.log_moment(num_answers, 0) >= hyper.log_moment(num_answers, num_answers) - _ROUNDING
 
 
 def _rows_of(num_answers: int, sizes: Sequence[int], num_tasks: Sequence[int]) -> list[Counter[int]] | None:
