@@ -319,7 +319,7 @@ class GuardedRelease(Guarded):
         realized: Mapping[NeighboringRelation, float],
     ) -> None:
         event = self.of_all_parts(self.release_event_of(public))
-        for relation in {loss.relation for loss in self.losses} or {NeighboringRelation.REPLACE_ONE}:
+        for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
             least = max(PureAccountant.epsilon_of(event, relation), realized.get(relation, 0.0))
             self.refuse_below(least, relation, stated, public)
 
@@ -343,7 +343,7 @@ class GuardedRelease(Guarded):
         if not len(rows):
             return {}
         counted = [slice(None)] * len(rows)
-        if any(loss.relation is NeighboringRelation.ADD_OR_REMOVE_ONE for loss in self.losses):
+        if any(loss.relation is NeighboringRelation.ADD_OR_REMOVE_ONE for loss in self.losses_of(public)):
             rows, counted = np.concatenate([rows, rows[:1]]), [*counted, slice(0)]  # at last nobody's report
         own = np.array([public], dtype=np.int64)
         before = [np.array([phase.least_report], dtype=np.int64) for phase in earlier]

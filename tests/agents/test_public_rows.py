@@ -1,7 +1,7 @@
 """Agents of a protocol in which public rows matter: who pays what, who is told what, and a server that lies."""
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 import pytest
@@ -22,14 +22,16 @@ from psephos.protocol.messages import (
     decode,
     encode,
 )
+from psephos.protocol.phases import Phase
 from psephos.protocol.population import run_population
+from psephos.protocol.privacy import PrivacyLoss
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.roster import Roster
 from psephos.protocol.rules import PhaseRules
 from psephos.protocol.server_machine import SessionResult
 from psephos.protocol.views import Happening, View
 from psephos.transports import MemoryTransport, Transport
-from quiz import Outcome, Parameters, Quiz, Score, make_quiz_inputs
+from quiz import Answers, Outcome, Parameters, Quiz, Score, make_quiz_inputs
 
 QUIZ = Quiz(Parameters())
 NAMES = tuple(f"p{place}" for place in range(7))
@@ -120,8 +122,26 @@ async def test_a_report_that_does_not_fit_its_senders_row_is_refused_and_the_oth
     honest = {name: make_client(name, mode) for name in NAMES[1:]}
     place, row = 0, [1] * 4
 
+    class AllAnswers(Answers):
+        """Takes and pays for answers that are not asked."""
+
+        def values_of(self, public: Sequence[int]) -> Sequence[Sequence[int]]:
+            """Allow an answer everywhere."""
+            del public
+            return [(0, 1)] * self.num_values
+
+        def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
+            """Pay for all."""
+            del public
+            return self.losses
+
     class Overzealous(Quiz):
         """Answers what it is not asked."""
+
+        def make_phases(self) -> Iterable[Phase]:
+            """Return the phases, the first with all answers."""
+            _, favorites = super().make_phases()
+            return AllAnswers(self.parameters), favorites
 
         def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
             """Find nothing wrong."""

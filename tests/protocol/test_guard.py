@@ -297,6 +297,21 @@ def test_a_release_is_held_against_tallies_that_differ_in_one_person(
     assert (caught.value.field, caught.value.value) == ("losses", (needed - 1) / 10)
 
 
+def test_a_row_that_states_another_relation_than_the_phase_is_held_against_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    phase = Sum(10)
+    stated = (loss_of(0.4, relation=ADD_OR_REMOVE, model=TrustModel.CENTRAL),)
+
+    def other(_public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
+        return stated
+
+    monkeypatch.setattr(phase, "losses_of", other)
+    with pytest.raises(ConfigurationError, match="at least what phase 'sum' draws: 1") as caught:
+        phase.check_losses(())
+    assert caught.value.value == 0.4
+
+
 def test_a_release_after_another_phase_is_looked_at_too() -> None:
     before: list[Guarded] = [
         Counting("counts", columns=range(2), mechanism=GeneralizedRandomizedResponse(1.0, 3), losses=[loss_of(2.0)])
