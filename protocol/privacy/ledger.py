@@ -58,6 +58,9 @@ class PartLoss(msgspec.Struct, frozen=True, kw_only=True):
     claimed: float
     proven: float
 
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+
 
 class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
     """What one phase costs one person, as its protocol states it.
@@ -88,6 +91,7 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
     part: PartLoss | None = None
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         if self.model is TrustModel.LOCAL and self.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
             raise PrivacyError("in the local model a report shows that its owner took part: state replace-one")
         bound = PureAccountant.epsilon_of(self.event, self.relation)
