@@ -27,7 +27,6 @@ from ...protocol.elementary import exp
 
 __all__ = [
     "delta_bounds",
-    "departs",
     "epsilon_bounds",
     "exact_delta",
     "exact_epsilon",
@@ -184,20 +183,6 @@ def exact_mu(laws: FloatArray) -> float:
             apart = np.asarray(ndtri(1 - misses[inner]) - ndtri(errors[inner]), dtype=np.float64)
             greatest = max(greatest, float(apart.max()))
     return greatest
-
-
-def departs(hits: IntArray, law: FloatArray, number: int, risk: float) -> bool:
-    """Return whether outputs do not follow a law: whether any event's interval leaves out its probability.
-
-    Args:
-        hits: how often each of some events happened.
-        law: their probabilities.
-        number: outputs.
-        risk: of saying so of outputs that do; shared by all intervals' ends.
-    """
-    each = risk / (2 * max(len(hits), 1))
-    low, high = lower_limits(hits, number, each), upper_limits(hits, number, each)
-    return bool(np.any((law < low - _ROUNDING) | (law > high + _ROUNDING)))
 
 
 def _log_of(numbers: FloatArray) -> FloatArray:

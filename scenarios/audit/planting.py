@@ -10,7 +10,7 @@ from typing import Any
 
 from ...protocol.arrays import IntArray
 from ...protocol.phases import Inputs, PhasedProtocol
-from ...protocol.privacy import LedgerEntry
+from ...protocol.privacy import LedgerEntry, total_of
 from .case import Case, OutputSampler, Pair, Source
 from .fault import GROUP, SAMPLES, SECURE_SAMPLES, Fault
 from .machines import (
@@ -103,14 +103,15 @@ def planted(
             return [Pair("the two", draws=made) if source == "simulated" else Pair("the two", secure=made)]
 
         (entry, *others) = sessions.entries
+        total = total_of(sessions.entries)
         return Case(
             name=own,
             group=GROUP,
             unit=entry.unit if not others else "all values",
-            relation=entry.relation,
-            model=entry.model,
-            claimed=sum(each.claimed for each in sessions.entries),
-            proven=sum(each.proven for each in sessions.entries),
+            relation=total.relation,
+            model=total.model,
+            claimed=total.claimed,
+            proven=total.proven,
             pairs=pairs,
             share=samples / usual,
             secure_share=samples / usual,

@@ -8,7 +8,6 @@ else, what is released itself, on a grid.
 
 import functools
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -27,7 +26,7 @@ from ....protocol.moral_preferences import (
 )
 from ....protocol.moral_preferences.parameters import MechanismName
 from ....protocol.phases import Inputs
-from ....protocol.privacy import LedgerEntry, TrustModel
+from ....protocol.privacy import LedgerEntry, TrustModel, total_of
 from ...audit.case import Case, OutputSampler, Pair, Score, Source
 from ...audit.exposures import Exposure, case_of, charge, exposure_of_party, exposure_of_release
 from ...audit.jointly import two_party_cases
@@ -156,14 +155,15 @@ def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
         name = f"{_NAMES[0]}, against {_NAMES[1]}"
         return [Pair(name, draws=draws("simulated"), score=_line_between(protocol), secure=draws("secure"))]
 
+    total = total_of(entries)
     return Case(
         name=f"{parameters.paradigm.value} {parameters.mechanism}, ε = {parameters.epsilon:g}, {unit}, as released",
         group=protocol.name,
         unit=unit,
-        relation=entries[0].relation,
-        model=entries[0].model,
-        claimed=math.fsum(entry.claimed for entry in entries),
-        proven=math.fsum(entry.proven for entry in entries),
+        relation=total.relation,
+        model=total.model,
+        claimed=total.claimed,
+        proven=total.proven,
         pairs=pairs,
         share=_SHARE_OF_RELEASES,
         secure_share=_SECURE_SHARE_OF_RELEASES,

@@ -21,9 +21,9 @@ from psephos.protocol.privacy import Budget, Ledger, NeighboringRelation
 from psephos.protocol.truth_discovery import Parameters as SurveyParameters
 from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.scenarios.audit import machines
-from psephos.scenarios.audit.bounds import departs
 from psephos.scenarios.audit.case import Source
 from psephos.scenarios.audit.exposures import charge, exposure_of_party
+from psephos.scenarios.audit.following import departure
 from psephos.scenarios.audit.jointly import exposure_of_two
 from psephos.scenarios.audit.machines import (
     by_agents,
@@ -168,8 +168,8 @@ def test_two_parties_follow_the_product_of_their_laws(source: Source) -> None:
     draws = pair.draws if source == "simulated" else pair.secure
     assert draws is not None
     for law, draw in zip(pair.laws, draws, strict=True):
-        hits = np.bincount(draw(FEW, 3)[:, 0], minlength=len(law)).astype(np.int64)
-        assert not departs(hits, law, FEW, RISK)
+        hits = np.bincount(draw(FEW, 3)[:, 0], minlength=len(law))
+        assert not departure(np.append(hits, 0), law, FEW, RISK)
 
 
 def test_a_release_is_read_from_its_bytes() -> None:

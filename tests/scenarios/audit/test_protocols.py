@@ -15,9 +15,10 @@ from psephos.protocol.mechanisms import TwoLayer, loss_of_all_answers, loss_of_o
 from psephos.protocol.mechanisms.answer_perturbation import flip_probability_of
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.audit import AuditVerdict, Case, audit
-from psephos.scenarios.audit.bounds import departs, epsilon_bounds, exact_epsilon
+from psephos.scenarios.audit.bounds import epsilon_bounds, exact_epsilon
 from psephos.scenarios.audit.case import NO_PLACE
 from psephos.scenarios.audit.exposures import charge, exposure_of_party
+from psephos.scenarios.audit.following import departure
 from psephos.scenarios.audit.running import session_cases
 from psephos.scenarios.fair_voting.audit.neighbors import RankingCounts, law_of_winner
 from psephos.scenarios.fair_voting.audit.sessions import LARGE_SIZES, disliked_alternative
@@ -100,7 +101,7 @@ def test_no_session_loses_more_than_the_ledger_says(case: Case) -> None:
         assert exact_epsilon(pair.laws) <= case.proven + ROUNDING
         for law, own in zip(pair.laws, outputs, strict=True):
             hits = np.bincount(own[:, 0], minlength=len(law))
-            assert not departs(hits.astype(np.int64), law, number, RISK)
+            assert not departure(np.append(hits, 0), law, number, RISK)
         return
     assert pair.score is not None
     # One event, chosen before anything is drawn: that the score speaks for the first neighbor.
