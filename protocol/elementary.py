@@ -10,7 +10,18 @@ import decimal
 import functools
 import math
 
-__all__ = ["erfc", "exp", "expm1", "ln", "log1p", "power_of_two_above", "power_of_two_below", "square"]
+__all__ = [
+    "erfc",
+    "exp",
+    "expm1",
+    "ln",
+    "log1p",
+    "normal_quantile",
+    "normal_tail",
+    "power_of_two_above",
+    "power_of_two_below",
+    "square",
+]
 
 # Twice the digits of a float, so that rounding to a float is the only rounding that counts.
 _DIGITS = 34
@@ -62,6 +73,23 @@ def log1p(x: float) -> float:
     """Return ln(1 + x) for `x` > −1, precisely also where `x` is small (of at least 1e-30 in size, or 0)."""
     context = decimal.Context(prec=2 * _DIGITS)
     return float(context.ln(context.add(decimal.Decimal(1), decimal.Decimal(x))))
+
+
+def normal_tail(x: float) -> float:
+    """Return the probability that a standard normal number exceeds `x`, 1 − Φ(x)."""
+    return erfc(x / math.sqrt(2)) / 2
+
+
+@functools.lru_cache(maxsize=256)
+def normal_quantile(level: float) -> float:
+    """Return the least float that a standard normal number exceeds with probability `level` at most, 0 < level < ½."""
+    below, above = 0.0, _GREATEST_ERFC * math.sqrt(2)
+    while below < (middle := (below + above) / 2) < above:
+        if normal_tail(middle) > level:
+            below = middle
+        else:
+            above = middle
+    return above
 
 
 def power_of_two_below(x: float) -> float:
