@@ -344,8 +344,8 @@ def _of_coins(asked: Drawn) -> Iterator[Table]:
             *((header, lambda row, cell=cell: cell(row[1])) for header, cell in _COLUMNS[:5]),
         ],
         title="The same electorates: claims by the two priors",
-        note="Where all votes are coin tosses, a claim below 5 % is mostly luck of the noise, and wrong several times as "
-        "often as it says; the mixture makes far fewer such claims.",
+        note="Where all votes are coin tosses, a claim below 5 % is mostly luck of the noise, and wrong several times "
+        "as often as it says; the mixture makes far fewer such claims.",
         num_labels=2,
     )
     yield Table("claims-on-coins", [cell for _, cell in claims], sheet)
