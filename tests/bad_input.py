@@ -53,6 +53,7 @@ ITEMS: Final = (
     "fractions of groups that do not add up to 1",
     "a response without its second row; unknown characters or columns; a truncated file",
     "nothing accepted is lost",
+    "an unknown prior; a level outside (0, 1/2); a verdict without errors",
     # Fair voting.
     "a ranking that repeats, omits or invents an alternative",
     "a voter in no group, or in two",
