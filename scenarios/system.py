@@ -57,6 +57,7 @@ class System:
         mechanism_cases: makes cases (`audit.Case`) of single mechanisms.
         session_cases: makes cases of whole sessions.
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
+        calibration: an `experiments.Calibration`: claimed probabilities of errors, held against what is found.
         reproduction: an `experiments.Paper`: the paper's experiments, run again; a module that imports nothing heavy.
         commands: of the command line, by name: click commands, whose modules import nothing heavy.
     """
@@ -74,6 +75,7 @@ class System:
     mechanism_cases: str = ""
     session_cases: str = ""
     claims: str = ""
+    calibration: str = ""
     reproduction: str = ""
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 

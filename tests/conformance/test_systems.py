@@ -17,6 +17,7 @@ from psephos.scenarios.attacks.poisoning import Poisoning
 from psephos.scenarios.audit.case import Case
 from psephos.scenarios.datasets import DataSet
 from psephos.scenarios.deployment.own_entries import OwnEntries
+from psephos.scenarios.experiments.calibration import Calibration
 from psephos.scenarios.experiments.findings import BoundedFinding
 from psephos.scenarios.experiments.paper import Paper
 from psephos.scenarios.experiments.reproductions import Experiments
@@ -35,6 +36,7 @@ KINDS: Final[Mapping[str, Any]] = {
     "mechanism_cases": Callable,
     "session_cases": Callable,
     "claims": Callable,
+    "calibration": Calibration,
     "reproduction": Paper,
 }
 CLASSES: Final[Mapping[str, type]] = {"attack": Attack, "poisoning": Poisoning}
