@@ -59,6 +59,7 @@ ITEMS: Final = (
     "a voter in no group, or in two",
     "an empty group; one group; one alternative",
     "gamma outside [0, 1); delta outside (0, 1)",
+    "a level of a verdict outside (0, 1/2)",
     "scores of another number, that do not fall, or are no numbers",
     "an unknown mechanism, objective, relation or reading",
     "a file whose numbers are not those of its header",
