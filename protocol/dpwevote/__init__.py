@@ -13,7 +13,7 @@ decision-making, Enterprise Information Systems (2018).
 """
 
 from .choice import Offer, decide, make_offers, make_paper_offer
-from .outcome import CandidateOutcome, Outcome, WeightCount, WeightsOutcome
+from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightCount, WeightsOutcome
 from .parameters import Parameters
 from .protocol import DPWeVote
 from .reference import reference_run
@@ -21,9 +21,11 @@ from .reference import reference_run
 __all__ = [
     "CandidateOutcome",
     "DPWeVote",
+    "DecisionVerdict",
     "Offer",
     "Outcome",
     "Parameters",
+    "PossibleRanges",
     "WeightCount",
     "WeightsOutcome",
     "decide",

@@ -19,6 +19,7 @@ SYSTEM: Final = System(
     asking=f"{_HERE}.attack.asking:WEIGHTS",
     session_cases=f"{_HERE}.audit.sessions:dpwevote_cases",
     claims=f"{_HERE}.paper.claims_audited:findings_on_dpwevote",
+    calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
     commands={"variants": f"{_HERE}.commands:variants"},
 )
