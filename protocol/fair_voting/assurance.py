@@ -1,30 +1,22 @@
 """How sure it is that a winner is the best: by probability under a named prior, by a test, or by how much it may lack.
 
-A release of estimates has a probability and a verdict. A winner alone has a probability that depends on no ranking, and
-where better alternatives are likelier, how much better another one may be.
+A release of estimates has a probability and a verdict. A winner alone has neither, since nothing tells how near the
+others come; where better alternatives are likelier, it is known how much better another one may be.
 """
 
-import functools
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 import numpy as np
-from scipy.special import expm1, ndtri
 
-from ..arrays import FloatArray
 from ..estimators import Verdict
-from ..mechanisms.exponential import (
-    greatest_choice_deficit,
-    greatest_flip_deficit,
-    log_choice_probabilities,
-    log_flip_probabilities,
-)
-from .choices import Choice, ExponentialChoice, SampledChoice
+from ..mechanisms.exponential import greatest_choice_deficit, greatest_flip_deficit
+from .choices import Choice, ExponentialChoice
 from .confirmation import p_value_of
 from .objective import Objective, Utilities
 from .parameters import Parameters
-from .posteriors import DIFFERENCES, UTILITIES, chance_by_differences, chance_by_utilities, chance_of_choice, merits_of
+from .posteriors import DIFFERENCES, UTILITIES, chance_by_differences, chance_by_utilities
 from .utility_noise import UtilityNoise
 
 __all__ = ["CONFIRMED", "Assurance", "assurance_of_choice", "assurance_of_estimates"]
@@ -36,10 +28,10 @@ class Assurance(msgspec.Struct, frozen=True, kw_only=True):
     """How sure it is that the winner is the best that the objective could elect without noise.
 
     Args:
-        probability: that it is, on average over profiles that are as the prior says.
-        prior: "uniform differences" or "uniform utilities".
-        verdict: "confirmed" where the test is sure of the winner, or "too close to tell"; None where only the winner is
+        probability: that it is, on average over profiles that are as the prior says; None where only the winner is
             released.
+        prior: "uniform differences" or "uniform utilities"; None with the probability.
+        verdict: "confirmed" where the test is sure of the winner, or "too close to tell"; None with the probability.
         level: of the verdict: the greatest probability, whatever the rankings are, that a winner is confirmed which is
             not the best; and of the shortfall.
         p_value: the least level at which the winner is confirmed, 1/2 where it is at none; None with the verdict.
@@ -47,8 +39,8 @@ class Assurance(msgspec.Struct, frozen=True, kw_only=True):
             rankings are; None where it may be any, or nothing is known.
     """
 
-    probability: float
-    prior: str
+    probability: float | None
+    prior: str | None
     verdict: str | None
     level: float
     p_value: float | None
@@ -108,27 +100,16 @@ def assurance_of_choice(parameters: Parameters, choice: Choice) -> Assurance:
         parameters: the session's.
         choice: what elects.
     """
-    least, greatest = _range_of(parameters)
-    objective = parameters.make_objective()
     shortfall = None
     if isinstance(choice, ExponentialChoice):
         deficit_of = greatest_flip_deficit if choice.is_flipped else greatest_choice_deficit
-        shortfall = (
-            deficit_of(len(parameters.alternatives), parameters.level) / float(choice.rate) * choice.scoring.step
-        )
-        if shortfall >= _greatest_deficit(objective, greatest - least):
-            shortfall = None
-    laws_of = functools.partial(_laws_of, choice=choice, objective=objective, least=least, greatest=greatest)
-    chance = chance_of_choice(
-        laws_of,
-        objective=objective,
-        sizes=np.array(parameters.group_sizes, dtype=np.float64),
-        num_alternatives=len(parameters.alternatives),
-        least=least,
-        greatest=greatest,
-    )
+        deficit = deficit_of(len(parameters.alternatives), parameters.level)
+        shortfall = deficit / float(choice.rate) * choice.scoring.step
+    least, greatest = _range_of(parameters)
+    if shortfall is not None and shortfall >= _greatest_deficit(parameters.make_objective(), greatest - least):
+        shortfall = None
     return Assurance(
-        probability=chance, prior=UTILITIES, verdict=None, level=parameters.level, p_value=None, shortfall=shortfall
+        probability=None, prior=None, verdict=None, level=parameters.level, p_value=None, shortfall=shortfall
     )
 
 
@@ -148,46 +129,3 @@ def _greatest_deficit(objective: Objective, span: float) -> float:
     if objective.name == "penalized":
         return span * (1 + weight)
     return span + weight * max(span - float(objective.max_disparity), 0.0)
-
-
-def _laws_of(
-    utilities: FloatArray,
-    uniforms: FloatArray,
-    *,
-    choice: Choice,
-    objective: Objective,
-    least: float,
-    greatest: float,
-) -> FloatArray:
-    """Return each alternative's chance to be elected: shape (K, m), of utilities of shape (K, G, m)."""
-    sizes = np.array(choice.group_sizes, dtype=np.float64)
-    if isinstance(choice, ExponentialChoice):
-        qualities = _qualities_of(utilities, objective, sizes)
-        deficits = (qualities.max(axis=1, keepdims=True) - qualities) * (float(choice.rate) / choice.scoring.step)
-        log_laws = log_flip_probabilities if choice.is_flipped else log_choice_probabilities
-        return np.asarray(expm1(log_laws(deficits)) + 1.0)
-    if not isinstance(choice, SampledChoice):
-        raise TypeError(f"no law is known of {type(choice).__name__}")
-    number, size = choice.num_samples, choice.num_alternatives
-    chances = 2 / size * (utilities - least) / (greatest - least)
-    # Binomial counts, taken as rounded normal numbers.
-    noise = np.asarray(ndtri(np.maximum(uniforms, 2.0**-54))) * np.sqrt(number * chances * (1 - chances))
-    counts = np.clip(np.rint(number * chances + noise), 0, number)
-    if choice.scale == "printed":
-        estimates = counts / sizes[:, None]
-    else:
-        estimates = counts * (size * (greatest - least) / (2 * number)) + least
-    merits = merits_of(estimates, objective, sizes)
-    tied = (merits == merits.max(axis=1, keepdims=True)).astype(np.float64)
-    return choice.gamma / size + (1 - choice.gamma) * tied / tied.sum(axis=1, keepdims=True)
-
-
-def _qualities_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:
-    """Return `Objective.quality` of many utilities: shape (K, m)."""
-    disparities = utilities.max(axis=1) - utilities.min(axis=1)
-    if objective.name == "parity":
-        return -disparities
-    if objective.name == "constrained":
-        disparities = np.maximum(disparities - float(objective.max_disparity), 0.0)
-    welfare: FloatArray = (utilities * (sizes / sizes.sum())[:, None]).sum(axis=1)
-    return welfare - float(objective.fairness_weight) * disparities

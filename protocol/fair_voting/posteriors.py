@@ -5,8 +5,7 @@ utilities is anywhere in its possible range, each alike and by itself. With D th
 and a the winner, P = ∫ f_|Dₐ|(t) · Π_{b≠a} P[|D_b| ≥ t] dt.
 
 `uniform utilities`, of everything else: each mean utility is anywhere between the least and the greatest score. The
-objective is asked again of utilities that are drawn by their law after the release. A winner alone tells of no
-utilities; there the probability is how often the mechanism elects the best of utilities like the prior's.
+objective is asked again of utilities that are drawn by their law after the release.
 
 Both are right on average over profiles like the prior's, which no real one need be. All draws come from public numbers,
 and probabilities are shares of draws or rounded to a public grid, so that everybody finds the same.
@@ -31,7 +30,6 @@ __all__ = [
     "UTILITIES",
     "chance_by_differences",
     "chance_by_utilities",
-    "chance_of_choice",
     "merits_of",
     "num_draws",
 ]
@@ -122,37 +120,6 @@ def chance_by_utilities(
         drawn = drawn - drawn.mean(axis=2, keepdims=True) + utilities.mean(axis=1, keepdims=True)
     is_best = _are_best(merits_of(drawn, objective, sizes), greatest - least)
     return float(np.mean(is_best[:, winner]))
-
-
-def chance_of_choice(
-    laws_of: Callable[[FloatArray, FloatArray], FloatArray],
-    *,
-    objective: Objective,
-    sizes: FloatArray,
-    num_alternatives: int,
-    least: float,
-    greatest: float,
-) -> float:
-    """Return how often a mechanism that releases the winner alone elects the best, as a mean over draws.
-
-    Args:
-        laws_of: from true utilities, shape (K, G, m), and uniforms of the same shape: each alternative's chance to be
-            elected, shape (K, m).
-        objective: what is elected.
-        sizes: the groups', shape (G,).
-        num_alternatives: m.
-        least: the least score.
-        greatest: the greatest one.
-
-    Returns:
-        In [0, 1], on a grid of 2^−20.
-    """
-    num_groups = len(sizes)
-    uniforms = _uniforms(0, 2 * num_groups, num_alternatives)
-    utilities = least + (greatest - least) * uniforms[:, :num_groups]
-    laws = laws_of(utilities, uniforms[:, num_groups:])
-    is_best = _are_best(merits_of(utilities, objective, sizes), greatest - least)
-    return _snapped(float(np.sum(laws * is_best)) / len(laws))
 
 
 def merits_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:

@@ -19,5 +19,6 @@ SYSTEM: Final = System(
     mechanism_cases=f"{_HERE}.audit.mechanisms:mechanism_cases",
     session_cases=f"{_HERE}.audit.sessions:fair_voting_cases",
     claims=f"{_HERE}.paper.claims_audited:findings_on_fair_voting",
+    calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
 )

@@ -21,6 +21,7 @@ SYSTEM: Final = System(
     mechanism_cases=f"{_HERE}.audit.objective:moral_cases",
     session_cases=f"{_HERE}.audit.sessions:moral_preferences_cases",
     claims=f"{_HERE}.paper.claims_audited:findings_on_moral_preferences",
+    calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
     commands={"decide": f"{_HERE}.commands:decide"},
 )

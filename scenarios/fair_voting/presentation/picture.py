@@ -119,7 +119,9 @@ def _draw_rows(
         said = f"disparity {own.disparity:,.{decimals}f}"
         color = GOOD if alternative.is_winner else MUTED
         if alternative.is_winner:
-            said = f"wins, sure to {written_chance(outcome.assurance.probability)}\n{said}"
+            chance = outcome.assurance.probability
+            how_sure = "how sure is not known" if chance is None else f"sure to {written_chance(chance)}"
+            said = f"wins, {how_sure}\n{said}"
         annotate_row(axes, row, said, color=color)
         if alternative.is_winner:
             axes.axhspan(row - 0.5, row + 0.5, **_WINNER_BAND)

@@ -94,10 +94,11 @@ def _show_header(console: Console, outcome: Outcome) -> None:
     show_facts(console, said)
 
 
-def _probability(assurance: Assurance) -> str:
-    """Return how likely the winner is the best, and on average over what."""
-    whose = ", whoever wins" if assurance.verdict is None else ""
-    return f"with probability {written_chance(assurance.probability)}{whose} (prior: {assurance.prior})"
+def _probability(assurance: Assurance) -> Text:
+    """Return how likely the winner is the best, and under which prior."""
+    if assurance.probability is None:
+        return Text("no probability: nothing tells how near the others come", style="yellow")
+    return Text(f"with probability {written_chance(assurance.probability)} (prior: {assurance.prior})")
 
 
 def _verdict(assurance: Assurance) -> Text:

@@ -12,7 +12,6 @@ from psephos.protocol.fair_voting.objective import Objective
 from psephos.protocol.fair_voting.posteriors import (
     chance_by_differences,
     chance_by_utilities,
-    chance_of_choice,
     merits_of,
     num_draws,
 )
@@ -153,24 +152,6 @@ def test_merits_are_the_objectives() -> None:
             merits = merits_of(whole[None] / 8, objective, np.array([4.0, 2.0, 2.0]))[0]
             best = np.flatnonzero(merits >= merits.max() - 1e-12).tolist()
             assert best == objective.best(utilities, [4, 2, 2])
-
-
-def test_a_mechanism_that_always_elects_the_best_is_always_right() -> None:
-    def laws_of(utilities: FloatArray, uniforms: FloatArray) -> FloatArray:
-        assert utilities.shape == uniforms.shape
-        merits = merits_of(utilities, PARITY, np.ones(2))
-        return (merits == merits.max(axis=1, keepdims=True)).astype(np.float64)
-
-    given: dict[str, Any] = {
-        "objective": PARITY,
-        "sizes": np.ones(2),
-        "num_alternatives": 4,
-        "least": 0.0,
-        "greatest": 3.0,
-    }
-    assert chance_of_choice(laws_of, **given) == 1.0
-    even = chance_of_choice(lambda utilities, _: np.full((len(utilities), 4), 0.25), **given)
-    assert even == pytest.approx(0.25, abs=1e-6)
 
 
 def test_there_are_fewer_draws_where_each_takes_more_numbers() -> None:
