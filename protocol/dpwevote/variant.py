@@ -5,6 +5,7 @@ import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges,
 from .parameters import Parameters
 
 __all__ = ["Holdings", "Sums", "TwoReports", "Variant"]
+
+_TOO_FEW: Final = 2
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -110,7 +113,8 @@ class Variant(abc.ABC):
     def judge(self, margin: float, spread: Spread, *, num_partners: int) -> DecisionVerdict:
         """Return the verdict on an unbiased margin that is a sum of reports with this spread."""
         level = self._parameters.level
-        needed = spread.decisive(level) + self.bias_bound(num_partners)
+        # Two reports break the level, by up to a third of it; of more no truth was found that does.
+        needed = spread.decisive(level) + self.bias_bound(num_partners) if num_partners > _TOO_FEW else math.inf
         verdict = Verdict.PASSES if margin >= needed else Verdict.FAILS if margin <= -needed else Verdict.TOO_CLOSE
         return DecisionVerdict(verdict, level, "searched")
 

@@ -21,7 +21,7 @@ from ...protocol.mechanisms import FiniteMechanism
 from ..experiments.calibration import SMALL, Calibration, Claims, Drawn, Table, claims_of
 from ..experiments.sheets import listed
 
-__all__ = ["CALIBRATION", "PRIORS", "Cell", "measure"]
+__all__ = ["CALIBRATION", "PRIORS", "Cell", "Prior", "measure"]
 
 _WEIGHTS: Final = np.array([1, 2, 3])
 _VARIANTS: Final = ("joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "public")
@@ -171,7 +171,8 @@ def _session(vote: DPWeVote, electorate: IntArray, generator: np.random.Generato
         tallies = [Tally(int(electorate.sum()), _reports(channel, by_value, generator)[None])]
     else:
         weights, opinions = _channels(vote)
-        table = _reports(np.kron(weights, opinions), electorate.reshape(-1), generator).reshape(3, 2)
+        both = np.kron(weights, opinions).astype(np.float64)
+        table = _reports(both, electorate.reshape(-1), generator).reshape(3, 2)
         number = int(electorate.sum())
         tallies = [Tally(number, table.sum(axis=1)), Tally(number, table[None])]
     return vote.outcome(tallies).candidates[0]
