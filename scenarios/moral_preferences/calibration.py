@@ -58,29 +58,25 @@ WAYS: Final = {
     "direction, RLDP": Way("direction", Paradigm.RLDP, (0.1, 0.3, 1.0)),
 }
 
-Society = Callable[[FloatArray, np.random.Generator], FloatArray]
-"""From a point that is uniform in the ball of radius 1 to the society, in the same ball."""
+Society = Callable[[FloatArray, float, np.random.Generator], FloatArray]
+"""From a point that is uniform in the ball of radius 1, and its norm there, to the society, in the same ball."""
 
 
-def _strong(point: FloatArray, generator: np.random.Generator) -> FloatArray:
-    del generator
-    return point / np.abs(point).sum()
-
-
-def _single(point: FloatArray, generator: np.random.Generator) -> FloatArray:
+def _single(point: FloatArray, norm: float, generator: np.random.Generator) -> FloatArray:
+    del norm
     single = np.zeros_like(point)
     single[generator.integers(len(point))] = 0.5
     return single
 
 
 SOCIETIES: Final[dict[str, tuple[str, Society]]] = {
-    "ball": ("anywhere in the ball: the prior `ball`", lambda point, _: point),
+    "ball": ("anywhere in the ball: the prior `ball`", lambda point, _norm, _generator: point),
     "size": (
         "anywhere in a ball of any size: the prior `size`",
-        lambda point, generator: point * float(generator.random()),
+        lambda point, _norm, generator: point * float(generator.random()),
     ),
-    "weak": ("anywhere in a ball of a tenth of the size", lambda point, _: point / 10),
-    "strong": ("preferences whose sizes add up to the bound, or to a direction's radius", _strong),
+    "weak": ("anywhere in a ball of a tenth of the size", lambda point, _norm, _generator: point / 10),
+    "strong": ("on the ball's surface", lambda point, norm, _generator: point / norm),
     "single": ("half of the bound, on one feature", _single),
 }
 """By name, with words; the named priors first."""
@@ -163,11 +159,13 @@ def _draw_society(protocol: MoralPreferences, society: str, generator: np.random
     summary, size = protocol.summary, protocol.parameters.num_features
     if protocol.parameters.mechanism == "direction":
         point = generator.normal(size=size)
-        point *= generator.random() ** (1 / size) / math.sqrt(float(point @ point))
+        norm = generator.random() ** (1 / size)
+        point *= norm / math.sqrt(float(point @ point))
     else:
         shares = generator.exponential(size=size + 1)
         point = shares[:size] / shares.sum() * generator.choice([-1.0, 1.0], size=size)
-    drawn = SOCIETIES[society][1](point, generator)
+        norm = float(np.abs(point).sum())
+    drawn = SOCIETIES[society][1](point, norm * (1 + 1e-12), generator)
     return np.trunc(drawn * summary.bound)
 
 
@@ -233,7 +231,7 @@ CALIBRATION: Final = Calibration(
         "What is claimed is 1 less a decision's certainty: the probability that the release without noise would choose "
         "otherwise, under the prior that the decision names, `ball` unless told otherwise. Pairs of alternatives "
         "differ in each feature by a normal law. Where a society is weak for its ball, `ball` claims too few errors, "
-        "and `size` less so; of strong societies both claim too many. *Verdicts given* is the share that is not too "
+        "and `size` less so; of strong ones `size` claims too many. *Verdicts given* is the share that is not too "
         "close to tell at 5 %, *verdicts wrong* the share of all pairs whose verdict is wrong."
     ),
     tables=_tables,
