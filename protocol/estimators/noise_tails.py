@@ -17,6 +17,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from scipy.special import expm1, log1p
 
+from ..elementary import square
+
 __all__ = ["NoisePart", "tail_of_noise"]
 
 GRID: Final = 2.0**-20
@@ -26,7 +28,7 @@ _FARTHEST: Final = 20.0
 # The sum's period: what is beyond it less the farthest, again below 1e-12, is counted in.
 _PERIOD: Final = 44.0
 _MOST_STEPS: Final = 1 << 14
-_STEPS_AT_ONCE: Final = 256
+_FIRST_STEPS: Final = 64
 _NEGLIGIBLE: Final = 1e-12
 
 
@@ -66,16 +68,17 @@ def tail_of_noise(parts: Iterable[NoisePart], reach: float) -> float:
         return 0.5
     if not deviation:
         return 0.0
-    squares = np.array([(scale / deviation) ** 2 for scale in shapes])
+    squares = np.array([square(scale / deviation) for scale in shapes])
     weights = np.array(list(shapes.values()))
     standardized = min(reach / deviation, _FARTHEST)
-    total = 0.0
-    for start in range(0, _MOST_STEPS, _STEPS_AT_ONCE):
-        places = np.arange(start, start + _STEPS_AT_ONCE) + 0.5
+    total, start, stop = 0.0, 0, _FIRST_STEPS
+    while start < _MOST_STEPS:
+        places = np.arange(start, stop) + 0.5
         points = places * (2 * math.pi / _PERIOD)
         characteristic = expm1(-(log1p(points[:, None] ** 2 * squares) @ weights)) + 1.0
         total += float(np.sum(np.sin(standardized * points) / places * characteristic))
         if characteristic[-1] < _NEGLIGIBLE:
             break
+        start, stop = stop, 2 * stop
     tail = 0.5 - total / math.pi
     return min(max(math.ceil(tail / GRID), 1) * GRID, 0.5)

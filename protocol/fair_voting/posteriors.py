@@ -45,7 +45,7 @@ _REACH: Final = 12.0
 _OUTSIDE: Final = 8.0
 _MOST_DRAWS: Final = 4096
 _LEAST_DRAWS: Final = 64
-_NUMBERS_OF_ALTERNATIVE: Final = 1 << 17
+_NUMBERS_OF_ALTERNATIVE: Final = 100_000
 _NUMBERS_IN_ALL: Final = 1 << 21
 _TOLERANCE: Final = 1e-9
 """Of merits in units of the greatest utility's size: those of two balanced alternatives tie."""

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias, get_args
 
-from ..elementary import exp, ln, normal_tail
+from ..elementary import exp, ln, normal_tail, square
 from ..errors import ConfigurationError
 from ..estimators.noise_tails import NoisePart, tail_of_noise
 from ..privacy import TrustModel
@@ -118,7 +118,7 @@ def _shares_of_levels(outcome: Outcome) -> list[tuple[float, int]]:
     if Paradigm(outcome.paradigm).model is TrustModel.CENTRAL:
         return [(1.0, 1)]
     # A voter's noise has a scale in proportion to 1/ε.
-    variances = [level.num_voters * (level.weight / level.epsilon) ** 2 for level in outcome.levels]
+    variances = [level.num_voters * square(level.weight / level.epsilon) for level in outcome.levels]
     total = math.fsum(variances)
     return [(own / total, level.num_voters) for own, level in zip(variances, outcome.levels, strict=True)]
 
@@ -149,7 +149,6 @@ def _spreads(
 
 def _variance_in(ball: Ball, dimension: int) -> float:
     """Return the variance of a coordinate that is uniform in a ball."""
-    square = ball.radius * ball.radius
     if ball.norm == "l1":
-        return 2 * square / ((dimension + 1) * (dimension + 2))
-    return square / (dimension + 2)
+        return 2 * square(ball.radius) / ((dimension + 1) * (dimension + 2))
+    return square(ball.radius) / (dimension + 2)
