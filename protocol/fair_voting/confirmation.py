@@ -63,7 +63,7 @@ def _p_value_of_lead(
     if lead <= 0:
         return 0.5
     if objective.name == "parity" and len(sizes) == 2:  # noqa: PLR2004  two groups have one difference
-        return noise.tail((1.0, 1.0), lead, of_differences=True)
+        return noise.tail((1.0, 1.0), lead, of_pairs=True)
     weight = 1.0 if objective.name == "parity" else float(objective.fairness_weight)
     of_welfare = np.zeros(len(sizes)) if objective.name == "parity" else sizes / sizes.sum()
     ours, theirs = _noises(noise, utilities.shape[1])
@@ -81,7 +81,7 @@ def _p_value_within_limit(
     if room <= 0:
         return 0.5
     widest = np.abs(_widest(noise, np.zeros(len(sizes)), 1.0))
-    greatest = noise.tail(widest.tolist(), room, of_differences=False)
+    greatest = noise.tail(widest.tolist(), room, of_pairs=False)
     shares = sizes / sizes.sum()
     welfare = shares @ utilities
     ours, _ = _noises(noise, utilities.shape[1])
@@ -91,7 +91,7 @@ def _p_value_within_limit(
             continue
         ways = [0.5]
         if (lead := float(welfare[winner] - welfare[place])) > 0:
-            ways.append(noise.tail(shares.tolist(), lead, of_differences=True))
+            ways.append(noise.tail(shares.tolist(), lead, of_pairs=True))
         if (excess := float(disparities[place]) - float(objective.max_disparity)) > 0:
             ways.append(_share_beyond(ranges, excess))
         greatest = max(greatest, _HALVES * min(ways))

@@ -85,8 +85,8 @@ class RankingReport(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def greatest_difference_variance(self) -> float:
-        """The variance of the difference of two such estimates, whatever the ranking: an upper bound."""
+    def greatest_pair_variance(self) -> float:
+        """The variance of the difference or the sum of two such estimates, whatever the ranking: an upper bound."""
 
     @abc.abstractmethod
     def totals_of(self, reports: IntArray) -> IntArray:
@@ -145,7 +145,7 @@ class _PairReport(RankingReport):
         return square(float(self._factor)) * 2 / self.size
 
     @property
-    def greatest_difference_variance(self) -> float:
+    def greatest_pair_variance(self) -> float:
         # Of m(m − 1)/2 pairs one has both alternatives, whose square counts four times, and 2(m − 2) have one.
         return square(float(self._factor)) * 4 / (self.size - 1)
 
@@ -186,10 +186,12 @@ class _PositionReport(RankingReport):
         return self._square_of(greatest) - greatest
 
     @property
-    def greatest_difference_variance(self) -> float:
+    def greatest_pair_variance(self) -> float:
         scores = [float(score) for score in self.centered]
         return max(
-            self._square_of(square(one)) + self._square_of(square(other)) - square(one - other)
+            self._square_of(square(one))
+            + self._square_of(square(other))
+            - min(square(one - other), square(one + other))
             for one, other in itertools.combinations(scores, 2)
         )
 
@@ -229,15 +231,22 @@ class _WholeReport(RankingReport):
         return self._variance_of(max(square(float(score)) for score in self.centered), self.spread)
 
     @property
-    def greatest_difference_variance(self) -> float:
-        of_any = 2 * self.spread * self.size / (self.size - 1)
-        return self._variance_of(square(float(self.centered[0] - self.centered[-1])), of_any)
+    def greatest_pair_variance(self) -> float:
+        each = 2 * self.spread / (self.size - 1)  # of a difference m times over all rankings, of a sum m − 2 times
+        scores = [float(score) for score in self.centered]
+        return max(
+            max(
+                self._variance_of(square(one - other), each * self.size),
+                self._variance_of(square(one + other), each * (self.size - 2)),
+            )
+            for one, other in itertools.combinations(scores, 2)
+        )
 
     def _variance_of(self, own: float, of_any: float) -> float:
         """Return the variance of what is linear in a reported ranking.
 
         Args:
-            own: its square in the voter's ranking, the greatest there is.
+            own: its square in the voter's ranking.
             of_any: its mean square over all rankings.
         """
         factor = float(self._factor)  # 1/(p − q): the voter's ranking is reported so much likelier than any
@@ -276,7 +285,7 @@ class _ScoresReport(RankingReport):
         return self.mean_variance
 
     @property
-    def greatest_difference_variance(self) -> float:
+    def greatest_pair_variance(self) -> float:
         return 2 * self.mean_variance
 
     def totals_of(self, reports: IntArray) -> IntArray:

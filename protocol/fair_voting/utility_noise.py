@@ -28,7 +28,7 @@ class UtilityNoise:
     Args:
         errors: each group's standard error of one alternative's utility, a mean over alternatives.
         greatest_errors: the same of any alternative, whatever the rankings are.
-        greatest_differences: the same of the difference between two alternatives.
+        greatest_pairs: the same of the difference or the sum of two alternatives'.
         laplace_draws: how many draws of Laplace noise each group's is made of; None where it is of another kind, and
             taken as normal.
         is_balanced: whether the noises of all alternatives add up to 0 in each group.
@@ -36,7 +36,7 @@ class UtilityNoise:
 
     errors: tuple[float, ...]
     greatest_errors: tuple[float, ...]
-    greatest_differences: tuple[float, ...]
+    greatest_pairs: tuple[float, ...]
     laplace_draws: tuple[int, ...] | None
     is_balanced: bool
 
@@ -56,7 +56,7 @@ class UtilityNoise:
         return cls(
             errors=errors_of(report.mean_variance),
             greatest_errors=errors_of(report.greatest_variance),
-            greatest_differences=errors_of(report.greatest_difference_variance),
+            greatest_pairs=errors_of(report.greatest_pair_variance),
             laplace_draws=tuple(counts) if report.is_laplace else None,
             is_balanced=report.is_balanced,
         )
@@ -66,20 +66,20 @@ class UtilityNoise:
         """Whether each group's noise is a single draw of Laplace noise, and not nearly normal."""
         return self.laplace_draws is not None and max(self.laplace_draws) == 1
 
-    def tail(self, weights: Sequence[float], reach: float, *, of_differences: bool) -> float:
+    def tail(self, weights: Sequence[float], reach: float, *, of_pairs: bool) -> float:
         """Return how likely a weighted sum of the groups' noises is `reach` or more, at most; rounded up.
 
         Args:
             weights: of the groups.
             reach: ≥ 0.
-            of_differences: whether each noise is that of one alternative less that of another.
+            of_pairs: whether each noise is that of one alternative less, or plus, that of another.
         """
-        errors = self.greatest_differences if of_differences else self.greatest_errors
+        errors = self.greatest_pairs if of_pairs else self.greatest_errors
         scales = [abs(weight) * error for weight, error in zip(weights, errors, strict=True)]
         if self.laplace_draws is None:
             shapes = [1e12] * len(scales)  # that is the normal law
         else:
-            shapes = [float(draws * (2 if of_differences else 1)) for draws in self.laplace_draws]
+            shapes = [float(draws * (2 if of_pairs else 1)) for draws in self.laplace_draws]
         parts = [
             NoisePart(scale / math.sqrt(2 * shape), shape) for scale, shape in zip(scales, shapes, strict=True) if scale
         ]
