@@ -50,7 +50,7 @@ CLAIM_COLUMNS: Final[Sequence[tuple[str, Callable[[Claims], str]]]] = (
     ("claimed", lambda cell: written_share(cell.claimed)),
     ("found", lambda cell: written_share(cell.found)),
     (f"below {100 * SMALL:g} %", lambda cell: f"{cell.small_number:,}"),
-    ("claimed", lambda cell: written_share(cell.small_claimed)),
-    ("found", lambda cell: written_share(cell.small_found)),
+    ("claimed there", lambda cell: written_share(cell.small_claimed)),
+    ("found there", lambda cell: written_share(cell.small_found)),
 )
 """Of all claims, then of the small ones."""
