@@ -54,11 +54,13 @@ ITEMS: Final = (
     "fractions of groups that do not add up to 1",
     "a response without its second row; unknown characters or columns; a truncated file",
     "nothing accepted is lost",
+    "an unknown prior; a level outside (0, 1/2); a verdict without errors",
     # Fair voting.
     "a ranking that repeats, omits or invents an alternative",
     "a voter in no group, or in two",
     "an empty group; one group; one alternative",
     "gamma outside [0, 1); delta outside (0, 1)",
+    "a level of a verdict outside (0, 1/2)",
     "scores of another number, that do not fall, or are no numbers",
     "an unknown mechanism, objective, relation or reading",
     "a file whose numbers are not those of its header",
