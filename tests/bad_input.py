@@ -23,6 +23,7 @@ ITEMS: Final = (
     "no candidates",
     "a quota ≤ 0 or above the total",
     "an unknown scenario, key or transport",
+    "an error prior that is unknown, or impossible for a quota; a level outside (0, 1/2)",
     "an unreachable or a taken address",
     "a peer of another version, session or kind",
     "a wrong token",
