@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.dpwevote import CandidateOutcome, Outcome, WeightsOutcome
-from ...protocol.estimators import Estimate, Verdict
+from ...protocol.estimators import DEFAULT_LEVEL, Estimate, Verdict
 from ..presentation.drawing import (
     ERRORS_SHOWN,
     GOOD,
@@ -102,7 +102,8 @@ def _verdict(candidate: CandidateOutcome) -> Text:
 
 
 def _level(outcome: Outcome) -> str:
-    return f"{100 * outcome.candidates[0].verdict.level:.4g} %"
+    level = max((candidate.verdict.level for candidate in outcome.candidates), default=DEFAULT_LEVEL)
+    return f"{100 * level:.4g} %"
 
 
 def _basis(outcome: Outcome) -> str:

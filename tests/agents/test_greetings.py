@@ -139,7 +139,7 @@ ANSWERS: dict[str, tuple[bytes, type[PsephosError], str]] = {
     "terms of another version": (
         encode(msgspec.structs.replace(TERMS, version=PROTOCOL_VERSION + 1)),
         RemoteProtocolError,
-        "server speaks version 5, this side 4",
+        "server speaks version 6, this side 5",
     ),
     "a welcome": (
         encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters)),

@@ -252,7 +252,7 @@ def test_a_server_of_another_version_is_refused() -> None:
     client = client_in(State.GREETED)
     error = failure_of(client.receive(SERVER, welcome(version=PROTOCOL_VERSION + 1)))
     assert isinstance(error, RemoteProtocolError)
-    assert (str(error), error.sender) == ("server speaks version 5, this side 4", SERVER)
+    assert (str(error), error.sender) == ("server speaks version 6, this side 5", SERVER)
 
 
 @pytest.mark.parametrize(

@@ -29,20 +29,20 @@ from strategies import CHECKED
 OWN = "t\u00e9"
 LONG = "secret-x"
 MESSAGES: list[Message] = [
-    Hello(version=4, session="s", protocol="dpwevote", kind="simulation", party="p0"),
-    Hello(version=4, session="s", protocol="dpwevote", kind="simulation", party="p0", token=OWN),
-    Welcome(version=4, parameters=raw({"epsilon": 1.0})),
-    Welcome(version=4, parameters=raw({"epsilon": 1.0}), public=(4, 300, -1)),
+    Hello(version=5, session="s", protocol="dpwevote", kind="simulation", party="p0"),
+    Hello(version=5, session="s", protocol="dpwevote", kind="simulation", party="p0", token=OWN),
+    Welcome(version=5, parameters=raw({"epsilon": 1.0})),
+    Welcome(version=5, parameters=raw({"epsilon": 1.0}), public=(4, 300, -1)),
     Request(phase=1, payload=raw(None)),
     Report(phase=0, payload=raw([1, 2])),
     Release(payload=raw({"passed": True})),
     Release(payload=raw({"passed": True}), own=raw({"score": 7})),
     Abort(reason="enough"),
     Abort(reason="few", phase="weights", received=1, required=2, missing=("p0", "p2"), num_missing=2),
-    Inquiry(version=4, party="p0", token=OWN),
-    Terms(version=4, session="s", protocol="dpwevote", kind="simulation", parameters=raw({"epsilon": 1.0}), place=3),
+    Inquiry(version=5, party="p0", token=OWN),
+    Terms(version=5, session="s", protocol="dpwevote", kind="simulation", parameters=raw({"epsilon": 1.0}), place=3),
     Terms(
-        version=4,
+        version=5,
         session="s",
         protocol="dpwevote",
         kind="simulation",
@@ -53,25 +53,25 @@ MESSAGES: list[Message] = [
 ]
 TYPES: list[type[Message]] = [Hello, Welcome, Request, Report, Release, Abort, Inquiry, Terms]
 WIRE = [
-    "970104a173a86470776576 6f7465aa73696d756c6174696f6ea27030a0",
-    "970104a173a86470776576 6f7465aa73696d756c6174696f6ea27030a374c3a9",
-    "940204 81a7657073696c6f6ecb3ff0000000000000 90",
-    "940204 81a7657073696c6f6ecb3ff0000000000000 9304cd012cff",
+    "970105a173a86470776576 6f7465aa73696d756c6174696f6ea27030a0",
+    "970105a173a86470776576 6f7465aa73696d756c6174696f6ea27030a374c3a9",
+    "940205 81a7657073696c6f6ecb3ff0000000000000 90",
+    "940205 81a7657073696c6f6ecb3ff0000000000000 9304cd012cff",
     "930301c0",
     "930400920102",
     "930581a6706173736564c3 c0",
     "930581a6706173736564c3 81a573636f726507",
     "9706a6656e6f756768a00000 9000",
     "9706a3666577a7776569676874730102 92a27030a2703202",
-    "940704a27030 a374c3a9",
-    "980804a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 90",
-    "980804a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 91cc80",
+    "940705a27030 a374c3a9",
+    "980805a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 90",
+    "980805a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 91cc80",
 ]
 
 
 @pytest.mark.parametrize(("message", "wire"), list(zip(MESSAGES, WIRE, strict=True)))
-def test_the_bytes_of_version_4_never_change(message: Message, wire: str) -> None:
-    assert PROTOCOL_VERSION == 4
+def test_the_bytes_of_version_5_never_change(message: Message, wire: str) -> None:
+    assert PROTOCOL_VERSION == 5
     assert encode(message).hex() == wire.replace(" ", "")
     assert decode(encode(message)) == message
 

@@ -206,8 +206,8 @@ def test_nobody_is_admitted_before_the_start() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"version": 1}, "the server's version is 4, 'p0' came with 1"),
-        ({"version": 5}, "the server's version is 4, 'p0' came with 5"),
+        ({"version": 1}, "the server's version is 5, 'p0' came with 1"),
+        ({"version": 6}, "the server's version is 5, 'p0' came with 6"),
         ({"protocol": "moral"}, "the server's protocol is 'dpwevote', 'p0' came with 'moral'"),
         ({"session": "autumn"}, "the server's session is 'spring-ballot', 'p0' came with 'autumn'"),
         ({"kind": "deployment"}, "the server's kind is 'simulation', 'p0' came with 'deployment'"),

@@ -80,7 +80,7 @@ def test_views_share_nothing() -> None:
             hello("p0"),
             {
                 "type": "Hello",
-                "version": 4,
+                "version": 5,
                 "session": "spring-ballot",
                 "protocol": "dpwevote",
                 "kind": "simulation",

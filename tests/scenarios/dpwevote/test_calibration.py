@@ -36,11 +36,12 @@ def test_there_is_a_table_for_each_prior_one_of_cells_and_the_power(monkeypatch:
     monkeypatch.setattr(calibration, "_EPSILONS", (1.0,))
     told: list[str] = []
     tables = {table.name: table for table in CALIBRATION.tables(Drawn(10, 1, told.append))}
-    assert list(tables) == [*PRIORS, "cells", "power"]
+    assert list(tables) == [*PRIORS, "cells", "power", "claims-on-coins"]
     assert all(len(tables[prior].rows) == 7 * 2 for prior in PRIORS)
     assert len(tables["cells"].sheet.rows) == 14
     assert len(tables["power"].sheet.rows) == 7
-    assert told[-1] == "dpwevote: power"
+    assert len(tables["claims-on-coins"].sheet.rows) == 14
+    assert told[-1] == "dpwevote: fair coins"
 
 
 def test_the_same_seed_draws_the_same() -> None:

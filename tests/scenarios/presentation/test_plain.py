@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 from pages import Page
-from psephos.protocol.dpwevote import Outcome
+from psephos.protocol.dpwevote import Outcome, PossibleRanges
 from psephos.protocol.estimators import Estimate
 from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome
 
@@ -67,6 +67,11 @@ def test_an_outcome_made_from_another_is_shown_as_that() -> None:
         total_weight=None,
         weight_counts=(),
         weight_bias_bound=0.0,
+        error_prior="mixed",
+        joint_level=0.0,
+        possible=PossibleRanges(
+            total_weight=(7.0, 21.0), support=(0.0, 21.0), quota=(3.5, 10.5), margin=(-10.5, 10.5), count=(0.0, 7.0)
+        ),
         epsilon_weight=0.0,
         epsilon_opinion=1.0,
         epsilon_total=1.0,

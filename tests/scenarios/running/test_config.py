@@ -103,6 +103,8 @@ PARAMETER_KEYS: dict[str, tuple[str, object]] = {
     "passes": ("more_than", "more_than"),
     "weight_collection": ("per_candidate", "per_candidate"),
     "project_counts": ("true", True),
+    "level": ("0.01", 0.01),
+    "error_prior": ("uniform", "uniform"),
 }
 
 
