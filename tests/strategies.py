@@ -3,14 +3,13 @@
 Import these together with `CHECKED`, which makes every run draw the same examples.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 from helpers import Chooser, Session, make_names
 from hypothesis import settings
 from hypothesis import strategies as st
 from psephos.protocol import Inputs, PhaseRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.protocol.estimators import Estimate
 from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
 from psephos.protocol.mechanisms import Beta, Discrete, Uniform
@@ -43,6 +42,8 @@ __all__ = [
     "votes",
 ]
 
+ToldT = TypeVar("ToldT")
+
 CHECKED = settings(deadline=None, derandomize=True, max_examples=draws(15, full=40))
 """No deadline, since machines are shared; the same examples every time, since a test passes or it does not."""
 
@@ -62,10 +63,10 @@ _FEW_EPSILONS = st.sampled_from([0.5, 2.0, 9.0])
 _FEW_WEIGHTS = st.sampled_from([[1.0, 2.0, 3.0], [0.25, 4.0]])
 
 
-def told(estimate: Estimate | None) -> Estimate:
-    """Return an estimate that this variant's outcome has."""
-    assert estimate is not None
-    return estimate
+def told(entry: ToldT | None) -> ToldT:
+    """Return what this outcome has."""
+    assert entry is not None
+    return entry
 
 
 def sizes(largest: int = 9) -> st.SearchStrategy[int]:

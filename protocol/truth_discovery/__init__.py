@@ -16,6 +16,7 @@ Discovery, KDD 2018.
 """
 
 from .codes import NO_TASK, Codes
+from .confidence import CREDITS, average_confidences
 from .inference import find_truths, known_noise
 from .noise import Noise, informativeness, make_noise
 from .outcome import Outcome, OwnOutcome
@@ -24,6 +25,7 @@ from .protocol import AnswersPhase, TruthDiscovery
 from .reference import reference_run
 
 __all__ = [
+    "CREDITS",
     "NO_TASK",
     "AnswersPhase",
     "Codes",
@@ -32,6 +34,7 @@ __all__ = [
     "OwnOutcome",
     "Parameters",
     "TruthDiscovery",
+    "average_confidences",
     "find_truths",
     "informativeness",
     "known_noise",

@@ -1,8 +1,11 @@
 """What a truth discovery session releases: truths for everybody, and to each worker its own weight."""
 
+from collections.abc import Mapping
+
 import msgspec
 
-from ..estimators import Estimate
+from ..estimators import DEFAULT_LEVEL, Estimate, check_level
+from ..estimators.truth_inference import SupportLimits, estimate_support, support_limits
 
 __all__ = ["Outcome", "OwnOutcome"]
 
@@ -13,12 +16,19 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         tasks: their names.
         truths: for each task a label's name; None where nobody answered.
-        confidences: for each task what the estimator says for that label: the share of votes, of weighted votes, or
-            the posterior probability; a multiple of 2**−20. It is as good as the estimator's model: the paper's truth
-            discovery, for one, is nearly sure of a tie that it has once broken. None where nobody answered.
-        supports: for each task how many workers gave that label before the perturbation, estimated without bias; None
-            where nobody answered; all of them None where the reports of some answer set say nothing.
-        support_errors: the standard errors of these, over the perturbation's draws.
+        confidences: for each task how probably that label is right: `model_confidences`, drawn towards chance so that
+            they hold on average over published crowds (`psephos.protocol.truth_discovery.confidence`). One crowd may be
+            better or worse than the average, and no confidence sees a crowd that errs together. Multiples of 2**−20;
+            None where nobody answered.
+        model_confidences: what the estimator itself says for that label: the share of votes, of weighted votes, or the
+            posterior probability. It is as good as the estimator's model: the paper's truth discovery, for one, is
+            nearly sure of a tie that it has once broken.
+        answer_sets: the labels that an answer may have, of each set.
+        answer_set_of_task: which of them each task has; empty where all have the first.
+        flip_probabilities: of each answer set: how probably a report is not the answer; of a flip probability that each
+            worker draws, the mean.
+        reports: for each task how many reports each label of its answer set has, in that order; perturbed. `supports`
+            has what they say of the answers.
         num_answers: how many answers each task has.
         num_workers: how many reported.
         estimator: which one found the truths.
@@ -31,8 +41,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[str, ...]
     truths: tuple[str | None, ...]
     confidences: tuple[float | None, ...]
-    supports: tuple[float | None, ...]
-    support_errors: tuple[float | None, ...]
+    model_confidences: tuple[float | None, ...]
+    answer_sets: tuple[tuple[str, ...], ...]
+    answer_set_of_task: tuple[int, ...]
+    flip_probabilities: tuple[float, ...]
+    reports: tuple[tuple[int, ...], ...]
     num_answers: tuple[int, ...]
     num_workers: int
     estimator: str
@@ -42,12 +55,52 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_worker: float
 
     @property
-    def support_estimates(self) -> tuple[Estimate | None, ...]:
-        """The supports with their errors."""
-        return tuple(
-            None if value is None or error is None else Estimate(value, error)
-            for value, error in zip(self.supports, self.support_errors, strict=True)
-        )
+    def set_of_task(self) -> tuple[int, ...]:
+        """Which answer set each task has."""
+        return self.answer_set_of_task or (0,) * len(self.tasks)
+
+    @property
+    def supports(self) -> tuple[Mapping[str, Estimate] | None, ...]:
+        """For each task how many workers gave each label before the perturbation, by the label's name.
+
+        Without bias for a label that is named beforehand, whichever. The label that was found is chosen for its
+        reports, and of it the estimate is too high on average; see `limits_of_found`. None where nobody answered, or
+        the reports say nothing.
+        """
+        found: list[Mapping[str, Estimate] | None] = []
+        for number, reports, total in zip(self.set_of_task, self.reports, self.num_answers, strict=True):
+            labels, flip = self.answer_sets[number], self.flip_probabilities[number]
+            of_labels = [
+                estimate_support(count, total, flip_probability=flip, num_labels=len(labels)) for count in reports
+            ]
+            known = {name: support for name, support in zip(labels, of_labels, strict=True) if support is not None}
+            found.append(known or None)
+        return tuple(found)
+
+    def limits_of_found(self, level: float = DEFAULT_LEVEL) -> tuple[SupportLimits | None, ...]:
+        """Return for each task limits of how many workers gave the label that was found; None where there is none.
+
+        They hold although the label was chosen by the same reports, since they hold for all labels of the task at once.
+
+        Args:
+            level: the probability, at most, that the limits of a task miss; in (0, ½). Of k tasks, some miss with
+                probability at most k times that.
+
+        Raises:
+            ConfigurationError: the level is out of range.
+        """
+        check_level(level)
+        limits: list[SupportLimits | None] = []
+        for truth, number, reports, total in zip(
+            self.truths, self.set_of_task, self.reports, self.num_answers, strict=True
+        ):
+            if truth is None:
+                limits.append(None)
+                continue
+            labels, flip = self.answer_sets[number], self.flip_probabilities[number]
+            count = reports[labels.index(truth)]
+            limits.append(support_limits(count, total, flip_probability=flip, num_labels=len(labels), level=level))
+        return tuple(limits)
 
 
 class OwnOutcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,13 +18,14 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
-from ..estimators.truth_inference import Answers, Inference, KnownNoise, debiased_majority
+from ..estimators.truth_inference import Answers, Inference
 from ..guard import Values
 from ..mechanisms import NO_ANSWER
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, Phase, missing_column
 from ..privacy import PrivacyEvent, PrivacyLoss
 from ..tally import Tally
 from .codes import NO_TASK, Codes, answers_of, tasks_in, tasks_of
+from .confidence import average_confidences
 from .inference import find_truths
 from .noise import Noise, make_noise
 from .outcome import Outcome, OwnOutcome
@@ -35,8 +36,6 @@ __all__ = ["AnswersPhase", "TruthDiscovery"]
 # Confidences and weights come out of iterations in floating point; what is released is rounded to a public grid.
 _GRID: Final = 2.0**20
 _LONGEST_NAME: Final[EstimatorName] = "noise_aware_dawid_skene"
-# Below, a report says nothing of its answer, and no count can be estimated.
-_LEAST_SIGNAL: Final = 1e-8
 
 
 class AnswersPhase(Phase):
@@ -273,14 +272,19 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         """Return the truths."""
         (tally,) = tallies
         name, inference = self._find_truths(tally)
-        supports, errors = self._supports(tally, inference)
         (loss,) = self.losses
         return Outcome(
             tasks=self.parameters.tasks,
             truths=tuple(self._names_of(inference)),
-            confidences=tuple(None if math.isnan(share) else share for share in _rounded(inference.confidences)),
-            supports=supports,
-            support_errors=errors,
+            confidences=_known(average_confidences(name, inference.confidences, self.codes.size_of_task)),
+            model_confidences=_known(inference.confidences),
+            answer_sets=self.parameters.answer_sets,
+            answer_set_of_task=self.parameters.answer_set_of_task,
+            flip_probabilities=self._flip_probabilities,
+            reports=tuple(
+                tuple(counts[:size])
+                for counts, size in zip(tally.totals.tolist(), self.codes.size_of_task.tolist(), strict=True)
+            ),
             num_answers=tuple(tally.totals.sum(axis=1).tolist()),
             num_workers=tally.num_reports,
             estimator=name,
@@ -300,8 +304,11 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             tasks=parameters.tasks,
             truths=tuple(longest[number] for number in sets),
             confidences=numbers,
-            supports=numbers,
-            support_errors=numbers,
+            model_confidences=numbers,
+            answer_sets=parameters.answer_sets,
+            answer_set_of_task=parameters.answer_set_of_task,
+            flip_probabilities=(0.1,) * len(parameters.answer_sets),
+            reports=tuple((num_parties,) * parameters.sizes[number] for number in sets),
             num_answers=(num_parties,) * len(parameters.tasks),
             num_workers=num_parties,
             estimator=_LONGEST_NAME,
@@ -349,23 +356,11 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         for number, label in zip(self.codes.set_of_task.tolist(), inference.truths.tolist(), strict=True):
             yield None if label < 0 else sets[number][label]
 
-    def _supports(
-        self, tally: Tally, inference: Inference
-    ) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
-        """Return how many workers gave each label that was found, before the perturbation, and the errors."""
-        if self.noise.least_signal < _LEAST_SIGNAL:
-            nothing = (None,) * len(self.parameters.tasks)
-            return nothing, nothing
-        # Without bias by the mean flip probability, exactly, whatever a worker's own is.
-        means = dict(zip(self.noise.sizes, self.noise.flip_probabilities, strict=True))
-        counts = debiased_majority(self.answers_in(tally), KnownNoise.fixed(means))
-        places = np.arange(len(inference.truths)), np.maximum(inference.truths, 0)
-        is_found: list[bool] = (inference.truths >= 0).tolist()
-        values, errors = (
-            tuple(number if found else None for number, found in zip(_rounded(column[places]), is_found, strict=True))
-            for column in (counts.counts, counts.standard_errors)
-        )
-        return values, errors
+    @property
+    def _flip_probabilities(self) -> tuple[float, ...]:
+        """Of each answer set the flip probability, of drawn ones the mean."""
+        of_sizes = dict(zip(self.noise.sizes, self.noise.flip_probabilities, strict=True))
+        return tuple(of_sizes[size] for size in self.parameters.sizes)
 
     def _find_truths(self, tally: Tally) -> tuple[str, Inference]:
         """Return the estimator's name and what it finds; both parts of a release ask for the same."""
@@ -382,6 +377,11 @@ def _num_bytes(label: str) -> int:
 def _numbered(tasks: IntArray) -> IntArray:
     """Return public rows: each worker's place, then its tasks."""
     return np.concatenate([np.arange(len(tasks), dtype=np.int64)[:, None], tasks], axis=1)
+
+
+def _known(numbers: FloatArray) -> tuple[float | None, ...]:
+    """Return numbers on the public grid, None in place of nan."""
+    return tuple(None if math.isnan(number) else number for number in _rounded(numbers))
 
 
 def _rounded(numbers: FloatArray) -> list[float]:

@@ -14,10 +14,10 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.estimators import Estimate
-from ...protocol.truth_discovery import Outcome, OwnOutcome
+from ...protocol.estimators import DEFAULT_LEVEL, Estimate
+from ...protocol.estimators.truth_inference import SupportLimits
+from ...protocol.truth_discovery import CREDITS, Outcome, OwnOutcome
 from ..presentation.drawing import (
-    ERRORS_SHOWN,
     GOOD,
     MOST_ROWS,
     MUTED,
@@ -36,7 +36,7 @@ from ..presentation.drawing import (
 from ..presentation.numbers import some
 from ..presentation.plain import PLAIN
 from ..presentation.presenter import Known, Presenter, Rows
-from ..presentation.terminal import Cell, estimate_text, show_note, show_table
+from ..presentation.terminal import Cell, show_note, show_table
 
 __all__ = ["PRESENTERS"]
 
@@ -45,11 +45,12 @@ _MOST_TASKS: Final = 30
 _MOST_LABELS: Final = 6
 _BIN: Final = 0.05
 _CONFIDENCES: Final = {
-    "majority": "the label's share of the reports",
-    "truth_discovery": "the label's share of the weighted reports",
-    "cautious": "the label's posterior probability; another may be likelier, but not twice as likely",
+    "majority": "the label's share of the reports, which is no probability",
+    "truth_discovery": "from the label's share of the weighted reports",
+    "cautious": "from the label's posterior probability; another may be likelier, but not twice as likely",
 }
-_POSTERIOR: Final = "the label's posterior probability, if the estimator's model holds"
+_POSTERIOR: Final = "from the label's posterior probability"
+_IN_THE_LONG_RUN: Final = f"{100 * (1 - DEFAULT_LEVEL):g} %"
 # By shape too, for readers who do not tell these colors apart.
 _MARKS: Final[dict[bool | None, dict[str, Any]]] = {
     True: {"color": GOOD, "marker": "o", "markersize": 7},
@@ -67,7 +68,9 @@ class _Task:
     name: str
     found: str | None
     confidence: float | None
-    support: Estimate | None
+    model_confidence: float | None
+    supports: Mapping[str, Estimate] | None
+    limits: SupportLimits | None
     num_answers: int
     clean: str | None
     gold: str | None
@@ -77,10 +80,23 @@ class _Task:
         """Whether the label that was found is true; None where there is none, or nobody knows."""
         return None if self.found is None or self.gold is None else self.found == self.gold
 
+    @property
+    def counted(self) -> SupportLimits | None:
+        """The limits, where a label was found and the reports say something."""
+        return None if self.supports is None else self.limits
+
 
 def _tasks(outcome: Outcome, known: Known) -> list[_Task]:
     truth, gold = known.truth or {}, known.gold or {}
-    columns = (outcome.tasks, outcome.truths, outcome.confidences, outcome.support_estimates, outcome.num_answers)
+    columns = (
+        outcome.tasks,
+        outcome.truths,
+        outcome.confidences,
+        outcome.model_confidences,
+        outcome.supports,
+        outcome.limits_of_found(),
+        outcome.num_answers,
+    )
     return [_Task(*entries, truth.get(entries[0]), gold.get(entries[0])) for entries in zip(*columns, strict=True)]
 
 
@@ -92,11 +108,23 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     console.print()
     _show_summary(console, outcome, tasks)
     _show_comparisons(console, tasks)
-    if any(task.support is not None for task in tasks):
-        show_note(console, "support: how many workers gave the label before the perturbation, and how many answered;")
-        show_note(console, "± is one standard error of the perturbation")
-    meaning = _CONFIDENCES.get(outcome.estimator, _POSTERIOR)
-    show_note(console, f"confidence: {meaning}")
+    if any(task.counted is not None for task in tasks):
+        show_note(console, "support: how many workers gave the label before the perturbation, of those who answered:")
+        show_note(
+            console, f"limits that hold for {_IN_THE_LONG_RUN} of tasks, although the same reports chose the label;"
+        )
+        show_note(console, f"{known.table} has the estimate of every label, without bias")
+    for line in _meaning(outcome.estimator):
+        show_note(console, line)
+
+
+def _meaning(estimator: str) -> list[str]:
+    """Return what a confidence is, in lines."""
+    lines = [f"confidence: {_CONFIDENCES.get(estimator, _POSTERIOR)}"]
+    if (credit := CREDITS[estimator]) != 1:
+        lines[0] += f", of which {100 * credit:.0f} % of what"
+        lines.append("is beyond chance is kept: so it holds on average over published crowds, not on each of them")
+    return lines
 
 
 def _show_tasks(console: Console, tasks: Sequence[_Task], known: Known) -> None:
@@ -130,9 +158,10 @@ def _confidence(confidence: float | None) -> str:
 
 
 def _support(task: _Task) -> Text:
-    if task.support is None:
+    if task.counted is None:
         return Text(f"of {task.num_answers:,}" if task.num_answers else "")
-    return estimate_text(task.support) + Text(f" of {task.num_answers:,}")
+    low, high = task.counted
+    return Text(f"{low:,} to {high:,} of {task.num_answers:,}" if low < high else f"{low:,} of {task.num_answers:,}")
 
 
 def _show_summary(console: Console, outcome: Outcome, tasks: Sequence[_Task]) -> None:
@@ -182,15 +211,22 @@ def _share(successes: Sequence[bool]) -> str:
 
 def _rows(outcome: Outcome, known: Known) -> Rows:
     rows: Rows = []
+    labels = tuple(dict.fromkeys(label for answers in outcome.answer_sets for label in answers))
     for task in _tasks(outcome, known):
+        supports = task.supports or {}
         row: dict[str, object] = {
             "task": task.name,
             "truth": task.found,
             "confidence": task.confidence,
-            "support": None if task.support is None else task.support.value,
-            "support_standard_error": None if task.support is None else task.support.standard_error,
+            "model_confidence": task.model_confidence,
+            "least_support": None if task.counted is None else task.counted.low,
+            "most_support": None if task.counted is None else task.counted.high,
             "num_answers": task.num_answers,
         }
+        for label in labels:
+            of_label = supports.get(label)
+            row[f"support of {label}"] = None if of_label is None else of_label.value
+            row[f"standard error of {label}"] = None if of_label is None else of_label.standard_error
         if known.truth is not None:
             row["clean_truth"] = task.clean
         if known.gold is not None:
@@ -209,11 +245,11 @@ def _draw(outcome: Outcome, known: Known) -> Picture:
 
 def _marks(tasks: Sequence[_Task]) -> Marks:
     """Return what the legend explains, of what is there."""
-    drawn = [task for task in tasks if task.support is not None]
+    drawn = [task for task in tasks if task.counted is not None]
     kinds = [kind for kind in _MARKS if any(task.is_right is kind for task in drawn)]
-    of_kind = {kind: "estimate" if kinds == [None] else _VERDICTS[kind] for kind in kinds}
+    of_kind = {kind: "share" if kinds == [None] else _VERDICTS[kind] for kind in kinds}
     marks: dict[str, dict[str, Any]] = {
-        f"{said} ± {ERRORS_SHOWN} standard errors": {**_MARKS[kind], "linewidth": 2} for kind, said in of_kind.items()
+        f"{said}: limits at {_IN_THE_LONG_RUN}": {**_MARKS[kind], "linewidth": 2} for kind, said in of_kind.items()
     }
     if drawn:
         band = {"color": _POSSIBLE["color"], "marker": "s", "markersize": 11, "linestyle": "none"}
@@ -225,10 +261,9 @@ def _draw_rows(panels: Any, *, tasks: Sequence[_Task], names: Sequence[str]) -> 
     axes = panels[0, 0]
     for row, task in enumerate(tasks):
         mark = _MARKS[task.is_right]
-        if task.support is not None:
-            share = task.support.value / task.num_answers
-            reach = ERRORS_SHOWN * task.support.standard_error / task.num_answers
-            axes.errorbar(share, row, xerr=reach, capsize=4, linewidth=2, zorder=3, **mark)
+        if task.counted is not None:
+            low, high = (number / task.num_answers for number in task.counted)
+            axes.errorbar((low + high) / 2, row, xerr=(high - low) / 2, capsize=4, linewidth=2, zorder=3, **mark)
         annotate_row(axes, row, _said_of(task), color=mark["color"])
     low, high = axes.get_xlim()
     axes.set_xlim(min(low, -0.03), max(high, 1.03))
@@ -272,7 +307,7 @@ def _draw_confidences(panels: Any, *, tasks: Sequence[_Task], known: Sequence[_T
             kind: [task for task in known if task.is_right is kind] for kind in kinds
         }
         _draw_bars(last, edges, split, title=f"{some(len(known), 'task')} with an answer and a known truth")
-    last.set_xlabel(f"confidence: {_CONFIDENCES.get(estimator, _POSTERIOR)}")
+    last.set_xlabel("\n".join(_meaning(estimator)))
 
 
 def _draw_bars(axes: Any, edges: Sequence[float], tasks: Mapping[bool | None, Sequence[_Task]], *, title: str) -> None:

@@ -9,6 +9,7 @@ from .expectation import ClassPrior
 from .inference import MISSING, Inference, Ties
 from .noise import KnownNoise
 from .noise_aware import noise_aware_dawid_skene, noise_aware_one_coin
+from .supports import SupportLimits, estimate_support, support_limits
 from .votes import Normalization, majority_vote, truth_discovery
 
 __all__ = [
@@ -20,13 +21,16 @@ __all__ = [
     "Inference",
     "KnownNoise",
     "Normalization",
+    "SupportLimits",
     "Ties",
     "cautious_truth_discovery",
     "dawid_skene",
     "debiased_majority",
+    "estimate_support",
     "majority_vote",
     "noise_aware_dawid_skene",
     "noise_aware_one_coin",
     "one_coin",
+    "support_limits",
     "truth_discovery",
 ]

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol import Inputs, SimulatedNoise, Tally, run_population
-from psephos.protocol.estimators import Estimate
 from psephos.protocol.estimators.truth_inference import (
     Answers,
     Inference,
+    KnownNoise,
     cautious_truth_discovery,
     dawid_skene,
     debiased_majority,
@@ -163,10 +163,14 @@ def test_a_majority_by_hand() -> None:
     assert outcome.num_workers == 4
     assert (outcome.estimator, outcome.num_iterations, outcome.has_converged) == ("majority", 0, True)
     assert (outcome.epsilon_answer, outcome.epsilon_worker) == (math.log(3), 2 * math.log(3))
-    assert outcome.support_estimates[2] is None
-    for support in outcome.support_estimates[:2]:
-        assert told(support).value == pytest.approx(4.0, abs=2 / GRID)
-        assert told(support).standard_error == pytest.approx(math.sqrt(3), abs=1 / GRID)
+    assert outcome.model_confidences == outcome.confidences  # a share of votes claims no probability
+    assert outcome.reports == ((1, 3), (3, 1), (0, 0))
+    assert outcome.flip_probabilities == (pytest.approx(0.25),)
+    assert outcome.supports[2] is None
+    for supports, (found, other) in zip(outcome.supports[:2], [("yes", "no"), ("no", "yes")], strict=True):
+        assert told(supports)[found].value == pytest.approx(4.0)
+        assert told(supports)[other].value == pytest.approx(0.0, abs=1e-12)
+        assert [each.standard_error for each in told(supports).values()] == [pytest.approx(math.sqrt(3))] * 2
 
 
 def test_own_outcomes_by_hand() -> None:
@@ -212,22 +216,18 @@ def test_an_unanswered_task_has_no_truth_and_does_not_change_the_others(mechanis
     fewer = make(2, **given)
     outcome = whole.outcome([clean_tally(make(3), VOTES)])
     others = fewer.outcome([clean_tally(make(2), [row[:2] for row in VOTES])])
-    assert (outcome.truths[2], outcome.confidences[2], outcome.support_estimates[2], outcome.num_answers[2]) == (
-        None,
-        None,
-        None,
-        0,
-    )
+    assert (outcome.truths[2], outcome.confidences[2], outcome.model_confidences[2]) == (None, None, None)
+    assert (outcome.supports[2], outcome.limits_of_found()[2], outcome.num_answers[2]) == (None, None, 0)
     assert outcome.truths[:2] == others.truths
     assert outcome.confidences[:2] == others.confidences
-    assert outcome.support_estimates[:2] == others.support_estimates
+    assert outcome.supports[:2] == others.supports
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_session_without_any_answer_ends_without_truths(estimator: Any) -> None:
     protocol = make(2, answer_sets=(TWO, THREE), answer_set_of_task=(0, 1), estimator=estimator, epsilon=2.0)
     result = run(protocol, inputs_of(protocol, [["", ""], [""]]))
-    assert result.outcome.truths == result.outcome.confidences == result.outcome.support_estimates == (None, None)
+    assert result.outcome.truths == result.outcome.confidences == result.outcome.supports == (None, None)
     assert (result.outcome.num_answers, result.outcome.num_workers) == ((0, 0), 2)
     assert result.own_outcomes == {}
     assert protocol.truth(inputs_of(protocol, [["", ""]])) == {}
@@ -284,7 +284,8 @@ def test_where_reports_say_nothing_nobody_is_counted(given: dict[str, Any]) -> N
     protocol = make(2, estimator="majority", **given)
     outcome = protocol.outcome([clean_tally(protocol, [["yes", "no"]])])
     assert outcome.truths == ("yes", "no")
-    assert outcome.support_estimates == (None, None)
+    assert outcome.supports == (None, None)
+    assert outcome.limits_of_found() == ((0, 1), (0, 1))  # whatever is possible
 
 
 @CHECKED
@@ -300,23 +301,23 @@ def test_what_is_released_is_what_the_estimator_finds_on_a_grid(data: st.DataObj
     assert outcome.estimator == name
     assert (outcome.num_iterations, outcome.has_converged) == (inference.num_iterations, inference.has_converged)
     assert outcome.num_workers == len(inputs)
-    counts = debiased_majority(answers, known_noise(protocol.noise, protocol.codes.sizes))
+    # Of flip probabilities that workers draw, the mean is exact, and what estimators are told is near it.
+    means = dict(zip(protocol.noise.sizes, protocol.noise.flip_probabilities, strict=True))
+    counts = debiased_majority(answers, KnownNoise.fixed(means))
     for task, label in enumerate(inference.truths.tolist()):
         labels = protocol.parameters.answer_sets[protocol.parameters.set_of_task[task]]
         assert outcome.num_answers[task] == int((answers.tasks == task).sum())
         if label < 0:
             assert outcome.num_answers[task] == 0
-            assert (outcome.truths[task], outcome.confidences[task], outcome.support_estimates[task]) == (
-                None,
-                None,
-                None,
-            )
+            assert (outcome.truths[task], outcome.confidences[task], outcome.supports[task]) == (None, None, None)
         else:
             assert outcome.truths[task] == labels[label]
-            assert outcome.confidences[task] == on_grid(inference.confidences[task])
-            assert outcome.support_estimates[task] == Estimate(
-                on_grid(counts.counts[task, label]), on_grid(counts.standard_errors[task, label])
-            )
+            assert outcome.model_confidences[task] == on_grid(inference.confidences[task])
+            assert told(outcome.confidences[task]) <= told(outcome.model_confidences[task]) or name == "majority"
+            for place, (named, support) in enumerate(told(outcome.supports[task]).items()):
+                assert named == labels[place]
+                assert support.value == pytest.approx(counts.counts[task, place], abs=1e-9)
+                assert support.standard_error == pytest.approx(counts.standard_errors[task, place], abs=1e-9)
     own: Mapping[int, OwnOutcome] = result.own_outcomes
     assert set(own) == set(answers.workers.tolist())
     for worker, of_worker in own.items():
@@ -506,9 +507,11 @@ def test_supports_are_unbiased_by_the_mean_of_any_hyper_distribution() -> None:
         1, mechanism="two_layer", hyper=Discrete((0.1, 0.4), (0.5, 0.5)), max_answers=1, estimator="majority"
     )
     (result,) = (run(protocol, inputs_of(protocol, [["no"]] * 20_000)),)
-    (support,) = result.outcome.support_estimates
-    assert support is not None
-    assert abs(support.value - 20_000) < 5 * support.standard_error
+    (supports,) = result.outcome.supports
+    assert abs(told(supports)["no"].value - 20_000) < 5 * told(supports)["no"].standard_error
+    assert abs(told(supports)["yes"].value) < 5 * told(supports)["yes"].standard_error
+    (limits,) = result.outcome.limits_of_found()
+    assert told(limits).high == 20_000
 
 
 def test_a_release_that_would_not_fit_is_refused_before_anybody_comes() -> None:

@@ -12,18 +12,23 @@ from pages import Page
 from psephos.protocol.truth_discovery import Outcome, OwnOutcome
 from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome
 from rich.console import Console
+from strategies import told
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 def found(truths: Sequence[str | None], **options: Any) -> Outcome:
-    """Return an outcome with these labels for tasks t0, t1, ..., each of whom 18 answered if there is one."""
+    """Return an outcome with these labels for tasks t0, t1, ..., reported by all of 18 workers where there is one."""
+    labels = tuple(dict.fromkeys(["cat", "dog", *(label for label in truths if label is not None)]))
     fields: dict[str, Any] = {
         "tasks": tuple(f"t{n}" for n in range(len(truths))),
         "truths": tuple(truths),
         "confidences": tuple(None if label is None else 0.75 for label in truths),
-        "supports": tuple(None if label is None else 12.3 for label in truths),
-        "support_errors": tuple(None if label is None else 2.1 for label in truths),
+        "model_confidences": tuple(None if label is None else 0.85 for label in truths),
+        "answer_sets": (labels,),
+        "answer_set_of_task": (),
+        "flip_probabilities": (0.25,),
+        "reports": tuple(tuple(18 * (label == found) for label in labels) for found in truths),
         "num_answers": tuple(0 if label is None else 18 for label in truths),
         "num_workers": 20,
         "estimator": "noise_aware",
@@ -54,10 +59,15 @@ def line_of(page: Page, task: str) -> list[str]:
     return line
 
 
-def test_a_task_shows_label_confidence_and_support_with_its_error() -> None:
-    page = shown(PETS)
+def test_a_task_shows_label_confidence_and_limits_of_its_support() -> None:
+    """12 of 18 reports: which numbers of answers make so many, and so few, as probable as the level."""
+    outcome = msgspec.structs.replace(PETS, reports=((12, 3, 3), *PETS.reports[1:]))
+    page = shown(outcome)
     assert page.lines[0] == ["Task", "Truth", "found", "Confidence", "Support"]
-    assert line_of(page, "t0") == ["t0", "cat", "75.0", "%", "12.3", "±", "2.1", "of", "18"]
+    low, high = told(outcome.limits_of_found()[0])
+    assert 6 < low < 13 < high < 18
+    assert line_of(page, "t0") == ["t0", "cat", "75.0", "%", str(low), "to", str(high), "of", "18"]
+    assert line_of(page, "t1")[-3:] == ["18", "of", "18"]  # 18 reports of 18
     assert line_of(page, "t3") == ["t3", "none"]
     assert line_of(page, "t4")[1] == "[bird]"
 
@@ -142,13 +152,15 @@ def test_what_has_not_converged_is_said_to() -> None:
 @pytest.mark.parametrize(
     ("estimator", "meaning"),
     [
-        ("majority", "share of the reports"),
-        ("truth_discovery", "share of the weighted reports"),
-        ("dawid_skene", "posterior probability"),
+        ("majority", "the label's share of the reports, which is no probability"),
+        ("truth_discovery", "from the label's share of the weighted reports"),
+        ("dawid_skene", "from the label's posterior probability"),
     ],
 )
 def test_what_a_confidence_means_depends_on_the_estimator(estimator: str, meaning: str) -> None:
-    assert f"confidence: the label's {meaning}" in shown(found(["cat"], estimator=estimator)).text
+    text = shown(found(["cat"], estimator=estimator)).text
+    assert f"confidence: {meaning}" in text
+    assert ("holds on average over published crowds" in text) == (estimator != "majority")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +171,7 @@ def test_a_confidence_that_is_not_certain_is_never_shown_as_if_it_were(confidenc
 
 
 def test_where_reports_say_nothing_there_is_no_support_but_the_number_of_answers() -> None:
-    page = shown(found(["cat"], supports=(None,), support_errors=(None,)))
+    page = shown(found(["cat"], flip_probabilities=(0.5,)))
     assert line_of(page, "t0")[-2:] == ["of", "18"]
     assert "before the perturbation" not in page.text
 
@@ -182,23 +194,35 @@ def test_a_worker_is_told_its_own_weight_and_quality() -> None:
 
 
 def test_rows_hold_the_numbers_to_their_last_bit() -> None:
-    outcome = found(["cat", None], confidences=(1 / 3, None), supports=(1 / 7, None), support_errors=(1 / 9, None))
+    outcome = found(["cat", None], confidences=(1 / 3, None), model_confidences=(1 / 7, None))
+    supports, limits = told(outcome.supports[0]), told(outcome.limits_of_found()[0])
+    assert supports["cat"].value == pytest.approx((18 - 18 / 4) / (1 / 2))
     assert rows_of(outcome, truth=None) == [
         {
             "task": "t0",
             "truth": "cat",
             "confidence": 1 / 3,
-            "support": 1 / 7,
-            "support_standard_error": 1 / 9,
+            "model_confidence": 1 / 7,
+            "least_support": limits.low,
+            "most_support": limits.high,
             "num_answers": 18,
+            "support of cat": supports["cat"].value,
+            "standard error of cat": supports["cat"].standard_error,
+            "support of dog": supports["dog"].value,
+            "standard error of dog": supports["dog"].standard_error,
         },
         {
             "task": "t1",
             "truth": None,
             "confidence": None,
-            "support": None,
-            "support_standard_error": None,
+            "model_confidence": None,
+            "least_support": None,
+            "most_support": None,
             "num_answers": 0,
+            "support of cat": None,
+            "standard error of cat": None,
+            "support of dog": None,
+            "standard error of dog": None,
         },
     ]
 
@@ -224,22 +248,22 @@ def test_a_few_tasks_are_drawn_each_with_its_label(tmp_path: Path) -> None:
     for said in (">Pets<", ">t4<", ">cat, 75.0 %<", ">[bird], 75.0 %<", ">no answer<", ">true: cat<", ">true: dog<"):
         assert said in text
     for kind in ("right", "wrong", "truth not known"):
-        assert f">{kind} ± 2 standard errors<" in text
+        assert f">{kind}: limits at 95 %<" in text
     assert "shares that are possible" in text
 
 
 def test_where_nobody_knows_nothing_is_drawn_as_right_or_wrong(tmp_path: Path) -> None:
     text = drawn(PETS, tmp_path)
-    assert ">estimate ± 2 standard errors<" in text
+    assert ">share: limits at 95 %<" in text
     assert "right" not in text
     assert "wrong" not in text
     assert "true:" not in text
 
 
 def test_without_any_support_the_labels_are_drawn_alone(tmp_path: Path) -> None:
-    text = drawn(found(["cat", None], supports=(None, None), support_errors=(None, None)), tmp_path)
+    text = drawn(found(["cat", None], flip_probabilities=(0.5,)), tmp_path)
     assert ">cat, 75.0 %<" in text
-    assert "standard errors" not in text
+    assert "limits" not in text
 
 
 def test_of_many_tasks_the_confidences_are_drawn(tmp_path: Path) -> None:
@@ -249,7 +273,7 @@ def test_of_many_tasks_the_confidences_are_drawn(tmp_path: Path) -> None:
     text = drawn(outcome, tmp_path, gold=gold)
     for said in ("40 tasks with an answer", "10 tasks with an answer and a known truth", "right (7)", "wrong (3)"):
         assert f">{said}<" in text
-    assert ">confidence: the label's posterior probability" in text
+    assert ">confidence: from the label's posterior probability" in text
     assert ">60 %<" in text  # the least confidence begins the axis
     assert ">50 %<" not in text
     assert "posterior" not in drawn(found(["cat"] * 40), tmp_path)

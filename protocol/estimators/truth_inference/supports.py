@@ -1,0 +1,133 @@
+"""How many workers gave a label before the perturbation: an estimate without bias, and limits that hold for all labels.
+
+An estimate is without bias for a label that is named beforehand. The label that was found has been chosen for its
+reports, among other things, and its estimate is too high on average. So there are limits too, which hold for all labels
+of a task at once, whichever of them is then looked at.
+
+Source: Li et al. (2018), Definition 5.1, for the channel; Warner (1965) for its inverse; Clopper and Pearson (1934) for
+limits from tests.
+"""
+
+import bisect
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln, xlog1py, xlogy
+
+from ...arguments import exact_arguments
+from ...arrays import FloatArray
+from ..estimate import Estimate
+from ..verdict import DEFAULT_LEVEL, check_level
+
+__all__ = ["SupportLimits", "estimate_support", "support_limits"]
+
+_LEAST_SIGNAL = 1e-8
+"""Below, a report says nothing of its answer, and no count can be estimated."""
+_MOST_REMEMBERED = 1 << 14
+
+
+class SupportLimits(NamedTuple):
+    """Between which numbers a support is."""
+
+    low: int
+    """At least so many workers gave the label."""
+    high: int
+    """At most so many."""
+
+
+@exact_arguments
+def estimate_support(reports: int, num_answers: int, *, flip_probability: float, num_labels: int) -> Estimate | None:
+    """Return how many workers gave a label before the perturbation, estimated without bias, with its standard error.
+
+    A task's answers have gone through one channel, P[report = l | answer = x] = λ[l = x] + μ with μ = p/(s − 1) and
+    λ = 1 − p − μ, so that (reports of l − μ·answers)/λ is unbiased for the answers of l. It may be below 0 or above the
+    number of answers. All operations are exact to the last bit on every machine.
+
+    Args:
+        reports: of the label.
+        num_answers: reports of the task.
+        flip_probability: p; of a flip probability that each worker draws, the mean.
+        num_labels: s.
+
+    Returns:
+        None where nobody answered, or a report says nothing.
+    """
+    lie = flip_probability / (num_labels - 1)
+    kept = 1 - flip_probability - lie
+    if not num_answers or abs(kept) < _LEAST_SIGNAL:
+        return None
+    value = (reports - lie * num_answers) / kept
+    truly = min(max(value, 0.0), float(num_answers))
+    variance = truly * flip_probability * (1 - flip_probability) + (num_answers - truly) * lie * (1 - lie)
+    return Estimate(value, math.sqrt(variance) / abs(kept))
+
+
+@exact_arguments
+def support_limits(
+    reports: int, num_answers: int, *, flip_probability: float, num_labels: int, level: float = DEFAULT_LEVEL
+) -> SupportLimits:
+    """Return limits that hold for the supports of all labels of a task at once, whatever the answers are.
+
+    With x answers of the label, its reports are as many as x coins of 1 − p and the other answers' coins of μ show. A
+    number x is possible unless a test of it with these two exact tails refuses it; the level is shared between the two
+    tails, and between the labels where there are more than two. (Of two, one's reports tell the other's.) Since the
+    limits miss no label with probability 1 − level, they hold for one that was chosen by the same reports too.
+
+    Args:
+        reports: of the label.
+        num_answers: reports of the task, each of another worker.
+        flip_probability: p; of a flip probability that each worker draws for itself, the mean.
+        num_labels: s.
+        level: the probability, at most, that the limits miss the support of any label of the task; in (0, ½).
+
+    Raises:
+        ConfigurationError: the level is out of range.
+    """
+    check_level(level)
+    lie = flip_probability / (num_labels - 1)
+    tail = level / 2 / (1 if num_labels == 2 else num_labels)  # noqa: PLR2004  of two labels one tells the other
+    if abs(1 - flip_probability - lie) < _LEAST_SIGNAL:
+        return SupportLimits(0, num_answers)
+    if lie > 1 - flip_probability:  # the fewer reports, the more answers: those of the other labels are counted
+        low, high = _limits(reports, num_answers, lie, 1 - flip_probability, tail)
+        return SupportLimits(num_answers - high, num_answers - low)
+    return SupportLimits(*_limits(reports, num_answers, 1 - flip_probability, lie, tail))
+
+
+@functools.lru_cache(maxsize=_MOST_REMEMBERED)
+def _limits(reports: int, total: int, hit: float, lie: float, tail: float) -> tuple[int, int]:
+    """Return the least and the greatest number of answers that is possible.
+
+    Args:
+        reports: how many came in of the label.
+        total: answers of the task.
+        hit: the probability that an answer of the label is reported as such, the larger one.
+        lie: the same of another answer.
+        tail: a number is possible if both tails are more probable.
+    """
+    # Both tails change one way with the number of answers: the first that is possible, and the first that no more is.
+    numbers = range(total + 1)
+    low = bisect.bisect_right(numbers, tail, key=lambda x: _at_least(reports, x, total, hit, lie))
+    high = bisect.bisect_left(numbers, -tail, key=lambda x: _at_least(reports + 1, x, total, hit, lie) - 1) - 1
+    # At strong signals rounding may leave nothing; the nearest number is possible then.
+    low = min(low, total)
+    return low, max(low, high)
+
+
+def _at_least(reports: int, answers: int, total: int, hit: float, lie: float) -> float:
+    """Return the probability of at least so many reports, if so many of all answers are of the label."""
+    others = _binomial(total - answers, lie)
+    # P[at least k from the others], for k from 0 to one more than there are.
+    tails: FloatArray = np.append(np.cumsum(others[::-1])[::-1], 0.0)
+    needed = np.clip(reports - np.arange(answers + 1), 0, len(others))
+    return float((_binomial(answers, hit) * tails[needed]).sum())
+
+
+def _binomial(number: int, probability: float) -> FloatArray:
+    """Return the probabilities of 0 to so many successes."""
+    counts = np.arange(number + 1)
+    logs = gammaln(number + 1) - gammaln(counts + 1) - gammaln(number - counts + 1)
+    logs = logs + xlogy(counts, probability) + xlog1py(number - counts, -probability)
+    return np.exp(np.asarray(logs, dtype=np.float64))

@@ -1,0 +1,84 @@
+"""Truth discovery's part of the calibration: fits by hand, and tables over crowds that are there."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from psephos.protocol.truth_discovery import CREDITS
+from psephos.scenarios.experiments.calibration import Drawn, Table
+from psephos.scenarios.truth_discovery import calibration
+from psephos.scenarios.truth_discovery.calibration import (
+    CALIBRATION,
+    Confidences,
+    CreditRow,
+    CrowdRow,
+    SupportRow,
+    fit_credit,
+)
+from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
+from psephos.scenarios.truth_discovery.paper.trials import Layout
+
+
+def of(model: float, chance: float, right: float, number: int = 1000) -> Confidences:
+    """Return the confidences of a crowd of one kind of task, of which a share is right."""
+    is_right = (np.arange(number) < right * number).astype(np.float64)
+    return Confidences(np.full(number, model), np.full(number, chance), is_right)
+
+
+def test_the_credit_by_hand() -> None:
+    """What claims .9 of two labels and is right in .7 deserves half of what it says beyond chance."""
+    assert fit_credit([of(0.9, 0.5, 0.7)]) == pytest.approx(0.5)
+    assert fit_credit([of(0.9, 0.5, 0.7), of(0.9, 0.5, 0.8, number=10)]) == pytest.approx(0.625)  # one weight each
+    assert of(0.9, 0.5, 0.7).at(0.5).mean() == pytest.approx(0.7)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have small made-up crowds, and two of these as if they had been published."""
+    spec = SyntheticCrowd(tasks=60, workers=12, answers_per_task=5)
+    crowds = {name: Layout.of(make_crowd(spec)) for name in ("ours", "theirs")}
+    monkeypatch.setattr(calibration, "_layouts", lambda: crowds)
+    monkeypatch.setattr(calibration, "_MADE_UP", {"made up": spec})
+    monkeypatch.setattr(calibration, "_EPSILONS", (1.0,))
+
+
+def tables() -> Mapping[str, Table]:
+    return {table.name: table for table in CALIBRATION.tables(Drawn(10, 1, lambda _line: None))}
+
+
+@pytest.mark.usefixtures("few")
+def test_each_estimator_is_fitted_and_each_crowd_is_shown() -> None:
+    found = tables()
+    assert list(found) == ["confidences", "crowds", "supports"]
+    fitted = [row for row in found["confidences"].rows if isinstance(row, CreditRow)]
+    assert [(row.estimator, row.mechanism) for row in fitted] == [
+        (estimator, mechanism) for estimator in CREDITS for mechanism in ("one_layer", "two_layer")
+    ]
+    for row in fitted:
+        assert row.least_left_out <= row.fitted <= row.most_left_out
+        assert row.credit == CREDITS[row.estimator]
+        assert 0 < row.claimed <= row.model + 1e-9 or row.estimator == "majority"
+    crowds = [row for row in found["crowds"].rows if isinstance(row, CrowdRow)]
+    assert [row.crowd for row in crowds] == ["ours", "ours", "theirs", "theirs", "made up", "made up"]
+    supports = [row for row in found["supports"].rows if isinstance(row, SupportRow)]
+    assert [row.crowd for row in supports] == ["ours", "theirs", "made up"] * 2
+    for row in supports:
+        assert row.bias == pytest.approx(0, abs=1e-9)  # of two labels the errors cancel
+        assert row.lifted > 0
+    assert all(len(table.sheet.rows) == len(table.rows) for table in found.values())
+
+
+def test_without_published_crowds_nothing_is_fitted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(calibration, "_EPSILONS", (1.0,))
+    spec = SyntheticCrowd(tasks=60, workers=12, answers_per_task=5)
+    monkeypatch.setattr(calibration, "_MADE_UP", {"made up": spec})
+    for folder in ("", str(tmp_path)):
+        monkeypatch.setenv("PSEPHOS_DATA", folder)
+        assert list(tables()) == ["crowds", "supports"]
+
+
+@pytest.mark.usefixtures("few")
+def test_the_same_seed_draws_the_same() -> None:
+    first, second = tables(), tables()
+    assert first["confidences"].rows == second["confidences"].rows
