@@ -17,7 +17,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Self
 
+from ..arguments import exact_arguments, make_fields_exact
 from ..elementary import normal_quantile, square
+from ..errors import ConfigurationError
+from .verdict import check_level
 
 __all__ = ["Spread", "binomial_bounds"]
 
@@ -41,6 +44,12 @@ class Spread:
     fourth: float = 0.0
     gap: float = 0.0
 
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        for field in dataclasses.fields(self):
+            if not 0 <= (value := getattr(self, field.name)) < math.inf:
+                raise ConfigurationError(field=field.name, value=value, allowed="at least 0, and finite")
+
     @classmethod
     def of_reports(cls, contributions: Sequence[Fraction | float], channel: Sequence[Sequence[float]]) -> Self:
         """Return that of one report.
@@ -59,13 +68,19 @@ class Spread:
             gap=max((above - below for below, above in steps), default=0.0),
         )
 
+    @exact_arguments
     def times(self, number: int) -> "Spread":
         """Return that of a sum of so many reports."""
+        if number < 0:
+            raise ConfigurationError(field="number", value=number, allowed="at least 0")
         gap = self.gap if number else 0.0
         return Spread(number * self.variance, number * self.third, number * self.fourth, gap)
 
+    @exact_arguments
     def scaled(self, factor: float) -> "Spread":
         """Return that of the sum times a factor ≥ 0."""
+        if not 0 <= factor < math.inf:
+            raise ConfigurationError(field="factor", value=factor, allowed="at least 0, and finite")
         squared = square(factor)
         return Spread(
             squared * self.variance, squared * factor * self.third, square(squared) * self.fourth, factor * self.gap
@@ -79,6 +94,7 @@ class Spread:
             max(self.gap, other.gap),
         )
 
+    @exact_arguments
     def decisive(self, level: float) -> float:
         """Return how far above its mean the sum must be to decide at a level.
 
@@ -86,6 +102,7 @@ class Spread:
         the normal quantile. The excess counts at levels below 4.2 %, where it makes the tail heavier. Nothing decides
         where nothing was reported.
         """
+        check_level(level)
         if not self.variance:
             return math.inf
         z, deviation = normal_quantile(level), math.sqrt(self.variance)
@@ -104,7 +121,7 @@ def _central_moments(numbers: Sequence[float], chances: Sequence[float]) -> tupl
     return math.fsum(second), math.fsum(third), math.fsum(fourth)
 
 
-@functools.lru_cache(maxsize=256)
+@exact_arguments
 def binomial_bounds(number: int, probability: float, level: float) -> tuple[int, int]:
     """Return numbers of successes that decide: the greatest that is too few, and the least that is too many.
 
@@ -119,7 +136,22 @@ def binomial_bounds(number: int, probability: float, level: float) -> tuple[int,
 
     Returns:
         −1 where no number is too few, and number + 1 where none is too many.
+
+    Raises:
+        ConfigurationError: an argument is out of range.
     """
+    check_level(level)
+    for field, value, allowed, is_right in (
+        ("number", number, "at least 1", number >= 1),
+        ("probability", probability, "in [0, 1]", 0 <= probability <= 1),
+    ):
+        if not is_right:
+            raise ConfigurationError(field=field, value=value, allowed=allowed)
+    return _binomial_bounds(number, probability, level)
+
+
+@functools.lru_cache(maxsize=256)
+def _binomial_bounds(number: int, probability: float, level: float) -> tuple[int, int]:
     if not 0 < probability < 1:
         return (number - 1, number + 1) if probability >= 1 else (-1, 1)
     mode = min(math.floor((number + 1) * probability), number)

@@ -8,6 +8,7 @@ one decision. Of several, each at its own level, the probability that any of the
 import enum
 from typing import Final
 
+from ..arguments import exact_arguments
 from ..errors import ConfigurationError
 
 __all__ = ["DEFAULT_LEVEL", "Verdict", "check_level"]
@@ -25,6 +26,7 @@ class Verdict(enum.Enum):
     TOO_CLOSE = "too close to tell"
 
 
+@exact_arguments
 def check_level(level: float, *, field: str = "level") -> None:
     """Raise ConfigurationError unless a test can have this level: above 0, below ½."""
     if not 0 < level < _HALF:

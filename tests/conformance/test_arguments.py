@@ -18,10 +18,12 @@ from psephos.protocol.errors import UnsupportedEventError
 from psephos.protocol.estimators import (
     Estimate,
     LinearEstimator,
+    Spread,
+    binomial_bounds,
+    check_level,
     debiased_values,
     estimate_counts,
     l1_ball,
-    probability_of_other_sign,
     project_to_simplex,
     truth_inference,
 )
@@ -186,11 +188,6 @@ def infers(name: str, *, noise: bool = False, **arguments: Any) -> Call:
 def votes(labels: Any) -> Any:
     """Return the majority's labels."""
     return truth_inference.majority_vote(answers(labels=labels))
-
-
-def doubt(value: Any, standard_error: Any) -> float:
-    """Return how probably a margin of this estimate has the other sign."""
-    return probability_of_other_sign(Estimate(value, standard_error), positive=True)
 
 
 def bound_of_certificate(**given: Any) -> Fraction:
@@ -407,13 +404,20 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     "estimate_counts": [
         call(functools.partial(estimate_counts, GeneralizedRandomizedResponse(1.0, 3)), counts=Wholes((100, 100, 27)))
     ],
-    "probability_of_other_sign": [
+    "Spread": [
         call(
-            doubt,
-            value=Real(1.5, True, True),  # noqa: FBT003  what is not known is nan
-            standard_error=Real(0.5, True, True),  # noqa: FBT003  likewise
-        )
+            lambda **given: Spread(**given).decisive(0.05),
+            variance=Real(1.5),
+            third=Real(0.5),
+            fourth=Real(0.5),
+            gap=Real(0.25),
+        ),
+        call(lambda number: Spread(1.5, 0.5, 0.5, 0.25).times(number), number=Whole(100)),
+        call(lambda factor: Spread(1.5, 0.5, 0.5, 0.25).scaled(factor), factor=Real(0.5)),
+        call(lambda level: Spread(1.5, 0.5, 0.5, 0.25).decisive(level), level=Real(0.125)),
     ],
+    "binomial_bounds": [call(binomial_bounds, number=Whole(100), probability=Real(0.25), level=Real(0.125))],
+    "check_level": [call(check_level, level=Real(0.125))],
     "project_to_simplex": [call(project_to_simplex, values=Reals((100.0, -1.5, 27.0)), total=Real(100.0))],
     # The ℓ₁ ball
     "fit_probit": [
@@ -566,6 +570,7 @@ NO_CALLS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (
             "CLAMP_IN_SCALES",
+            "DEFAULT_LEVEL",
             "MAX_ALTERNATIVES",
             "MAX_DIMENSION",
             "MAX_EPSILON",
@@ -587,7 +592,9 @@ NO_CALLS: Final[Mapping[str, str]] = {
         ("ExactMechanism", "FiniteMechanism", "Mechanism", "PostProcessed", "Prepared", "RowMechanism", "Accountant"),
         "abstract; its methods are called of those that inherit",
     ),
-    **dict.fromkeys(("NeighboringRelation", "TrustModel", "NoRelease", "NonPrivate", "Composed"), "has no numbers"),
+    **dict.fromkeys(
+        ("NeighboringRelation", "TrustModel", "NoRelease", "NonPrivate", "Composed", "Verdict"), "has no numbers"
+    ),
     **dict.fromkeys(
         ("BallMaximum", "Confusions", "DebiasedCounts", "HyperLosses", "Inference", "UnbiasedReport"),
         "what functions return",
