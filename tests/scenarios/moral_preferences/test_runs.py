@@ -37,11 +37,12 @@ bob,1,0,2,2
 ann,2,0,0,1
 ann,2,1,4,1
 """
-# Everybody trades one feature for another at a rate of its own, and the numbers are found nowhere else.
-CHARACTERISTIC = ("76543", "65432")
+# Everybody trades one feature for another at a rate of its own, and the numbers are found nowhere else: so many digits
+# are among the random ones of a run with a chance of some 1e-4.
+CHARACTERISTIC = ("7654321", "6543210")
 UNLIKE = "voter,record,choice,lives,law\n" + "".join(
-    f"person-{voter},{record},{choice},{76543.5 + (record * voter if choice else 7)},"
-    f"{65432.5 - (voter if choice else record)}\n"
+    f"person-{voter},{record},{choice},{765432100.5 + (record * voter if choice else 7)},"
+    f"{654321050.5 - (voter if choice else record)}\n"
     for voter in range(1, 7)
     for record in range(5)
     for choice in (0, 1)
