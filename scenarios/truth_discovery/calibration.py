@@ -345,7 +345,7 @@ def _crowds(names: Sequence[str], held: Mapping[tuple[str, str], Mapping[str, Co
         ],
         title="Confidences of `auto`, crowd by crowd",
         note="A crowd may be far from the average: the workers of `ducks` err together, and no confidence sees it. "
-        "Made-up crowds took no part in the fit; workers err independently there, and the model is nearer to the truth.",
+        "Made-up crowds took no part in the fit; workers err independently there, and the model is nearer to truth.",
         num_labels=2,
     )
     return Table("crowds", rows, sheet)
