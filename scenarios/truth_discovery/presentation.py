@@ -88,16 +88,21 @@ class _Task:
 
 def _tasks(outcome: Outcome, known: Known) -> list[_Task]:
     truth, gold = known.truth or {}, known.gold or {}
-    columns = (
-        outcome.tasks,
-        outcome.truths,
-        outcome.confidences,
-        outcome.model_confidences,
-        outcome.supports,
-        outcome.limits_of_found(),
-        outcome.num_answers,
-    )
-    return [_Task(*entries, truth.get(entries[0]), gold.get(entries[0])) for entries in zip(*columns, strict=True)]
+    supports, limits = outcome.supports, outcome.limits_of_found()
+    return [
+        _Task(
+            name=name,
+            found=outcome.truths[place],
+            confidence=outcome.confidences[place],
+            model_confidence=outcome.model_confidences[place],
+            supports=supports[place],
+            limits=limits[place],
+            num_answers=outcome.num_answers[place],
+            clean=truth.get(name),
+            gold=gold.get(name),
+        )
+        for place, name in enumerate(outcome.tasks)
+    ]
 
 
 def _show(console: Console, outcome: Outcome, known: Known) -> None:

@@ -44,7 +44,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tables() -> Mapping[str, Table]:
-    return {table.name: table for table in CALIBRATION.tables(Drawn(10, 1, lambda _line: None))}
+    told: list[str] = []
+    return {table.name: table for table in CALIBRATION.tables(Drawn(10, 1, told.append))}
 
 
 @pytest.mark.usefixtures("few")
@@ -64,8 +65,9 @@ def test_each_estimator_is_fitted_and_each_crowd_is_shown() -> None:
     supports = [row for row in found["supports"].rows if isinstance(row, SupportRow)]
     assert [row.crowd for row in supports] == ["ours", "theirs", "made up"] * 2
     for row in supports:
-        assert row.bias == pytest.approx(0, abs=1e-9)  # of two labels the errors cancel
-        assert row.lifted > 0
+        # At ε = 1 an estimate of five answers has a standard error of 2.1, the mean of 60 of them .28.
+        assert abs(row.bias) < 4 * 0.28  # false alarm below 4e-4 for all six together
+        assert row.lifted > row.bias
     assert all(len(table.sheet.rows) == len(table.rows) for table in found.values())
 
 
