@@ -1,6 +1,6 @@
 """Builds the manual: what is generated first, then the pages. Run by `make docs`.
 
-Generated and tracked: `states.md`, drawn from the machines' tables, the pictures of three scenarios, and
+Generated and tracked: `states.md`, drawn from the machines' tables, the pictures of three scenarios, `calibration.md`,
 `dpwevote-reproduced.md`, `truth-discovery-reproduced.md`, `moral-preferences-reproduced.md` and
 `fair-voting-reproduced.md` with their pictures, from runs of `psephos reproduce`. Truth discovery and fair voting need
 a folder of data sets (PSEPHOS_DATA); without one their pages stay as they are.
@@ -16,7 +16,7 @@ from pathlib import Path
 from psephos.protocol import Side
 from psephos.protocol.states import mermaid
 from psephos.scenarios.datasets import DATA_VARIABLE
-from psephos.scenarios.experiments import Paper, page_of, reproduce
+from psephos.scenarios.experiments import Paper, calibrate, page_of, reproduce
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.system import load_each
 
@@ -57,6 +57,14 @@ def keep_reproduction(paper: Paper, prefix: str) -> None:
         (DOCS / f"{prefix}reproduced.md").write_text(page_of(paper, found, prefix=prefix), encoding="utf-8")
 
 
+def keep_calibration() -> None:
+    """Hold all claims against what is found, and keep the page."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = RunFolder(Path(folder) / "run")
+        calibrate("all", trials=400, folder=out, on_progress=print)
+        shutil.copy(out.path / "calibration.md", DOCS / "calibration.md")
+
+
 def build_pages() -> int:
     """Build the pages, warnings being errors; return the exit status."""
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", str(DOCS), str(DOCS / "_build" / "html")]
@@ -70,6 +78,7 @@ if __name__ == "__main__":
     draw_picture("collusion-sweep", "collusion-sweep.png", picture="adversary-1.png")
     for name, paper in load_each("reproduction", Paper):
         keep_reproduction(paper, f"{name}-")
+    keep_calibration()
     status = build_pages()
     print(f"the manual is in {(DOCS / '_build' / 'html' / 'index.html').relative_to(Path.cwd())}")
     sys.exit(status)

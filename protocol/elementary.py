@@ -10,12 +10,26 @@ import decimal
 import functools
 import math
 
-__all__ = ["erfc", "exp", "expm1", "ln", "log1p", "power_of_two_above", "power_of_two_below", "square"]
+__all__ = [
+    "erfc",
+    "exp",
+    "expm1",
+    "ln",
+    "log1p",
+    "normal_quantile",
+    "normal_tail",
+    "power_of_two_above",
+    "power_of_two_below",
+    "square",
+]
 
 # Twice the digits of a float, so that rounding to a float is the only rounding that counts.
 _DIGITS = 34
 # erfc is below the least float beyond this.
 _GREATEST_ERFC = 27.3
+# From here on so many terms of erfc's continued fraction leave an error below 1e-37 of it.
+_FRACTION_FROM = 5.0
+_FRACTION_TERMS = 60
 
 
 @functools.lru_cache(maxsize=4096)
@@ -34,21 +48,29 @@ def expm1(x: float) -> float:
 def erfc(x: float) -> float:
     """Return the complementary error function, 1 − (2/√π)·Σ (−1)^n x^(2n+1)/(n!(2n+1)).
 
-    The terms of the series grow to e^(x²) and their sum falls to e^(−x²), so that many more digits are carried.
+    The terms of the series grow to e^(x²) and their sum falls to e^(−x²), so that more digits are carried; where these
+    would be many, Laplace's continued fraction e^(−x²)/√π · 1/(x + (1/2)/(x + (2/2)/(x + (3/2)/(x + ...)))) takes few
+    terms.
     """
     if x < 0:
         return 2.0 - erfc(-x)
     if x > _GREATEST_ERFC:
         return 0.0
     with decimal.localcontext() as context:
-        context.prec = _DIGITS + math.ceil(0.9 * x * x)  # 2·x²/ln 10, rounded up
         exact = decimal.Decimal(x)
+        if x >= _FRACTION_FROM:
+            context.prec = _DIGITS + 6
+            fraction = exact
+            for n in range(_FRACTION_TERMS, 0, -1):
+                fraction = exact + n / (2 * fraction)
+            return float((-exact * exact).exp() / (_square_root_of_pi(context.prec) * fraction))
+        context.prec = _DIGITS + math.ceil(0.9 * x * x)  # 2·x²/ln 10, rounded up
         square, power, total, n = exact * exact, exact, exact, 0
         while abs(power) > decimal.Decimal(10) ** -context.prec:
             n += 1
             power = -power * square / n
             total += power / (2 * n + 1)
-        return float(1 - 2 * total / _square_root_of_pi())
+        return float(1 - 2 * total / _square_root_of_pi(context.prec))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -62,6 +84,25 @@ def log1p(x: float) -> float:
     """Return ln(1 + x) for `x` > −1, precisely also where `x` is small (of at least 1e-30 in size, or 0)."""
     context = decimal.Context(prec=2 * _DIGITS)
     return float(context.ln(context.add(decimal.Decimal(1), decimal.Decimal(x))))
+
+
+def normal_tail(x: float) -> float:
+    """Return the probability that a standard normal number exceeds `x`, 1 − Φ(x)."""
+    return erfc(x / math.sqrt(2)) / 2
+
+
+@functools.lru_cache(maxsize=256)
+def normal_quantile(level: float) -> float:
+    """Return the least float that a standard normal number exceeds with probability `level` at most, 0 < level < ½."""
+    below, above = 0.0, 1.0
+    while normal_tail(above) > level:
+        below, above = above, 2 * above
+    while below < (middle := (below + above) / 2) < above:
+        if normal_tail(middle) > level:
+            below = middle
+        else:
+            above = middle
+    return above
 
 
 def power_of_two_below(x: float) -> float:
@@ -80,11 +121,12 @@ def square(x: float) -> float:
     return x * x
 
 
-def _square_root_of_pi() -> decimal.Decimal:
-    """Return √π to the digits of the current context (Gauss and Legendre's iteration, which doubles them each time)."""
+@functools.lru_cache(maxsize=64)
+def _square_root_of_pi(digits: int) -> decimal.Decimal:
+    """Return √π to so many digits (Gauss and Legendre's iteration, which doubles them each time)."""
     one = decimal.Decimal(1)
     with decimal.localcontext() as context:
-        context.prec += 10
+        context.prec = digits + 10
         a, b, t, p = one, one / decimal.Decimal(2).sqrt(), one / 4, one
         for _ in range(context.prec.bit_length() + 1):
             mean = (a + b) / 2
@@ -92,4 +134,5 @@ def _square_root_of_pi() -> decimal.Decimal:
             t -= p * (a - mean) ** 2
             a, p = mean, 2 * p
         root = ((a + b) ** 2 / (4 * t)).sqrt()
-    return +root
+        context.prec = digits
+        return +root

@@ -38,7 +38,7 @@ __all__ = [
     "encode",
 ]
 
-PROTOCOL_VERSION: Final = 4
+PROTOCOL_VERSION: Final = 5
 """Of the messages below; a session whose sides differ is refused at the first message."""
 
 MAX_MESSAGE_BYTES: Final = 1 << 20

@@ -58,6 +58,7 @@ class System:
         session_cases: makes cases of whole sessions.
         faults: makes planted faults (`audit.fault.Fault`) of whole sessions.
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
+        calibration: an `experiments.Calibration`: claimed probabilities of errors, held against what is found.
         reproduction: an `experiments.Paper`: the paper's experiments, run again; a module that imports nothing heavy.
         commands: of the command line, by name: click commands, whose modules import nothing heavy.
     """
@@ -76,6 +77,7 @@ class System:
     session_cases: str = ""
     faults: str = ""
     claims: str = ""
+    calibration: str = ""
     reproduction: str = ""
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 

@@ -13,7 +13,7 @@ decision-making, Enterprise Information Systems (2018).
 """
 
 from .choice import Offer, decide, make_offers, make_paper_offer
-from .outcome import CandidateOutcome, Outcome, WeightCount, WeightsOutcome
+from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightCount, WeightsOutcome
 from .parameters import Parameters
 from .protocol import DPWeVote
 from .reference import reference_run
@@ -23,9 +23,11 @@ __all__ = [
     "OPTIMAL_LIMITS",
     "CandidateOutcome",
     "DPWeVote",
+    "DecisionVerdict",
     "Offer",
     "Outcome",
     "Parameters",
+    "PossibleRanges",
     "WeightCount",
     "WeightsOutcome",
     "decide",

@@ -20,15 +20,17 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..elementary import square
-from ..estimators import Estimate, LinearEstimator, estimate_counts, project_to_simplex
+from ..estimators import Estimate, LinearEstimator, Spread, Verdict, estimate_counts, project_to_simplex
 from ..estimators.frequencies import debiased_values, inverse_matrix
 from ..mechanisms import GeneralizedRandomizedResponse
 from ..phases import Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
-from .outcome import WeightCount, WeightsOutcome
+from .error_prior import unit_of
+from .outcome import DecisionVerdict, WeightCount, WeightsOutcome
 from .parameters import Parameters
 from .variant import TwoReports
+from .worst_case import greatest_chance
 
 __all__ = ["FiniteVariant", "OpinionsPhase", "WeightsPhase"]
 
@@ -142,6 +144,52 @@ class FiniteVariant(TwoReports):
         return WeightsOutcome(
             quota=self.quota(total), total_weight=total, weight_counts=self._weight_counts(counts, rounds)
         )
+
+    def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
+        """Return the verdict on an unbiased margin."""
+        if weights is None:
+            numbers, table = self.voters_by_weight(opinions), totals.tolist()
+            return self._on_lattice(margin, table, numbers) or self.judge(
+                margin, self._public_spread(numbers), num_partners=opinions.num_reports
+            )
+        absent = weights.num_reports - opinions.num_reports
+        spread = self._margin[0].spread.times(opinions.num_reports)
+        if absent:
+            spread += self._total_weight.spread.scaled(self._parameters.fraction).times(absent)
+        return self.judge(margin, spread, num_partners=weights.num_reports)
+
+    def voters_by_weight(self, opinions: Tally) -> list[int]:
+        """Return how many of those who reported opinions have each public weight."""
+        numbers: list[int] = opinions.totals[0].sum(axis=1).tolist()
+        return numbers
+
+    def _on_lattice(
+        self, margin: float, table: Sequence[Sequence[int]], numbers: Sequence[int]
+    ) -> DecisionVerdict | None:
+        """Return the verdict that holds for every truth, by a bound on all of them; None where that takes too long.
+
+        In units of which all weights are multiples, "passes" is held against truths that fail by as little as
+        possible; "fails" likewise, "no" in place of "yes".
+        """
+        parameters = self._parameters
+        exact = [Fraction(str(weight)) for weight in parameters.weights]
+        unit = unit_of(exact)
+        weights = [int(weight / unit) for weight in exact]
+        units = tuple(itertools.chain.from_iterable([weight] * n for weight, n in zip(weights, numbers, strict=True)))
+        total = sum(units)
+        quota = Fraction(str(parameters.fraction)) * total + Fraction(str(parameters.quota or 0)) / unit
+        failing = math.ceil(quota) - 1 if parameters.passes == "at_least" else math.floor(quota)
+        yes = sum(weight * row[1] for weight, row in zip(weights, table, strict=True))
+        budget, needed = (failing, yes) if margin > 0 else (total - failing - 1, total - yes)
+        keep, lie = self._opinion.keep_probability, self._opinion.lie_probability
+        chance = greatest_chance(units, budget, needed, keep=keep, lie=lie) if budget >= 0 else 0.0
+        if chance is None:
+            return None
+        decided = Verdict.PASSES if margin > 0 else Verdict.FAILS
+        return DecisionVerdict(decided if chance <= parameters.level else Verdict.TOO_CLOSE, parameters.level, "proven")
+
+    def _public_spread(self, numbers: Sequence[int]) -> Spread:
+        return sum((each.spread.times(n) for each, n in zip(self._margin, numbers, strict=True)), start=Spread())
 
     def public_total(self, opinions: Tally) -> Fraction:
         """Return the weight of all who reported opinions."""

@@ -18,12 +18,12 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..elementary import power_of_two_above, square
-from ..estimators import Estimate
+from ..estimators import Estimate, Spread
 from ..mechanisms import CLAMP_IN_SCALES, DiscreteLaplace
 from ..phases import Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
-from .outcome import WeightsOutcome
+from .outcome import DecisionVerdict, WeightsOutcome
 from .parameters import Parameters
 from .variant import TwoReports
 
@@ -235,6 +235,50 @@ class LaplaceVariant(TwoReports):
         else:
             support, margin = self._by_products(totals, weights, opinions.num_reports)
         return support, margin, margin
+
+    def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
+        """Return the verdict on an unbiased margin."""
+        del totals
+        opinion_noise, fraction = self._opinion_noise, self._parameters.fraction
+        if weights is None:
+            numbers = self.voters_by_weight(opinions)
+            squares = [square(weight) for weight in self._parameters.weights]
+            spread = Spread(
+                variance=opinion_noise * math.fsum(n * each for n, each in zip(numbers, squares, strict=True)),
+                fourth=3
+                * square(opinion_noise)
+                * math.fsum(n * square(each) for n, each in zip(numbers, squares, strict=True)),
+            )
+            return self.judge(margin, spread, num_partners=opinions.num_reports)
+        absent = weights.num_reports - opinions.num_reports
+        spread = self._spread.times(opinions.num_reports) + Spread(
+            variance=self._weight_noise, fourth=3 * square(self._weight_noise)
+        ).scaled(fraction).times(absent)
+        return self.judge(margin, spread, num_partners=weights.num_reports)
+
+    def voters_by_weight(self, opinions: Tally) -> list[int]:
+        """Return how many of those who reported opinions have each public weight."""
+        numbers: list[int] = opinions.totals[0, :, 0].tolist()
+        return numbers
+
+    @functools.cached_property
+    def _spread(self) -> Spread:
+        """That of w̃(φ̃ − τ), at most: w·Y + (φ − τ)·X + X·Y with Laplace noise X of variance a, and Y of b.
+
+        All odd moments of X and Y vanish, so that the third moment is 6·w(φ − τ)·ab; E[X⁴] = 6a².
+        """
+        a, b = self._weight_noise, self._opinion_noise
+        fraction = self._parameters.fraction
+        w, u = square(self._parameters.weights[-1]), square(max(fraction, 1 - fraction))
+        variance = w * b + u * a + a * b
+        fourth = (
+            6 * square(w * b)
+            + 6 * square(u * a)
+            + 36 * square(a * b)
+            + 6 * w * u * a * b
+            + 36 * a * b * (w * b + u * a)
+        )
+        return Spread(variance, 6 * math.sqrt(w * u) * a * b, fourth - 3 * square(variance))
 
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
         """Return what one pair of reports adds to each candidate's margin."""

@@ -1,10 +1,13 @@
 """What a DPWeVote session publishes."""
 
+from typing import Literal
+
 import msgspec
 
-from ..estimators import Estimate
+from ..estimators import Estimate, Verdict
+from .error_prior import ErrorPrior
 
-__all__ = ["CandidateOutcome", "Outcome", "WeightCount", "WeightsOutcome"]
+__all__ = ["CandidateOutcome", "DecisionVerdict", "Outcome", "PossibleRanges", "WeightCount", "WeightsOutcome"]
 
 
 class WeightCount(msgspec.Struct, frozen=True):
@@ -26,22 +29,57 @@ class WeightsOutcome(msgspec.Struct, frozen=True):
     weight_counts: tuple[WeightCount, ...]
 
 
+class DecisionVerdict(msgspec.Struct, frozen=True):
+    """What a test says of a decision (see `estimators.verdict`).
+
+    Args:
+        verdict: passes, fails, or too close to tell.
+        level: the greatest probability that it is wrong, whatever the truth is.
+        basis: whether the level is proven for every truth, or no truth was found by search that breaks it.
+    """
+
+    verdict: Verdict
+    level: float
+    basis: Literal["proven", "searched"]
+
+
+class PossibleRanges(msgspec.Struct, frozen=True, kw_only=True):
+    """What is possible, least and greatest, if every partner has a weight of the set: beyond lies noise.
+
+    Args:
+        total_weight: of all partners.
+        support: of one candidate.
+        quota: what the support is held against.
+        margin: support minus quota.
+        count: how many partners hold a weight.
+    """
+
+    total_weight: tuple[float, float]
+    support: tuple[float, float]
+    quota: tuple[float, float]
+    margin: tuple[float, float]
+    count: tuple[float, float]
+
+
 class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What is released of one candidate.
 
     Args:
         name: the candidate.
-        passed: the decision.
+        passed: the decision, by the protocol's rule.
+        verdict: what a test that holds for every truth says of it.
         support: the estimated weight of the yes votes; None where reports of signed weights tell the margin alone.
         quota: what the support is held against; None with it.
         margin: support minus quota, with its own standard error (the two are not independent).
         bias: how far the variant's margin is from the unbiased one, estimated; 0 for unbiased variants.
-        error_probability: the probability that the decision is wrong, at the unbiased margin estimated from the same
-            reports (see `estimators.probability_of_other_sign`); above 1/2 where the printed rule contradicts it.
+        error_probability: the probability that the decision is wrong, under the prior that the outcome names, at the
+            unbiased margin estimated from the same reports (see `error_prior`); above 1/2 where the printed rule
+            contradicts it.
     """
 
     name: str
     passed: bool
+    verdict: DecisionVerdict
     support: Estimate | None
     quota: Estimate | None
     margin: Estimate
@@ -60,6 +98,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         weight_counts: how many partners hold each weight; empty where the reports do not tell.
         weight_bias_bound: where weights differ from what stands for them (inside a group, or on the Laplace baseline's
             grid), the most by which that can move the expectation of a margin.
+        error_prior: under which the probabilities of errors are meant.
+        joint_level: the greatest probability that any of the verdicts is wrong: the sum of their levels, or 1.
+        possible: which numbers can be true.
         epsilon_weight: what one weight report cost a partner; 0 where there was none.
         epsilon_opinion: what one opinion report, or one report of a signed weight, cost a partner.
         epsilon_total: what the session cost a partner.
@@ -70,6 +111,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     total_weight: Estimate | None
     weight_counts: tuple[WeightCount, ...]
     weight_bias_bound: float
+    error_prior: ErrorPrior
+    joint_level: float
+    possible: PossibleRanges
     epsilon_weight: float
     epsilon_opinion: float
     epsilon_total: float

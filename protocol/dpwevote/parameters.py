@@ -7,7 +7,9 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from ..errors import ConfigurationError
+from ..estimators import DEFAULT_LEVEL, check_level
 from ..mechanisms import check_epsilon
+from .error_prior import ErrorPrior
 
 __all__ = ["SIGNED_VARIANTS", "Parameters", "VariantName"]
 
@@ -50,6 +52,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         quota_fraction: that share; 1/2 is the majority.
         passes: whether a candidate whose support equals the quota passes (reading W4).
         weight_collection: once per session, or again for each candidate as the paper has it (reading W5).
+        level: of the verdict on each candidate: the greatest probability that it is wrong, whatever the truth is.
+        error_prior: under which the probability of an error is meant (see `error_prior`): by default "mixed" for the
+            majority, of which alone it can be, and "uniform" for other quotas.
         project_counts: publish estimated group sizes projected to what is possible (reading W6).
 
     Raises:
@@ -70,6 +75,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     passes: Literal["at_least", "more_than"] = "at_least"
     weight_collection: Literal["once", "per_candidate"] = "once"
     project_counts: bool = False
+    level: float = DEFAULT_LEVEL
+    error_prior: ErrorPrior | None = None
 
     def __post_init__(self) -> None:
         self._check_candidates()
@@ -77,6 +84,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         self._check_variant()
         self._check_losses()
         self._check_quota()
+        check_level(self.level)
+        if self.error_prior == "mixed" and not self.is_majority:
+            allowed = "'uniform' where the quota is not half of all weight: fair coins say nothing of another one"
+            raise ConfigurationError(field="error_prior", value=self.error_prior, allowed=allowed)
 
     @property
     def group_of_weight(self) -> tuple[int, ...]:
@@ -130,6 +141,16 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.quota is not None:
             return 0.0
         return 0.5 if self.quota_fraction is None else self.quota_fraction
+
+    @property
+    def is_majority(self) -> bool:
+        """Whether the quota is half of all weight."""
+        return self.quota is None and self.fraction == 0.5  # noqa: PLR2004  a half
+
+    @property
+    def named_error_prior(self) -> ErrorPrior:
+        """Under which the probability of an error is meant."""
+        return self.error_prior or ("mixed" if self.is_majority else "uniform")
 
     def _check_candidates(self) -> None:
         if not 0 < len(self.candidates) <= MAX_CANDIDATES or len(set(self.candidates)) < len(self.candidates):

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
-from ..estimators import Estimate, LinearEstimator
+from ..estimators import Estimate, LinearEstimator, Verdict, binomial_bounds
 from ..estimators.frequencies import inverse_matrix
 from ..mechanisms import (
     MOST_SYMMETRIC_VALUES,
@@ -31,6 +31,7 @@ from ..mechanisms import (
 from ..phases import Inputs, Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
+from .outcome import DecisionVerdict
 from .parameters import Parameters
 from .variant import Holdings, Sums, Variant
 
@@ -150,9 +151,30 @@ class SignedVariant(Variant):
         error = math.sqrt(self._estimator.total_variance(counts))
         quota = self._parameters.quota
         margin = Estimate(float(total - Fraction(quota or 0)), error)
+        number_of_all = tallies[0].num_reports
+        verdict = self._verdict_on(margin.value, counts, number_of_all)
+        electorate = self.private_electorate(number_of_all, num_voting=number_of_all)
         if quota is None:
-            return Sums(None, None, margin, margin)
-        return Sums(Estimate(float(total), error), Estimate(quota, 0.0), margin, margin)
+            return Sums(None, None, margin, margin, verdict, electorate)
+        return Sums(Estimate(float(total), error), Estimate(quota, 0.0), margin, margin, verdict, electorate)
+
+    def _verdict_on(self, margin: float, counts: Sequence[int], number: int) -> DecisionVerdict:
+        """Return the verdict on a margin: of reports of two kinds by their number, and of others by their sum.
+
+        The probability of the greater report rises by one and the same amount with each unit of the margin, so that a
+        margin of 0 tells the mean of these probabilities, and which partner has which does not matter.
+        """
+        if len(counts) > 2:  # noqa: PLR2004  two points
+            return self.judge(margin, self._estimator.spread.times(number), num_partners=number)
+        low, high = self.report.estimates
+        level, bias = self._parameters.level, Fraction(self.bias_bound(number))
+        tied = Fraction(self._parameters.quota or 0)
+        below, above = (float(((tied + off) / number - low) / (high - low)) for off in (-bias, bias))
+        too_few, _ = binomial_bounds(number, below, level)
+        _, too_many = binomial_bounds(number, above, level)
+        greater = counts[1]
+        verdict = Verdict.PASSES if greater >= too_many else Verdict.FAILS if greater <= too_few else Verdict.TOO_CLOSE
+        return DecisionVerdict(verdict, level, "proven")
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         """Return what each report stands for."""

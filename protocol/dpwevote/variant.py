@@ -2,20 +2,26 @@
 
 import abc
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
-from ..estimators import Estimate, probability_of_other_sign
+from ..elementary import square
+from ..estimators import Estimate, Spread, Verdict
 from ..phases import Inputs, Phase
 from ..tally import Tally
-from .outcome import CandidateOutcome, Outcome, WeightsOutcome
+from .error_prior import Electorate, error_probability, threshold_of, unit_of
+from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightsOutcome
 from .parameters import Parameters
 
 __all__ = ["Holdings", "Sums", "TwoReports", "Variant"]
+
+_TOO_FEW: Final = 2
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -40,12 +46,16 @@ class Sums:
         quota: what the support is held against; None with it.
         margin: support minus quota, by the variant's own rule, which decides.
         unbiased: the same, by an unbiased rule.
+        verdict: what a test says of it.
+        electorate: which margins are possible.
     """
 
     support: Estimate | None
     quota: Estimate | None
     margin: Estimate
     unbiased: Estimate
+    verdict: DecisionVerdict
+    electorate: Electorate
 
 
 class Variant(abc.ABC):
@@ -87,19 +97,63 @@ class Variant(abc.ABC):
         """The most by which what stands for a partner's weight differs from it."""
         return self._parameters.group_deviation
 
+    def bias_bound(self, num_partners: int) -> float:
+        """Return the most by which it moves a margin that weights differ from what stands for them.
+
+        Each partner's margin is (w − μ)(φ − τ) off at most, where μ stands for w.
+        """
+        fraction = self._parameters.fraction
+        return num_partners * self.weight_deviation * max(fraction, 1 - fraction)
+
+    def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
+        """Return the least and the greatest weight that all partners can have together."""
+        number = tallies[0].num_reports
+        return number * self._parameters.weights[0], number * self._parameters.weights[-1]
+
+    def judge(self, margin: float, spread: Spread, *, num_partners: int) -> DecisionVerdict:
+        """Return the verdict on an unbiased margin that is a sum of reports with this spread."""
+        level = self._parameters.level
+        # Two reports break the level, by up to a third of it; of more no truth was found that does.
+        needed = spread.decisive(level) + self.bias_bound(num_partners) if num_partners > _TOO_FEW else math.inf
+        verdict = Verdict.PASSES if margin >= needed else Verdict.FAILS if margin <= -needed else Verdict.TOO_CLOSE
+        return DecisionVerdict(verdict, level, "searched")
+
+    def private_electorate(self, num_partners: int, *, num_voting: int) -> Electorate:
+        """Return the possible margins where all weights of the set are taken to be alike frequent.
+
+        Args:
+            num_partners: who count in the quota.
+            num_voting: those of them who report opinions.
+        """
+        parameters = self._parameters
+        weights = [Fraction(str(weight)) for weight in parameters.weights]
+        share, fixed = Fraction(str(parameters.fraction)), Fraction(str(parameters.quota or 0))
+        mean = sum(weights) / len(weights)
+        unit = unit_of([*weights, *(share * (weight - weights[0]) for weight in weights)])
+        least = -share * num_partners * mean - fixed
+        mean_square = math.fsum(map(square, parameters.weights)) / len(weights)
+        lowest = -share * num_partners * weights[0] - fixed
+        return Electorate(
+            least=float(least),
+            greatest=float(least + num_voting * mean),
+            squares=num_voting * mean_square,
+            threshold=float(threshold_of(lowest, unit, tie_passes=parameters.passes == "at_least")),
+        )
+
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the release, from the tallies of all phases."""
         parameters = self._parameters
         weights = self.weights_outcome(tallies)
         num_partners = tallies[0].num_reports
-        # Each partner's margin is (w − μ)(φ − τ) off at most, where μ stands for w.
-        greatest_share = max(parameters.fraction, 1 - parameters.fraction)
         return Outcome(
             candidates=tuple(self._candidate(number, tallies) for number in range(len(parameters.candidates))),
             num_partners=num_partners,
             total_weight=None if weights is None else weights.total_weight,
             weight_counts=() if weights is None else weights.weight_counts,
-            weight_bias_bound=num_partners * self.weight_deviation * greatest_share,
+            weight_bias_bound=self.bias_bound(num_partners),
+            error_prior=parameters.named_error_prior,
+            joint_level=min(1.0, len(parameters.candidates) * parameters.level),
+            possible=self._possible(tallies),
             epsilon_weight=parameters.loss_of_weight,
             epsilon_opinion=parameters.loss_of_opinion,
             epsilon_total=parameters.epsilon_total,
@@ -112,11 +166,27 @@ class Variant(abc.ABC):
         return CandidateOutcome(
             name=self._parameters.candidates[number],
             passed=passed,
+            verdict=sums.verdict,
             support=sums.support,
             quota=sums.quota,
             margin=sums.margin,
             bias=margin - sums.unbiased.value,
-            error_probability=probability_of_other_sign(sums.unbiased, positive=passed),
+            error_probability=error_probability(
+                sums.unbiased, sums.electorate, prior=self._parameters.named_error_prior, passed=passed
+            ),
+        )
+
+    def _possible(self, tallies: Sequence[Tally]) -> PossibleRanges:
+        least, greatest = self.total_range(tallies)
+        quota, fraction = self._parameters.quota, self._parameters.fraction
+        quotas = (fraction * least, fraction * greatest) if quota is None else (quota, quota)
+        held = fraction * greatest if quota is None else quota
+        return PossibleRanges(
+            total_weight=(least, greatest),
+            support=(0.0, greatest),
+            quota=quotas,
+            margin=(-held, greatest - held),
+            count=(0.0, float(tallies[0].num_reports)),
         )
 
 
@@ -163,6 +233,14 @@ class TwoReports(Variant):
             weights: the tally of the weights phase before; None where weights are public.
             opinions: the tally of that opinions phase.
         """
+
+    @abc.abstractmethod
+    def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
+        """Return the verdict on an unbiased margin, the other arguments being as in `support_and_margins`."""
+
+    @abc.abstractmethod
+    def voters_by_weight(self, opinions: Tally) -> list[int]:
+        """Return how many of those who reported opinions have each public weight."""
 
     @abc.abstractmethod
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
@@ -217,8 +295,33 @@ class TwoReports(Variant):
             quota = self.quota(Estimate(float(self.public_total(opinions)), 0.0))
         else:
             quota = self.weights_of([weights]).quota
-        support, margin, unbiased = self.support_and_margins(opinions.totals[place], weights, opinions)
-        return Sums(support, quota, margin, unbiased)
+        totals = opinions.totals[place]
+        support, margin, unbiased = self.support_and_margins(totals, weights, opinions)
+        verdict = self.verdict_on(unbiased.value, totals, weights, opinions)
+        if weights is None:
+            electorate = self._public_electorate(self.voters_by_weight(opinions))
+        else:
+            electorate = self.private_electorate(weights.num_reports, num_voting=opinions.num_reports)
+        return Sums(support, quota, margin, unbiased, verdict, electorate)
+
+    def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
+        """Return the least and the greatest weight that all partners can have together: public weights are known."""
+        if not self._parameters.public_weights:
+            return super().total_range(tallies)
+        total = float(self.public_total(tallies[0]))
+        return total, total
+
+    def _public_electorate(self, numbers: Sequence[int]) -> Electorate:
+        parameters = self._parameters
+        weights = [Fraction(str(weight)) for weight in parameters.weights]
+        total = sum((weight * number for weight, number in zip(weights, numbers, strict=True)), start=Fraction(0))
+        least = -Fraction(str(parameters.fraction)) * total - Fraction(str(parameters.quota or 0))
+        return Electorate(
+            least=float(least),
+            greatest=float(least + total),
+            squares=math.fsum(n * square(weight) for n, weight in zip(numbers, parameters.weights, strict=True)),
+            threshold=float(threshold_of(least, unit_of(weights), tie_passes=parameters.passes == "at_least")),
+        )
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         """Return what each partner's reports add to each candidate's margin."""

@@ -1,14 +1,20 @@
 """Estimators: unbiased numbers from randomized tallies, each with its standard error."""
 
-from .estimate import Estimate, probability_of_other_sign
+from .estimate import Estimate
 from .frequencies import debiased_values, estimate_counts, project_to_simplex
 from .linear import LinearEstimator
+from .sum_tests import Spread, binomial_bounds
+from .verdict import DEFAULT_LEVEL, Verdict, check_level
 
 __all__ = [
+    "DEFAULT_LEVEL",
     "Estimate",
     "LinearEstimator",
+    "Spread",
+    "Verdict",
+    "binomial_bounds",
+    "check_level",
     "debiased_values",
     "estimate_counts",
-    "probability_of_other_sign",
     "project_to_simplex",
 ]

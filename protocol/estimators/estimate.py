@@ -1,13 +1,10 @@
-"""A number with its standard error, and what the two say of a decision."""
-
-import math
+"""A number with its standard error."""
 
 import msgspec
 
 from ..arguments import make_fields_exact
-from ..elementary import erfc
 
-__all__ = ["Estimate", "probability_of_other_sign"]
+__all__ = ["Estimate"]
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -24,19 +21,3 @@ class Estimate(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-
-
-def probability_of_other_sign(margin: Estimate, *, positive: bool) -> float:
-    """Return the probability that a margin estimated by `margin` has not the sign that was decided.
-
-    The estimate is taken as normal with its standard error about the true margin, and no margin as likelier than
-    another beforehand: Φ(−margin/se) for a positive decision. It is near the truth from a few dozen parties on.
-
-    Args:
-        margin: an unbiased estimate.
-        positive: the decision; where it contradicts the estimate, the probability exceeds 1/2.
-    """
-    towards = margin.value if positive else -margin.value
-    if margin.standard_error == 0:
-        return 0.0 if towards >= 0 else 1.0
-    return 0.5 * erfc(towards / (margin.standard_error * math.sqrt(2)))

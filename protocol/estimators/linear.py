@@ -15,6 +15,7 @@ from fractions import Fraction
 from ..arguments import exact_arguments, make_fields_exact
 from ..elementary import square
 from .estimate import Estimate
+from .sum_tests import Spread
 
 __all__ = ["LinearEstimator"]
 
@@ -90,6 +91,11 @@ class LinearEstimator:
             counts: how often each report came in.
         """
         return Estimate(float(self.total(counts)), math.sqrt(self.total_variance(counts)))
+
+    @functools.cached_property
+    def spread(self) -> Spread:
+        """How far what one report adds may be from its mean, at most over the values."""
+        return Spread.of_reports(self.contributions, self.channel)
 
     @functools.cached_property
     def _exact(self) -> tuple[Fraction, ...]:

@@ -12,6 +12,7 @@ voters randomize their rankings themselves. `local` is the one of them with the 
 Source: Mohsin, Fair and Private Voting Rules, project report.
 """
 
+from .assurance import Assurance
 from .objective import Objective, disparity_of, welfare_of
 from .outcome import AlternativeOutcome, Outcome
 from .parameters import Parameters
@@ -25,6 +26,7 @@ from .scoring import Scoring, make_scores
 __all__ = [
     "RULES",
     "AlternativeOutcome",
+    "Assurance",
     "DisclosedRankings",
     "FairVoting",
     "Objective",

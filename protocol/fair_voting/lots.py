@@ -9,7 +9,7 @@ import hashlib
 
 from ..arrays import IntArray
 
-__all__ = ["draw_lot", "lot_of"]
+__all__ = ["draw_lot", "key_of", "lot_of"]
 
 _BYTES = 8
 
@@ -18,6 +18,12 @@ def lot_of(totals: IntArray) -> float:
     """Return a tally's lot in [0, 1): BLAKE2b of its totals, as little-endian numbers of 64 bits, personalized."""
     digest = hashlib.blake2b(totals.astype("<i8").tobytes(), digest_size=_BYTES, person=b"psephos-lots-1")
     return (int.from_bytes(digest.digest(), "big") >> 11) * 2.0**-53
+
+
+def key_of(totals: IntArray) -> int:
+    """Return a tally's key of draws, < 2**128: as its lot, and independent of that."""
+    digest = hashlib.blake2b(totals.astype("<i8").tobytes(), digest_size=2 * _BYTES, person=b"psephos-draws-1")
+    return int.from_bytes(digest.digest(), "big")
 
 
 def draw_lot(tied: list[int], lot: float) -> int:

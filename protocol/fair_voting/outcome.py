@@ -3,6 +3,7 @@
 import msgspec
 
 from ..estimators import Estimate
+from .assurance import Assurance
 from .objective import ObjectiveName
 
 __all__ = ["AlternativeOutcome", "Outcome"]
@@ -42,6 +43,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         model: "central" or "local": whether the aggregator was trusted.
         epsilon_claimed: what the paper says that a voter pays.
         epsilon_proven: what a voter pays at most; infinite, and None here, for Algorithm 2 with γ = 0.
+        assurance: how sure it is that the winner is the best.
     """
 
     winner: str
@@ -57,3 +59,4 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     epsilon_claimed: float
     epsilon_proven: float | None
+    assurance: Assurance

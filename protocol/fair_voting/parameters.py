@@ -7,6 +7,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from ..errors import ConfigurationError
+from ..estimators import DEFAULT_LEVEL, check_level
 from ..mechanisms import MAX_ALTERNATIVES, MAX_RANKED
 from ..privacy import NeighboringRelation, TrustModel
 from .choices import SampleScale
@@ -86,6 +87,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         num_samples: of Algorithm 2: n_s; by default ⌈(m/ε²)·ln(m/δ)⌉, refused where that is more than ε·min n_k.
         reading: of Algorithm 2, line 9: a voter is drawn from the group, or from the sub-sample of line 4 (reading F4).
         scale: of Algorithm 2, line 17: as printed, or without bias (reading F3).
+        level: of the verdict on the winner, in (0, ½); see `Assurance`.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -107,6 +109,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     num_samples: int | None = None
     reading: SampleReading = "group"
     scale: SampleScale = "unbiased"
+    level: float = DEFAULT_LEVEL
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.alternatives) <= MAX_ALTERNATIVES:  # noqa: PLR2004  one alternative is no choice
@@ -124,6 +127,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         self._check_relation()
         self._check_local()
         self._check_sampling()
+        check_level(self.level)
 
     @property
     def model(self) -> TrustModel:

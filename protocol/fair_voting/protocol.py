@@ -9,6 +9,7 @@ group among the groups.
 """
 
 import dataclasses
+import functools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,20 +21,23 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..errors import ConfigurationError
-from ..estimators import Estimate
+from ..estimators import Estimate, Verdict
 from ..mechanisms import VectorLaplace
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
 from ..tally import Tally
+from .assurance import Assurance, assurance_of_choice, assurance_of_estimates
 from .entries import MOST_NAMED, alternatives_of, check_columns, check_order, groups_of, names_of
-from .lots import draw_lot, lot_of
+from .lots import draw_lot, key_of, lot_of
 from .objective import Utilities, disparity_of, welfare_of
 from .outcome import AlternativeOutcome, Outcome
 from .parameters import SEPARATOR, Parameters
 from .phases import DisclosedRankings, RandomizedRankings
+from .posteriors import DIFFERENCES
 from .rankings import Rankings, are_rankings, check_ranking
 from .rules import RULES
 from .scoring import Scoring
+from .utility_noise import UtilityNoise
 
 __all__ = ["FairVoting"]
 
@@ -213,18 +217,18 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
             told = [phase.report.utilities(totals, count) for count, *totals in groups]
             utilities, estimates = [values for values, _ in told], [own for _, own in told]
             counts = [count for count, *_ in groups]
-            return self._outcome(tally, utilities, estimates, name=phase.report.name, counts=counts)
+            noise = UtilityNoise.of_reports(phase.report, counts) if all(counts) else None
+            return self._outcome(tally, utilities, estimates, noise, name=phase.report.name, counts=counts)
         if phase.choice is not None:
             (winner,) = tally.totals.tolist()
-            return self._release(winner, (), name=self.parameters.mechanism, counts=())
+            return self._release(winner, (), self._assurance, name=self.parameters.mechanism, counts=())
         utilities = self._utilities(tally.totals, phase.scoring)
         laplace = cast("VectorLaplace", phase.tally_mechanism)
         error = math.sqrt(laplace.noise_variance) * phase.scoring.step
-        estimates = [
-            [Estimate(float(value), error / size) for value in row]
-            for row, size in zip(utilities, self.parameters.group_sizes, strict=True)
-        ]
-        return self._outcome(tally, utilities, estimates, name=self.parameters.mechanism, counts=())
+        errors = [error / size for size in self.parameters.group_sizes]
+        estimates = [[Estimate(float(value), own) for value in row] for row, own in zip(utilities, errors, strict=True)]
+        noise = UtilityNoise.of_sums(errors)
+        return self._outcome(tally, utilities, estimates, noise, name=self.parameters.mechanism, counts=())
 
     def largest_outcome(self, num_parties: int) -> Outcome:
         """Return an outcome with the longest numbers. See `PhasedProtocol.largest_outcome`."""
@@ -240,7 +244,15 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         longest = max(range(len(names)), key=lambda place: len(names[place].encode()))
         counts = (num_parties,) * len(of_groups)
         name = phase.report.name if isinstance(phase, RandomizedRankings) else self.parameters.mechanism
-        return self._release(longest, told, name=name, counts=counts)
+        assurance = Assurance(
+            probability=0.1,
+            prior=DIFFERENCES,
+            verdict=Verdict.TOO_CLOSE.value,
+            level=0.1,
+            p_value=0.1,
+            shortfall=0.1,
+        )
+        return self._release(longest, told, assurance, name=name, counts=counts)
 
     def truth(self, inputs: Inputs) -> dict[str, float | str]:
         """Return what the outcome estimates, and who would win without privacy.
@@ -280,6 +292,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         tally: Tally,
         utilities: Utilities,
         estimates: Sequence[Sequence[Estimate]],
+        noise: UtilityNoise | None,
         *,
         name: str,
         counts: Sequence[int],
@@ -298,10 +311,25 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
                     disparity=float(disparity_of(utilities, place)),
                 )
             )
-        return self._release(winner, tuple(told), name=name, counts=counts)
+        assurance = assurance_of_estimates(self.parameters, utilities, winner, noise, key=key_of(tally.totals))
+        return self._release(winner, tuple(told), assurance, name=name, counts=counts)
+
+    @functools.cached_property
+    def _assurance(self) -> Assurance:
+        """That of a winner alone."""
+        choice = self.disclosed.choice
+        if choice is None:
+            raise TypeError(f"{self.parameters.mechanism} releases more than the winner")
+        return assurance_of_choice(self.parameters, choice)
 
     def _release(
-        self, winner: int, alternatives: tuple[AlternativeOutcome, ...], *, name: str, counts: Sequence[int]
+        self,
+        winner: int,
+        alternatives: tuple[AlternativeOutcome, ...],
+        assurance: Assurance,
+        *,
+        name: str,
+        counts: Sequence[int],
     ) -> Outcome:
         parameters = self.parameters
         (loss,) = self.losses
@@ -319,6 +347,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
             model=parameters.model.value,
             epsilon_claimed=loss.claimed,
             epsilon_proven=None if math.isinf(loss.proven) else loss.proven,
+            assurance=assurance,
         )
 
     def _positions_of(self, entries: Entries) -> IntArray:

@@ -14,6 +14,7 @@ ranking for few alternatives, or noisy scores for many, when ε is large.
 """
 
 import abc
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -48,10 +49,14 @@ class RankingReport(abc.ABC):
 
     Attributes:
         name: the mechanism's.
+        is_balanced: whether the estimates of one voter's utilities always have the scores' sum.
+        is_laplace: whether the estimates have Laplace noise.
         width: how many numbers a group's tally has, beside the number of its reports.
     """
 
     name: ClassVar[MechanismName]
+    is_balanced: ClassVar[bool] = False
+    is_laplace: ClassVar[bool] = False
     width: int
 
     @property
@@ -72,6 +77,16 @@ class RankingReport(abc.ABC):
     @abc.abstractmethod
     def mean_variance(self) -> float:
         """The variance of one voter's estimate, averaged over the alternatives, in squared units of the scores."""
+
+    @property
+    @abc.abstractmethod
+    def greatest_variance(self) -> float:
+        """The variance of one voter's estimate of any alternative, whatever the ranking: an upper bound."""
+
+    @property
+    @abc.abstractmethod
+    def greatest_difference_variance(self) -> float:
+        """The variance of the difference of two such estimates, whatever the ranking: an upper bound."""
 
     @abc.abstractmethod
     def totals_of(self, reports: IntArray) -> IntArray:
@@ -106,6 +121,7 @@ class RankingReport(abc.ABC):
 
 class _PairReport(RankingReport):
     name: ClassVar[MechanismName] = "sampled_pair"
+    is_balanced = True
 
     def __init__(self, scoring: Scoring, epsilon: float) -> None:
         super().__init__(scoring, epsilon)
@@ -123,6 +139,15 @@ class _PairReport(RankingReport):
     @property
     def mean_variance(self) -> float:
         return square(float(self._factor)) * 2 / self.size - self.spread
+
+    @property
+    def greatest_variance(self) -> float:
+        return square(float(self._factor)) * 2 / self.size
+
+    @property
+    def greatest_difference_variance(self) -> float:
+        # Of m(m − 1)/2 pairs one has both alternatives, whose square counts four times, and 2(m − 2) have one.
+        return square(float(self._factor)) * 4 / (self.size - 1)
 
     def totals_of(self, reports: IntArray) -> IntArray:
         return np.bincount(reports[:, 0], minlength=self.width).astype(np.int64)
@@ -155,6 +180,24 @@ class _PositionReport(RankingReport):
     def mean_variance(self) -> float:
         return self.spread * square(float(self._factor)) / self.size - self.spread
 
+    @property
+    def greatest_variance(self) -> float:
+        greatest = max(square(float(score)) for score in self.centered)
+        return self._square_of(greatest) - greatest
+
+    @property
+    def greatest_difference_variance(self) -> float:
+        scores = [float(score) for score in self.centered]
+        return max(
+            self._square_of(square(one)) + self._square_of(square(other)) - square(one - other)
+            for one, other in itertools.combinations(scores, 2)
+        )
+
+    def _square_of(self, own: float) -> float:
+        """Return the mean square of an alternative's estimate whose score has a square; of two, one is always 0."""
+        gap = self.size / float(self._factor)  # p − q
+        return square(float(self._factor)) / self.size * (gap * own + (1 - gap) * self.spread)
+
     def totals_of(self, reports: IntArray) -> IntArray:
         return np.bincount(reports[:, 0], minlength=self.width).astype(np.int64)
 
@@ -164,6 +207,7 @@ class _PositionReport(RankingReport):
 
 class _WholeReport(RankingReport):
     name: ClassVar[MechanismName] = "whole_ranking"
+    is_balanced = True
 
     def __init__(self, scoring: Scoring, epsilon: float) -> None:
         super().__init__(scoring, epsilon)
@@ -180,6 +224,25 @@ class _WholeReport(RankingReport):
     def mean_variance(self) -> float:
         return self.spread * square(float(self._factor)) - self.spread
 
+    @property
+    def greatest_variance(self) -> float:
+        return self._variance_of(max(square(float(score)) for score in self.centered), self.spread)
+
+    @property
+    def greatest_difference_variance(self) -> float:
+        of_any = 2 * self.spread * self.size / (self.size - 1)
+        return self._variance_of(square(float(self.centered[0] - self.centered[-1])), of_any)
+
+    def _variance_of(self, own: float, of_any: float) -> float:
+        """Return the variance of what is linear in a reported ranking.
+
+        Args:
+            own: its square in the voter's ranking, the greatest there is.
+            of_any: its mean square over all rankings.
+        """
+        factor = float(self._factor)  # 1/(p − q): the voter's ranking is reported so much likelier than any
+        return square(factor) * (own / factor + of_any * (1 - 1 / factor)) - own
+
     def totals_of(self, reports: IntArray) -> IntArray:
         positions = rankings_of_codes(reports[:, 0], self.size)
         cells = positions + np.arange(self.size) * self.size
@@ -191,6 +254,7 @@ class _WholeReport(RankingReport):
 
 class _ScoresReport(RankingReport):
     name: ClassVar[MechanismName] = "noisy_scores"
+    is_laplace = True
 
     def __init__(self, scoring: Scoring, epsilon: float) -> None:
         super().__init__(scoring, epsilon)
@@ -206,6 +270,14 @@ class _ScoresReport(RankingReport):
     @property
     def mean_variance(self) -> float:
         return self._mechanism.laplace.noise_variance * square(float(self._step))
+
+    @property
+    def greatest_variance(self) -> float:
+        return self.mean_variance
+
+    @property
+    def greatest_difference_variance(self) -> float:
+        return 2 * self.mean_variance
 
     def totals_of(self, reports: IntArray) -> IntArray:
         return exact_column_sums(reports)

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
-from scipy.special import expm1
+from scipy import special
 
 from ..arrays import FloatArray
-from ..elementary import exp
+from ..elementary import exp, expm1, ln, log1p
 from .exact import Below, has_happened_exp
 from .hyper import Uniform
 from .logarithms import log_of, log_sums
@@ -28,6 +28,8 @@ __all__ = [
     "flip",
     "flip_exactly",
     "flip_probabilities",
+    "greatest_choice_deficit",
+    "greatest_flip_deficit",
     "log_choice_probabilities",
     "log_flip_probabilities",
 ]
@@ -130,11 +132,41 @@ def log_flip_probabilities(deficits: FloatArray) -> FloatArray:
         shape (c, m).
     """
     times, rests, log_shares = Uniform(0.0, 1.0).mixture(deficits.shape[1] - 1)
-    fallen = -expm1(-deficits)  # 1 − p
+    fallen = -special.expm1(-deficits)  # 1 − p
     # For each time, law and choice: that a choice which came before has not been kept.
     passed = log_of(rests[:, None, None] + times[:, None, None] * fallen)
     others = passed.sum(axis=2, keepdims=True) - passed
     return -deficits + log_sums(others + log_shares[:, None, None], axis=0)
+
+
+def greatest_choice_deficit(num_choices: int, level: float) -> float:
+    """Return x such that rate·(best quality − chosen quality) ≥ x has probability `level` at most, whatever they are.
+
+    That is (m − 1)/(m − 1 + e^x) at most, where all but one are so much worse.
+
+    Args:
+        num_choices: m ≥ 2.
+        level: in (0, 1).
+    """
+    return max(ln(num_choices - 1) + log1p(-level) - ln(level), 0.0)
+
+
+def greatest_flip_deficit(num_choices: int, level: float) -> float:
+    """Return `greatest_choice_deficit` of permute-and-flip.
+
+    The probability is at most 1 − (1 − (1 − e^(−x))^m)/(m·e^(−x)): the best is reached when all before it have failed.
+
+    Args:
+        num_choices: m ≥ 2.
+        level: in (0, 1).
+    """
+    below, above = 0.0, greatest_choice_deficit(num_choices, level)
+    while below < (middle := (below + above) / 2) < above:
+        kept = exp(-middle)
+        passed = num_choices * log1p(-kept) if middle else -math.inf
+        chance = 1.0 + expm1(passed) / (num_choices * kept) if middle else 1.0 - 1.0 / num_choices
+        below, above = (middle, above) if chance > level else (below, middle)
+    return above
 
 
 def flip(qualities: Sequence[Fraction], rate: Fraction, uniforms: Sequence[float]) -> int:

@@ -13,8 +13,9 @@ Source: Wang, Zhao, Yu, Liu, Yang, Ren and Shi, Privacy-preserving Crowd-guided 
 CIKM 2019.
 """
 
+from .certainty import PRIORS, PriorName
 from .decision import Decision, decide
-from .outcome import LevelOutcome, Outcome
+from .outcome import Ball, LevelOutcome, Outcome
 from .paradigms import Level, Paradigm
 from .parameters import Parameters
 from .protocol import DisclosedPhase, MoralPreferences, PerturbedPhase
@@ -23,6 +24,8 @@ from .reference import reference_run
 from .summaries import Summary, make_summary
 
 __all__ = [
+    "PRIORS",
+    "Ball",
     "Decision",
     "DisclosedPhase",
     "Level",
@@ -32,6 +35,7 @@ __all__ = [
     "Paradigm",
     "Parameters",
     "PerturbedPhase",
+    "PriorName",
     "Records",
     "Summary",
     "decide",

@@ -2,7 +2,8 @@
 
 By the model that preferences are fitted with (Thurstone and Mosteller), the society's utility of x exceeds that of z
 with probability Φ(β·(x − z)). How sure the release makes the choice itself is another matter: its noise may have turned
-the sign.
+the sign. A certainty says how likely that is under a named prior, and a verdict declines where noise alone would do it
+too often.
 
 Source: Wang et al. (2019), Section 3 for the model.
 """
@@ -15,6 +16,8 @@ import msgspec
 
 from ..elementary import erfc
 from ..errors import ConfigurationError
+from ..estimators import DEFAULT_LEVEL, Verdict, check_level
+from .certainty import PRIORS, PriorName, certainty_of, check_prior, p_value_of, why_no_certainty, why_no_verdict
 from .outcome import Outcome
 from .records import GREATEST_FEATURE
 
@@ -28,26 +31,45 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         choice: "first" or "second"; None where the preferences speak for neither.
         margin: β·(first − second).
         probability: that the society prefers the first, Φ(margin); None where only the direction of β is known.
-        certainty: the probability that the release without noise would choose the same, its noise taken as normal and
-            independent between features; None where the errors are not known, or hang together.
+        certainty: the probability under the prior that the release without noise would choose the same; None where
+            the errors are not known, or hang together. It is right on average over societies like the prior's.
+        prior: of the certainty.
+        verdict: `choice` where the test is sure of it, or "too close to tell"; None where the test is not known.
+        level: of the verdict: the greatest probability, whatever the release without noise prefers, that the verdict is
+            the other alternative.
+        p_value: the least level at which the verdict is `choice`.
     """
 
     choice: str | None
     margin: float
     probability: float | None
     certainty: float | None
+    prior: str | None = None
+    verdict: str | None = None
+    level: float | None = None
+    p_value: float | None = None
 
 
-def decide(outcome: Outcome, first: Mapping[str, float], second: Mapping[str, float]) -> Decision:
+def decide(
+    outcome: Outcome,
+    first: Mapping[str, float],
+    second: Mapping[str, float],
+    *,
+    level: float | None = None,
+    prior: PriorName | None = None,
+) -> Decision:
     """Return the society's choice between two alternatives.
 
     Args:
         outcome: of a session.
         first: an alternative: its features by name; those that are not named are 0.
         second: the other.
+        level: of the verdict, in (0, ½); by default 5 %, and no verdict where there is no test.
+        prior: of the certainty; by default `ball`, and no certainty where there is none.
 
     Raises:
-        ConfigurationError: a feature is unknown, or a value is not in [−GREATEST_FEATURE, GREATEST_FEATURE].
+        ConfigurationError: a feature is unknown, or a value is not in [−GREATEST_FEATURE, GREATEST_FEATURE]; a level or
+            a prior is not allowed, or is asked of a release that has no verdict, or no certainty.
 
     Privacy:
         Post-processing of a release; it costs nothing.
@@ -62,19 +84,33 @@ def decide(outcome: Outcome, first: Mapping[str, float], second: Mapping[str, fl
             if not is_number or not abs(value) <= GREATEST_FEATURE:  # not so for nan
                 allowed = f"in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
                 raise ConfigurationError(field=f"{name} of the {field} alternative", value=value, allowed=allowed)
+    _check_asked(outcome, level, prior)
     differences = [first.get(name, 0.0) - second.get(name, 0.0) for name in outcome.features]
     margin = math.fsum(value * change for value, change in zip(outcome.preferences, differences, strict=True))
-    error = None
-    if outcome.errors is not None and not outcome.is_whitened:
-        squares = (error * error * change * change for error, change in zip(outcome.errors, differences, strict=True))
-        error = math.sqrt(math.fsum(squares))
+    choice = None if margin == 0 else "first" if margin > 0 else "second"
+    prior = prior or PRIORS[0]
+    certainty = None if choice is None else certainty_of(outcome, differences, margin, prior)
+    p_value = None if choice is None else p_value_of(outcome, differences, margin)
+    level = None if why_no_verdict(outcome) else DEFAULT_LEVEL if level is None else level
+    is_sure = p_value is not None and level is not None and p_value <= level
     return Decision(
-        choice=None if margin == 0 else "first" if margin > 0 else "second",
+        choice=choice,
         margin=margin,
         probability=None if outcome.is_direction else 0.5 * erfc(-margin / math.sqrt(2)),
-        certainty=None if error is None or margin == 0 else _certainty(margin, error),
+        certainty=certainty,
+        prior=None if certainty is None else prior,
+        verdict=None if level is None else choice if is_sure else Verdict.TOO_CLOSE.value,
+        level=level,
+        p_value=p_value,
     )
 
 
-def _certainty(margin: float, error: float) -> float:
-    return 1.0 if error == 0 else 0.5 * erfc(-abs(margin) / (error * math.sqrt(2)))
+def _check_asked(outcome: Outcome, level: float | None, prior: str | None) -> None:
+    if level is not None:
+        check_level(level)
+        if why := why_no_verdict(outcome):
+            raise ConfigurationError(field="level", value=level, allowed=f"left out: {why}, so that no test is known")
+    if prior is not None:
+        check_prior(prior)
+        if why := why_no_certainty(outcome):
+            raise ConfigurationError(field="prior", value=prior, allowed=f"left out: {why}")

@@ -1,10 +1,24 @@
 """What a moral preferences session releases to all voters."""
 
+from typing import Literal
+
 import msgspec
 
 from ..estimators import Estimate
 
-__all__ = ["LevelOutcome", "Outcome"]
+__all__ = ["Ball", "LevelOutcome", "Outcome"]
+
+
+class Ball(msgspec.Struct, frozen=True, kw_only=True):
+    """Where preferences without noise are, about 0.
+
+    Args:
+        norm: "l1" or "l2".
+        radius: > 0, in units of the released preferences.
+    """
+
+    norm: Literal["l1", "l2"]
+    radius: float
 
 
 class LevelOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +54,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         is_whitened: whether directions were taken of whitened records, so that errors hang together.
         epsilon_record: the proven loss of one record, of who pays most.
         epsilon_voter: the proven loss of all that a voter says, of who pays most.
+        ball: where the preferences would be without noise, whoever votes; None where the errors are not known, or hang
+            together.
     """
 
     features: tuple[str, ...]
@@ -54,6 +70,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_record: float
     epsilon_voter: float
     is_whitened: bool = False
+    ball: Ball | None = None
 
     @property
     def estimates(self) -> tuple[Estimate, ...] | None:

@@ -398,6 +398,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             is_whitened=bool(self.parameters.covariance),
             epsilon_record=loss.finest.proven,
             epsilon_voter=loss.proven,
+            ball=None if errors is None else self.summary.ball_of(values),
         )
 
     def truth(self, inputs: Inputs) -> dict[str, float]:

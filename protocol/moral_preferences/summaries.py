@@ -21,6 +21,7 @@ from ..estimators.l1_ball import fit_probit
 from ..mechanisms import RowMechanism, SphericalLaplace, VectorLaplace, laplace_grid
 from .coefficients import clip_differences, clip_items, sum_coefficients, sum_rows, unit_directions
 from .functional import NoisyObjective, maximize_noisy
+from .outcome import Ball
 from .paradigms import Level
 from .parameters import Parameters
 from .records import Records
@@ -125,6 +126,15 @@ class Summary(abc.ABC):
         del mean
         return None if error is None else np.full(self._parameters.num_features, error)
 
+    def ball_of(self, mean: FloatArray) -> Ball | None:
+        """Return where the preferences would be without noise; None where their errors are not known.
+
+        Args:
+            mean: of all reports, in units.
+        """
+        del mean
+        return None
+
 
 class PreferenceVector(Summary):
     """Algorithms 1 and 2: the preference vector β of maximum likelihood in the ℓ₁ ball of radius B, Eq. (3).
@@ -162,6 +172,11 @@ class PreferenceVector(Summary):
         """Return the mean itself."""
         del error
         return mean
+
+    def ball_of(self, mean: FloatArray) -> Ball:
+        """The ball of the bound, which has every voter's vector, and so their mean."""
+        del mean
+        return Ball(norm="l1", radius=self._parameters.bound)
 
 
 class Coefficients(Summary):
@@ -306,6 +321,13 @@ class Direction(Summary):
         if error is None or not length:
             return None
         return self._whitening.error_factors() * error / length
+
+    def ball_of(self, mean: FloatArray) -> Ball | None:
+        """A mean of sums is no longer than the longest sum; as all else it is brought to the direction's length, 1."""
+        length = _length(mean)
+        if self._parameters.covariance or not length:
+            return None
+        return Ball(norm="l2", radius=self.bound * self.step / length)
 
     def _mechanism(self, epsilon: float, bound: int) -> SphericalLaplace:
         sensitivity = 2 * _STEPS_IN_UNIT

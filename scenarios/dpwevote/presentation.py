@@ -1,14 +1,14 @@
 """DPWeVote's outcome: each candidate's estimated support with its error, beside the quota, or its margin beside 0."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console
 from rich.text import Text
 
 from ...protocol.dpwevote import CandidateOutcome, Outcome, WeightsOutcome
-from ...protocol.estimators import Estimate
+from ...protocol.estimators import Estimate, Verdict
 from ..presentation.drawing import (
     ERRORS_SHOWN,
     GOOD,
@@ -24,6 +24,7 @@ from ..presentation.drawing import (
     name_rows,
     size_of_rows,
 )
+from ..presentation.numbers import some
 from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Known, Presenter, Rows
 from ..presentation.terminal import Cell, estimate_text, percent, show_note, show_table
@@ -43,6 +44,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         cells: list[Cell] = [
             candidate.name,
             _decision(candidate),
+            _verdict(candidate),
             *(estimate_text(shown) for shown in (candidate.support, candidate.quota) if shown is not None),
             estimate_text(candidate.margin, signed=True),
             percent(candidate.error_probability),
@@ -52,7 +54,11 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         rows.append(cells)
     # The margin is what the decision rests on, and it says most of what support and quota say.
     show_table(
-        console, ("Candidate", "Decision"), numbers, rows=rows, drop=("True margin", "Quota", "Support", "P(wrong)")
+        console,
+        ("Candidate", "Decision", f"At {_level(outcome)}"),
+        numbers,
+        rows=rows,
+        drop=("True margin", "Quota", "Support", "P(wrong)"),
     )
     if outcome.weight_counts:
         console.print()
@@ -61,6 +67,8 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
             possible = "" if count.projected is None else f"   (nearest possible {count.projected:,.1f})"
             counts.append((f"{count.weight:g}", estimate_text(count.count) + Text(possible)))
         show_table(console, ("Weight",), ("Partners",), rows=counts)
+    for note in _noise(outcome):
+        show_note(console, note, style="yellow")
     biased = [candidate for candidate in outcome.candidates if candidate.bias]
     for candidate in biased:
         note = f"{candidate.name}: the printed margin is off by {candidate.bias:+,.1f}, as far as the reports tell"
@@ -71,7 +79,68 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         show_note(console, note, style="yellow")
     partners = "1 partner" if outcome.num_partners == 1 else f"{outcome.num_partners:,} partners"
     show_note(console, f"from the reports of {partners}; ± is one standard error of the randomization;")
-    show_note(console, "P(wrong) the chance that the true margin has the other sign")
+    show_note(console, "P(wrong) the chance that the decision is wrong,")
+    show_note(console, f"{_PRIORS[outcome.error_prior]} (prior {outcome.error_prior!r});")
+    show_note(console, f"verdicts at {_level(outcome)}: each is wrong in at most so many cases, {_basis(outcome)}")
+    if len(outcome.candidates) > 1:
+        of_all = f"{100 * outcome.joint_level:.4g} %"
+        show_note(console, f"any of the {len(outcome.candidates):,} in at most {of_all}")
+
+
+_PRIORS: Final = {
+    "mixed": "if half of all votes are coin tosses and in the others any share of yes is alike likely",
+    "uniform": "if any share of yes is alike likely",
+}
+"""The priors in words."""
+_STYLES: Final = {Verdict.PASSES: "bold green", Verdict.FAILS: "bold red", Verdict.TOO_CLOSE: "yellow"}
+# So many estimates that are nothing but noise are listed.
+_MOST_NOISE: Final = 6
+
+
+def _verdict(candidate: CandidateOutcome) -> Text:
+    return Text(candidate.verdict.verdict.value, style=_STYLES[candidate.verdict.verdict])
+
+
+def _level(outcome: Outcome) -> str:
+    return f"{100 * outcome.candidates[0].verdict.level:.4g} %"
+
+
+def _basis(outcome: Outcome) -> str:
+    """Return how the level is known, of the candidate of whom least is."""
+    if all(candidate.verdict.basis == "proven" for candidate in outcome.candidates):
+        return "whatever the truth is"
+    return "whatever the truth is, as far as a search found"
+
+
+def _noise(outcome: Outcome) -> Iterator[str]:
+    """Yield a sentence on each estimate that cannot be true."""
+    beyond = [
+        f"{name} {_short(estimate.value)}: possible is {_short(low)} to {_short(high)}, the rest is noise"
+        for name, estimate, (low, high) in _estimates(outcome)
+        if not low <= estimate.value <= high
+    ]
+    yield from beyond[:_MOST_NOISE]
+    if len(beyond) > _MOST_NOISE:
+        yield f"and {some(len(beyond) - _MOST_NOISE, 'more estimate')} beyond what is possible"
+
+
+def _estimates(outcome: Outcome) -> Iterator[tuple[str, Estimate, tuple[float, float]]]:
+    """Yield every estimate that is shown, with its name and the possible range."""
+    possible = outcome.possible
+    for candidate in outcome.candidates:
+        for name, estimate, between in (
+            ("support", candidate.support, possible.support),
+            ("quota", candidate.quota, possible.quota),
+            ("margin", candidate.margin, possible.margin),
+        ):
+            if estimate is not None and estimate.standard_error:
+                yield f"{candidate.name}, {name}", estimate, between
+    for count in outcome.weight_counts:
+        yield f"partners of weight {count.weight:g}", count.count, possible.count
+
+
+def _short(value: float) -> str:
+    return f"{value:,.1f}".removesuffix(".0")
 
 
 def _decision(candidate: CandidateOutcome) -> Text:
@@ -82,12 +151,16 @@ def _rows(outcome: Outcome, known: Known) -> Rows:
     rows: Rows = []
     for candidate in outcome.candidates:
         row: dict[str, object] = {"candidate": candidate.name, "passed": int(candidate.passed)}
+        row |= {"verdict": candidate.verdict.verdict.value, "level": candidate.verdict.level}
         row |= columns_of(candidate, ("support", "quota", "margin", "bias", "error_probability"))
         if known.truth is not None:
             support, quota = known.truth[candidate.name], known.truth["quota"]
             row |= {"true_support": support, "true_quota": quota, "true_margin": support - quota}
         rows.append(row)
     return rows
+
+
+_COLORS: Final = {Verdict.PASSES: GOOD, Verdict.FAILS: POOR, Verdict.TOO_CLOSE: MUTED}
 
 
 def _draw(outcome: Outcome, known: Known) -> Picture:
@@ -116,7 +189,7 @@ def _draw_rows(
 ) -> Marks:
     axes = panels[0, 0]
     for row, candidate in enumerate(candidates):
-        color = GOOD if candidate.passed else POOR
+        color = _COLORS[candidate.verdict.verdict]
         support, held_against = _shown(candidate)
         axes.errorbar(
             support.value,
@@ -135,8 +208,10 @@ def _draw_rows(
         if truth is not None:
             subtracted = truth["quota"] if candidate.support is None else 0.0
             axes.plot(truth[candidate.name] - subtracted, row, **TRUTH)
-        verdict = "passes" if candidate.passed else "fails"
-        annotate_row(axes, row, f"{verdict}, P(wrong) {percent(candidate.error_probability)}", color=color)
+        decision = "passes" if candidate.passed else "fails"
+        verdict = candidate.verdict.verdict
+        said = f"too close to tell ({decision})" if verdict is Verdict.TOO_CLOSE else decision
+        annotate_row(axes, row, f"{said}, P(wrong) {percent(candidate.error_probability)}", color=color)
     is_margin = any(candidate.support is None for candidate in candidates)
     meaning = "margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes"
     name_rows(axes, names, x=meaning)

@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .calibration import Calibration, Claims, Drawn, Table, calibrate, claims_of, page_of_calibration
     from .findings import BoundedFinding, Certainty, Finding, Judgement
     from .measurements import Measurement, deviation, mean_of, share_of
     from .paper import Paper
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Asked",
     "BoundedFinding",
+    "Calibration",
     "Certainty",
+    "Claims",
+    "Drawn",
     "Experiments",
     "Finding",
     "Judgement",
@@ -26,18 +30,22 @@ __all__ = [
     "PaperReproduction",
     "Part",
     "Sheet",
+    "Table",
+    "calibrate",
+    "claims_of",
     "deviation",
     "flatten",
     "markdown_of",
     "mean_of",
     "page_of",
+    "page_of_calibration",
     "reproduce",
     "share_of",
     "show_reproduction",
     "show_sheet",
 ]
 
-_HOMES = ("paper", "findings", "measurements", "sheets", "reproductions")
+_HOMES = ("paper", "calibration", "findings", "measurements", "sheets", "reproductions")
 
 
 def __getattr__(name: str) -> Any:

@@ -18,8 +18,24 @@ __all__ = ["decide"]
     metavar="FILE",
     help="Instead, a CSV of pair,alternative,<feature>,... with the lines first and second of each pair.",
 )
+@click.option(
+    "--level",
+    type=float,
+    metavar="SHARE",
+    help="Of the verdict, in (0, 0.5): how often, at most, noise alone would make a wrong one.  [default: 0.05]",
+)
+@click.option("--prior", metavar="NAME", help="Of the certainty: ball or size.  [default: ball]")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each decision and nothing else.")
-def decide(run: Path, first: str | None, second: str | None, pairs_file: Path | None, *, as_json: bool) -> None:
+def decide(
+    run: Path,
+    first: str | None,
+    second: str | None,
+    pairs_file: Path | None,
+    level: float | None,
+    prior: str | None,
+    *,
+    as_json: bool,
+) -> None:
     """Say which of two alternatives the society of RUN prefers.
 
     RUN is the folder of a run of moral preferences, or that of a voter who took part in one (`psephos join`), or a
@@ -36,8 +52,11 @@ def decide(run: Path, first: str | None, second: str | None, pairs_file: Path | 
 
     Two numbers come with a choice. The probability is the society's own: how likely it is to prefer an alternative
     (with --json and in tables: the first). The certainty is about the noise: how likely the choice is the one that
-    would have been made without it. Where only the direction of preferences was released there is no probability,
-    and no certainty where the release has no standard errors.
+    would have been made without it, on average over societies that are as the prior says: anywhere in the ball that
+    preferences are in ("ball"), or in a ball of any size up to that ("size": weak preferences are as likely as strong
+    ones). The verdict holds for every society: it is the choice, or that the two are too close to tell. Where only the
+    direction of preferences was released there is no probability, and no certainty and no verdict where the release has
+    no standard errors.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     import msgspec
 
@@ -68,7 +87,7 @@ def decide(run: Path, first: str | None, second: str | None, pairs_file: Path | 
         pairs = [AlternativePair(name="", **alternatives)]
     else:
         pairs = read_pairs(pairs_file, outcome)
-    decisions = decide_pairs(outcome, pairs)
+    decisions = decide_pairs(outcome, pairs, level=level, prior=prior)
     if as_json:
         for pair, decision in zip(pairs, decisions, strict=True):
             name = {} if pairs_file is None else {"pair": pair.name}

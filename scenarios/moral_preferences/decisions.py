@@ -5,21 +5,24 @@ Alternatives are written as text or in a CSV file. A decision is computed from t
 and the parties take no part in it.
 
 Two probabilities are told apart. How likely the society is to prefer an alternative comes from the model of choice; how
-sure the choice is in spite of the noise comes from the release's errors.
+sure the choice is in spite of the noise comes from the release's errors, and from a prior that is named. A verdict
+needs no prior, and declines where noise alone would turn choices too often.
 """
 
 import csv
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from ...protocol.errors import ConfigurationError
-from ...protocol.moral_preferences import Decision, MoralPreferences, Outcome, Paradigm, decide
+from ...protocol.estimators import Verdict
+from ...protocol.moral_preferences import Decision, MoralPreferences, Outcome, Paradigm, PriorName, decide
+from ...protocol.moral_preferences.certainty import check_prior, why_no_certainty, why_no_verdict
 from ...protocol.moral_preferences.records import GREATEST_FEATURE
 from ..presentation.terminal import Cell, show_note, show_table
 from ..reading.conversion import convert
@@ -44,6 +47,10 @@ _GREATEST: Final = 1e100
 """Of a released number: its product with a feature is then finite."""
 _MOST_NAMED: Final = 30
 """Features that an error lists."""
+_PRIORS: Final = {
+    "ball": "that are anywhere in the ball of the bound (prior: ball); of weaker ones it claims too much",
+    "size": "that are in a ball of any size up to the bound (prior: size); of strong ones it claims too little",
+}
 _EXAMPLE: Final = "as in 'Man=1, Dog=0'"
 
 
@@ -116,6 +123,13 @@ def _check(outcome: Outcome, run: Path) -> None:
         "errors must be a number ≥ 0 for each feature": not _are_numbers(errors, outcome.features)
         or min(errors, default=0) < 0,
         f"paradigm must be one of {', '.join(sorted(known))}": outcome.paradigm not in known,
+        "levels must have voters, each an epsilon and a weight above 0": not outcome.levels
+        or any(
+            not (0 < level.epsilon <= _GREATEST and 0 < level.weight <= _GREATEST and level.num_voters > 0)
+            for level in outcome.levels
+        ),
+        "the radius of ball must be a number > 0": outcome.ball is not None
+        and not 0 < outcome.ball.radius <= _GREATEST,
     }
     for fault, is_there in faults.items():
         if is_there:
@@ -243,13 +257,27 @@ def _side_of(table: NumberTable, row: int) -> str:
     return side
 
 
-def decide_pairs(outcome: Outcome, pairs: Sequence[AlternativePair]) -> list[Decision]:
+def decide_pairs(
+    outcome: Outcome, pairs: Sequence[AlternativePair], *, level: float | None = None, prior: str | None = None
+) -> list[Decision]:
     """Return the society's choice in each pair.
+
+    Args:
+        outcome: of a session.
+        pairs: of alternatives.
+        level: of the verdicts; see `decide`.
+        prior: of the certainties.
+
+    Raises:
+        ConfigurationError: see `decide`.
 
     Privacy:
         Post-processing of a release; it costs nothing.
     """
-    return [decide(outcome, pair.first, pair.second) for pair in pairs]
+    if prior is not None:
+        check_prior(prior)
+    known = cast("PriorName | None", prior)
+    return [decide(outcome, pair.first, pair.second, level=level, prior=known) for pair in pairs]
 
 
 def show_decision(console: Console, outcome: Outcome, pair: AlternativePair, decision: Decision) -> None:
@@ -261,7 +289,13 @@ def show_decision(console: Console, outcome: Outcome, pair: AlternativePair, dec
     console.print()
     for line in _sentence(outcome, decision):
         console.print(Text(f"  {line}", style="bold" if decision.choice else "yellow"))
-    for note in _notes(outcome, is_chosen=decision.choice is not None):
+    if decision.choice and decision.level is not None:
+        is_sure = decision.verdict == decision.choice
+        said = f"the {decision.verdict}" if is_sure else decision.verdict
+        console.print(
+            Text(f"  verdict: {said}, at the {_percent(decision.level)} level", style="" if is_sure else "yellow")
+        )
+    for note in _notes(outcome, [decision]):
         show_note(console, note)
     console.print()
 
@@ -287,8 +321,9 @@ def show_decisions(
 ) -> None:
     """Print a line for each decision, then how they are to be read."""
     with_probability = not outcome.is_direction
-    with_certainty = outcome.errors is not None
+    with_certainty, with_verdict = why_no_certainty(outcome) is None, why_no_verdict(outcome) is None
     numbers = ["Margin", *(["P(first)"] if with_probability else []), *(["Certainty"] if with_certainty else [])]
+    numbers += ["Verdict"] if with_verdict else []
     rows: list[Sequence[Cell]] = []
     for pair, decision in zip(pairs, decisions, strict=True):
         chosen = Text(decision.choice or "neither", style="bold" if decision.choice else "yellow")
@@ -297,6 +332,9 @@ def show_decisions(
             cells.append("" if decision.probability is None else _probability(decision.probability))
         if with_certainty:
             cells.append("" if decision.certainty is None else _probability(decision.certainty))
+        if with_verdict:
+            is_sure = decision.verdict in _SIDES
+            cells.append(Text(decision.verdict or "", style="" if is_sure else "yellow"))
         rows.append(cells)
     show_table(console, ("Pair", "Choice"), numbers, rows=rows, drop=("Margin",))
     console.print()
@@ -306,22 +344,32 @@ def show_decisions(
         neither > 0
     )
     console.print(Text(f"  of {len(decisions):,} pairs the society prefers {', '.join(said)}", style="bold"))
-    for note in _notes(outcome, is_chosen=any(decision.choice for decision in decisions)):
+    if with_verdict:
+        close = sum(decision.verdict == Verdict.TOO_CLOSE.value for decision in decisions)
+        console.print(Text(f"  of these {close:,} are too close to tell", style="yellow" if close else ""))
+    for note in _notes(outcome, decisions):
         show_note(console, note)
 
 
-def _notes(outcome: Outcome, *, is_chosen: bool) -> list[str]:
+def _notes(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
     """Return how decisions are to be read, and why a number is missing."""
+    chosen = [decision for decision in decisions if decision.choice]
     voters = "1 voter" if outcome.num_voters == 1 else f"{outcome.num_voters:,} voters"
     notes = [f"by the released preferences of {voters} ({outcome.paradigm}, {outcome.mechanism})"]
     if outcome.is_direction:
         notes.append("no probability: only the direction of preferences was released, no strength")
     else:
         notes.append("probability: by the probit model, Φ(margin), for the preferences as released")
-    if outcome.errors is None:
-        notes.append(f"no certainty: the errors of {outcome.mechanism!r} have no closed form")
-    elif is_chosen:
-        notes.append("certainty: the chance of the same choice without the noise, taken as normal")
+    if why := why_no_certainty(outcome):
+        notes.append(f"no certainty: {why}")
+    elif chosen:
+        of_choice = "certainty: the chance of the same choice without the noise, on average over societies"
+        notes += [of_choice, _PRIORS[str(chosen[0].prior)]]
+    if why := why_no_verdict(outcome):
+        notes.append(f"no verdict: {why}")
+    elif chosen:
+        wrong = _percent(chosen[0].level or 0.0)
+        notes.append(f"verdict: wrong with a probability of at most {wrong} each, whatever the society is")
     return notes
 
 
@@ -331,3 +379,7 @@ def _probability(probability: float) -> str:
     if probability < least:
         return f"< {least:g}"
     return f"{probability:.3f}" if probability <= 1 - least else f"> {1 - least:g}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"

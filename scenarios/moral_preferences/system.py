@@ -22,6 +22,7 @@ SYSTEM: Final = System(
     session_cases=f"{_HERE}.audit.sessions:moral_preferences_cases",
     faults=f"{_HERE}.audit.faults:planted_faults",
     claims=f"{_HERE}.paper.claims_audited:findings_on_moral_preferences",
+    calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
     commands={"decide": f"{_HERE}.commands:decide"},
 )

@@ -18,6 +18,7 @@ from psephos.scenarios.audit.case import Case
 from psephos.scenarios.audit.fault import Fault
 from psephos.scenarios.datasets import DataSet
 from psephos.scenarios.deployment.own_entries import OwnEntries
+from psephos.scenarios.experiments.calibration import Calibration
 from psephos.scenarios.experiments.findings import BoundedFinding
 from psephos.scenarios.experiments.paper import Paper
 from psephos.scenarios.experiments.reproductions import Experiments
@@ -37,6 +38,7 @@ KINDS: Final[Mapping[str, Any]] = {
     "session_cases": Callable,
     "faults": Callable,
     "claims": Callable,
+    "calibration": Calibration,
     "reproduction": Paper,
 }
 CLASSES: Final[Mapping[str, type]] = {"attack": Attack, "poisoning": Poisoning}

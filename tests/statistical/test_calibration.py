@@ -147,14 +147,14 @@ def test_the_printed_bias_is_estimated_on_average() -> None:
 
 @pytest.mark.parametrize("variant", ["joint", "printed", "laplace"])
 def test_error_probabilities_are_calibrated(variant: str) -> None:
-    """Populations whose true margins are spread evenly and widely, as the error probability takes them to be.
+    """Populations whose true margins are spread evenly and widely, as the prior `uniform` takes them to be.
 
     The number of wrong decisions is a sum of Bernoulli variables with the stated probabilities: in all, and among the
     doubtful ones. Tolerance of 4.5 standard deviations and 3 % for the finite spread: false alarm below 1e-5 each.
     """
     num_partners, trials = 120, draws(1600, full=3000)
     generator = np.random.default_rng(16)
-    vote = make_vote(variant=variant, epsilon=6.0)
+    vote = make_vote(variant=variant, epsilon=6.0, error_prior="uniform")
     weights = np.tile(WORKLOADS["uniform"](num_partners)[0], (trials, 1))
     shares = generator.random((trials, 1))
     opinions = (generator.random((trials, num_partners)) < shares).astype(np.int64)

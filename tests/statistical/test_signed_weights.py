@@ -100,7 +100,7 @@ def test_error_probabilities_are_calibrated() -> None:
     Tolerance of 4.5 standard deviations and 3 % for the finite spread: false alarm below 1e-5 each.
     """
     generator = np.random.default_rng(22)
-    vote = make_vote(variant="optimal", epsilon=2.0)
+    vote = make_vote(variant="optimal", epsilon=2.0, error_prior="uniform")
     weights = np.tile(np.arange(120) % 3 + 1, (TRIALS, 1))
     opinions = (generator.random((TRIALS, 120)) < generator.random((TRIALS, 1))).astype(np.int64)
     (reports,) = draw(vote, weights, opinions, generator)

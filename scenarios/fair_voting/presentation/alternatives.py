@@ -21,6 +21,7 @@ __all__ = [
     "decimals_of_estimates",
     "in_order",
     "rows_of",
+    "written_chance",
 ]
 
 
@@ -113,6 +114,7 @@ def rows_of(outcome: Outcome, known: Known) -> Rows:
     rows: Rows = []
     for alternative in alternatives_of(outcome, known):
         row: dict[str, object] = {"alternative": alternative.name, "wins": int(alternative.is_winner)}
+        row["probability_of_best"] = outcome.assurance.probability if alternative.is_winner else None
         own, true = alternative.estimated, alternative.true
         row["welfare"] = None if own is None else own.welfare.value
         row["welfare_standard_error"] = None if own is None else own.welfare.standard_error
@@ -127,3 +129,9 @@ def rows_of(outcome: Outcome, known: Known) -> Rows:
             row |= {f"true_utility ({group})": utility.value for group, utility in utilities}
         rows.append(row)
     return rows
+
+
+def written_chance(probability: float) -> str:
+    """Return a probability with two decimals; none as if it were certain."""
+    most = 0.995
+    return f"{probability:.2f}" if probability < most else "> 0.99"

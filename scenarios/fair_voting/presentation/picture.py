@@ -22,7 +22,7 @@ from ...presentation.drawing import (
     size_of_rows,
 )
 from ...presentation.presenter import Known
-from .alternatives import Alternative, Served, alternatives_of, decimals_of_disparity, in_order
+from .alternatives import Alternative, Served, alternatives_of, decimals_of_disparity, in_order, written_chance
 
 __all__ = ["draw"]
 
@@ -118,7 +118,11 @@ def _draw_rows(
             _draw_served(axes, level + _BELOW, beside, is_hollow=True, is_bitmap=is_bitmap, reach=0.1)
         said = f"disparity {own.disparity:,.{decimals}f}"
         color = GOOD if alternative.is_winner else MUTED
-        annotate_row(axes, row, f"wins\n{said}" if alternative.is_winner else said, color=color)
+        if alternative.is_winner:
+            chance = outcome.assurance.probability
+            how_sure = "how sure is not known" if chance is None else f"sure to {written_chance(chance)}"
+            said = f"wins, {how_sure}\n{said}"
+        annotate_row(axes, row, said, color=color)
         if alternative.is_winner:
             axes.axhspan(row - 0.5, row + 0.5, **_WINNER_BAND)
     what = "mean utility" if is_estimated else "true mean utility; only the winner was released"

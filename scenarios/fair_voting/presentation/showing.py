@@ -12,13 +12,21 @@ from rich.console import Console
 from rich.text import Text
 
 from ....protocol.estimators import Estimate
-from ....protocol.fair_voting import RULES, Outcome
+from ....protocol.fair_voting import RULES, Assurance, Outcome
+from ....protocol.fair_voting.assurance import CONFIRMED
 from ....protocol.privacy import TrustModel
 from ...presentation.drawing import MOST_ROWS
 from ...presentation.numbers import rounded
 from ...presentation.presenter import Known
 from ...presentation.terminal import Cell, show_facts, show_note, show_table
-from .alternatives import Alternative, alternatives_of, decimals_of_disparity, decimals_of_estimates, in_order
+from .alternatives import (
+    Alternative,
+    alternatives_of,
+    decimals_of_disparity,
+    decimals_of_estimates,
+    in_order,
+    written_chance,
+)
 
 __all__ = ["show"]
 
@@ -68,10 +76,13 @@ def show(console: Console, outcome: Outcome, known: Known) -> None:
 
 def _show_header(console: Console, outcome: Outcome) -> None:
     """Print who wins, by what, and what that costs."""
-    console.print(Text.assemble((f"{outcome.winner} wins", "bold green")))
+    is_sure = outcome.assurance.verdict == CONFIRMED
+    console.print(Text.assemble((f"{outcome.winner} wins", "bold green" if is_sure else "bold yellow")))
     console.print()
     said: dict[str, Cell] = {
         "Objective": _objective(outcome),
+        "Truly the best": _probability(outcome.assurance),
+        "Verdict": _verdict(outcome.assurance),
         "Voters": _by_group(outcome, outcome.group_sizes),
         "Reports": _by_group(outcome, outcome.num_reports or outcome.group_sizes),
         "Mechanism": f"{outcome.mechanism}: {_MECHANISMS[outcome.mechanism]}",
@@ -81,6 +92,25 @@ def _show_header(console: Console, outcome: Outcome) -> None:
     if said["Reports"] == said["Voters"]:
         del said["Reports"]
     show_facts(console, said)
+
+
+def _probability(assurance: Assurance) -> Text:
+    """Return how likely the winner is the best, and under which prior."""
+    if assurance.probability is None:
+        return Text("no probability: nothing tells how near the others come", style="yellow")
+    return Text(f"with probability {written_chance(assurance.probability)} (prior: {assurance.prior})")
+
+
+def _verdict(assurance: Assurance) -> Text:
+    """Return what holds whatever the rankings are."""
+    level = f"{100 * assurance.level:g} %"
+    if assurance.verdict is not None:
+        style = "" if assurance.verdict == CONFIRMED else "yellow"
+        return Text(f"{assurance.verdict}, at the {level} level", style=style)
+    if assurance.shortfall is None:
+        return Text("none: any other alternative may be better, by any difference", style="yellow")
+    sure = f"{100 * (1 - assurance.level):g} %"
+    return Text(f"none; with {sure} no other one's quality is higher by {assurance.shortfall:.2g} or more")
 
 
 def _objective(outcome: Outcome) -> Text:

@@ -97,6 +97,40 @@ def test_estimates_are_unbiased_and_their_mean_variance_is_the_stated_one(
         assert float(squares) / size == pytest.approx(report.mean_variance, rel=1e-9)
 
 
+@pytest.mark.unmeasured
+@every_report
+def test_no_alternative_and_no_difference_has_more_than_the_greatest_variance(
+    scoring: Scoring, report: RankingReport
+) -> None:
+    """Over the whole law of a report; all rankings are one, renamed. Bounds are met, but for a true square in pairs."""
+    if report.name == "noisy_scores":
+        assert report.is_laplace
+        assert report.greatest_difference_variance == 2 * report.greatest_variance == 2 * report.mean_variance
+        return
+    size = scoring.num_alternatives
+    rows: list[list[float]] = []
+    chances: list[float] = []
+    for numbers, chance in law_of(report, range(size)).items():
+        rows.append([float(value) for value in told(report, numbers)])
+        chances.append(float(chance))
+    values, weights = np.array(rows), np.array(chances)
+    centered = values - weights @ values
+    covariance = (centered.T * weights) @ centered
+    of_one = np.diag(covariance)
+    of_two = of_one[:, None] + of_one[None, :] - 2 * covariance
+    assert float(of_one.max()) <= report.greatest_variance * (1 + 1e-9)
+    assert float(of_two.max()) <= report.greatest_difference_variance * (1 + 1e-9)
+    if report.name == "sampled_pair":
+        means = weights @ values
+        squares = of_two + (means[:, None] - means[None, :]) ** 2
+        assert np.allclose(squares[~np.eye(size, dtype=bool)], report.greatest_difference_variance, rtol=1e-5)
+    else:
+        assert float(of_one.max()) == pytest.approx(report.greatest_variance, rel=1e-6)
+    if report.name == "whole_ranking":
+        assert float(of_two.max()) == pytest.approx(report.greatest_difference_variance, rel=1e-6)
+    assert report.is_balanced == bool(np.allclose(values.sum(axis=1), values[0].sum()))
+
+
 @every_report
 def test_mean_variances_are_the_printed_formulas(scoring: Scoring, report: RankingReport) -> None:
     """Those of the module's docstring, with p and q of the definition."""

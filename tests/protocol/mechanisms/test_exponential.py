@@ -17,6 +17,8 @@ from psephos.protocol.mechanisms.exponential import (
     flip,
     flip_exactly,
     flip_probabilities,
+    greatest_choice_deficit,
+    greatest_flip_deficit,
 )
 from strategies import CHECKED
 
@@ -208,3 +210,32 @@ def test_the_law_of_fifty_flipped_choices_sums_to_one_and_rises_with_quality() -
     law = flip_probabilities([Fraction(place, 10) for place in range(50)], Fraction(1, 2))
     assert math.fsum(law) == pytest.approx(1, abs=1e-14)
     assert list(law) == sorted(law)
+
+
+@pytest.mark.parametrize("size", [2, 3, 12])
+@pytest.mark.parametrize("level", [0.4, 0.05, 1e-6])
+def test_a_choice_is_so_much_worse_with_the_level_where_all_others_are(size: int, level: float) -> None:
+    """(m − 1)/(m − 1 + e^x), and for permute-and-flip half of the exponential mechanism's e^x or so."""
+    for greatest, law in ((greatest_choice_deficit, choice_probabilities), (greatest_flip_deficit, flip_probabilities)):
+        deficit = greatest(size, level)
+        qualities = [Fraction(0), *[-Fraction(deficit)] * (size - 1)]
+        assert 1 - law(qualities, Fraction(1))[0] == pytest.approx(level, rel=1e-6, abs=1e-12)
+    assert greatest_choice_deficit(2, 0.05) == pytest.approx(math.log(19))
+    assert greatest_flip_deficit(2, 0.05) == pytest.approx(math.log(10))
+
+
+@CHECKED
+@given(qualities_of_choices.filter(lambda qualities: len(qualities) > 1), rates, st.sampled_from([0.3, 0.05, 0.001]))
+def test_no_qualities_make_a_worse_choice_likelier(qualities: list[Fraction], rate: Fraction, level: float) -> None:
+    for greatest, law_of in (
+        (greatest_choice_deficit, choice_probabilities),
+        (greatest_flip_deficit, flip_probabilities),
+    ):
+        reach = greatest(len(qualities), level) * (1 + 1e-12)
+        law = law_of(qualities, rate)
+        far = [chance for chance, own in zip(law, qualities, strict=True) if rate * (max(qualities) - own) >= reach]
+        assert math.fsum(far) <= level * (1 + 1e-9)
+
+
+def test_at_a_level_that_any_choice_keeps_nothing_may_be_lacking() -> None:
+    assert greatest_choice_deficit(2, 0.6) == greatest_flip_deficit(2, 0.6) == 0.0

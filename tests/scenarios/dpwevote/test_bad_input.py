@@ -16,6 +16,13 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
         ["epsilon_weight=0", "epsilon_opinion=1", "parameters.epsilon=1"],
         ["epsilon_weight must be", "got 0"],
     ),
+    "an error prior that is unknown": (FINE, ["error_prior=flat"], ["error_prior must be", "got 'flat'"]),
+    "fair coins for two thirds": (
+        FINE,
+        ["error_prior=mixed", "quota_fraction=0.667"],
+        ["error_prior must be 'uniform' where the quota is not half of all weight", "got 'mixed'"],
+    ),
+    "a level of one half": (FINE, ["level=0.5"], ["level must be a number in (0, 0.5), got 0.5"]),
     "a weight outside the set": (
         "partner,weight,merger\nann,1,1\nbob,4,0\n",
         [],

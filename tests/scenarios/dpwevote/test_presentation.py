@@ -9,6 +9,7 @@ import pytest
 from pages import ESTIMATE, Page, is_shown
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.parameters import VariantName
+from psephos.protocol.estimators import Verdict
 from psephos.scenarios import simulate
 from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome
 from strategies import told
@@ -44,9 +45,13 @@ def test_an_outcome_shows_decision_estimates_errors_and_risk() -> None:
         for estimate in (told(candidate.support), told(candidate.quota), candidate.margin):
             assert any(is_shown(estimate, numbers) for numbers in ESTIMATE.findall(line)), line
         assert f"{100 * candidate.error_probability:.2f} %" in line
+        assert candidate.verdict.verdict.value.split()[0] in line
     assert "True margin" not in page.text
     assert "Weight" in page.text
-    assert "possible" not in page.text
+    assert "At 5 %" in page.text
+    assert "any of the 2 in at most 10 %" in page.text
+    assert "(prior 'mixed')" in page.text
+    assert "nearest possible" not in page.text
 
 
 def test_the_truth_stands_beside_the_estimates_where_it_may_be_shown() -> None:
@@ -62,6 +67,31 @@ def test_what_is_biased_and_what_was_projected_is_said() -> None:
     show_outcome(page.console, outcome(variant="printed", project_counts=True), truth=None)
     assert "the printed margin is off by" in page.text
     assert "(nearest possible " in page.text
+
+
+def test_an_estimate_that_cannot_be_true_stands_beside_what_can_be_and_is_called_noise() -> None:
+    """Ten partners of weights up to 3: no support exceeds 30, and no quota is below 5."""
+    page = Page()
+    released = simulate(vote(epsilon=0.1), {f"p{n}": (3, 1, 1) for n in range(10)}, seed=3)
+    show_outcome(page.console, released, truth=None)
+    beyond = [each for each in released.candidates if not 0 <= told(each.support).value <= 30]
+    assert beyond
+    assert released.possible.support == (0.0, 30.0)
+    assert released.possible.quota == (5.0, 15.0)
+    for candidate in beyond:
+        shown = f"{told(candidate.support).value:,.1f}".removesuffix(".0")
+        assert f"{candidate.name}, support {shown}: possible is 0 to 30, the rest is noise" in page.text
+
+
+def test_many_estimates_that_cannot_be_true_are_counted() -> None:
+    page = Page()
+    names = tuple(f"c{n}" for n in range(9))
+    parties = {f"p{n}": (3, *(1 for _ in names)) for n in range(3)}
+    show_outcome(
+        page.console, simulate(DPWeVote(Parameters(candidates=names, epsilon=0.1)), parties, seed=3), truth=None
+    )
+    assert page.text.count("the rest is noise") == 6
+    assert re.search(r"and \d+ more estimates beyond what is possible", page.text)
 
 
 def test_weights_that_differ_inside_a_group_are_said_to() -> None:
@@ -104,7 +134,7 @@ def test_a_vote_that_tells_the_margin_alone_has_no_column_for_support_and_quota(
     page, released = Page(), outcome(variant="optimal")
     show_outcome(page.console, released, truth=TRUTH)
     header = next(line for line in page.text.splitlines() if line.startswith("Candidate"))
-    assert header.split() == ["Candidate", "Decision", "Margin", "P(wrong)", "True", "margin"]
+    assert header.split() == ["Candidate", "Decision", "At", "5", "%", "Margin", "P(wrong)", "True", "margin"]
     margins = ESTIMATE.findall(page.text)
     assert all(is_shown(candidate.margin, shown) for candidate, shown in zip(released.candidates, margins, strict=True))
 
@@ -151,8 +181,10 @@ def test_a_picture_is_an_svg_and_a_png(tmp_path: Path) -> None:
     text = html.unescape(paths[0].read_text(encoding="utf-8"))
     for shown in ("A vote", "rail", "fish & <chips>", "estimate ± 2 standard errors", "quota"):
         assert shown in text
-    verdicts = ["passes" if candidate.passed else "fails" for candidate in released.candidates]
-    assert all(f"{verdict}, P(wrong) " in text for verdict in verdicts)
+    for candidate in released.candidates:
+        decision = "passes" if candidate.passed else "fails"
+        is_close = candidate.verdict.verdict is Verdict.TOO_CLOSE
+        assert (f"too close to tell ({decision}), P(wrong) " if is_close else f"{decision}, P(wrong) ") in text
     assert "truth" not in text
 
 

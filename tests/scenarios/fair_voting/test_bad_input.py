@@ -121,6 +121,10 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
         )
         for value in values
     },
+    **{
+        f"level={value}": ([f"level={value}"], ["level must be a number in (0, 0.5)", f"got {value}"])
+        for value in ("-0.1", "0", "0.5", "nan")
+    },
     "epsilon of text": (["epsilon=much"], ["epsilon must be a number, got 'much'"]),
     "too few scores": (["scores=[3, 2, 1]"], ["scores must be 4 numbers, one for each position, got [3.0, 2.0, 1.0]"]),
     "no scores": (["scores=[]"], ["scores must be 4 numbers, one for each position, got []"]),
@@ -286,6 +290,7 @@ def test_a_wrong_election_gets_one_sentence_status_2_and_no_folder(psephos: Psep
 @pytest.mark.bad_input(
     "epsilon ≤ 0, nan, inf",
     "gamma outside [0, 1); delta outside (0, 1)",
+    "a level of a verdict outside (0, 1/2)",
     "scores of another number, that do not fall, or are no numbers",
     "an unknown mechanism, objective, relation or reading",
     "too few voters for the samples of Algorithm 2",

@@ -13,7 +13,7 @@ import pytest
 from pages import Page
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.estimators import Estimate
-from psephos.protocol.fair_voting import AlternativeOutcome, FairVoting, Outcome, Parameters
+from psephos.protocol.fair_voting import AlternativeOutcome, Assurance, FairVoting, Outcome, Parameters
 from psephos.protocol.fair_voting.objective import ObjectiveName
 from psephos.protocol.fair_voting.parameters import CENTRAL, MechanismName
 from psephos.protocol.phases import Inputs
@@ -24,6 +24,18 @@ RULES = ("this objective", "least disparity", "plurality", "borda", "copeland", 
 # Mean utilities to a group of 300 voters and to one of 100.
 UTILITIES = {"pier": (2.5, 1.0), "fair": (1.5, 1.4), "zoo": (0.5, 2.5)}
 GROUPS = {"north": 300, "south": 100}
+SURE = Assurance(
+    probability=0.999, prior="uniform differences", verdict="confirmed", level=0.05, p_value=0.001, shortfall=None
+)
+CLOSE = Assurance(
+    probability=0.731,
+    prior="uniform differences",
+    verdict="too close to tell",
+    level=0.05,
+    p_value=0.26,
+    shortfall=None,
+)
+ALONE = Assurance(probability=None, prior=None, verdict=None, level=0.05, p_value=None, shortfall=0.0903)
 
 
 def served(utilities: Sequence[float], sizes: Sequence[int]) -> tuple[float, float]:
@@ -68,6 +80,7 @@ def released(
         "model": "central",
         "epsilon_claimed": 0.5,
         "epsilon_proven": 0.5,
+        "assurance": SURE,
     }
     return Outcome(**{**fields, **options})
 
@@ -85,7 +98,7 @@ def truth_of(
     return {**told, **{rule: winners.get(rule.replace(" ", "_"), first) for rule in RULES}}
 
 
-WINNER_ALONE: dict[str, Any] = {"alternatives": (), "mechanism": "exponential", "winner": "pier"}
+WINNER_ALONE: dict[str, Any] = {"alternatives": (), "mechanism": "exponential", "winner": "pier", "assurance": ALONE}
 MANY_GROUPS = {f"district {number}": 10 + number for number in range(1000)}
 MANY = {f"a{place}": [0.001 * number * (1 + 0.1 * place) for number in range(1000)] for place in range(50)}
 
@@ -110,6 +123,32 @@ def cells_of(page: Page, beginning: str) -> list[str]:
 
 def test_the_winner_is_said_before_anything_else() -> None:
     assert shown(released()).text.splitlines()[0] == "fair wins"
+
+
+def said_of(page: Page, fact: str) -> str:
+    """Return what stands beside a fact."""
+    return next(line for line in page.text.splitlines() if line.startswith(fact)).removeprefix(fact).strip()
+
+
+def test_a_winner_is_never_announced_without_how_sure_that_is() -> None:
+    page = shown(released())
+    assert said_of(page, "Truly the best") == "with probability > 0.99 (prior: uniform differences)"
+    assert said_of(page, "Verdict") == "confirmed, at the 5 % level"
+    page = shown(released(assurance=CLOSE))
+    assert said_of(page, "Truly the best") == "with probability 0.73 (prior: uniform differences)"
+    assert said_of(page, "Verdict") == "too close to tell, at the 5 % level"
+
+
+def test_of_a_winner_alone_it_is_said_what_holds_whoever_wins() -> None:
+    page = shown(released(**WINNER_ALONE))
+    assert said_of(page, "Truly the best") == "no probability: nothing tells how near the others come"
+    assert said_of(page, "Verdict") == "none; with 95 % no other one's quality is higher by 0.09 or more"
+    nothing = Assurance(
+        probability=0.3, prior="uniform utilities", verdict=None, level=0.1, p_value=None, shortfall=None
+    )
+    alone: dict[str, Any] = {**WINNER_ALONE, "assurance": nothing}
+    page = shown(released(**alone))
+    assert said_of(page, "Verdict") == "none: any other alternative may be better, by any difference"
 
 
 def test_an_alternative_has_welfare_utilities_to_each_group_and_disparity() -> None:
@@ -342,6 +381,7 @@ def test_rows_hold_the_numbers_to_their_last_bit_in_the_order_of_the_session() -
     rows = rows_of(released(utilities), truth=truth_of(utilities))
     assert [row["alternative"] for row in rows] == ["pier", "zoo"]
     assert [row["wins"] for row in rows] == [0, 1]
+    assert [row["probability_of_best"] for row in rows] == [None, 0.999]
     assert (rows[0]["utility (north)"], rows[0]["utility_standard_error (north)"]) == (1 / 3, 0.1)
     assert (rows[0]["true_utility (south)"], rows[0]["true_disparity"]) == (1 / 7, 1 / 3 - 1 / 7)
     assert rows[1]["true_welfare"] == pytest.approx(0.125, abs=1e-15)
@@ -368,7 +408,14 @@ def drawn(outcome: Outcome, folder: Path, **options: Any) -> str:
 
 def test_a_picture_has_the_winner_the_groups_and_what_was_elected(tmp_path: Path) -> None:
     text = drawn(released(), tmp_path)
-    for said in (*UTILITIES, "A vote", "wins", "to north (300)", "to south (100)", "± 2 standard errors"):
+    for said in (
+        *UTILITIES,
+        "A vote",
+        "wins, sure to > 0.99",
+        "to north (300)",
+        "to south (100)",
+        "± 2 standard errors",
+    ):
         assert f">{said}<" in text, said
     assert "400 voters in 2 groups; laplace, parity, ε = 0.5<" in text
     assert "disparity 1.50" in text
@@ -388,7 +435,7 @@ def test_where_only_the_winner_is_released_the_truth_is_drawn_or_nothing(tmp_pat
     assert "true mean utility; only the winner was released" in text
     assert "ε = 0.5 claimed, unbounded proven" in text
     assert "standard errors" not in text
-    assert ">wins<" in text
+    assert ">wins, how sure is not known<" in text
 
 
 def test_more_groups_than_marks_are_drawn_alike(tmp_path: Path) -> None:

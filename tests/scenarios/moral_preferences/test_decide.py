@@ -61,6 +61,14 @@ def test_pairs_of_a_file_are_a_table_or_a_line_of_json_each(psephos: Psephos, ou
     ]
 
 
+def test_level_and_prior_are_those_that_are_asked_for(psephos: Psephos, outcome: Outcome) -> None:
+    ended = psephos("decide", "run", *ONE, "--level", "0.3", "--prior", "size", "--json")
+    expected = decide(outcome, {"Man": 1.0}, {"Dog": 2.0}, level=0.3, prior="size")
+    assert (expected.level, expected.prior) == (0.3, "size")
+    assert json.loads(ended.out) == msgspec.to_builtins(expected)
+
+
+@pytest.mark.bad_input("an unknown prior; a level outside (0, 1/2); a verdict without errors")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -72,6 +80,9 @@ def test_pairs_of_a_file_are_a_table_or_a_line_of_json_each(psephos: Psephos, ou
         (("run", "--first", "", "--second", "Man=1"), "--first must be features with their values"),
         (("run", "--first", "man=1", "--second", "Dog=1"), "did you mean 'Man'?"),
         (("run", "--first", "Man=one", "--second", "Dog=1"), "Man in --first must be a number"),
+        (("run", *ONE, "--level", "0.5"), "level must be a number in (0, 0.5), got 0.5"),
+        (("run", *ONE, "--level", "nan"), "level must be a number in (0, 0.5), got nan"),
+        (("run", *ONE, "--prior", "flat"), "prior must be one of ball, size, got 'flat'"),
         (("run", "--pairs", "pairs.csv", "--first", "Man=1"), "--first must be left out beside --pairs"),
         (("run", "--pairs", "pairs.csv", "--second", ""), "--second must be left out beside --pairs"),
         (("run", "--pairs", "nowhere.csv"), "--pairs must be a readable file"),

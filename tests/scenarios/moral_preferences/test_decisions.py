@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from pages import Page
 from psephos.protocol.errors import ConfigurationError
-from psephos.protocol.moral_preferences import Decision, LevelOutcome, Outcome
+from psephos.protocol.moral_preferences import Ball, Decision, LevelOutcome, Outcome
 from psephos.scenarios.moral_preferences.decisions import (
     AlternativePair,
     decide_pairs,
@@ -42,13 +42,14 @@ def released(**options: Any) -> Outcome:
         "is_projected": False,
         "epsilon_record": 1.0,
         "epsilon_voter": 1.0,
+        "ball": Ball(norm="l1", radius=2.0),
     }
     return Outcome(**{**fields, **options})
 
 
 OUTCOME = released()
 DIRECTION = released(is_direction=True, paradigm="RLDP", mechanism="direction")
-POOLED = released(errors=None, paradigm="RLCP", mechanism="pooled")
+POOLED = released(errors=None, ball=None, paradigm="RLCP", mechanism="pooled")
 
 
 def result(outcome: Outcome, **options: Any) -> str:
@@ -126,6 +127,11 @@ def test_what_is_no_json_object_is_refused(content: str | bytes, write: Write) -
         ({"errors": (0.1,)}, "errors must be a number ≥ 0 for each feature"),
         ({"errors": (0.1, -0.1, 0.1)}, "errors must be a number ≥ 0 for each feature"),
         ({"paradigm": "XLDP"}, "paradigm must be one of RLCP, RLDP, VLCP, VLDP"),
+        ({"levels": ()}, "levels must have voters"),
+        ({"levels": (LevelOutcome(epsilon=0.0, num_voters=1, weight=1.0),)}, "levels must have voters"),
+        ({"levels": (LevelOutcome(epsilon=1.0, num_voters=0, weight=1.0),)}, "levels must have voters"),
+        ({"ball": Ball(norm="l1", radius=0.0)}, "the radius of ball must be a number > 0"),
+        ({"ball": Ball(norm="l2", radius=1e101)}, "the radius of ball must be a number > 0"),
     ],
 )
 def test_an_outcome_that_no_session_releases_is_refused(options: Any, fault: str, write: Write) -> None:
@@ -257,11 +263,14 @@ MAN_OR_DOGS = pair({"Man": 1.0}, {"Dog": 1.0})
 
 
 def test_decisions_are_those_of_the_probit_model() -> None:
-    # 1 − 0.5, with a standard error of √(0.3² + 0.4²) = 0.5.
+    # 1 − 0.5; with B = 2 and d = 3, τ² = 2·4/20 = 0.4, and each error counts by 0.4/(0.4 + its square).
+    shares = 0.4 / 0.49, 0.4 / 0.56
+    reach = (shares[0] - shares[1] / 2) / math.sqrt(0.09 * shares[0] + 0.16 * shares[1])
     (decision,) = decide_pairs(OUTCOME, [MAN_OR_DOGS])
     assert (decision.choice, decision.margin) == ("first", 0.5)
     assert decision.probability == pytest.approx(normal(0.5), abs=1e-15)
-    assert decision.certainty == pytest.approx(normal(1.0), abs=1e-15)
+    assert decision.certainty == pytest.approx(normal(reach), abs=1e-14)
+    assert decision.certainty == pytest.approx(0.855, abs=5e-4)
 
 
 def said(outcome: Outcome, decided: AlternativePair) -> str:
@@ -276,7 +285,7 @@ def said(outcome: Outcome, decided: AlternativePair) -> str:
 def test_a_choice_is_said_with_its_probability_and_its_certainty() -> None:
     text = said(OUTCOME, MAN_OR_DOGS)
     assert text.startswith("first Man 1 second Dog 1 ")
-    assert "the society prefers the first with probability 0.691; the noise leaves the choice certain to 0.841" in text
+    assert "the society prefers the first with probability 0.691; the noise leaves the choice certain to 0.855" in text
     assert "by the released preferences of 50 voters (VLDP, laplace)" in text
 
 
@@ -286,7 +295,7 @@ def test_the_probability_in_words_is_that_of_the_choice() -> None:
 
 def test_of_a_direction_no_probability_is_said_and_why() -> None:
     text = said(DIRECTION, MAN_OR_DOGS)
-    assert "prefers the first, how strongly is not known; the noise leaves the choice certain to 0.841" in text
+    assert "prefers the first, how strongly is not known; the noise leaves the choice certain to 0.855" in text
     assert "no probability: only the direction" in text
     assert "with probability" not in text
 
@@ -315,6 +324,23 @@ def test_what_is_all_but_certain_is_never_said_to_be_certain() -> None:
     assert "with probability > 0.999; the noise leaves the choice certain to > 0.999" in text
 
 
+def test_a_verdict_is_said_with_its_level() -> None:
+    assert "verdict: too close to tell, at the 5 % level" in said(OUTCOME, MAN_OR_DOGS)
+    assert "verdict: the second, at the 5 % level" in said(OUTCOME, pair({}, {"Man": 40.0}))
+    assert "verdict: wrong with a probability of at most 5 % each" in said(OUTCOME, MAN_OR_DOGS)
+    assert "verdict" not in said(POOLED, MAN_OR_DOGS).replace("no verdict: the errors", "")
+
+
+def test_the_prior_is_named_with_what_it_claims_too_much_of() -> None:
+    assert "anywhere in the ball of the bound (prior: ball)" in said(OUTCOME, MAN_OR_DOGS)
+    page = Page(width=80)
+    (decision,) = decide_pairs(OUTCOME, [MAN_OR_DOGS], prior="size")
+    show_decision(page.console, OUTCOME, MAN_OR_DOGS, decision)
+    assert "(prior: size)" in page.text
+    with pytest.raises(ConfigurationError, match="prior must be one of ball, size"):
+        decide_pairs(OUTCOME, [MAN_OR_DOGS], prior="flat")
+
+
 def test_one_voter_is_no_plural() -> None:
     assert "of 1 voter (" in said(released(num_voters=1), MAN_OR_DOGS)
 
@@ -332,18 +358,19 @@ def table(outcome: Outcome) -> Page:
 
 def test_several_decisions_have_a_line_each_and_a_sum() -> None:
     page = table(OUTCOME)
-    assert page.lines[0] == ["Pair", "Choice", "Margin", "P(first)", "Certainty"]
+    assert page.lines[0] == ["Pair", "Choice", "Margin", "P(first)", "Certainty", "Verdict"]
     assert page.lines[2:6] == [
-        ["p", "first", "+0.5", "0.691", "0.841"],
-        ["p", "first", "+20", ">", "0.999", "0.894"],
-        ["p", "second", "-40", "<", "0.001", ">", "0.999"],
-        ["p", "neither", "0", "0.500"],
+        ["p", "first", "+0.5", "0.691", "0.855", "too", "close", "to", "tell"],
+        ["p", "first", "+20", ">", "0.999", "0.855", "too", "close", "to", "tell"],
+        ["p", "second", "-40", "<", "0.001", "0.999", "second"],
+        ["p", "neither", "0", "0.500", "too", "close", "to", "tell"],
     ]
+    assert "of these 3 are too close to tell" in page.text
     assert "of 4 pairs the society prefers the first in 2, the second in 1, neither in 1" in page.text
 
 
 def test_a_table_has_no_column_for_what_is_not_known() -> None:
-    assert table(DIRECTION).lines[0] == ["Pair", "Choice", "Margin", "Certainty"]
+    assert table(DIRECTION).lines[0] == ["Pair", "Choice", "Margin", "Certainty", "Verdict"]
     assert table(POOLED).lines[0] == ["Pair", "Choice", "Margin", "P(first)"]
     assert table(released(is_direction=True, errors=None)).lines[0] == ["Pair", "Choice", "Margin"]
 

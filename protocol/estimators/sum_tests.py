@@ -1,0 +1,148 @@
+"""Tests on sums of independent reports: from where on a sum decides, at a level that holds for every truth.
+
+Two are here. Where reports have two kinds, their number is held against the binomial law, exactly: proven. Elsewhere
+the sum is held against the normal law with the greatest moments that any truth can have, the next terms of Cornish and
+Fisher's expansion, and half of what one step of a report may jump: from three reports on, no truth was found by search
+that breaks the level, at 20 %, 5 % and 1 %. The nearest came to 4.9 %; that is no proof.
+
+Source: Hoeffding (1956), On the distribution of the number of successes in independent trials, Theorem 5; Cornish and
+Fisher (1938) for the terms.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Self
+
+from ..elementary import normal_quantile, square
+
+__all__ = ["Spread", "binomial_bounds"]
+
+# Terms below this part of the greatest one do not change a sum of floats.
+_NEGLIGIBLE = 1e-25
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """How far a sum of independent reports may be from its mean, at most: moments that no truth exceeds.
+
+    Args:
+        variance: of the sum.
+        third: the size of its third central moment.
+        fourth: its fourth cumulant; 0 where it is negative.
+        gap: the widest gap between neighboring numbers that one report may stand for.
+    """
+
+    variance: float = 0.0
+    third: float = 0.0
+    fourth: float = 0.0
+    gap: float = 0.0
+
+    @classmethod
+    def of_reports(cls, contributions: Sequence[Fraction | float], channel: Sequence[Sequence[float]]) -> Self:
+        """Return that of one report.
+
+        Args:
+            contributions: what each report stands for.
+            channel: rows of the reports' probabilities, one for each value.
+        """
+        numbers = [float(number) for number in contributions]
+        moments = [_central_moments(numbers, row) for row in channel]
+        steps = itertools.pairwise(sorted(set(numbers)))
+        return cls(
+            variance=max(second for second, _, _ in moments),
+            third=max(abs(third) for _, third, _ in moments),
+            fourth=max(0.0, *(fourth - 3 * square(second) for second, _, fourth in moments)),
+            gap=max((above - below for below, above in steps), default=0.0),
+        )
+
+    def times(self, number: int) -> "Spread":
+        """Return that of a sum of so many reports."""
+        gap = self.gap if number else 0.0
+        return Spread(number * self.variance, number * self.third, number * self.fourth, gap)
+
+    def scaled(self, factor: float) -> "Spread":
+        """Return that of the sum times a factor ≥ 0."""
+        squared = square(factor)
+        return Spread(
+            squared * self.variance, squared * factor * self.third, square(squared) * self.fourth, factor * self.gap
+        )
+
+    def __add__(self, other: "Spread") -> "Spread":
+        return Spread(
+            self.variance + other.variance,
+            self.third + other.third,
+            self.fourth + other.fourth,
+            max(self.gap, other.gap),
+        )
+
+    def decisive(self, level: float) -> float:
+        """Return how far above its mean the sum must be to decide at a level.
+
+        s·(z + |z² − 1|/6·γ + max(0, z³ − 3z)/24·κ) + gap/2, with s² the variance, γ the skewness, κ the excess and z
+        the normal quantile. The excess counts at levels below 4.2 %, where it makes the tail heavier. Nothing decides
+        where nothing was reported.
+        """
+        if not self.variance:
+            return math.inf
+        z, deviation = normal_quantile(level), math.sqrt(self.variance)
+        skewness = self.third / (self.variance * deviation)
+        excess = self.fourth / square(self.variance)
+        quantile = z + abs(square(z) - 1) / 6 * skewness + max(0.0, z * (square(z) - 3)) / 24 * excess
+        return deviation * quantile + self.gap / 2
+
+
+def _central_moments(numbers: Sequence[float], chances: Sequence[float]) -> tuple[float, float, float]:
+    mean = math.fsum(chance * number for chance, number in zip(chances, numbers, strict=True))
+    off = [number - mean for number in numbers]
+    second = [chance * square(number) for chance, number in zip(chances, off, strict=True)]
+    third = [part * number for part, number in zip(second, off, strict=True)]
+    fourth = [part * square(number) for part, number in zip(second, off, strict=True)]
+    return math.fsum(second), math.fsum(third), math.fsum(fourth)
+
+
+@functools.lru_cache(maxsize=256)
+def binomial_bounds(number: int, probability: float, level: float) -> tuple[int, int]:
+    """Return numbers of successes that decide: the greatest that is too few, and the least that is too many.
+
+    Of independent trials with a mean probability of at least `probability`, as few as the first, or fewer, succeed
+    with probability `level` at most; with at most `probability`, as many as the second, or more. The binomial law is
+    the worst for numbers that are at least one off the mean (Hoeffding's Theorem 5), and nearer ones never decide.
+
+    Args:
+        number: of trials, at least one.
+        probability: in [0, 1].
+        level: of either side, below ½.
+
+    Returns:
+        −1 where no number is too few, and number + 1 where none is too many.
+    """
+    if not 0 < probability < 1:
+        return (number - 1, number + 1) if probability >= 1 else (-1, 1)
+    mode = min(math.floor((number + 1) * probability), number)
+    odds = probability / (1 - probability)
+    above, below = [1.0], [1.0]
+    for place in range(mode, number):
+        above.append(above[-1] * (number - place) / (place + 1) * odds)
+        if above[-1] < _NEGLIGIBLE:
+            break
+    for place in range(mode, 0, -1):
+        below.append(below[-1] * place / ((number - place + 1) * odds))
+        if below[-1] < _NEGLIGIBLE:
+            break
+    most = level * (math.fsum(above) + math.fsum(below) - 1.0)
+    mean = number * probability
+    too_many = max(mode + _within(above, most), math.ceil(mean + 1))
+    too_few = min(mode - _within(below, most), math.floor(mean - 1))
+    return max(too_few, -1), min(too_many, number + 1)
+
+
+def _within(terms: Sequence[float], most: float) -> int:
+    """Return from which term on all of them together do not exceed `most`."""
+    total, place = 0.0, len(terms)
+    while place and (total := total + terms[place - 1]) <= most:
+        place -= 1
+    return place

@@ -1,0 +1,31 @@
+"""What a test says of a decision: one of three answers, and the level at which they hold.
+
+A decision is always made; a verdict may decline. The level is the greatest probability, whatever the truth is, that a
+verdict says "passes" of what does not pass, or "fails" of what does: over the noise alone, the inputs held fixed, for
+one decision. Of several, each at its own level, the probability that any of them is wrong is at most the sum.
+"""
+
+import enum
+from typing import Final
+
+from ..errors import ConfigurationError
+
+__all__ = ["DEFAULT_LEVEL", "Verdict", "check_level"]
+
+DEFAULT_LEVEL: Final = 0.05
+"""Of one decision."""
+_HALF: Final = 0.5
+
+
+class Verdict(enum.Enum):
+    """What a test at a stated level says of a decision."""
+
+    PASSES = "passes"
+    FAILS = "fails"
+    TOO_CLOSE = "too close to tell"
+
+
+def check_level(level: float, *, field: str = "level") -> None:
+    """Raise ConfigurationError unless a test can have this level: above 0, below ½."""
+    if not 0 < level < _HALF:
+        raise ConfigurationError(field=field, value=level, allowed="a number in (0, 0.5)")

@@ -1,0 +1,131 @@
+"""How sure it is that a winner is the best: by probability under a named prior, by a test, or by how much it may lack.
+
+A release of estimates has a probability and a verdict. A winner alone has neither, since nothing tells how near the
+others come; where better alternatives are likelier, it is known how much better another one may be.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from ..estimators import Verdict
+from ..mechanisms.exponential import greatest_choice_deficit, greatest_flip_deficit
+from .choices import Choice, ExponentialChoice
+from .confirmation import p_value_of
+from .objective import Objective, Utilities
+from .parameters import Parameters
+from .posteriors import DIFFERENCES, UTILITIES, chance_by_differences, chance_by_utilities
+from .utility_noise import UtilityNoise
+
+__all__ = ["CONFIRMED", "Assurance", "assurance_of_choice", "assurance_of_estimates"]
+
+CONFIRMED: Final = "confirmed"
+
+
+class Assurance(msgspec.Struct, frozen=True, kw_only=True):
+    """How sure it is that the winner is the best that the objective could elect without noise.
+
+    Args:
+        probability: that it is, on average over profiles that are as the prior says; None where only the winner is
+            released.
+        prior: "uniform differences" or "uniform utilities"; None with the probability.
+        verdict: "confirmed" where the test is sure of the winner, or "too close to tell"; None with the probability.
+        level: of the verdict: the greatest probability, whatever the rankings are, that a winner is confirmed which is
+            not the best; and of the shortfall.
+        p_value: the least level at which the winner is confirmed, 1/2 where it is at none; None with the verdict.
+        shortfall: so much better another alternative's quality may be, except with probability `level`, whatever the
+            rankings are; None where it may be any, or nothing is known.
+    """
+
+    probability: float | None
+    prior: str | None
+    verdict: str | None
+    level: float
+    p_value: float | None
+    shortfall: float | None
+
+
+def assurance_of_estimates(
+    parameters: Parameters, utilities: Utilities, winner: int, noise: UtilityNoise | None, *, key: int
+) -> Assurance:
+    """Return how sure a winner is that was found from estimates.
+
+    Args:
+        parameters: the session's.
+        utilities: the estimates.
+        winner: its place.
+        noise: of the estimates; None where a group has no report, and nothing is known of it.
+        key: of the draws, where there are any: public, < 2**128.
+    """
+    values = np.array([[float(value) for value in row] for row in utilities])
+    sizes = np.array(parameters.group_sizes, dtype=np.float64)
+    objective = parameters.make_objective()
+    least, greatest = _range_of(parameters)
+    prior, p_value = UTILITIES, 0.5
+    if noise is None:
+        chance = 1.0 / len(parameters.alternatives)
+    else:
+        is_one_difference = len(sizes) == 2 and objective.name == "parity"  # noqa: PLR2004  two groups have one
+        if is_one_difference and not noise.is_balanced:
+            prior = DIFFERENCES
+            chance = chance_by_differences(values[0] - values[1], winner, noise, greatest=greatest - least)
+        else:
+            chance = chance_by_utilities(
+                values,
+                winner,
+                noise,
+                objective=objective,
+                sizes=sizes,
+                least=least,
+                greatest=greatest,
+                key=key,
+            )
+        p_value = p_value_of(values, winner, noise, objective=objective, sizes=sizes)
+    return Assurance(
+        probability=chance,
+        prior=prior,
+        verdict=CONFIRMED if p_value <= parameters.level else Verdict.TOO_CLOSE.value,
+        level=parameters.level,
+        p_value=p_value,
+        shortfall=None,
+    )
+
+
+def assurance_of_choice(parameters: Parameters, choice: Choice) -> Assurance:
+    """Return how sure a winner is that alone is released: the same for all of them.
+
+    Args:
+        parameters: the session's.
+        choice: what elects.
+    """
+    shortfall = None
+    if isinstance(choice, ExponentialChoice):
+        deficit_of = greatest_flip_deficit if choice.is_flipped else greatest_choice_deficit
+        deficit = deficit_of(len(parameters.alternatives), parameters.level)
+        shortfall = deficit / float(choice.rate) * choice.scoring.step
+    least, greatest = _range_of(parameters)
+    if shortfall is not None and shortfall >= _greatest_deficit(parameters.make_objective(), greatest - least):
+        shortfall = None
+    return Assurance(
+        probability=None, prior=None, verdict=None, level=parameters.level, p_value=None, shortfall=shortfall
+    )
+
+
+def _range_of(parameters: Parameters) -> tuple[float, float]:
+    """Return the least and the greatest mean utility that a group may have."""
+    scoring = parameters.make_scoring(is_centered=True)
+    ends: Sequence[int] = (scoring.steps[-1], scoring.steps[0])
+    least, greatest = ((end + scoring.center) * scoring.step for end in ends)
+    return least, greatest
+
+
+def _greatest_deficit(objective: Objective, span: float) -> float:
+    """Return how far apart the qualities of two alternatives may be."""
+    weight = float(objective.fairness_weight)
+    if objective.name == "parity":
+        return span
+    if objective.name == "penalized":
+        return span * (1 + weight)
+    return span + weight * max(span - float(objective.max_disparity), 0.0)

@@ -1,0 +1,190 @@
+"""How likely the winner is truly the best, under a named prior, from what was released.
+
+`uniform differences`, of two groups whose disparity alone decides: each alternative's difference of the groups' mean
+utilities is anywhere in its possible range, each alike and by itself. With D that difference, its law after the release
+and a the winner, P = ∫ f_|Dₐ|(t) · Π_{b≠a} P[|D_b| ≥ t] dt.
+
+`uniform utilities`, of everything else: each mean utility is anywhere between the least and the greatest score. The
+objective is asked again of utilities that are drawn by their law after the release.
+
+Both are right on average over profiles like the prior's, which no real one need be. All draws come from public numbers,
+and probabilities are shares of draws or rounded to a public grid, so that everybody finds the same.
+
+Source: Bayes's rule, with the noise's own law.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from scipy.special import expm1, ndtr
+
+from ..arrays import FloatArray
+from ..randomness import philox_rows
+from .objective import Objective
+from .utility_noise import UtilityNoise, draw_within
+
+__all__ = [
+    "DIFFERENCES",
+    "UTILITIES",
+    "chance_by_differences",
+    "chance_by_utilities",
+    "merits_of",
+    "num_draws",
+]
+
+DIFFERENCES: Final = "uniform differences"
+UTILITIES: Final = "uniform utilities"
+
+_GRID: Final = 2.0**-20
+_STEPS: Final = 2048
+# Of the integral: in standard errors on either side of the winner's difference; beyond is less than 1e-7 of it.
+_REACH: Final = 12.0
+# An estimate farther out of the possible range is as good as at this distance: nearly all is at the range's end.
+_OUTSIDE: Final = 8.0
+_MOST_DRAWS: Final = 4096
+_LEAST_DRAWS: Final = 64
+_NUMBERS_OF_ALTERNATIVE: Final = 1 << 17
+_NUMBERS_IN_ALL: Final = 1 << 21
+_TOLERANCE: Final = 1e-9
+"""Of merits in units of the greatest utility's size: those of two balanced alternatives tie."""
+
+
+def num_draws(num_groups: int, num_alternatives: int) -> int:
+    """Return of how many draws a chance is a share: fewer where there are many numbers to draw."""
+    of_alternative = _NUMBERS_OF_ALTERNATIVE // num_groups
+    in_all = _NUMBERS_IN_ALL // (num_groups * num_alternatives)
+    return max(min(_MOST_DRAWS, of_alternative, in_all), _LEAST_DRAWS)
+
+
+def chance_by_differences(differences: FloatArray, winner: int, noise: UtilityNoise, *, greatest: float) -> float:
+    """Return the probability that the winner's difference is truly least in size, with two groups.
+
+    Args:
+        differences: the estimated D, shape (m,).
+        winner: whose.
+        noise: of the utilities.
+        greatest: the size of the greatest possible difference.
+
+    Returns:
+        In [0, 1], on a grid of 2^−20.
+    """
+    first, second = noise.errors
+    error = math.sqrt(first * first + second * second)
+    below = _heavy_tail(first, second) if noise.is_heavy else _normal_tail(error)
+    outside = greatest + _OUTSIDE * error
+    sizes = np.minimum(np.abs(differences), outside)
+    own = float(sizes[winner])
+    start = max(min(own, greatest) - _REACH * error, 0.0)
+    ends = np.linspace(start, min(own + _REACH * error, greatest), _STEPS + 1)
+    middles = (ends[1:] + ends[:-1]) / 2
+    chances = np.diff(_share_within(ends, own, greatest, below))
+    for place, size in enumerate(sizes.tolist()):
+        if place != winner:
+            chances = chances * (1.0 - _share_within(middles, size, greatest, below))
+    return _snapped(float(np.sum(chances)))
+
+
+def chance_by_utilities(
+    utilities: FloatArray,
+    winner: int,
+    noise: UtilityNoise,
+    *,
+    objective: Objective,
+    sizes: FloatArray,
+    least: float,
+    greatest: float,
+    key: int,
+) -> float:
+    """Return the probability that the winner is truly the objective's best, as a share of draws.
+
+    Args:
+        utilities: the estimates, shape (G, m).
+        winner: whose.
+        noise: of the utilities.
+        objective: what is elected.
+        sizes: the groups', shape (G,).
+        least: the least score.
+        greatest: the greatest one.
+        key: of the draws, < 2**128.
+    """
+    num_groups, size = utilities.shape
+    uniforms = _uniforms(key, num_groups, size)
+    errors = np.array(noise.errors)[:, None]
+    if noise.is_balanced:
+        # Independent noise of this size, less its mean, has the law of noise that adds up to 0.
+        errors = errors * np.sqrt(size / (size - 1))
+    drawn = draw_within(uniforms, utilities, errors, least=least, greatest=greatest, is_heavy=noise.is_heavy)
+    if noise.is_balanced:
+        drawn = drawn - drawn.mean(axis=2, keepdims=True) + utilities.mean(axis=1, keepdims=True)
+    is_best = _are_best(merits_of(drawn, objective, sizes), greatest - least)
+    return float(np.mean(is_best[:, winner]))
+
+
+def merits_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:
+    """Return what the objective elects the most of: shape (K, m) of utilities of shape (K, G, m).
+
+    An alternative within the limit of `constrained` is ahead of all that are not.
+    """
+    disparities = utilities.max(axis=1) - utilities.min(axis=1)
+    if objective.name == "parity":
+        return -disparities
+    welfare: FloatArray = (utilities * (sizes / sizes.sum())[:, None]).sum(axis=1)
+    if objective.name == "penalized":
+        return welfare - float(objective.fairness_weight) * disparities
+    ahead: FloatArray = welfare - welfare.min(axis=1, keepdims=True)
+    return np.where(disparities <= float(objective.max_disparity), ahead, -disparities - 1.0)
+
+
+def _are_best(merits: FloatArray, span: float) -> FloatArray:
+    return merits >= merits.max(axis=1, keepdims=True) - _TOLERANCE * span
+
+
+def _uniforms(key: int, num_groups: int, size: int) -> FloatArray:
+    draws = num_draws(num_groups, size)
+    return philox_rows(key, start=0, stop=draws, slots=num_groups * size).reshape(draws, num_groups, size)
+
+
+def _share_within(
+    reaches: FloatArray, size: float, greatest: float, below: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    """Return P[|D| ≤ t] of a difference in its possible range, estimated as ± `size`.
+
+    Args:
+        reaches: t.
+        size: of the estimate, whose sign does not count.
+        greatest: the range's end.
+        below: the noise's chance to be beyond a reach ≥ 0 on one side.
+    """
+
+    def share(points: FloatArray) -> FloatArray:
+        return np.where(points < 0, below(np.abs(points)), 1.0 - below(np.abs(points)))
+
+    ends = share(np.array([greatest - size, -greatest - size]))
+    within = (share(reaches - size) - share(-reaches - size)) / (ends[0] - ends[1])
+    return np.clip(within, 0.0, 1.0)
+
+
+def _normal_tail(error: float) -> Callable[[FloatArray], FloatArray]:
+    """Return x ↦ P[N > x] of normal noise."""
+    return lambda reach: np.asarray(ndtr(-reach / error))
+
+
+def _heavy_tail(first: float, second: float) -> Callable[[FloatArray], FloatArray]:
+    """Return x ↦ P[L₁ + L₂ > x], x ≥ 0, of two draws of Laplace noise with these standard deviations.
+
+    With scales a ≥ b it is ½·e^(−x/a)·(1 + bx/(a(a + b))·(1 − e^(−y))/y), y = x(a − b)/(ab).
+    """
+    large, small = max(first, second) / math.sqrt(2), min(first, second) / math.sqrt(2)
+
+    def tail(reach: FloatArray) -> FloatArray:
+        gap = np.maximum(reach * (large - small) / (large * small), 1e-12)
+        correction = small * reach / (large * (large + small)) * -expm1(-gap) / gap
+        return (expm1(-reach / large) + 1.0) / 2 * (1.0 + correction)
+
+    return tail
+
+
+def _snapped(chance: float) -> float:
+    return min(max(round(chance / _GRID) * _GRID, 0.0), 1.0)

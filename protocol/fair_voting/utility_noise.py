@@ -1,0 +1,133 @@
+"""The law of the noise in estimated mean utilities, group by group, as far as statements about a winner need it."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from scipy.special import expm1, log1p, ndtr, ndtri
+
+from ..arrays import FloatArray
+from ..estimators.noise_tails import NoisePart, tail_of_noise
+
+if TYPE_CHECKING:
+    from .reports import RankingReport
+
+__all__ = ["UtilityNoise", "draw_within", "quantiles_of"]
+
+_ROOT_TWO = math.sqrt(2)
+# Beyond so many errors on the far side of a normal law, what is left of it is exponential.
+_FAR = 30.0
+
+
+@dataclasses.dataclass(frozen=True)
+class UtilityNoise:
+    """Noise of mean 0 in each group's estimated utilities, independent between groups.
+
+    Args:
+        errors: each group's standard error of one alternative's utility, a mean over alternatives.
+        greatest_errors: the same of any alternative, whatever the rankings are.
+        greatest_differences: the same of the difference between two alternatives.
+        laplace_draws: how many draws of Laplace noise each group's is made of; None where it is of another kind, and
+            taken as normal.
+        is_balanced: whether the noises of all alternatives add up to 0 in each group.
+    """
+
+    errors: tuple[float, ...]
+    greatest_errors: tuple[float, ...]
+    greatest_differences: tuple[float, ...]
+    laplace_draws: tuple[int, ...] | None
+    is_balanced: bool
+
+    @classmethod
+    def of_sums(cls, errors: Sequence[float]) -> Self:
+        """Return the noise of Algorithm 1: one draw for each group and alternative, independent of all others."""
+        own = tuple(errors)
+        return cls(own, own, tuple(_ROOT_TWO * error for error in own), (1,) * len(own), is_balanced=False)
+
+    @classmethod
+    def of_reports(cls, report: "RankingReport", counts: Sequence[int]) -> Self:
+        """Return the noise of randomized reports, of so many voters in each group, at least one."""
+
+        def errors_of(variance: float) -> tuple[float, ...]:
+            return tuple(math.sqrt(variance / count) for count in counts)
+
+        return cls(
+            errors=errors_of(report.mean_variance),
+            greatest_errors=errors_of(report.greatest_variance),
+            greatest_differences=errors_of(report.greatest_difference_variance),
+            laplace_draws=tuple(counts) if report.is_laplace else None,
+            is_balanced=report.is_balanced,
+        )
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether each group's noise is a single draw of Laplace noise, and not nearly normal."""
+        return self.laplace_draws is not None and max(self.laplace_draws) == 1
+
+    def tail(self, weights: Sequence[float], reach: float, *, of_differences: bool) -> float:
+        """Return how likely a weighted sum of the groups' noises is `reach` or more, at most; rounded up.
+
+        Args:
+            weights: of the groups.
+            reach: ≥ 0.
+            of_differences: whether each noise is that of one alternative less that of another.
+        """
+        errors = self.greatest_differences if of_differences else self.greatest_errors
+        scales = [abs(weight) * error for weight, error in zip(weights, errors, strict=True)]
+        if self.laplace_draws is None:
+            shapes = [1e12] * len(scales)  # that is the normal law
+        else:
+            shapes = [float(draws * (2 if of_differences else 1)) for draws in self.laplace_draws]
+        parts = [
+            NoisePart(scale / math.sqrt(2 * shape), shape) for scale, shape in zip(scales, shapes, strict=True) if scale
+        ]
+        return tail_of_noise(parts, reach)
+
+
+def quantiles_of(uniforms: FloatArray, *, is_heavy: bool) -> FloatArray:
+    """Return noise of mean 0 and variance 1: normal, or Laplace noise where it is heavy."""
+    inside = np.clip(uniforms, 2.0**-54, 1 - 2.0**-53)
+    if not is_heavy:
+        return np.asarray(ndtri(inside))
+    side = np.where(inside < 0.5, 1.0, -1.0)  # noqa: PLR2004  the median
+    return side * log1p(-np.abs(1 - 2 * inside)) / _ROOT_TWO
+
+
+def draw_within(
+    uniforms: FloatArray, centers: FloatArray, errors: FloatArray, *, least: float, greatest: float, is_heavy: bool
+) -> FloatArray:
+    """Return numbers with the law of noise about their centers, given that they are in an interval.
+
+    Args:
+        uniforms: in [0, 1), one for each number.
+        centers: broadcast with `uniforms`.
+        errors: > 0, broadcast as well.
+        least: the interval's end.
+        greatest: the other one, > `least`.
+        is_heavy: whether the noise is Laplace noise, else normal.
+    """
+    low, high = (least - centers) / errors, (greatest - centers) / errors
+    # From the side on which the interval has its thinner tail, so that differences of chances keep their digits.
+    is_turned = low + high > 0
+    start, stop = np.where(is_turned, -high, low), np.where(is_turned, -low, high)
+    if is_heavy:
+        inside = _laplace_between(uniforms, start, stop)
+    else:
+        below, above = ndtr(start), ndtr(stop)
+        far = np.minimum(stop, -1.0)
+        tail = stop + log1p(uniforms * expm1(np.maximum(far * (stop - start), -700.0))) / -far
+        inside = np.where(stop < -_FAR, tail, ndtri(np.maximum(below + uniforms * (above - below), 1e-300)))
+    inside = np.clip(inside, start, stop)
+    return centers + errors * np.where(is_turned, -inside, inside)
+
+
+def _laplace_between(uniforms: FloatArray, start: FloatArray, stop: FloatArray) -> FloatArray:
+    """Return numbers with the Laplace law of variance 1 between two ends, of which −start ≥ |stop|."""
+    # Below 0 it is exponential; where the interval ends there, that is all.
+    only_below = stop + log1p(uniforms * expm1(np.maximum(_ROOT_TWO * (start - stop), -700.0))) / _ROOT_TWO
+    below = (expm1(_ROOT_TWO * np.minimum(start, 0.0)) + 1.0) / 2
+    above = 0.5 - expm1(-_ROOT_TWO * np.maximum(stop, 0.0)) / 2
+    places = below + uniforms * (above - below)
+    return np.where(stop <= 0, only_below, quantiles_of(places, is_heavy=True))

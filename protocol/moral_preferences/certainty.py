@@ -1,0 +1,155 @@
+"""How sure a decision is in spite of the noise: a certainty under a named prior, and a test for every truth.
+
+What is asked is whether the release without noise would choose the same. It was in a public ball, of which the priors
+are made; the certainty is right on average over societies that are as a prior says, and no more. The test is right at
+its level for every society.
+
+Source: normal shrinkage for the certainty; `estimators.noise_tails` for the test.
+"""
+
+import functools
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final, Literal, TypeAlias, get_args
+
+from ..elementary import exp, ln, normal_tail
+from ..errors import ConfigurationError
+from ..estimators.noise_tails import NoisePart, tail_of_noise
+from ..privacy import TrustModel
+from .outcome import Ball, Outcome
+from .paradigms import Paradigm
+
+__all__ = ["PRIORS", "PriorName", "certainty_of", "check_prior", "p_value_of", "why_no_certainty", "why_no_verdict"]
+
+PriorName: TypeAlias = Literal["ball", "size"]
+PRIORS: Final[tuple[PriorName, ...]] = get_args(PriorName)
+"""`ball`: the release without noise is uniform in its ball. `size`: it is so in a ball whose radius is uniform up to
+that one's, so that weak preferences are as likely as strong ones. Both are taken as normal with the same variance."""
+
+_SIZES: Final = tuple((place + 0.5) / 12 for place in range(12))
+"""Of the prior `size`: radii, as shares of the greatest one."""
+
+
+def check_prior(prior: str) -> None:
+    """Raise ConfigurationError unless there is such a prior."""
+    if prior not in PRIORS:
+        raise ConfigurationError(field="prior", value=prior, allowed=f"one of {', '.join(PRIORS)}")
+
+
+def why_no_certainty(outcome: Outcome) -> str | None:
+    """Return why decisions of a release have no certainty; None where they have one."""
+    if outcome.errors is None:
+        return f"the errors of {outcome.mechanism!r} have no closed form"
+    if outcome.is_whitened:
+        return "the errors of whitened directions hang together"
+    return "the release does not say in which ball preferences are" if outcome.ball is None else None
+
+
+def why_no_verdict(outcome: Outcome) -> str | None:
+    """Return why decisions of a release have no verdict; None where they have one."""
+    if outcome.errors is None or outcome.is_whitened:
+        return why_no_certainty(outcome)
+    return "a projection moved the preferences" if outcome.is_projected else None
+
+
+def certainty_of(outcome: Outcome, differences: Sequence[float], margin: float, prior: PriorName) -> float | None:
+    """Return the probability under a prior that the release without noise would choose the same.
+
+    With β̂ the preferences, s their errors, x the differences and kᵢ = τ²/(τ² + sᵢ²):
+    Φ(sgn m · Σ kᵢβ̂ᵢxᵢ / √(Σ kᵢsᵢ²xᵢ²)), and for `size` the mean of these over τ, each by its evidence.
+
+    Args:
+        outcome: of a session.
+        differences: x, for each feature.
+        margin: m = Σ β̂ᵢxᵢ, not 0.
+        prior: see `PRIORS`.
+
+    Returns:
+        The probability; None where there is none (`why_no_certainty`).
+    """
+    if outcome.errors is None or outcome.ball is None or outcome.is_whitened:
+        return None
+    variances = [error * error for error in outcome.errors]
+    certainties: list[float] = []
+    spreads = _spreads(outcome.preferences, outcome.errors, outcome.ball, prior)
+    for spread, _ in spreads:
+        shares = [spread / (spread + variance) for variance in variances]
+        rows = list(zip(shares, variances, outcome.preferences, differences, strict=True))
+        mean = math.fsum(share * value * change for share, _, value, change in rows)
+        variance = math.fsum(share * variance * change * change for share, variance, _, change in rows)
+        towards = mean if margin > 0 else -mean
+        certainties.append(1.0 if variance == 0 else normal_tail(-towards / math.sqrt(variance)))
+    return math.fsum(own * weight for own, (_, weight) in zip(certainties, spreads, strict=True))
+
+
+def p_value_of(outcome: Outcome, differences: Sequence[float], margin: float) -> float | None:
+    """Return the probability of noise that makes a margin as large as this or larger, on the margin's side.
+
+    Where the release without noise prefers the other alternative, whatever it is, a margin is as large as this with at
+    most this probability. Voters' weights, where ε differ, are taken as given.
+
+    Args:
+        outcome: of a session.
+        differences: for each feature.
+        margin: the released one.
+
+    Returns:
+        The probability, rounded up; None where it is not known (`why_no_verdict`).
+    """
+    if outcome.errors is None or why_no_verdict(outcome):
+        return None
+    reaches = [abs(error * change) for error, change in zip(outcome.errors, differences, strict=True)]
+    draw = 1.0
+    if outcome.mechanism == "direction":  # coordinates hang together: their sum has the law of one, but for its size
+        draw = (len(outcome.features) + 1) / 2
+        reaches = [math.sqrt(math.fsum(reach * reach for reach in reaches))]
+    shares = _shares_of_levels(outcome)
+    parts = [
+        NoisePart(scale=reach * math.sqrt(share / (2 * draw * number)), shape=draw * number)
+        for reach in reaches
+        for share, number in shares
+    ]
+    return tail_of_noise(parts, abs(margin))
+
+
+def _shares_of_levels(outcome: Outcome) -> list[tuple[float, int]]:
+    """Return for each level of ε its share of the noise's variance, and how many draws it is made of."""
+    if Paradigm(outcome.paradigm).model is TrustModel.CENTRAL:
+        return [(1.0, 1)]
+    # A voter's noise has a scale in proportion to 1/ε.
+    variances = [level.num_voters * (level.weight / level.epsilon) ** 2 for level in outcome.levels]
+    total = math.fsum(variances)
+    return [(own / total, level.num_voters) for own, level in zip(variances, outcome.levels, strict=True)]
+
+
+@functools.lru_cache(maxsize=16)
+def _spreads(
+    preferences: tuple[float, ...], errors: tuple[float, ...], ball: Ball, prior: PriorName
+) -> tuple[tuple[float, float], ...]:
+    """Return the variances τ² that a prior has, each with its probability after the release."""
+    greatest = _variance_in(ball, len(preferences))
+    if prior == "ball":
+        return ((greatest, 1.0),)
+    squares: dict[float, list[float]] = defaultdict(list)
+    for value, error in zip(preferences, errors, strict=True):
+        squares[error].append(value * value)
+    spreads = [greatest * size * size for size in _SIZES]
+    logs = [
+        -math.fsum(
+            (math.fsum(own) / (spread + error * error) + len(own) * ln(spread + error * error)) / 2
+            for error, own in squares.items()
+        )
+        for spread in spreads
+    ]
+    weights = [exp(log - max(logs)) for log in logs]
+    total = math.fsum(weights)
+    return tuple((spread, weight / total) for spread, weight in zip(spreads, weights, strict=True))
+
+
+def _variance_in(ball: Ball, dimension: int) -> float:
+    """Return the variance of a coordinate that is uniform in a ball."""
+    square = ball.radius * ball.radius
+    if ball.norm == "l1":
+        return 2 * square / ((dimension + 1) * (dimension + 2))
+    return square / (dimension + 2)

@@ -1,0 +1,341 @@
+"""How well DPWeVote's claims hold: error probabilities under several priors, verdicts, and how often these decide.
+
+A session is drawn as its tallies are: given how many partners hold what, the numbers of reports are multinomial, each
+by its own row of the channel. The protocol's own outcome is then asked for decision, claim and verdict.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from ...protocol import Tally
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.dpwevote import CandidateOutcome, DPWeVote, Parameters
+from ...protocol.dpwevote.error_prior import ErrorPrior
+from ...protocol.estimators import Verdict
+from ...protocol.mechanisms import FiniteMechanism
+from ..experiments.calibration import SMALL, Calibration, Claims, Drawn, Table, claims_of
+from ..experiments.sheets import listed
+
+__all__ = ["CALIBRATION", "PRIORS", "Cell", "Prior", "measure"]
+
+_WEIGHTS: Final = np.array([1, 2, 3])
+_VARIANTS: Final = ("joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "public")
+"""`public` is `joint` with public weights."""
+_PARTNERS: Final = (9, 30, 100, 1_000, 10_000)
+_EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 5.0)
+# Noise of Laplace's law is drawn for each partner.
+_MOST_DRAWN: Final = 1_000
+# Times the trials of other cells, where shares of a hundredth count.
+_POWER_TIMES: Final = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Prior:
+    """A law of electorates.
+
+    Args:
+        words: what it is.
+        draw: numbers of partners by weight and opinion, shape (3, 2).
+    """
+
+    words: str
+    draw: Callable[[int, np.random.Generator], IntArray]
+
+
+def _electorate(generator: np.random.Generator, number: int, shares: Sequence[float], yes: float) -> IntArray:
+    """Return numbers by weight and opinion: weights by their shares, and each partner's yes by its own chance."""
+    of_weights = generator.multinomial(number, shares)
+    saying_yes = generator.binomial(of_weights, yes)
+    return np.stack([of_weights - saying_yes, saying_yes], axis=1).astype(np.int64)
+
+
+_EVEN: Final = (1 / 3, 1 / 3, 1 / 3)
+
+
+def _uniform(number: int, generator: np.random.Generator) -> IntArray:
+    return _electorate(generator, number, _EVEN, float(generator.random()))
+
+
+def _coins(number: int, generator: np.random.Generator) -> IntArray:
+    return _electorate(generator, number, _EVEN, 0.5)
+
+
+def _mixed(number: int, generator: np.random.Generator) -> IntArray:
+    return _coins(number, generator) if generator.random() < 1 / 2 else _uniform(number, generator)
+
+
+def _close(number: int, generator: np.random.Generator) -> IntArray:
+    return _electorate(generator, number, _EVEN, 0.45 + 0.1 * float(generator.random()))
+
+
+def _heavy(number: int, generator: np.random.Generator) -> IntArray:
+    return _electorate(generator, number, (0.0, 0.0, 1.0), float(generator.beta(8, 8)))
+
+
+PRIORS: Final = {
+    "mixed": Prior("half of the electorates as `uniform`, half as `coins`: what the claims assume", _mixed),
+    "uniform": Prior("any share of yes is as likely as any other", _uniform),
+    "coins": Prior("every partner tosses a fair coin: the paper's own workload", _coins),
+    "close": Prior("a share of yes between 45 and 55 %", _close),
+    "heavy": Prior("all weights are 3, and shares of yes about one half (beta 8, 8)", _heavy),
+}
+"""The named one first."""
+
+
+class Cell(Claims, frozen=True, kw_only=True):
+    """Claims and verdicts of one variant, size, price and prior.
+
+    Args:
+        variant: which.
+        num_partners: how many.
+        epsilon: the price of a candidate.
+        prior: by which electorates were drawn.
+        decided: the share of verdicts that are not too close to tell.
+        verdicts_wrong: the share of all verdicts that are wrong.
+    """
+
+    variant: str
+    num_partners: int
+    epsilon: float
+    prior: str
+    decided: float
+    verdicts_wrong: float
+
+
+def measure(
+    variant: str,
+    *,
+    num_partners: int,
+    epsilon: float,
+    prior: str,
+    trials: int,
+    seed: int,
+    error_prior: ErrorPrior | None = None,
+) -> Cell:
+    """Return one cell.
+
+    Args:
+        variant: one of the protocol's, or "public".
+        num_partners: how many.
+        epsilon: the price.
+        prior: one of `PRIORS`.
+        trials: electorates, each with one session.
+        seed: of everything drawn.
+        error_prior: under which claims are meant; by default the protocol's own default.
+    """
+    given: dict[str, Any] = (
+        {"variant": "joint", "public_weights": True} if variant == "public" else {"variant": variant}
+    )
+    vote = DPWeVote(
+        Parameters(candidates=("a",), weights=(1.0, 2.0, 3.0), epsilon=epsilon, error_prior=error_prior, **given)
+    )
+    places = _VARIANTS.index(variant), num_partners, round(1000 * epsilon), list(PRIORS).index(prior)
+    generator = np.random.default_rng([seed, *places])
+    claimed = np.empty(trials)
+    wrong, decided, misled = (np.zeros(trials, dtype=np.bool_) for _ in range(3))
+    for trial in range(trials):
+        electorate = PRIORS[prior].draw(num_partners, generator)
+        candidate = _session(vote, electorate, generator)
+        margin = int((_WEIGHTS * (electorate[:, 1] - electorate[:, 0])).sum())
+        claimed[trial] = candidate.error_probability
+        wrong[trial] = candidate.passed != (margin >= 0)
+        decided[trial] = candidate.verdict.verdict is not Verdict.TOO_CLOSE
+        misled[trial] = decided[trial] and (candidate.verdict.verdict is Verdict.PASSES) != (margin >= 0)
+    return Cell(
+        **msgspec.structs.asdict(claims_of(claimed, wrong)),
+        variant=variant,
+        num_partners=num_partners,
+        epsilon=epsilon,
+        prior=prior,
+        decided=float(decided.mean()),
+        verdicts_wrong=float(misled.mean()),
+    )
+
+
+def _session(vote: DPWeVote, electorate: IntArray, generator: np.random.Generator) -> CandidateOutcome:
+    """Return what a session of such an electorate releases."""
+    if vote.parameters.variant == "laplace":
+        tallies = _tallies_by_rows(vote, electorate, generator)
+    elif vote.parameters.public_weights:
+        (channel,) = _channels(vote)
+        table = np.array([_reports(channel, of_weight, generator) for of_weight in electorate])
+        tallies = [Tally(int(electorate.sum()), table[None])]
+    elif vote.parameters.reports_signed_weights:
+        (channel,) = _channels(vote)
+        by_value = np.concatenate([electorate[::-1, 0], electorate[:, 1]])
+        tallies = [Tally(int(electorate.sum()), _reports(channel, by_value, generator)[None])]
+    else:
+        weights, opinions = _channels(vote)
+        both = np.kron(weights, opinions).astype(np.float64)
+        table = _reports(both, electorate.reshape(-1), generator).reshape(3, 2)
+        number = int(electorate.sum())
+        tallies = [Tally(number, table.sum(axis=1)), Tally(number, table[None])]
+    return vote.outcome(tallies).candidates[0]
+
+
+def _channels(vote: DPWeVote) -> list[FloatArray]:
+    """Return the channel of each phase's randomizer, which has finitely many reports."""
+    channels: list[FloatArray] = []
+    for phase in vote.phases:
+        assert isinstance(phase.mechanism, FiniteMechanism)  # noqa: S101  so all but Laplace's report
+        channels.append(np.array(phase.mechanism.channel_matrix()))
+    return channels
+
+
+def _reports(channel: FloatArray, numbers: IntArray, generator: np.random.Generator) -> IntArray:
+    """Return how often each report comes in from so many holders of each value."""
+    return generator.multinomial(numbers, channel / channel.sum(axis=1, keepdims=True)).sum(axis=0).astype(np.int64)
+
+
+def _tallies_by_rows(vote: DPWeVote, electorate: IntArray, generator: np.random.Generator) -> list[Tally]:
+    """Return the tallies of a session whose reports are not counted by kind."""
+    held = np.repeat(np.arange(6), electorate.reshape(-1))
+    inputs = vote.encode({"weight": _WEIGHTS[held // 2], "a": held % 2})
+    earlier: list[IntArray] = []
+    tallies: list[Tally] = []
+    for phase in vote.phases:
+        uniforms = generator.random((len(held), phase.mechanism.slots_of(1)))
+        reports = phase.mechanism.randomize_rows(inputs.private[:, phase.columns], uniforms)
+        tallies.append(phase.tally(reports, earlier=earlier, public=inputs.public))
+        earlier.append(reports)
+    return tallies
+
+
+def _cells(asked: Drawn, *, priors: Sequence[str], variants: Sequence[str] = _VARIANTS) -> Iterator[Cell]:
+    for variant in variants:
+        asked.tell(f"dpwevote: {variant}")
+        for number in _PARTNERS:
+            if variant == "laplace" and number > _MOST_DRAWN:
+                continue
+            for epsilon in _EPSILONS:
+                for prior in priors:
+                    yield measure(
+                        variant,
+                        num_partners=number,
+                        epsilon=epsilon,
+                        prior=prior,
+                        trials=asked.trials,
+                        seed=asked.seed,
+                    )
+
+
+def _tables(asked: Drawn) -> Iterator[Table]:
+    cells = list(_cells(asked, priors=tuple(PRIORS)))
+    for prior, law in PRIORS.items():
+        of_prior = [cell for cell in cells if cell.prior == prior]
+        pooled = [_pooled(variant, of_prior) for variant in _VARIANTS]
+        sheet = listed(
+            pooled,
+            [("variant", lambda row: row.variant), *_COLUMNS],
+            title=f"Electorates drawn by `{prior}`",
+            note=f"{law.words}. Over {', '.join(f'{n:,}' for n in _PARTNERS)} partners (Laplace noise up to "
+            f"{_MOST_DRAWN:,}) and ε = {', '.join(f'{e:g}' for e in _EPSILONS)}.",
+            num_labels=1,
+        )
+        yield Table(prior, of_prior, sheet)
+    named = [cell for cell in cells if cell.prior == next(iter(PRIORS))]
+    yield Table(
+        "cells",
+        named,
+        listed(
+            named,
+            [
+                ("variant", lambda row: row.variant),
+                ("partners", lambda row: f"{row.num_partners:,}"),
+                ("ε", lambda row: f"{row.epsilon:g}"),
+                *_COLUMNS,
+            ],
+            title="Each cell under the named prior",
+            num_labels=1,
+        ),
+    )
+    yield _power(asked)
+
+
+def _pooled(variant: str, cells: Sequence[Cell]) -> Cell:
+    """Return all cells of a variant as one."""
+    of_variant = [cell for cell in cells if cell.variant == variant]
+    first = of_variant[0]
+
+    def mean(share: Callable[[Cell], float], weight: Callable[[Cell], int]) -> float:
+        total = sum(map(weight, of_variant))
+        return sum(share(cell) * weight(cell) for cell in of_variant if weight(cell)) / total if total else math.nan
+
+    def over(cell_deviation: Callable[[Cell], float], weight: Callable[[Cell], int]) -> float:
+        """Return the greatest deviation of a cell: pooled ones would hide cells that err to both sides."""
+        return max((cell_deviation(cell) for cell in of_variant if weight(cell)), key=abs, default=math.nan)
+
+    return Cell(
+        number=sum(cell.number for cell in of_variant),
+        claimed=mean(lambda cell: cell.claimed, lambda cell: cell.number),
+        found=mean(lambda cell: cell.found, lambda cell: cell.number),
+        deviation=over(lambda cell: cell.deviation, lambda cell: cell.number),
+        small_number=sum(cell.small_number for cell in of_variant),
+        small_claimed=mean(lambda cell: cell.small_claimed, lambda cell: cell.small_number),
+        small_found=mean(lambda cell: cell.small_found, lambda cell: cell.small_number),
+        small_deviation=over(lambda cell: cell.small_deviation, lambda cell: cell.small_number),
+        variant=variant,
+        num_partners=first.num_partners,
+        epsilon=first.epsilon,
+        prior=first.prior,
+        decided=mean(lambda cell: cell.decided, lambda cell: cell.number),
+        verdicts_wrong=mean(lambda cell: cell.verdicts_wrong, lambda cell: cell.number),
+    )
+
+
+def _share(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.3f}"
+
+
+_COLUMNS: Final[Sequence[tuple[str, Callable[[Cell], str]]]] = (
+    ("claimed", lambda cell: _share(cell.claimed)),
+    ("found", lambda cell: _share(cell.found)),
+    (f"below {100 * SMALL:g} %", lambda cell: f"{cell.small_number:,}"),
+    ("claimed", lambda cell: _share(cell.small_claimed)),
+    ("found", lambda cell: _share(cell.small_found)),
+    ("verdicts given", lambda cell: _share(cell.decided)),
+    ("verdicts wrong", lambda cell: _share(cell.verdicts_wrong)),
+)
+
+
+def _power(asked: Drawn) -> Table:
+    """Return how often a verdict decides among 100 fair coins at ε = 1, and how often who just decides is right."""
+    asked.tell("dpwevote: power")
+    cells = [
+        measure(
+            variant, num_partners=100, epsilon=1.0, prior="coins", trials=_POWER_TIMES * asked.trials, seed=asked.seed
+        )
+        for variant in _VARIANTS
+    ]
+    sheet = listed(
+        cells,
+        [
+            ("variant", lambda cell: cell.variant),
+            ("decided", lambda cell: _share(cell.decided)),
+            ("decided and wrong", lambda cell: _share(cell.verdicts_wrong)),
+            ("right if one just decides", lambda cell: _share(1 - cell.found)),
+        ],
+        title="Power: 100 partners who toss fair coins, ε = 1",
+        note=f"{_POWER_TIMES * asked.trials:,} electorates each. What is nearly a coin toss is rarely decided at 5 %.",
+        num_labels=1,
+    )
+    return Table("power", cells, sheet)
+
+
+CALIBRATION: Final = Calibration(
+    title="DPWeVote",
+    about=(
+        "A decision's `error_probability` is meant under the prior that the outcome names: `mixed` for majorities, "
+        "half fair coins, half any share of yes alike likely (`error_prior`). *Verdicts given* is the share that is "
+        "not too close to tell at 5 %, *verdicts wrong* the share of all electorates whose verdict is wrong. `public` "
+        "is `joint` with public weights. `printed` decides by the paper's biased rule; its claims and verdicts are by "
+        "the unbiased margin."
+    ),
+    tables=_tables,
+)
+"""DPWeVote's part of `psephos calibrate`."""

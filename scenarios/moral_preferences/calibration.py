@@ -1,0 +1,239 @@
+"""How well decisions of a society hold: certainties under both priors, verdicts, and how often these decide.
+
+A society is drawn in the ball of its release, and all its voters hold its preferences, so that the release without
+noise is known. The protocol's own outcome and its own `decide` then choose, claim and give a verdict.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from ...protocol import Tally
+from ...protocol.arrays import FloatArray
+from ...protocol.moral_preferences import (
+    PRIORS,
+    MoralPreferences,
+    Outcome,
+    Paradigm,
+    Parameters,
+    PerturbedPhase,
+    PriorName,
+    decide,
+)
+from ..experiments.calibration import Calibration, Claims, Drawn, Table, claims_of
+from ..experiments.pooling import CLAIM_COLUMNS, pool, written_share
+from ..experiments.sheets import listed
+
+__all__ = ["CALIBRATION", "SOCIETIES", "WAYS", "Cell", "Way", "measure"]
+
+_VOTERS: Final = 100
+_BOUND: Final = 2.0
+_RECORDS: Final = 10
+_FEATURES: Final = (3, 10, 23)
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """One way to release preferences.
+
+    Args:
+        mechanism: what is perturbed.
+        paradigm: whom voters trust.
+        epsilons: prices, from much noise to little.
+    """
+
+    mechanism: str
+    paradigm: Paradigm
+    epsilons: tuple[float, ...]
+
+
+WAYS: Final = {
+    "laplace, VLCP": Way("laplace", Paradigm.VLCP, (0.1, 0.3, 1.0)),
+    "laplace, VLDP": Way("laplace", Paradigm.VLDP, (1.0, 3.0, 10.0)),
+    "direction, RLCP": Way("direction", Paradigm.RLCP, (0.01, 0.03, 0.1)),
+    "direction, RLDP": Way("direction", Paradigm.RLDP, (0.1, 0.3, 1.0)),
+}
+
+Society = Callable[[FloatArray, float, np.random.Generator], FloatArray]
+"""From a point that is uniform in the ball of radius 1, and its norm there, to the society, in the same ball."""
+
+
+def _single(point: FloatArray, norm: float, generator: np.random.Generator) -> FloatArray:
+    del norm
+    single = np.zeros_like(point)
+    single[generator.integers(len(point))] = 0.5
+    return single
+
+
+SOCIETIES: Final[dict[str, tuple[str, Society]]] = {
+    "ball": ("anywhere in the ball: the prior `ball`", lambda point, _norm, _generator: point),
+    "size": (
+        "anywhere in a ball of any size: the prior `size`",
+        lambda point, _norm, generator: point * float(generator.random()),
+    ),
+    "weak": ("anywhere in a ball of a tenth of the size", lambda point, _norm, _generator: point / 10),
+    "strong": ("on the ball's surface", lambda point, norm, _generator: point / norm),
+    "single": ("half of the bound, on one feature", _single),
+}
+"""By name, with words; the named priors first."""
+
+
+class Cell(Claims, frozen=True, kw_only=True):
+    """Claims and verdicts of one way, number of features, price, law of societies and prior.
+
+    Args:
+        way: the mechanism and the paradigm.
+        num_features: d.
+        epsilon: the price.
+        society: by which societies were drawn.
+        prior: under which certainties are claimed; what is claimed here is 1 less the certainty.
+        decided: the share of verdicts that are not too close to tell.
+        verdicts_wrong: the share of all verdicts that are wrong.
+    """
+
+    way: str
+    num_features: int
+    epsilon: float
+    society: str
+    prior: str
+    decided: float
+    verdicts_wrong: float
+
+
+def measure(
+    way: str, *, num_features: int, epsilon: float, society: str, trials: int, seed: int, level: float | None = None
+) -> list[Cell]:
+    """Return a cell for each prior, of the same sessions.
+
+    Args:
+        way: one of `WAYS`.
+        num_features: d.
+        epsilon: the price.
+        society: one of `SOCIETIES`.
+        trials: societies, each with one session and one pair of alternatives.
+        seed: of everything drawn.
+        level: of the verdicts; by default the protocol's own default.
+    """
+    features = tuple(f"f{place}" for place in range(num_features))
+    given: dict[str, Any] = {"mechanism": WAYS[way].mechanism, "paradigm": WAYS[way].paradigm}
+    protocol = MoralPreferences(
+        Parameters(features=features, epsilon=epsilon, bound=_BOUND, max_records=_RECORDS, **given)
+    )
+    places = list(WAYS).index(way), num_features, round(1000 * epsilon), list(SOCIETIES).index(society)
+    generator = np.random.default_rng([seed, *places])
+    claimed: dict[PriorName, FloatArray] = {prior: np.empty(trials) for prior in PRIORS}
+    wrong, decided, misled = (np.zeros(trials, dtype=np.bool_) for _ in range(3))
+    for trial in range(trials):
+        row = _draw_society(protocol, society, generator)
+        outcome = _session(protocol, row, generator)
+        change: list[float] = generator.normal(size=num_features).tolist()
+        pair = dict(zip(features, change, strict=True))
+        is_first = math.fsum(own * value for own, value in zip(row.tolist(), change, strict=True)) > 0
+        for prior, claims in claimed.items():
+            decision = decide(outcome, pair, {}, level=level, prior=prior)
+            claims[trial] = 1 - (decision.certainty or 0.0)
+            wrong[trial] = (decision.choice == "first") != is_first
+            decided[trial] = decision.verdict == decision.choice
+        misled[trial] = decided[trial] and wrong[trial]
+    return [
+        Cell(
+            **msgspec.structs.asdict(claims_of(claims, wrong)),
+            way=way,
+            num_features=num_features,
+            epsilon=epsilon,
+            society=society,
+            prior=prior,
+            decided=float(decided.mean()),
+            verdicts_wrong=float(misled.mean()),
+        )
+        for prior, claims in claimed.items()
+    ]
+
+
+def _draw_society(protocol: MoralPreferences, society: str, generator: np.random.Generator) -> FloatArray:
+    """Return the row that all voters of a society hold, in steps of the summary's grid."""
+    summary, size = protocol.summary, protocol.parameters.num_features
+    if protocol.parameters.mechanism == "direction":
+        point = generator.normal(size=size)
+        norm = generator.random() ** (1 / size)
+        point *= norm / math.sqrt(float(point @ point))
+    else:
+        shares = generator.exponential(size=size + 1)
+        point = shares[:size] / shares.sum() * generator.choice([-1.0, 1.0], size=size)
+        norm = float(np.abs(point).sum())
+    drawn = SOCIETIES[society][1](point, norm * (1 + 1e-12), generator)
+    return np.trunc(drawn * summary.bound)
+
+
+def _session(protocol: MoralPreferences, row: FloatArray, generator: np.random.Generator) -> Outcome:
+    """Return what a session of voters releases who all hold the same."""
+    phase = protocol.phase
+    size = protocol.summary.num_values
+    rows = np.tile(row.astype(np.int64), (_VOTERS, 1))
+    public = np.empty((_VOTERS, 0), dtype=np.int64)
+    if isinstance(phase, PerturbedPhase):
+        rows = phase.mechanism.randomize_rows(rows, generator.random((_VOTERS, phase.mechanism.slots_of(size))))
+        return protocol.outcome([phase.tally(rows, earlier=[], public=public)])
+    sums = phase.tally(rows, earlier=[], public=public).totals
+    uniforms = generator.random((1, phase.tally_mechanism.slots_of(size)))
+    return protocol.outcome([Tally(_VOTERS, phase.tally_mechanism.randomize_rows(sums[None], uniforms)[0])])
+
+
+def _tables(asked: Drawn) -> Iterator[Table]:
+    cells: list[Cell] = []
+    for way, of_way in WAYS.items():
+        asked.tell(f"moral-preferences: {way}")
+        for size in _FEATURES:
+            for epsilon in of_way.epsilons:
+                for society in SOCIETIES:
+                    cells += measure(
+                        way,
+                        num_features=size,
+                        epsilon=epsilon,
+                        society=society,
+                        trials=asked.trials,
+                        seed=asked.seed,
+                    )
+    for society, (words, _) in SOCIETIES.items():
+        rows = [cell for cell in cells if cell.society == society]
+        pooled = [
+            pool(
+                [cell for cell in rows if (cell.way, cell.prior) == (way, prior)],
+                shares=("decided", "verdicts_wrong"),
+            )
+            for way in WAYS
+            for prior in PRIORS
+        ]
+        sheet = listed(
+            pooled,
+            [("release", lambda cell: cell.way), ("prior", lambda cell: cell.prior), *_COLUMNS],
+            title=f"Societies: `{society}`",
+            note=f"{words}. Over {', '.join(map(str, _FEATURES))} features and three prices each; {_VOTERS} voters.",
+            num_labels=2,
+        )
+        yield Table(society, rows, sheet)
+
+
+_COLUMNS: Final[Sequence[tuple[str, Callable[[Cell], str]]]] = (
+    *CLAIM_COLUMNS,
+    ("verdicts given", lambda cell: written_share(cell.decided)),
+    ("verdicts wrong", lambda cell: written_share(cell.verdicts_wrong)),
+)
+
+
+CALIBRATION: Final = Calibration(
+    title="Moral preferences",
+    about=(
+        "What is claimed is 1 less a decision's certainty: the probability that the release without noise would choose "
+        "otherwise, under the prior that the decision names, `ball` unless told otherwise. Pairs of alternatives "
+        "differ in each feature by a normal law. Where a society is weak for its ball, `ball` claims too few errors, "
+        "and `size` less so; of strong ones `size` claims too many. *Verdicts given* is the share that is not too "
+        "close to tell at 5 %, *verdicts wrong* the share of all pairs whose verdict is wrong."
+    ),
+    tables=_tables,
+)
+"""The part of moral preferences of `psephos calibrate`."""

@@ -1,0 +1,161 @@
+"""Confirmed winners: thresholds by hand, levels over truths that are searched, and what is never confirmed."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from psephos.protocol.arrays import FloatArray
+from psephos.protocol.elementary import normal_tail
+from psephos.protocol.fair_voting.confirmation import p_value_of
+from psephos.protocol.fair_voting.objective import Objective
+from psephos.protocol.fair_voting.posteriors import merits_of
+from psephos.protocol.fair_voting.utility_noise import UtilityNoise
+from thoroughness import draws
+
+PARITY = Objective("parity")
+SESSIONS = draws(2_000, full=10_000)
+
+
+def noise_of(*errors: float, count: int | None = None, is_balanced: bool = False) -> UtilityNoise:
+    """Return noise with these errors, normal or of so many draws of Laplace noise."""
+    pairs = tuple(math.sqrt(2) * error for error in errors)
+    counts = None if count is None else (count,) * len(errors)
+    return UtilityNoise(errors, errors, pairs, counts, is_balanced)
+
+
+def p_value(utilities: Any, winner: int, noise: UtilityNoise, objective: Objective = PARITY) -> float:
+    values = np.array(utilities, dtype=np.float64)
+    return p_value_of(values, winner, noise, objective=objective, sizes=np.ones(len(values)))
+
+
+def test_in_normal_noise_a_lead_of_1645_errors_of_a_difference_is_confirmed_at_5_percent() -> None:
+    """An error of √(.09 + .16) = .5, and two alternatives' differences differ with √2·.5."""
+    noise = noise_of(0.3, 0.4)
+    for lead, side in ((1.6455, -1), (1.6440, 1)):
+        utilities = [[0.1, 0.1 + lead * math.sqrt(2) * 0.5], [0.0, 0.0]]
+        found = p_value(utilities, 0, noise)
+        assert found == pytest.approx(normal_tail(lead), abs=1e-5)
+        assert (found - 0.05) * side > 0
+
+
+def test_of_single_draws_the_law_of_four_of_them_counts() -> None:
+    """Scales of 1 and 1: two of each, P[U > x] for the sum of four is e^(−x)(x³ + 9x² + 33x + 48)/96."""
+    x = 5.0
+    expected = math.exp(-x) * (x**3 + 9 * x**2 + 33 * x + 48) / 96
+    noise = noise_of(math.sqrt(2), math.sqrt(2), count=1)
+    assert p_value([[0.0, x], [0.0, 0.0]], 0, noise) == pytest.approx(expected, abs=2e-6)
+
+
+def test_of_three_nothing_is_confirmed_above_a_tenth() -> None:
+    noise = noise_of(1.0, 1.0)
+    pair = [[0.0, 1.0], [0.0, 0.0]]
+    assert 0.1 < p_value(pair, 0, noise) < 0.5
+    assert p_value([[0.0, 1.0, 9.0], [0.0, 0.0, 0.0]], 0, noise) == 0.5
+    assert p_value([[0.0, 5.0, 9.0], [0.0, 0.0, 0.0]], 0, noise) < 0.1
+
+
+def test_whoever_does_not_lead_is_not_confirmed() -> None:
+    noise = noise_of(0.1, 0.1)
+    assert p_value([[0.0, 0.0], [0.0, 0.0]], 0, noise) == 0.5
+    assert p_value([[0.0, 2.0], [0.0, 0.0]], 1, noise) == 0.5
+
+
+def test_a_winner_out_of_the_limit_is_not_confirmed() -> None:
+    constrained = Objective("constrained", max_disparity=Fraction(1, 2))
+    noise = noise_of(0.01, 0.01)
+    assert p_value([[2.0, 1.0], [1.0, 0.0]], 0, noise, constrained) == 0.5
+    assert p_value([[2.0, 1.0], [2.0, 1.0]], 0, noise, constrained) < 0.01  # more welfare
+    assert p_value([[2.0, 4.0], [2.0, 1.0]], 0, noise, constrained) < 0.01  # the other is out
+    assert p_value([[2.0, 2.0], [2.0, 2.0]], 0, noise, constrained) == 0.5
+
+
+def test_a_constrained_winner_is_as_sure_as_its_weakest_part() -> None:
+    """Within the limit by 1.7 errors of a difference, and by twice the chance of the likelier way against the other."""
+    constrained = Objective("constrained", max_disparity=Fraction(1))
+    noise = noise_of(0.1, 0.1)
+    room = 1.7 * 0.1 * math.sqrt(2)
+    far = [[2.0 - room + 1, 0.0], [2.0, 0.0]]
+    assert p_value(far, 0, noise, constrained) == pytest.approx(normal_tail(1.7), abs=2e-6)
+    lead = 2.5 * 0.1  # of mean welfare, whose difference has an error of .1
+    near = [[2.0 + lead, 2.0], [2.0 + lead, 2.0]]
+    assert p_value(near, 0, noise, constrained) == pytest.approx(2 * normal_tail(2.5), abs=4e-6)
+
+
+def sessions_of(
+    utilities: FloatArray, noise: UtilityNoise, generator: np.random.Generator, *, is_heavy: bool
+) -> FloatArray:
+    shape = (SESSIONS, *utilities.shape)
+    drawn = generator.laplace(scale=1 / math.sqrt(2), size=shape) if is_heavy else generator.normal(size=shape)
+    if noise.is_balanced:
+        size = utilities.shape[1]
+        drawn = (drawn - drawn.mean(axis=2, keepdims=True)) * math.sqrt(size / (size - 1))
+    return utilities + drawn * np.array(noise.errors)[:, None]
+
+
+def wrong_share(utilities: FloatArray, objective: Objective, noise: UtilityNoise, *, seed: int, level: float) -> float:
+    """Return how often a winner is confirmed that is not the best."""
+    sizes = np.arange(1.0, len(utilities) + 1)
+    is_heavy = noise.laplace_draws is not None
+    found = sessions_of(utilities, noise, np.random.default_rng(seed), is_heavy=is_heavy)
+    merits = merits_of(utilities[None], objective, sizes)[0]
+    of_found = merits_of(found, objective, sizes)
+    winners = of_found.argmax(axis=1)
+    ordered = np.sort(of_found, axis=1)
+    leads = ordered[:, -1] - ordered[:, -2]
+    suspects = np.flatnonzero(merits[winners] < merits.max())
+    wrong = 0
+    for place in suspects[np.argsort(-leads[suspects])].tolist():
+        winner = int(winners[place])
+        if p_value_of(found[place], winner, noise, objective=objective, sizes=sizes) <= level:
+            wrong += 1
+        elif objective.name != "constrained":
+            break  # the smaller a lead, the greater its p-value
+    return wrong / SESSIONS
+
+
+# Utilities of two or three groups in which the first alternative is the best, by next to nothing.
+NEARLY = {
+    "a pair far from parity": [[6.0, 6.001], [0.0, 0.0]],
+    "a pair near parity": [[0.2, 0.201], [0.0, 0.0]],
+    "a pair of different signs": [[3.0, 0.0], [0.0, 3.001]],
+    "three alike": [[4.0, 4.001, 4.001], [0.0, 0.0, 0.0]],
+    "two alike, one far": [[4.0, 4.001, 9.0], [0.0, 0.0, 0.0]],
+    "three groups": [[3.0, 3.001, 9.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]],
+    "three equal groups": [[0.0, 0.001], [0.0, 0.0], [0.0, 0.0]],
+}
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("level", [0.05, 0.01])
+@pytest.mark.parametrize("case", list(NEARLY))
+@pytest.mark.parametrize("kind", ["normal", "single draws", "balanced"])
+def test_parity_confirms_no_wrong_winner_more_often_than_its_level(case: str, kind: str, level: float) -> None:
+    """Within 4.5 standard errors of the level; false alarm: 42 of 4e-6 at most."""
+    utilities = np.array(NEARLY[case])
+    errors = (1.0, 0.7, 0.5)[: len(utilities)]
+    noise = noise_of(*errors, count=1 if kind == "single draws" else None, is_balanced=kind == "balanced")
+    if kind == "balanced":
+        size = utilities.shape[1]
+        pairs = tuple(math.sqrt(2 * size / (size - 1)) * error for error in errors)
+        noise = UtilityNoise(errors, errors, pairs, None, is_balanced=True)
+    share = wrong_share(utilities, PARITY, noise, seed=11, level=level)
+    assert share <= level + 4.5 * math.sqrt(level / SESSIONS)
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("case", ["no disparity", "disparity", "three", "at the limit"])
+@pytest.mark.parametrize("objective", [Objective("penalized"), Objective("constrained", max_disparity=Fraction(1))])
+def test_other_objectives_confirm_no_wrong_winner_more_often_than_their_level(objective: Objective, case: str) -> None:
+    """At 5 %, within 4.5 standard errors; false alarm: 8 of 4e-6 at most."""
+    utilities = np.array(
+        {
+            "no disparity": [[2.0, 1.999], [2.0, 1.999]],
+            "disparity": [[2.9, 2.899], [2.0, 1.999]],
+            "three": [[2.0, 1.999, 1.999], [2.0, 1.999, 1.999]],
+            "at the limit": [[1.0, 2.002], [1.0, 1.0]],
+        }[case]
+    )
+    share = wrong_share(utilities, objective, noise_of(0.5, 0.3, count=1), seed=12, level=0.05)
+    assert share <= 0.05 + 4.5 * math.sqrt(0.05 / SESSIONS)

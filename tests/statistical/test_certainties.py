@@ -1,0 +1,119 @@
+"""Certainties of decisions and probabilities of winners: right under their own priors, and verdicts for every truth.
+
+Seeds are fixed; each test states the probability that another seed would fail although all is right.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import pytest
+from psephos.protocol.fair_voting.objective import ObjectiveName
+from psephos.protocol.fair_voting.parameters import MechanismName
+from psephos.scenarios.experiments import Claims
+from psephos.scenarios.fair_voting.calibration import PROFILES, SETTINGS
+from psephos.scenarios.fair_voting.calibration import Cell as WinnerCell
+from psephos.scenarios.fair_voting.calibration import measure as measure_winners
+from psephos.scenarios.moral_preferences.calibration import SOCIETIES, WAYS
+from psephos.scenarios.moral_preferences.calibration import Cell as DecisionCell
+from psephos.scenarios.moral_preferences.calibration import measure as measure_decisions
+from scipy.stats import binom
+from thoroughness import draws
+
+pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
+
+TRIALS = draws(40, full=400)
+VOTES = draws(20, full=200)
+OBJECTIVES: tuple[ObjectiveName, ...] = ("parity", "constrained", "penalized")
+
+
+def check_claims(cells: Sequence[Claims], *, slack: float) -> None:
+    """Fail where claims of all cells together are not calibrated.
+
+    Each squared deviation has mean 1 and, but for small claims, variance 2: their sum is held to five standard
+    deviations, and the difference of all claims to 4.5 and a stated slack. False alarm below 1e-4 for the two together,
+    which allows for the heavier tail of cells with small claims.
+    """
+    squares = math.fsum(min(cell.deviation**2, 25.0) for cell in cells)
+    assert squares < len(cells) + 5 * math.sqrt(2 * len(cells))
+    number = sum(cell.number for cell in cells)
+    claimed = math.fsum(cell.claimed * cell.number for cell in cells) / number
+    found = math.fsum(cell.found * cell.number for cell in cells) / number
+    assert abs(found - claimed) < 4.5 * math.sqrt(claimed * (1 - claimed) / number) + slack
+
+
+def check_level(shares: Sequence[tuple[float, int]], level: float) -> None:
+    """Fail where wrong verdicts of all cells are more than the binomial law allows at the level; chance 1e-6."""
+    number = sum(trials for _, trials in shares)
+    wrong = round(math.fsum(share * trials for share, trials in shares))
+    assert binom.sf(wrong - 1, number, level) > 1e-6
+
+
+@pytest.mark.parametrize("prior", ["ball", "size"])
+def test_certainties_are_calibrated_under_the_prior_that_they_name(prior: str) -> None:
+    """A slack of 2 %: priors and noise are taken as normal. False alarm: 1e-4 for each prior."""
+    cells: list[DecisionCell] = []
+    for (way, of_way), size in itertools.product(WAYS.items(), (3, 10, 23)):
+        for epsilon in of_way.epsilons:
+            of_priors = measure_decisions(
+                way, num_features=size, epsilon=epsilon, society=prior, trials=TRIALS, seed=51
+            )
+            cells += [cell for cell in of_priors if cell.prior == prior]
+    check_claims(cells, slack=0.02)
+
+
+@pytest.mark.parametrize("society", list(SOCIETIES))
+@pytest.mark.parametrize("level", [0.05, 0.01])
+def test_no_society_gets_more_wrong_verdicts_than_the_level(society: str, level: float) -> None:
+    """Ten of 1e-6."""
+    shares: list[tuple[float, int]] = []
+    for way, size in itertools.product(WAYS, (1, 3, 10)):
+        cell, _ = measure_decisions(
+            way,
+            num_features=size,
+            epsilon=WAYS[way].epsilons[0],
+            society=society,
+            trials=2 * TRIALS,
+            seed=52,
+            level=level,
+        )
+        shares.append((cell.verdicts_wrong, cell.number))
+    check_level(shares, level)
+
+
+def test_probabilities_of_winners_are_calibrated_under_the_prior_that_they_name() -> None:
+    """Exact for released estimates but for the draws, a hundredth; false alarm: 1e-4."""
+    cells = [
+        measure_winners("laplace", objective=objective, setting=setting, profiles="prior", trials=VOTES, seed=53)
+        for objective in OBJECTIVES
+        for setting in SETTINGS
+    ]
+    assert {cell.prior for cell in cells} == {"uniform differences", "uniform utilities"}
+    check_claims(cells, slack=0.01)
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "noisy_scores", "sampled_pair"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_no_profiles_get_more_wrong_winners_confirmed_than_the_level(
+    mechanism: MechanismName, objective: ObjectiveName
+) -> None:
+    """Where alternatives are nearly as good; nine of 1e-6."""
+    cells: list[WinnerCell] = [
+        measure_winners(mechanism, objective=objective, setting=setting, profiles=profiles, trials=VOTES, seed=54)
+        for setting in SETTINGS
+        for profiles in PROFILES
+        if profiles in {"near", "alike"}
+    ]
+    check_level([(cell.verdicts_wrong, cell.number) for cell in cells], 0.05)
+
+
+@pytest.mark.parametrize("mechanism", ["exponential", "permute_and_flip"])
+def test_winners_alone_lack_their_shortfall_no_more_often_than_the_level(mechanism: MechanismName) -> None:
+    """Two of 1e-6."""
+    cells = [
+        measure_winners(mechanism, objective="parity", setting=setting, profiles=profiles, trials=VOTES, seed=55)
+        for setting in SETTINGS
+        for profiles in PROFILES
+    ]
+    assert all(math.isnan(cell.decided) for cell in cells)
+    check_level([(cell.found, cell.number) for cell in cells], 0.05)
