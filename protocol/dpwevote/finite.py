@@ -30,7 +30,7 @@ from .error_prior import unit_of
 from .outcome import DecisionVerdict, WeightCount, WeightsOutcome
 from .parameters import Parameters
 from .variant import TwoReports
-from .worst_case import greatest_chance
+from .worst_case import MOST_SCHEMERS, greatest_chance
 
 __all__ = ["FiniteVariant", "OpinionsPhase", "WeightsPhase"]
 
@@ -172,6 +172,8 @@ class FiniteVariant(TwoReports):
         possible; "fails" likewise, "no" in place of "yes".
         """
         parameters = self._parameters
+        if sum(numbers) > MOST_SCHEMERS:
+            return None
         exact = [Fraction(str(weight)) for weight in parameters.weights]
         unit = unit_of(exact)
         weights = [int(weight / unit) for weight in exact]

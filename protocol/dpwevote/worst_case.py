@@ -14,8 +14,10 @@ from typing import Final
 
 import numpy as np
 
-__all__ = ["greatest_chance"]
+__all__ = ["MOST_SCHEMERS", "greatest_chance"]
 
+MOST_SCHEMERS: Final = 1_000
+"""More partners than this take too long, whatever they weigh."""
 # Cells of all tables together: some five milliseconds.
 _MOST_CELLS: Final = 1_500_000
 
