@@ -20,6 +20,7 @@ SYSTEM: Final = System(
     mechanism_cases=f"{_HERE}.audit.answers:answer_cases",
     session_cases=f"{_HERE}.audit.sessions:truth_discovery_cases",
     faults=f"{_HERE}.audit.faults:planted_faults",
+    offers=f"{_HERE}.offers:offers_at_price",
     claims=f"{_HERE}.paper.claims_audited:findings_on_truth_discovery",
     reproduction=f"{_HERE}.paper:PAPER",
 )
