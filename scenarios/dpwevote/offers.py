@@ -48,7 +48,7 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
                 name=f"{offer.variant} with epsilon={price:.4g}" if is_price_new else offer.variant,
                 value=math.sqrt(num_parties * offer.worst_variance),
                 own=own,
-                of="of a margin in the worst case",
+                of="of a margin at worst",
             )
         )
     return offered

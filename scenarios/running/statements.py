@@ -16,7 +16,7 @@ from ...protocol.phases import CentralPhase, PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.privacy.composition import count_of
 
-__all__ = ["LITTLE", "at_most", "certainty_of", "meaning_of", "trust_in", "warning_of"]
+__all__ = ["LITTLE", "certainty_of", "meaning_of", "trust_in", "up_to", "warning_of"]
 
 LITTLE: Final = 0.95
 """Where an ε allows more certainty than this, it protects little."""
@@ -35,7 +35,7 @@ def certainty_of(epsilon: float) -> float:
     return 1 / (1 + math.exp(-epsilon))
 
 
-def at_most(probability: float) -> str:
+def up_to(probability: float) -> str:
     """Return a bound on a probability in words: rounded up, but for what would be rounded to certainty.
 
     Args:
@@ -46,8 +46,8 @@ def at_most(probability: float) -> str:
     scale = 10**decimals
     up = math.ceil(100 * probability * scale - _ROUNDING * scale)
     if up == 100 * scale:
-        return f"more than {100 - 1 / scale:.{decimals}f} %"
-    return f"at most {up / scale:.{decimals}f} %"
+        return f"over {100 - 1 / scale:.{decimals}f} %"
+    return f"up to {up / scale:.{decimals}f} %"
 
 
 def trust_in(protocol: PhasedProtocol[Any, Any]) -> str:
@@ -81,13 +81,15 @@ def meaning_of(losses: Sequence[PrivacyLoss | LedgerEntry], *, party: str = "par
         party: what such a person is called.
     """
     replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven
-    lines = [f"from even odds, {_allows(replaced)} certainty of what one {party} holds"]
+    lines = [f"{_certainty(replaced)} of what one {party} holds"]
     own = total_of(losses)
     if own.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
-        lines.append(f"from even odds, {_allows(own.proven)} certainty of whether one {party} takes part")
+        lines.append(f"{_certainty(own.proven)} of whether one {party} takes part")
     for epsilon, units in _by_price(losses):
         if epsilon < replaced * (1 - _ROUNDING):
-            lines.append(f"and {_allows(epsilon)} of {' or of '.join(units)}, the rest being known")
+            lines.append(
+                f"ε = {epsilon:g}: {up_to(certainty_of(epsilon))} of {' or of '.join(units)}, the rest being known"
+            )
     return lines
 
 
@@ -105,7 +107,7 @@ def warning_of(losses: Sequence[PrivacyLoss | LedgerEntry]) -> str:
     if not large:
         return ""
     verb = "protect" if len(large) > 1 else "protects"
-    return f"{' and '.join(large)} {verb} little: more than {100 * LITTLE:g} % certainty is allowed"
+    return f"{' and '.join(large)} {verb} little: over {100 * LITTLE:g} % certainty"
 
 
 def _bound_of(protocol: PhasedProtocol[Any, Any]) -> str:
@@ -116,10 +118,10 @@ def _bound_of(protocol: PhasedProtocol[Any, Any]) -> str:
     return f"no more of one {protocol.client_role} than ε = {total.proven:g} in all allows ({total.relation.value})."
 
 
-def _allows(epsilon: float) -> str:
+def _certainty(epsilon: float) -> str:
     if math.isinf(epsilon):
-        return "no proven ε bounds the"
-    return f"ε = {epsilon:g} allows {at_most(certainty_of(epsilon))}"
+        return "no proven ε bounds the certainty"
+    return f"ε = {epsilon:g}: from even odds, {up_to(certainty_of(epsilon))} certainty"
 
 
 def _by_price(losses: Iterable[PrivacyLoss | LedgerEntry]) -> list[tuple[float, list[str]]]:

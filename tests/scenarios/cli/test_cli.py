@@ -36,7 +36,7 @@ def test_a_run_shows_trust_phases_outcome_and_price(psephos: Psephos) -> None:
         "release",
         "True margin",
         "ε proven",
-        "from even odds, ε = 1 allows at most 73.2 % certainty of what one partner holds",
+        "ε = 1: from even odds, up to 73.2 % certainty of what one partner holds",
         "optimal: ± 10.4 instead of ± 39.0",
         "Everything is in out",
     ):

@@ -21,7 +21,7 @@ def said_of(scenario: str, *settings: str) -> str:
 
 def test_a_vote_by_the_papers_split_is_told_of_the_optimal_variant() -> None:
     """The numbers are those of `psephos variants consortium`."""
-    said = "optimal: ± 134 instead of ± 504 of a margin in the worst case, at the same price"
+    said = "optimal: ± 134 instead of ± 504 of a margin at worst, at the same price"
     assert said_of("consortium") == said
     assert said_of("consortium", "variant=printed") == said
 

@@ -14,7 +14,7 @@ from psephos.protocol.privacy import (
 )
 from psephos.scenarios.running.config import load_scenario, shipped_scenarios
 from psephos.scenarios.running.resolution import resolve
-from psephos.scenarios.running.statements import at_most, certainty_of, meaning_of, trust_in, warning_of
+from psephos.scenarios.running.statements import certainty_of, meaning_of, trust_in, up_to, warning_of
 
 # What only the resolved run can say: who is trusted, who randomizes, and how much ε is.
 COMPUTED = re.compile(
@@ -79,45 +79,43 @@ def test_certainty_is_what_randomized_response_attains() -> None:
 @pytest.mark.parametrize(
     ("probability", "said"),
     [
-        (0.5, "at most 50.0 %"),
-        (certainty_of(1), "at most 73.2 %"),  # .73106, and a bound is not rounded down
-        (certainty_of(3), "at most 95.3 %"),
-        (certainty_of(9), "at most 99.988 %"),
-        (certainty_of(30), "more than 99.9999 %"),
-        (1.0, "more than 99.9999 %"),
+        (0.5, "up to 50.0 %"),
+        (certainty_of(1), "up to 73.2 %"),  # .73106, and a bound is not rounded down
+        (certainty_of(3), "up to 95.3 %"),
+        (certainty_of(9), "up to 99.988 %"),
+        (certainty_of(30), "over 99.9999 %"),
+        (1.0, "over 99.9999 %"),
     ],
 )
 def test_a_bound_is_rounded_up_and_never_to_certainty(probability: float, said: str) -> None:
-    assert at_most(probability) == said
+    assert up_to(probability) == said
 
 
 def test_what_epsilon_means_is_said_in_all_and_for_each_unit() -> None:
     lines = meaning_of([loss(0.5, unit="weight"), loss(0.5, unit="opinion")], party="partner")
     assert lines == [
-        "from even odds, ε = 1 allows at most 73.2 % certainty of what one partner holds",
-        "and ε = 0.5 allows at most 62.3 % of one weight or of one opinion, the rest being known",
+        "ε = 1: from even odds, up to 73.2 % certainty of what one partner holds",
+        "ε = 0.5: up to 62.3 % of one weight or of one opinion, the rest being known",
     ]
     assert len(meaning_of([loss(1.0)])) == 1
 
 
 def test_an_epsilon_of_a_part_is_said_by_itself() -> None:
     whole = loss(2.0, unit="all answers of a worker", part=PartLoss(unit="one answer", claimed=1.0, proven=1.0))
-    assert meaning_of([whole])[1] == "and ε = 1 allows at most 73.2 % of one answer, the rest being known"
+    assert meaning_of([whole])[1] == "ε = 1: up to 73.2 % of one answer, the rest being known"
 
 
 def test_hidden_participation_has_its_own_certainty_and_a_vote_twice_the_price() -> None:
     hidden = loss(1.0, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, model=TrustModel.CENTRAL)
     assert meaning_of([hidden], party="voter") == [
-        "from even odds, ε = 2 allows at most 88.1 % certainty of what one voter holds",
-        "from even odds, ε = 1 allows at most 73.2 % certainty of whether one voter takes part",
+        "ε = 2: from even odds, up to 88.1 % certainty of what one voter holds",
+        "ε = 1: from even odds, up to 73.2 % certainty of whether one voter takes part",
     ]
 
 
 def test_above_95_percent_a_sentence_says_that_little_is_protected() -> None:
     council = resolve(load_scenario("eu-council")).protocol
-    assert warning_of(council.losses) == (
-        "ε = 9 in all and ε = 3 for one opinion protect little: more than 95 % certainty is allowed"
-    )
+    assert warning_of(council.losses) == ("ε = 9 in all and ε = 3 for one opinion protect little: over 95 % certainty")
     limit = math.log(19)  # 19 to 1 is 95 %
     assert not warning_of([loss(limit - 1e-6)])
     assert warning_of([loss(limit + 1e-6)]).startswith("ε = 2.94444 in all protects little")
@@ -126,7 +124,5 @@ def test_above_95_percent_a_sentence_says_that_little_is_protected() -> None:
 
 def test_losses_without_a_bound_protect_little_and_name_no_number() -> None:
     free = loss(math.inf)
-    assert meaning_of([free], party="voter") == [
-        "from even odds, no proven ε bounds the certainty of what one voter holds"
-    ]
+    assert meaning_of([free], party="voter") == ["no proven ε bounds the certainty of what one voter holds"]
     assert "protects little" in warning_of([free])
