@@ -54,6 +54,7 @@ class System:
         attack: a subclass of `attacks.Attack`.
         poisoning: a subclass of `attacks.poisoning.Poisoning`.
         asking: what asking again is said to cost: a scene → sentences.
+        offers: a `running.offers.Offers`: what other variants offer at a session's price.
         mechanism_cases: makes cases (`audit.Case`) of single mechanisms.
         session_cases: makes cases of whole sessions.
         faults: makes planted faults (`audit.fault.Fault`) of whole sessions.
@@ -73,6 +74,7 @@ class System:
     attack: str = ""
     poisoning: str = ""
     asking: str = ""
+    offers: str = ""
     mechanism_cases: str = ""
     session_cases: str = ""
     faults: str = ""

@@ -8,19 +8,25 @@ the same sum that is best for it.
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import msgspec
 
 from ..elementary import square
 from ..estimators import debiased_values
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, has_optimal
+from .laplace import LaplaceVariant
 from .parameters import Parameters, VariantName
 from .signed import make_report, signed_weights
 
-__all__ = ["Offer", "decide", "joint_worst_variance", "make_offers", "make_paper_offer"]
+__all__ = ["Offer", "decide", "joint_worst_variance", "make_offers", "make_paper_offer", "worst_variance_of"]
 
 # Splits that are tried: so many hundredths of the price go to the weight.
 _SPLITS = range(1, 100)
+# So many signed weights, of those that are symmetric about 0 so many, and such an ε take half a second at most.
+_QUICK_VALUES = 6
+_QUICK_SYMMETRIC_VALUES = 8
+_QUICK_EPSILON = 5.0
 # Variances that differ by less are alike, and the simpler variant is taken.
 _ALIKE = 1e-6
 
@@ -43,20 +49,22 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     worst_variance: float
 
 
-def make_offers(parameters: Parameters) -> tuple[Offer, ...]:
+def make_offers(parameters: Parameters, *, is_quick: bool = False) -> tuple[Offer, ...]:
     """Return what the unbiased variants offer at the price of `len(candidates)`·ε, simpler ones first.
 
     The optimal mechanism is missing where there are more weights than it is computed for (`signed.OPTIMAL_LIMITS`).
 
     Args:
         parameters: any with private weights; variant and split are not used.
+        is_quick: whether it is missing as well where it takes more than half a second.
     """
     number = len(parameters.candidates)
     price = number * parameters.epsilon
     joint = _best_joint(parameters, price)
     offers: list[Offer] = [] if joint is None else [joint]
     variants: list[VariantName] = ["two_point", "signed_rr"]
-    if has_optimal(signed_weights(parameters)):
+    values = signed_weights(parameters)
+    if has_optimal(values) and not (is_quick and _takes_long(values, parameters.epsilon)):
         variants.append("optimal")
     for variant in variants:
         report = make_report(_as_signed(parameters, variant))
@@ -109,6 +117,21 @@ def decide(parameters: Parameters) -> Parameters:
     return msgspec.structs.replace(parameters, variant=best.variant)
 
 
+def worst_variance_of(parameters: Parameters) -> float:
+    """Return the greatest variance of what a partner adds to the unbiased margin of one candidate, by its own variant.
+
+    Args:
+        parameters: any with private weights, of a variant that is chosen.
+    """
+    if parameters.reports_signed_weights:
+        return make_report(parameters).worst_variance
+    if parameters.variant == "laplace":
+        return LaplaceVariant(parameters).worst_variance
+    return joint_worst_variance(
+        parameters, epsilon_weight=parameters.loss_of_weight, epsilon_opinion=parameters.loss_of_opinion
+    )
+
+
 def joint_worst_variance(parameters: Parameters, *, epsilon_weight: float, epsilon_opinion: float) -> float:
     """Return the greatest variance of ŵ·φ̂ − τ·ŵ, what a partner of variant `joint` adds to a margin.
 
@@ -159,6 +182,13 @@ def _best_joint(parameters: Parameters, price: float) -> Offer | None:
                 worst_variance=variance,
             )
     return best
+
+
+def _takes_long(values: Sequence[Fraction], epsilon: float) -> bool:
+    """Return whether the optimal mechanism may take more than half a second."""
+    is_symmetric = set(values) == {-value for value in values}
+    most = _QUICK_SYMMETRIC_VALUES if is_symmetric else _QUICK_VALUES
+    return len(values) > most or epsilon > _QUICK_EPSILON
 
 
 def _as_signed(parameters: Parameters, variant: VariantName) -> Parameters:

@@ -261,6 +261,11 @@ class LaplaceVariant(TwoReports):
         numbers: list[int] = opinions.totals[0, :, 0].tolist()
         return numbers
 
+    @property
+    def worst_variance(self) -> float:
+        """The greatest variance of what a partner with a private weight adds to a candidate's margin."""
+        return self._spread.variance
+
     @functools.cached_property
     def _spread(self) -> Spread:
         """That of w̃(φ̃ − τ), at most: w·Y + (φ − τ)·X + X·Y with Laplace noise X of variance a, and Y of b.

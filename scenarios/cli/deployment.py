@@ -241,6 +241,7 @@ def join(
 
 def _show_session(console: "Console", side: "Resolved", *, kind: str) -> None:
     from ..running.report import show_heading
+    from ..running.statements import trust_in
 
     scenario, protocol = side.scenario, side.protocol
     facts = [
@@ -251,7 +252,8 @@ def _show_session(console: "Console", side: "Resolved", *, kind: str) -> None:
         *_waiting_of(side),
     ]
     title = scenario.title or scenario.name
-    show_heading(console, title=title, facts=facts, description="", trust=scenario.trust)
+    trust = f"{trust_in(protocol)} {scenario.trust}"
+    show_heading(console, title=title, facts=facts, description="", trust=trust)
 
 
 def _waiting_of(side: "Resolved") -> list[str]:
@@ -275,6 +277,7 @@ def _show_agreement(console: "Console", agreement: "Agreement") -> None:
 
     from ...protocol.privacy import NeighboringRelation
     from ..running.report import show_heading
+    from ..running.statements import trust_in
 
     terms = agreement.terms
     public = agreement.protocol.write_public(np.array([terms.public], dtype=np.int64))
@@ -288,4 +291,5 @@ def _show_agreement(console: "Console", agreement: "Agreement") -> None:
         terms.kind,
         f"costs epsilon = {agreement.cost:g} in all{replaced}",
     ]
-    show_heading(console, title=f"Session {terms.session}", facts=facts, description="", trust="")
+    trust = trust_in(agreement.protocol)
+    show_heading(console, title=f"Session {terms.session}", facts=facts, description="", trust=trust)

@@ -140,6 +140,7 @@ def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: 
 
 def _show_beginning(console: "Console", resolved: "Resolved") -> None:
     from ..running.report import show_heading
+    from ..running.statements import trust_in
 
     scenario, protocol = resolved.scenario, resolved.protocol
     facts = [
@@ -151,11 +152,14 @@ def _show_beginning(console: "Console", resolved: "Resolved") -> None:
     ]
     title = scenario.title or scenario.name
     description = f"{scenario.description}\n{resolved.note}".strip()
-    show_heading(console, title=title, facts=facts, description=description, trust=scenario.trust)
+    trust = f"{trust_in(protocol)} {scenario.trust}"
+    show_heading(console, title=title, facts=facts, description=description, trust=trust)
 
 
 def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") -> None:
     from ..presentation import show_outcome
+    from ..presentation.terminal import show_note
+    from ..running.offers import best_offer, sentence_of
     from ..running.report import show_privacy, show_release
 
     protocol, record = resolved.protocol, finished.record
@@ -164,6 +168,8 @@ def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") ->
     show_outcome(console, record.outcome, truth=finished.truth, gold=finished.gold)
     console.print()
     show_privacy(console, protocol)
+    if (offer := best_offer(protocol, num_parties=finished.num_parties)) is not None:
+        show_note(console, sentence_of(offer))
     if record.endings and heard is not None:
         name, error = next(iter(record.endings.items()))
         console.print(f"\n  {len(record.endings)} did not hear the outcome; {name}: {error}", style="yellow")

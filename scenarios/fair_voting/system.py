@@ -20,6 +20,7 @@ SYSTEM: Final = System(
     session_cases=f"{_HERE}.audit.sessions:fair_voting_cases",
     faults=f"{_HERE}.audit.faults:planted_faults",
     claims=f"{_HERE}.paper.claims_audited:findings_on_fair_voting",
+    offers=f"{_HERE}.offers:offers_at_price",
     calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
 )

@@ -22,6 +22,7 @@ from ...protocol.privacy import (
 from ...protocol.rules import JOIN
 from ..presentation import said_of
 from ..presentation.terminal import Cell, show_note, show_table
+from .statements import meaning_of, warning_of
 
 __all__ = [
     "show_heading",
@@ -44,7 +45,15 @@ _MODELS = {
 
 
 def show_heading(console: Console, *, title: str, facts: Sequence[str], description: str, trust: str) -> None:
-    """Print what is run, and who trusts whom before anything is run."""
+    """Print what is run, and who trusts whom before anything is run.
+
+    Args:
+        console: where to.
+        title: one line.
+        facts: short ones, in one line.
+        description: what it is about.
+        trust: `statements.trust_in`, and what a scenario adds.
+    """
     console.print()
     console.print(Text(title, style="bold"))
     console.print(Text(" · ".join(facts), style="cyan"))
@@ -104,6 +113,7 @@ def show_privacy(console: Console, protocol: PhasedProtocol[Any, Any], *, public
     _show_excess(console, losses)
     _show_models(console, losses)
     _show_total(console, total, losses)
+    _show_meaning(console, losses, party=protocol.client_role)
 
 
 def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str | None, delta: float | None) -> None:
@@ -147,6 +157,7 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
     _show_excess(console, shown)
     _show_models(console, shown)
     _show_total(console, totals[worst], persons[worst])
+    _show_meaning(console, persons[worst], party="person")
     if num_persons > 1:
         note = "losses of one person add over phases (sequential); different persons' do not (parallel composition)"
         show_note(console, note)
@@ -194,6 +205,14 @@ def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | L
         show_note(console, note)
     if len({loss.model for loss in losses}) > 1:
         show_note(console, f"in all against {total.against}")
+
+
+def _show_meaning(console: Console, losses: Sequence[PrivacyLoss | LedgerEntry], *, party: str) -> None:
+    """Say what the ε of one person's losses means, and where that is little."""
+    for line in meaning_of(losses, party=party):
+        show_note(console, line)
+    if warning := warning_of(losses):
+        show_note(console, warning, style="yellow")
 
 
 def _alike(loss: PrivacyLoss) -> tuple[object, ...]:

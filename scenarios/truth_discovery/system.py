@@ -21,6 +21,7 @@ SYSTEM: Final = System(
     session_cases=f"{_HERE}.audit.sessions:truth_discovery_cases",
     faults=f"{_HERE}.audit.faults:planted_faults",
     calibration=f"{_HERE}.calibration:CALIBRATION",
+    offers=f"{_HERE}.offers:offers_at_price",
     claims=f"{_HERE}.paper.claims_audited:findings_on_truth_discovery",
     reproduction=f"{_HERE}.paper:PAPER",
 )

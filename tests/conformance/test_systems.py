@@ -34,6 +34,7 @@ KINDS: Final[Mapping[str, Any]] = {
     "stream": Callable,
     "presenters": Mapping,
     "asking": AskedAnew,
+    "offers": Callable,
     "mechanism_cases": Callable,
     "session_cases": Callable,
     "faults": Callable,

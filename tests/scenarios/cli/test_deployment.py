@@ -71,6 +71,8 @@ def test_join_shows_what_it_takes_part_in_and_the_outcome(psephos: Psephos) -> N
     for shown in (
         "Session vote",
         "as ann · protocol dpwevote · simulation · costs epsilon = 1",
+        "Trust: Nobody is trusted with private values",
+        "ε = 1: from even odds, up to 73.2 % certainty of what one partner holds",
         "merger",
         "in mine",
     ):
@@ -252,6 +254,7 @@ def test_serve_says_whom_it_serves_and_how_it_knows_them(psephos: Psephos) -> No
     short = ("--set", "deadline_seconds=0.01")
     ended = psephos(*SERVE, "127.0.0.1:0", *short, *SIMULATED)
     assert "3 partners · protocol dpwevote · simulation · known by their names alone" in ended.out
+    assert "Trust: Nobody is trusted with private values" in ended.out
     words = ("--listen", "127.0.0.1:0", *short, "--roster", "drawn/roster.csv", "--out", "again")
     ended = psephos("serve", "vote.toml", *words)
     assert "3 partners · protocol dpwevote · deployment · with tokens" in ended.out

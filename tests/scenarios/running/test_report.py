@@ -122,6 +122,15 @@ def test_a_ledger_of_one_party_is_that_partys() -> None:
     show_ledger(page.console, entries(), party="bob", delta=1e-6)
     assert "bob in all: ε proven = 1.5, or ε = 1.5 at δ = 1e-06" in page.text
     assert "parallel" not in page.text
+    assert page.text.count("ε = 1.5: from even odds, up to 81.8 % certainty of what one person holds") == 1
+    assert "protects little" not in page.text
+
+
+def test_a_ledger_that_protects_little_says_so() -> None:
+    page = Page()
+    of_many = [msgspec.structs.replace(entry, session=str(number)) for number in range(4) for entry in entries()]
+    show_ledger(page.console, of_many, party="ann", delta=None)
+    assert "ε = 6 in all protects little: over 95 % certainty" in page.text
 
 
 def test_a_ledger_of_arrays_counts_everybody() -> None:

@@ -1,0 +1,68 @@
+"""What other variants of a vote offer at the price of a session: the error of a margin in the worst case."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ...protocol.dpwevote import DPWeVote, Parameters, make_offers
+from ...protocol.dpwevote.choice import worst_variance_of
+from ...protocol.mechanisms import MAX_EPSILON
+from ...protocol.phases import PhasedProtocol
+from ..running.offers import Offer
+
+__all__ = ["offers_at_price"]
+
+# Above, comparing takes more than half a second.
+_MOST_WEIGHTS: Final = 50
+# Of sums in floating point.
+_ROUNDING: Final = 1e-9
+
+
+def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Sequence[Offer]:
+    """Return what the other unbiased variants offer at the price of a vote with private weights.
+
+    The number is that of `psephos variants`: the standard error of a candidate's margin if all partners were the worst.
+
+    Args:
+        protocol: a `DPWeVote`.
+        num_parties: how many take part.
+    """
+    assert isinstance(protocol, DPWeVote)  # noqa: S101  what the descriptor says
+    parameters = protocol.parameters
+    if parameters.public_weights or len(parameters.group_means) > _MOST_WEIGHTS:
+        return ()
+    price = parameters.epsilon_total / len(parameters.candidates)
+    if price > MAX_EPSILON:
+        return ()
+    own = math.sqrt(num_parties * worst_variance_of(parameters))
+    at_price = _at_price(parameters, price)
+    offered: list[Offer] = []
+    for offer in make_offers(at_price, is_quick=True):
+        if offer.variant == parameters.variant:
+            continue
+        is_price_new = abs(price - parameters.epsilon) > _ROUNDING * price
+        offered.append(
+            Offer(
+                name=f"{offer.variant} with epsilon={price:.4g}" if is_price_new else offer.variant,
+                value=math.sqrt(num_parties * offer.worst_variance),
+                own=own,
+                of="of a margin at worst",
+            )
+        )
+    return offered
+
+
+def _at_price(parameters: Parameters, price: float) -> Parameters:
+    """Return the same vote with ε of one candidate, of a variant whose parameters allow any other."""
+    return msgspec.structs.replace(
+        parameters,
+        variant="two_point",
+        prior=None,
+        epsilon=price,
+        epsilon_weight=None,
+        epsilon_opinion=None,
+        weight_collection="once",
+        project_counts=False,
+    )

@@ -1,0 +1,68 @@
+"""What other mechanisms of a fair vote offer at the price of a session: the error of a utility, or what a winner lacks.
+
+Where nobody is trusted, mechanisms are compared by the standard error of a mean utility in the smallest group. Where
+the aggregator is, and the winner alone is released, by how much better another alternative may be; Algorithms 1 and 2
+release more than a winner, and have no number in common with these.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ...protocol.fair_voting import FairVoting, Parameters
+from ...protocol.fair_voting.assurance import assurance_of_choice
+from ...protocol.fair_voting.choices import ExponentialChoice
+from ...protocol.fair_voting.parameters import CENTRAL
+from ...protocol.fair_voting.reports import make_report, possible_reports
+from ...protocol.phases import PhasedProtocol
+from ..running.offers import Offer
+
+__all__ = ["offers_at_price"]
+
+
+def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Sequence[Offer]:
+    """Return what the mechanisms of the same trust offer that have a number in common with the session's.
+
+    Args:
+        protocol: a `FairVoting`.
+        num_parties: how many take part; the groups' sizes say more.
+    """
+    del num_parties
+    assert isinstance(protocol, FairVoting)  # noqa: S101  what the descriptor says
+    parameters = protocol.parameters
+    return _choices(protocol) if parameters.mechanism in CENTRAL else _reports(parameters)
+
+
+def _reports(parameters: Parameters) -> list[Offer]:
+    own, smallest = make_report(parameters), min(parameters.group_sizes)
+    return [
+        Offer(
+            name=report.name,
+            value=math.sqrt(report.mean_variance / smallest),
+            own=math.sqrt(own.mean_variance / smallest),
+            of="of a mean utility in the smallest group",
+        )
+        for report in possible_reports(parameters.make_scoring(is_centered=True), parameters.epsilon)
+        if report.name != own.name
+    ]
+
+
+def _choices(protocol: FairVoting) -> list[Offer]:
+    """Return the other way to release a winner alone; none where more is released, or nothing bounds what it lacks."""
+    parameters, choice = protocol.parameters, protocol.disclosed.choice
+    if not isinstance(choice, ExponentialChoice):
+        return []
+    other = dataclasses.replace(choice, is_flipped=not choice.is_flipped)
+    own, offered = (assurance_of_choice(parameters, each).shortfall for each in (choice, other))
+    if not own or not offered:
+        return []
+    return [
+        Offer(
+            name="permute_and_flip" if other.is_flipped else "exponential",
+            value=offered,
+            own=own,
+            of=f"of quality that the winner may lack, except with {100 * parameters.level:g} %",
+            sign="",
+        )
+    ]

@@ -1,0 +1,136 @@
+"""What a run says of trust and of its price: made from what was resolved, whatever a scenario's own words are.
+
+A scenario may say in its `trust` what no setting changes, such as what its adversaries do. Whom the session trusts,
+what is public and what ε allows follow from protocol and parameters, and are computed here.
+
+The rule that holds here: ε is a bound on odds. Whoever holds two possibilities for alike likely is, after all that an
+ε-private session shows, at most e^ε/(1 + e^ε) sure of one of them.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from ...protocol.phases import CentralPhase, PhasedProtocol
+from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
+from ...protocol.privacy.composition import count_of
+
+__all__ = ["LITTLE", "certainty_of", "meaning_of", "trust_in", "up_to", "warning_of"]
+
+LITTLE: Final = 0.95
+"""Where an ε allows more certainty than this, it protects little."""
+
+# Of sums in floating point, which are not more for that.
+_ROUNDING: Final = 1e-9
+_MOST_DECIMALS: Final = 4
+
+
+def certainty_of(epsilon: float) -> float:
+    """Return the most that anybody can be sure of one of two possibilities, from even odds: e^ε/(1 + e^ε).
+
+    Args:
+        epsilon: ≥ 0, in nats; infinity where nothing is bounded.
+    """
+    return 1 / (1 + math.exp(-epsilon))
+
+
+def up_to(probability: float) -> str:
+    """Return a bound on a probability in words: rounded up, but for what would be rounded to certainty.
+
+    Args:
+        probability: in [1/2, 1].
+    """
+    rest = 100 * (1 - probability)
+    decimals = 1 if rest >= 1 else min(_MOST_DECIMALS, 1 - math.floor(math.log10(rest)) if rest else _MOST_DECIMALS)
+    scale = 10**decimals
+    up = math.ceil(100 * probability * scale - _ROUNDING * scale)
+    if up == 100 * scale:
+        return f"over {100 - 1 / scale:.{decimals}f} %"
+    return f"up to {up / scale:.{decimals}f} %"
+
+
+def trust_in(protocol: PhasedProtocol[Any, Any]) -> str:
+    """Return whom a session trusts with what, what is public, and what anybody can learn of one party.
+
+    Args:
+        protocol: with the parameters that were resolved.
+    """
+    party, server = protocol.client_role, protocol.server_role.replace("-", " ")
+    central = [phase.name for phase in protocol.phases if isinstance(phase, CentralPhase)]
+    if not central:
+        trusted = f"Nobody is trusted with private values: each {party} randomizes its own before they leave it."
+        learns = f"The {server} and all other {party}s together learn"
+    elif len(central) == len(protocol.phases):
+        trusted = f"The {server} is trusted: {party}s show it their values, and it adds the noise."
+        learns = f"Whoever sees what it releases, whatever all other {party}s tell, learns"
+    else:
+        shown = " and ".join(central)
+        trusted = f"The {server} is trusted with what {party}s show it in {shown}, and adds the noise there."
+        learns = f"Whoever sees all else, whatever all other {party}s tell, learns"
+    public = [column.name for column in protocol.columns() if not column.private]
+    said = f"{trusted} {learns} {_bound_of(protocol)}"
+    return f"{said} Public of each {party}: {' and '.join(public)}." if public else said
+
+
+def meaning_of(losses: Sequence[PrivacyLoss | LedgerEntry], *, party: str = "party") -> list[str]:
+    """Return what the ε of some losses of one person means, in lines: the greatest certainty that it allows.
+
+    Args:
+        losses: of one person.
+        party: what such a person is called.
+    """
+    replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven
+    lines = [f"{_certainty(replaced)} of what one {party} holds"]
+    own = total_of(losses)
+    if own.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
+        lines.append(f"{_certainty(own.proven)} of whether one {party} takes part")
+    for epsilon, units in _by_price(losses):
+        if epsilon < replaced * (1 - _ROUNDING):
+            lines.append(
+                f"ε = {epsilon:g}: {up_to(certainty_of(epsilon))} of {' or of '.join(units)}, the rest being known"
+            )
+    return lines
+
+
+def warning_of(losses: Sequence[PrivacyLoss | LedgerEntry]) -> str:
+    """Return a plain sentence where an ε allows more than `LITTLE` certainty; empty where none does.
+
+    Args:
+        losses: of one person.
+    """
+    replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven
+    large = [f"ε = {replaced:g} in all"] if certainty_of(replaced) > LITTLE else []
+    for epsilon, units in _by_price(losses):
+        if certainty_of(epsilon) > LITTLE and epsilon < replaced * (1 - _ROUNDING):
+            large.append(f"ε = {epsilon:g} for {' or '.join(units)}")
+    if not large:
+        return ""
+    verb = "protect" if len(large) > 1 else "protects"
+    return f"{' and '.join(large)} {verb} little: over {100 * LITTLE:g} % certainty"
+
+
+def _bound_of(protocol: PhasedProtocol[Any, Any]) -> str:
+    """Return how much is learnt, at most, as what follows "learn"."""
+    total = total_of(protocol.losses)
+    if math.isinf(total.proven):
+        return f"more of one {protocol.client_role} than any ε bounds."
+    return f"no more of one {protocol.client_role} than ε = {total.proven:g} in all allows ({total.relation.value})."
+
+
+def _certainty(epsilon: float) -> str:
+    if math.isinf(epsilon):
+        return "no proven ε bounds the certainty"
+    return f"ε = {epsilon:g}: from even odds, {up_to(certainty_of(epsilon))} certainty"
+
+
+def _by_price(losses: Iterable[PrivacyLoss | LedgerEntry]) -> list[tuple[float, list[str]]]:
+    """Return the smallest units that are stated, those of one price together, dearest first; of each the dearest."""
+    dearest: dict[str, float] = {}
+    for loss in losses:
+        part = loss.finest
+        unit = part.unit if part.unit.startswith(("one ", "all ")) else f"one {part.unit}"
+        price = part.proven * count_of(loss.relation, relation=NeighboringRelation.REPLACE_ONE)
+        dearest[unit] = max(price, dearest.get(unit, 0.0))
+    ordered = sorted(dearest.items(), key=lambda each: -each[1])
+    return [(price, [unit for unit, _ in same]) for price, same in itertools.groupby(ordered, key=lambda each: each[1])]
