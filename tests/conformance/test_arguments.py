@@ -522,6 +522,25 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
             tolerance=Real(0.125, may_be_infinite=True),
         )
     ],
+    "estimate_support": [
+        call(
+            truth_inference.estimate_support,
+            reports=Whole(100),
+            num_answers=Whole(120),
+            flip_probability=Real(0.25),
+            num_labels=Whole(3),
+        )
+    ],
+    "support_limits": [
+        call(
+            truth_inference.support_limits,
+            reports=Whole(100),
+            num_answers=Whole(120),
+            flip_probability=Real(0.25),
+            num_labels=Whole(3),
+            level=Real(0.125),
+        )
+    ],
     "truth_discovery": [infers("truth_discovery", max_iterations=Whole(5), clamp=Real(0.125))],
     # Accounting. What an event costs is judged by the accountant.
     "ApproximateAccountant": [call(approximate, delta=Real(0.125))],
@@ -596,7 +615,7 @@ NO_CALLS: Final[Mapping[str, str]] = {
         ("NeighboringRelation", "TrustModel", "NoRelease", "NonPrivate", "Composed", "Verdict"), "has no numbers"
     ),
     **dict.fromkeys(
-        ("BallMaximum", "Confusions", "DebiasedCounts", "HyperLosses", "Inference", "UnbiasedReport"),
+        ("BallMaximum", "Confusions", "DebiasedCounts", "HyperLosses", "Inference", "SupportLimits", "UnbiasedReport"),
         "what functions return",
     ),
     **dict.fromkeys(

@@ -18,6 +18,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
+from ...errors import ConfigurationError
 from ..estimate import Estimate
 from ..verdict import DEFAULT_LEVEL, check_level
 
@@ -53,7 +54,11 @@ def estimate_support(reports: int, num_answers: int, *, flip_probability: float,
 
     Returns:
         None where nobody answered, or a report says nothing.
+
+    Raises:
+        ConfigurationError: the channel's parameters are out of range.
     """
+    _check(flip_probability, num_labels)
     lie = flip_probability / (num_labels - 1)
     kept = 1 - flip_probability - lie
     if not num_answers or abs(kept) < _LEAST_SIGNAL:
@@ -83,9 +88,10 @@ def support_limits(
         level: the probability, at most, that the limits miss the support of any label of the task; in (0, ½).
 
     Raises:
-        ConfigurationError: the level is out of range.
+        ConfigurationError: the level, or a parameter of the channel, is out of range.
     """
     check_level(level)
+    _check(flip_probability, num_labels)
     lie = flip_probability / (num_labels - 1)
     tail = level / 2 / (1 if num_labels == 2 else num_labels)  # noqa: PLR2004  of two labels one tells the other
     if abs(1 - flip_probability - lie) < _LEAST_SIGNAL:
@@ -94,6 +100,13 @@ def support_limits(
         low, high = _limits(reports, num_answers, lie, 1 - flip_probability, tail)
         return SupportLimits(num_answers - high, num_answers - low)
     return SupportLimits(*_limits(reports, num_answers, 1 - flip_probability, lie, tail))
+
+
+def _check(flip_probability: float, num_labels: int) -> None:
+    if not 0 <= flip_probability <= 1:
+        raise ConfigurationError(field="flip_probability", value=flip_probability, allowed="in [0, 1]")
+    if num_labels < 2:  # noqa: PLR2004  one label has nothing to hide
+        raise ConfigurationError(field="num_labels", value=num_labels, allowed="at least 2")
 
 
 @functools.lru_cache(maxsize=_MOST_REMEMBERED)
