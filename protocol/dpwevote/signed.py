@@ -169,7 +169,8 @@ class SignedVariant(Variant):
         low, high = self.report.estimates
         level, bias = self._parameters.level, Fraction(self.bias_bound(number))
         tied = Fraction(self._parameters.quota or 0)
-        below, above = (float(((tied + off) / number - low) / (high - low)) for off in (-bias, bias))
+        shares = [((tied + off) / number - low) / (high - low) for off in (-bias, bias)]
+        below, above = (float(min(max(share, Fraction(0)), Fraction(1))) for share in shares)
         too_few, _ = binomial_bounds(number, below, level)
         _, too_many = binomial_bounds(number, above, level)
         greater = counts[1]

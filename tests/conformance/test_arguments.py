@@ -190,6 +190,11 @@ def votes(labels: Any) -> Any:
     return truth_inference.majority_vote(answers(labels=labels))
 
 
+def decisive(**given: Any) -> float:
+    """Return from where on a sum of such a spread decides."""
+    return Spread(**given).decisive(0.05)
+
+
 def bound_of_certificate(**given: Any) -> Fraction:
     """Return what a certificate proves."""
     return Certificate(**given).proven_bound()
@@ -406,15 +411,15 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     ],
     "Spread": [
         call(
-            lambda **given: Spread(**given).decisive(0.05),
+            decisive,
             variance=Real(1.5),
             third=Real(0.5),
             fourth=Real(0.5),
             gap=Real(0.25),
         ),
-        call(lambda number: Spread(1.5, 0.5, 0.5, 0.25).times(number), number=Whole(100)),
-        call(lambda factor: Spread(1.5, 0.5, 0.5, 0.25).scaled(factor), factor=Real(0.5)),
-        call(lambda level: Spread(1.5, 0.5, 0.5, 0.25).decisive(level), level=Real(0.125)),
+        call(Spread(1.5, 0.5, 0.5, 0.25).times, number=Whole(100)),
+        call(Spread(1.5, 0.5, 0.5, 0.25).scaled, factor=Real(0.5)),
+        call(Spread(1.5, 0.5, 0.5, 0.25).decisive, level=Real(0.125)),
     ],
     "binomial_bounds": [call(binomial_bounds, number=Whole(100), probability=Real(0.25), level=Real(0.125))],
     "check_level": [call(check_level, level=Real(0.125))],

@@ -95,7 +95,7 @@ def test_without_a_folder_a_shipped_scenario_says_what_it_needs(
     assert "--data FOLDER or PSEPHOS_DATA" in ended.err
     assert ended.err.count("\n") == 1
     assert not Path("out").exists()
-    assert load_scenario(scenario).trust
+    assert load_scenario(scenario).description
 
 
 def test_shipped_scenarios_are_listed_without_a_folder(monkeypatch: pytest.MonkeyPatch, psephos: Psephos) -> None:
