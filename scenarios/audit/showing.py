@@ -41,8 +41,8 @@ def show_report(console: Console, report: AuditReport) -> None:
         Text(
             "Audited is a lower bound on ε: what tells two neighbors apart for certain, or in outputs of the code that "
             f"runs ({samples} of each neighbor at most); all bounds hold at once with confidence {report.confidence:g} "
-            f"({1 - report.risk_each:.6g} each), so that a false refutation anywhere has a probability of at most "
-            f"{1 - report.confidence:.2g}."
+            f"(at a risk of {report.risk_each:.2g} each), so that a false refutation anywhere has a probability of at "
+            f"most {1 - report.confidence:.2g}."
         ),
         soft_wrap=False,
     )
@@ -143,5 +143,6 @@ def _remarks(rows: Sequence[AuditRow]) -> Iterator[str]:
                 told = f"{row.name}: {audited.source} outputs do not follow the law that the proof is of"
                 yield f"{told} ({audited.departure})."
             if audited.verdict is AuditVerdict.NO_STATEMENT:
-                least = "no number" if audited.needed is None else f"at least {audited.needed:,}"
-                yield f"{row.name}: {audited.samples:,} {audited.source} outputs tell nothing; it takes {least}."
+                least = audited.needed
+                why = ", and no number would" if least is None else f"; fewer than {least:,} never do"
+                yield f"{row.name}: {audited.samples:,} {audited.source} outputs tell nothing{why}."

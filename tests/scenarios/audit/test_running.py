@@ -111,7 +111,7 @@ def test_a_table_says_what_it_means_within_its_width(
     shown = capsys.readouterr().out
     assert "3 losses" in shown
     assert "2 consistent, 1 no statement" in shown
-    assert "alike: 1,000 simulated outputs tell nothing; it takes at least " in shown
+    assert "alike: 1,000 simulated outputs tell nothing; fewer than " in shown
     assert "∞" in shown
     assert "Not refuting proves nothing" in shown
     assert "sound: nothing was drawn; this is of the law alone." in shown
