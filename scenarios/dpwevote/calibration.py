@@ -5,7 +5,6 @@ by its own row of the channel. The protocol's own outcome is then asked for deci
 """
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, get_args
 
@@ -18,7 +17,8 @@ from ...protocol.dpwevote import CandidateOutcome, DPWeVote, Parameters
 from ...protocol.dpwevote.error_prior import ErrorPrior
 from ...protocol.estimators import Verdict
 from ...protocol.mechanisms import FiniteMechanism
-from ..experiments.calibration import SMALL, Calibration, Claims, Drawn, Table, claims_of
+from ..experiments.calibration import Calibration, Claims, Drawn, Table, claims_of
+from ..experiments.pooling import CLAIM_COLUMNS, pool, written_share
 from ..experiments.sheets import listed
 
 __all__ = ["CALIBRATION", "PRIORS", "Cell", "Prior", "measure"]
@@ -228,7 +228,10 @@ def _tables(asked: Drawn) -> Iterator[Table]:
     cells = list(_cells(asked, priors=tuple(PRIORS)))
     for prior, law in PRIORS.items():
         of_prior = [cell for cell in cells if cell.prior == prior]
-        pooled = [_pooled(variant, of_prior) for variant in _VARIANTS]
+        pooled = [
+            pool([cell for cell in of_prior if cell.variant == variant], shares=("decided", "verdicts_wrong"))
+            for variant in _VARIANTS
+        ]
         sheet = listed(
             pooled,
             [("variant", lambda row: row.variant), *_COLUMNS],
@@ -257,49 +260,10 @@ def _tables(asked: Drawn) -> Iterator[Table]:
     yield from _of_coins(asked)
 
 
-def _pooled(variant: str, cells: Sequence[Cell]) -> Cell:
-    """Return all cells of a variant as one."""
-    of_variant = [cell for cell in cells if cell.variant == variant]
-    first = of_variant[0]
-
-    def mean(share: Callable[[Cell], float], weight: Callable[[Cell], int]) -> float:
-        total = sum(map(weight, of_variant))
-        return sum(share(cell) * weight(cell) for cell in of_variant if weight(cell)) / total if total else math.nan
-
-    def over(cell_deviation: Callable[[Cell], float], weight: Callable[[Cell], int]) -> float:
-        """Return the greatest deviation of a cell: pooled ones would hide cells that err to both sides."""
-        return max((cell_deviation(cell) for cell in of_variant if weight(cell)), key=abs, default=math.nan)
-
-    return Cell(
-        number=sum(cell.number for cell in of_variant),
-        claimed=mean(lambda cell: cell.claimed, lambda cell: cell.number),
-        found=mean(lambda cell: cell.found, lambda cell: cell.number),
-        deviation=over(lambda cell: cell.deviation, lambda cell: cell.number),
-        small_number=sum(cell.small_number for cell in of_variant),
-        small_claimed=mean(lambda cell: cell.small_claimed, lambda cell: cell.small_number),
-        small_found=mean(lambda cell: cell.small_found, lambda cell: cell.small_number),
-        small_deviation=over(lambda cell: cell.small_deviation, lambda cell: cell.small_number),
-        variant=variant,
-        num_partners=first.num_partners,
-        epsilon=first.epsilon,
-        prior=first.prior,
-        decided=mean(lambda cell: cell.decided, lambda cell: cell.number),
-        verdicts_wrong=mean(lambda cell: cell.verdicts_wrong, lambda cell: cell.number),
-    )
-
-
-def _share(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.3f}"
-
-
 _COLUMNS: Final[Sequence[tuple[str, Callable[[Cell], str]]]] = (
-    ("claimed", lambda cell: _share(cell.claimed)),
-    ("found", lambda cell: _share(cell.found)),
-    (f"below {100 * SMALL:g} %", lambda cell: f"{cell.small_number:,}"),
-    ("claimed there", lambda cell: _share(cell.small_claimed)),
-    ("found there", lambda cell: _share(cell.small_found)),
-    ("verdicts given", lambda cell: _share(cell.decided)),
-    ("verdicts wrong", lambda cell: _share(cell.verdicts_wrong)),
+    *CLAIM_COLUMNS,
+    ("verdicts given", lambda cell: written_share(cell.decided)),
+    ("verdicts wrong", lambda cell: written_share(cell.verdicts_wrong)),
 )
 
 
@@ -326,9 +290,9 @@ def _of_coins(asked: Drawn) -> Iterator[Table]:
         cells,
         [
             ("variant", lambda cell: cell.variant),
-            ("decided", lambda cell: _share(cell.decided)),
-            ("decided and wrong", lambda cell: _share(cell.verdicts_wrong)),
-            ("right if one just decides", lambda cell: _share(1 - cell.found)),
+            ("decided", lambda cell: written_share(cell.decided)),
+            ("decided and wrong", lambda cell: written_share(cell.verdicts_wrong)),
+            ("right if one just decides", lambda cell: written_share(1 - cell.found)),
         ],
         title="Power: 100 partners who toss fair coins, ε = 1",
         note=f"{_POWER_TIMES * asked.trials:,} electorates each. What is nearly a coin toss is rarely decided at 5 %.",
