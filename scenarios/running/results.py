@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 
 from ...protocol.phases import PhasedProtocol, Truth
-from ...protocol.privacy import total_of
+from ...protocol.privacy import NeighboringRelation, total_of
 from ...protocol.roles import SessionKind
 from ...protocol.server_machine import SessionResult
 from .resolution import Resolved
 from .session import SessionRecord
+from .statements import certainty_of
 
 __all__ = ["published", "result_of"]
 
@@ -63,10 +64,19 @@ def published(
 
 
 def _privacy_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, Any]:
-    """Return the most that the session cost anybody, and where a phase states it, what one part of that lost."""
+    """Return the most that the session cost anybody, and where a phase states it, what one part of that lost.
+
+    `certainty` is the most that anybody can be sure, from even odds, of what one party holds.
+    """
     total = total_of(protocol.losses)
+    replaced = total_of(protocol.losses, relation=NeighboringRelation.REPLACE_ONE)
     privacy: dict[str, Any] = {
-        "person": {"claimed": total.claimed, "proven": total.proven, "relation": total.relation.value},
+        "person": {
+            "claimed": total.claimed,
+            "proven": total.proven,
+            "relation": total.relation.value,
+            "certainty": certainty_of(replaced.proven),
+        },
         "relation": sorted({loss.relation.value for loss in protocol.losses}),
         "model": sorted({loss.model.value for loss in protocol.losses}),
     }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol import Inputs, SimulatedNoise, Tally, run_population
+from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise, Tally, run_population
 from psephos.protocol.estimators.truth_inference import (
     Answers,
     Inference,
@@ -512,6 +512,8 @@ def test_supports_are_unbiased_by_the_mean_of_any_hyper_distribution() -> None:
     assert abs(told(supports)["yes"].value) < 5 * told(supports)["yes"].standard_error
     (limits,) = result.outcome.limits_of_found()
     assert told(limits).high == 20_000
+    with pytest.raises(ConfigurationError, match=r"level must be a number in \(0, 0\.5\), got 0\.5"):
+        result.outcome.limits_of_found(0.5)
 
 
 def test_a_release_that_would_not_fit_is_refused_before_anybody_comes() -> None:

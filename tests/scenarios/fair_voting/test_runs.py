@@ -415,7 +415,12 @@ def test_without_a_random_winner_nothing_bounds_the_loss(psephos: Psephos) -> No
     assert "inf" in ended.out
     result = read(Path("out/result.json"))
     assert result["outcome"]["epsilon_proven"] is None
-    assert result["privacy"]["person"] == {"claimed": 0.6, "proven": None, "relation": "replace-one"}
+    assert result["privacy"]["person"] == {
+        "claimed": 0.6,
+        "proven": None,
+        "relation": "replace-one",
+        "certainty": 1.0,
+    }
     assert all(math.isinf(entry.proven) for entry in read_ledger(Path("out")))
     told = psephos("ledger", "out")
     assert (told.status, told.err) == (0, "")

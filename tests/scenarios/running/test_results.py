@@ -1,5 +1,6 @@
 """What is published of a run: what anybody may know, with the price of all answers and of one of them."""
 
+import math
 from typing import Any
 
 import pytest
@@ -28,7 +29,12 @@ def test_a_vote_has_no_part_of_a_unit_to_price() -> None:
     ballot = DPWeVote(VoteParameters(candidates=("rail", "fish")))
     result = content(ballot, ballot.encode({"weight": [1, 2, 3], "rail": [0, 1, 1], "fish": [1, 0, 1]}))
     assert result["privacy"] == {
-        "person": {"claimed": 1.5, "proven": 1.5, "relation": "replace-one"},
+        "person": {
+            "claimed": 1.5,
+            "proven": 1.5,
+            "relation": "replace-one",
+            "certainty": pytest.approx(0.8176, abs=1e-4),
+        },
         "relation": ["replace-one"],
         "model": ["local"],
     }
@@ -49,6 +55,7 @@ def test_truth_discovery_publishes_what_one_answer_loses_beside_all_and_only_tot
         "claimed": pytest.approx(2.0),
         "proven": loss.proven,
         "relation": "replace-one",
+        "certainty": pytest.approx(math.exp(loss.proven) / (1 + math.exp(loss.proven))),
     }
     (part,) = result["privacy"]["part"]
     assert part == {

@@ -48,7 +48,12 @@ def test_result_json_says_what_was_decided_and_what_it_cost(tmp_path: Path) -> N
     assert (result["protocol"], result["kind"], result["num_parties"]) == ("dpwevote", "simulation", 27)
     assert result["received"] == {"opinions": 27}
     assert result["privacy"] == {
-        "person": {"claimed": 9.0, "proven": 9.0, "relation": "replace-one"},
+        "person": {
+            "claimed": 9.0,
+            "proven": 9.0,
+            "relation": "replace-one",
+            "certainty": pytest.approx(0.99988, abs=1e-5),
+        },
         "relation": ["replace-one"],
         "model": ["local"],
     }
