@@ -84,7 +84,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     show_note(console, f"verdicts at {_level(outcome)}: each is wrong in at most so many cases, {_basis(outcome)}")
     if len(outcome.candidates) > 1:
         of_all = f"{100 * outcome.joint_level:.4g} %"
-        show_note(console, f"any of the {len(outcome.candidates):,} in at most {of_all}")
+        show_note(console, f"one or more of the {len(outcome.candidates):,} are wrong in at most {of_all}")
 
 
 _PRIORS: Final = {

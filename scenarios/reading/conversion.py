@@ -2,6 +2,7 @@
 
 import enum
 import re
+import types
 import typing
 from typing import Any, Final
 
@@ -21,6 +22,8 @@ _WORDS: Final = {
     "object": "a table",
     "str": "text",
 }
+# What a union of literals may have beside them.
+_CHOICES: Final[dict[object, str]] = {tuple: "or a list", types.NoneType: "or left out"}
 
 
 def convert(value: object, kind: type[Any], field: str) -> Any:
@@ -75,19 +78,19 @@ def _allowed(problem: str, kind: type[Any], place: str) -> str:
 
 def _choices(kind: type[Any], name: str) -> list[str]:
     """Return what a struct's field of literals, or of an enumeration, allows; nothing for a field of another type."""
-    types = {field.name: field.type for field in msgspec.structs.fields(kind)}
-    named = types.get(name)
+    declared = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    named = declared.get(name)
     if isinstance(named, type) and issubclass(named, enum.Enum):
         return [str(member.value) for member in named]
     choices: list[str] = []
     for choice in typing.get_args(named):  # of a literal its values, of a union its parts
         words = typing.get_args(choice) if typing.get_origin(choice) is typing.Literal else [choice]
-        choices += ["or a list" if typing.get_origin(word) is tuple else str(word) for word in words]
+        choices += [_CHOICES.get(typing.get_origin(word) or word, str(word)) for word in words]
     return choices
 
 
 def _tags(kind: type[Any], name: str) -> list[str]:
     """Return the types that a struct's field of tagged structs may have; nothing for a field of another type."""
-    types = {field.name: field.type for field in msgspec.structs.fields(kind)}
-    members = typing.get_args(types.get(name))
+    declared = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    members = typing.get_args(declared.get(name))
     return [str(member.__struct_config__.tag) for member in members if hasattr(member, "__struct_config__")]

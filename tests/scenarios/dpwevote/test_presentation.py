@@ -49,7 +49,7 @@ def test_an_outcome_shows_decision_estimates_errors_and_risk() -> None:
     assert "True margin" not in page.text
     assert "Weight" in page.text
     assert "At 5 %" in page.text
-    assert "any of the 2 in at most 10 %" in page.text
+    assert "one or more of the 2 are wrong in at most 10 %" in page.text
     assert "(prior 'mixed')" in page.text
     assert "nearest possible" not in page.text
 

@@ -24,6 +24,7 @@ class Outer(msgspec.Struct, forbid_unknown_fields=True):
     note: str | None = None
     by_name: dict[str, Inner] = {}
     mode: Literal["slow", "fast"] = "slow"
+    pace: Literal["even", "odd"] | None = None
 
     def __post_init__(self) -> None:
         if len(self.numbers) > 3:
@@ -50,6 +51,7 @@ def test_what_is_sound_is_converted() -> None:
         ({"note": 5}, "here.note", 5, "text or left out"),
         ({"by_name": {"a": {"number": "x"}}}, "here.by_name[...].number", None, "a number"),
         ({"mode": "best"}, "here.mode", "best", "one of slow, fast"),
+        ({"pace": "best"}, "here.pace", "best", "one of even, odd, or left out"),
         ({"numbers": [1, 2, 3, 4]}, "numbers", 4, "at most 3"),
     ],
 )
