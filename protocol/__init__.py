@@ -16,6 +16,7 @@ from .errors import (
     QuorumError,
     RemoteProtocolError,
     SessionAborted,
+    StrangerError,
     UnexpectedMessageError,
     UnsupportedEventError,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "SessionResult",
     "Side",
     "SimulatedNoise",
+    "StrangerError",
     "Tally",
     "UnexpectedMessageError",
     "UnsupportedEventError",

@@ -11,7 +11,16 @@ import msgspec
 from .arrays import IntArray
 from .errors import RemoteProtocolError, quote
 from .integers import bytes_of
-from .messages import PROTOCOL_VERSION, Hello, Inquiry, Release, Terms, Welcome, encode
+from .messages import (
+    MAX_GREETING_BYTES,
+    PROTOCOL_VERSION,
+    Hello,
+    Inquiry,
+    Release,
+    Terms,
+    Welcome,
+    encode,
+)
 from .phases import PhasedProtocol
 from .roles import SessionKind
 from .roster import Roster
@@ -32,7 +41,7 @@ class Admission:
         welcome: what everybody is told who joins, without its public row.
 
     Raises:
-        ValueError: the parameters, or a release, would not fit into a message.
+        ValueError: the parameters, or a release, would not fit into a message, or a Hello into `MAX_GREETING_BYTES`.
     """
 
     __slots__ = ("_expected", "_roster", "_terms", "welcome")
@@ -44,31 +53,39 @@ class Admission:
         self.welcome = Welcome(PROTOCOL_VERSION, parameters)
         self._terms = Terms(PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, len(roster) - 1)
         check_sizes(protocol, roster.public, terms=self._terms)
+        longest = max(roster.names, key=lambda name: len(name.encode()))
+        num_bytes = len(encode(Hello(PROTOCOL_VERSION, session, protocol.name, kind.value, longest)))
+        if num_bytes > MAX_GREETING_BYTES:
+            raise ValueError(
+                f"a Hello may have {MAX_GREETING_BYTES} bytes, that of {quote(longest)} would have {num_bytes}"
+            )
 
     def answer(self, inquiry: Inquiry) -> Terms:
         """Return what a party would take part in.
 
         Raises:
-            RemoteProtocolError: the version differs, the party is not on the roster, or the token is not its own.
+            StrangerError: the party is not on the roster, or the token is not its own.
+            RemoteProtocolError: the version differs.
         """
-        self._check_version(inquiry)
         place = self._check_party(inquiry)
+        self._check_version(inquiry)
         return msgspec.structs.replace(self._terms, place=place, public=self.public_row(place))
 
     def check(self, hello: Hello) -> None:
         """Check that a party means this session, and is who it says.
 
         Raises:
-            RemoteProtocolError: version, session, protocol or kind differ, the party is not on the roster, or the token
-                is not its own.
+            StrangerError: the party is not on the roster, or the token is not its own: asked first, since whoever is no
+                party shall learn nothing else.
+            RemoteProtocolError: version, session, protocol or kind differ.
         """
+        self._check_party(hello)
         self._check_version(hello)
         for field, ours in self._expected.items():
             given: str = getattr(hello, field)
             if given != ours:
                 reason = f"the server's {field} is {ours!r}, {quote(hello.party)} came with {quote(given)}"
                 raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
-        self._check_party(hello)
 
     def welcome_of(self, place: int) -> Welcome:
         """Return what the party at this place is told as it joins."""

@@ -3,7 +3,8 @@
 It takes the server's messages and returns effects. It never waits and never draws by itself: a noise source is
 given to it, and it asks that source for each report once, after the loss was charged. The same request again gets
 the same bytes again, since a second draw would let an averaging attack in; another request for the same phase is a
-fault, and so are parameters that are not those agreed to.
+fault, and so are parameters that are not those agreed to, and a release before the last request: nobody forges the end
+of a session that was not held. Only who was late is released earlier, is told so, and says so.
 """
 
 import operator
@@ -81,6 +82,7 @@ class ClientMachine:
     """
 
     __slots__ = (
+        "_late_phase",
         "_ledger",
         "_noise",
         "_party",
@@ -134,6 +136,7 @@ class ClientMachine:
         self._reported_phases = 0
         self._request: Request | None = None  # the last one, and its report
         self._report: Report | None = None
+        self._late_phase: str | None = None
         self._transcript = Transcript(
             session=session, protocol=protocol.name, kind=noise.kind.value, num_phases=len(protocol.phases)
         )
@@ -159,6 +162,11 @@ class ClientMachine:
     def transcript(self) -> str | None:
         """The digest of what the server told everybody, once it was released; see `transcript`."""
         return self._transcript.digest
+
+    @property
+    def late_phase(self) -> str | None:
+        """The phase for which the report came too late, as the release said; None where all of them counted."""
+        return self._late_phase
 
     def start(self) -> list[Effect]:
         """Say Hello.
@@ -291,6 +299,8 @@ class ClientMachine:
     def _on_release(self, message: Release) -> list[Effect]:
         if Move.RELEASE not in _TABLE[self._state]:
             return self._blame(self._unexpected(message))
+        if self._reported_phases < len(self._protocol.phases) and not message.is_late:
+            return self._blame(self._unexpected(message, "too early a "))
         decoder = self._protocol.outcome_decoder
         try:
             problem = f"{self._server}'s release is no {self._protocol.outcome_type.__name__}"
@@ -300,6 +310,8 @@ class ClientMachine:
         except MalformedMessageError as error:
             error.role, error.state, error.message_type = "client", self._state.value, "Release"
             return self._blame(error)
+        if message.is_late:
+            self._late_phase = self._protocol.phases[self._reported_phases - 1].name
         self._transcript.add(message)
         self._move(Move.RELEASE)
         return [Finish(outcome, own)]

@@ -19,8 +19,10 @@ __all__ = [
     "QuorumError",
     "RemoteProtocolError",
     "SessionAborted",
+    "StrangerError",
     "UnexpectedMessageError",
     "UnsupportedEventError",
+    "printable",
     "quote",
 ]
 
@@ -30,6 +32,14 @@ MAX_QUOTED_CHARACTERS = 120
 MAX_NAMES_IN_A_SENTENCE = 12
 
 
+def printable(text: str) -> str:
+    """Return a text without what a terminal would obey rather than show: "�" stands where there was any of it.
+
+    Control characters, new lines among them, marks that turn the direction of what follows, and halves of characters.
+    """
+    return text if text.isprintable() else "".join(each if each.isprintable() else "�" for each in text)
+
+
 def quote(value: object) -> str:
     """Return `repr(value)`, cut where it is long: for sentences that quote a peer."""
     text = repr(value)
@@ -37,7 +47,13 @@ def quote(value: object) -> str:
 
 
 class PsephosError(Exception):
-    """Base of every error that Psephos raises on purpose."""
+    """Base of every error that Psephos raises on purpose.
+
+    Its sentence may quote a peer, and is shown and logged: all of them pass here, and are `printable`.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(printable(reason))
 
 
 class ProtocolError(PsephosError):
@@ -85,6 +101,10 @@ class RemoteProtocolError(ProtocolError):
     ) -> None:
         super().__init__(reason, role=role, state=state, message_type=message_type)
         self.sender = sender
+
+
+class StrangerError(RemoteProtocolError):
+    """A connection that does not show that it is a party's. It is told no more than that (`messages.Abort.because`)."""
 
 
 class MalformedMessageError(RemoteProtocolError):
@@ -136,7 +156,7 @@ class SessionAborted(PsephosError):  # noqa: N818  an ending that a party chose,
     """
 
     def __init__(self, *, reason: str, by: str) -> None:
-        self.reason = reason
+        self.reason = printable(reason)
         self.by = by
         super().__init__(f"{by} ended the session: {reason}")
 

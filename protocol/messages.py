@@ -16,13 +16,15 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from .errors import MalformedMessageError, QuorumError
+from .errors import MalformedMessageError, QuorumError, StrangerError
 
 __all__ = [
+    "MAX_GREETING_BYTES",
     "MAX_MESSAGE_BYTES",
     "MAX_NAMES_IN_ABORT",
     "MAX_REASON_CHARACTERS",
     "NIL",
+    "NOT_ADMITTED",
     "PROTOCOL_VERSION",
     "Abort",
     "Hello",
@@ -38,11 +40,14 @@ __all__ = [
     "encode",
 ]
 
-PROTOCOL_VERSION: Final = 5
+PROTOCOL_VERSION: Final = 6
 """Of the messages below; a session whose sides differ is refused at the first message."""
 
 MAX_MESSAGE_BYTES: Final = 1 << 20
 """A report of 100,000 numbers fits; a peer cannot make us buffer more."""
+
+MAX_GREETING_BYTES: Final = 4096
+"""Of what a connection begins with, a `Hello` or an `Inquiry`: so much is kept of somebody who may be anybody."""
 
 MAX_NAMES_IN_ABORT: Final = 1000
 """Parties named in one `Abort`; the rest are counted, so that the message stays below the limit."""
@@ -50,6 +55,11 @@ MAX_NAMES_IN_ABORT: Final = 1000
 
 MAX_REASON_CHARACTERS: Final = 1000
 """Of an `Abort`'s reason."""
+
+NOT_ADMITTED: Final = (
+    f"not admitted: check the address, the session, your name, and that your side speaks version {PROTOCOL_VERSION}"
+)
+"""What every stranger is told, whatever it said: it learns neither names nor how far the session is."""
 
 NIL: Final = msgspec.Raw(msgspec.msgpack.encode(None))
 """The payload of a message that carries none."""
@@ -107,10 +117,14 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=4, gc=False, forb
 
 
 class Release(msgspec.Struct, frozen=True, array_like=True, tag=5, gc=False, forbid_unknown_fields=True):
-    """Server to client, last: the session's public outcome, and in `own` what is for this client alone, or nil."""
+    """Server to client, last: the session's public outcome, and in `own` what is for this client alone, or nil.
+
+    `is_late` tells a client that a phase closed without its report, so that it was not asked in those that followed.
+    """
 
     payload: msgspec.Raw
     own: msgspec.Raw = NIL
+    is_late: bool = False
 
 
 class Abort(msgspec.Struct, frozen=True, array_like=True, tag=6, forbid_unknown_fields=True):
@@ -129,7 +143,7 @@ class Abort(msgspec.Struct, frozen=True, array_like=True, tag=6, forbid_unknown_
     @classmethod
     def because(cls, error: Exception) -> "Abort":
         """Return the message that says why; it fits into a message whatever the error quotes."""
-        reason = str(error)[:MAX_REASON_CHARACTERS]
+        reason = NOT_ADMITTED if isinstance(error, StrangerError) else str(error)[:MAX_REASON_CHARACTERS]
         if not isinstance(error, QuorumError):
             return cls(reason=reason)
         return cls(

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 
 from .arrays import IntArray
-from .errors import ConfigurationError, RemoteProtocolError, quote
+from .errors import ConfigurationError, StrangerError, quote
 from .roles import check_party_name
 
 __all__ = ["Roster", "digest_of"]
@@ -52,14 +52,14 @@ class Roster:
         """Return a party's place, if it is on the roster and the token is its own.
 
         Raises:
-            RemoteProtocolError: it is not.
+            StrangerError: it is not.
         """
         place = self.places.get(party)
         if place is None:
-            raise RemoteProtocolError(f"{quote(party)} is not on the roster", sender=party, role="server")
+            raise StrangerError(f"{quote(party)} is not on the roster", sender=party, role="server")
         if self.token_digests is not None and digest_of(token) != self.token_digests[place]:
             given = "a token that is not its own" if token else "no token"
-            raise RemoteProtocolError(f"{quote(party)} came with {given}", sender=party, role="server")
+            raise StrangerError(f"{quote(party)} came with {given}", sender=party, role="server")
         return place
 
     def __len__(self) -> int:

@@ -26,6 +26,7 @@ from .errors import (
     PsephosError,
     QuorumError,
     RemoteProtocolError,
+    SessionAborted,
     UnexpectedMessageError,
 )
 from .messages import (
@@ -209,7 +210,7 @@ class ServerMachine:
         """Return what a party would take part in; change nothing.
 
         Raises:
-            RemoteProtocolError: the version differs, the party is not on the roster, or the token is not its own.
+            StrangerError, RemoteProtocolError: as `Admission.answer`.
         """
         return self._admission.answer(inquiry)
 
@@ -220,8 +221,8 @@ class ServerMachine:
         that has reported may not: it would have to draw again, which would tell more, and its first report stands.
 
         Raises:
-            RemoteProtocolError: version, session, protocol or kind differ, the party is not on the roster, the token is
-                not its own, or it has spoken before.
+            StrangerError, RemoteProtocolError: as `Admission.check`.
+            UnexpectedMessageError: it has spoken before, or comes too late.
         """
         self._admission.check(hello)
         row = self._rows[hello.party]
@@ -304,6 +305,12 @@ class ServerMachine:
         if self._view is not None:
             self._view.record(Happening.TIMEOUT, phase)
         return self._close()
+
+    def stop(self, reason: str) -> list[Effect]:
+        """End the session because whoever runs the server ends it; every client is told the reason."""
+        if self._state not in _UNDER_WAY:
+            return []
+        return self._end(SessionAborted(reason=reason, by="server"), Abort(reason=reason))
 
     def _on_hello(self, sender: str, row: _Row) -> list[Effect]:
         row.state = _TABLE[_TABLE[row.state][Move.HELLO]][Move.WELCOME]
@@ -442,17 +449,20 @@ class ServerMachine:
         outcome: msgspec.Struct = self._protocol.outcome(self._tallies)
         own_outcomes = self._protocol.own_outcomes(self._tallies)
         hearing = {party: row for party, row in self._rows.items() if Move.RELEASE in _TABLE[row.state]}
-        alone: dict[str, Release] = {}
+        unlike: dict[str, Release] = {}  # those that say more than what everybody is told
         told: msgspec.Struct = outcome
         try:
             release = Release(msgspec.Raw(msgspec.msgpack.encode(outcome)))
             encode(release)
             for party, row in hearing.items():
+                if row.state is State.LATE:
+                    unlike[party] = msgspec.structs.replace(release, is_late=True)
                 if (own := own_outcomes.get(row.place)) is not None:
                     told = own
-                    alone[party] = msgspec.structs.replace(release, own=msgspec.Raw(msgspec.msgpack.encode(own)))
-            if alone:
-                encode(max(alone.values(), key=lambda each: len(bytes(each.own))))  # if the longest fits, all do
+                    encoded = msgspec.Raw(msgspec.msgpack.encode(own))
+                    unlike[party] = msgspec.structs.replace(unlike.get(party, release), own=encoded)
+            if unlike:
+                encode(max(unlike.values(), key=lambda each: len(bytes(each.own))))  # if the longest fits, all do
         except (TypeError, ValueError) as error:
             reason = f"the outcome, of type {type(told).__name__}, does not fit into a message: {error}"
             return self._end(LocalProtocolError(reason, role="server", message_type="Release"))
@@ -460,15 +470,15 @@ class ServerMachine:
         self._transcript.add(release)
         for row in hearing.values():
             row.state = _TABLE[row.state][Move.RELEASE]
-        everybody = tuple(party for party in hearing if party not in alone)
+        everybody = tuple(party for party in hearing if party not in unlike)
         num_received = tuple(
             None if phase.name in self._hidden else len(reports)
             for phase, reports in zip(self._protocol.phases, self._reports, strict=True)
         )
         digest = self._transcript.digest or ""
         result = SessionResult(outcome, tuple(self._tallies), num_received, own_outcomes, digest)
-        own_releases = [self._send((party,), message) for party, message in alone.items()]
-        return [self._send(everybody, release), *own_releases, Finish(result)]
+        other_releases = [self._send((party,), message) for party, message in unlike.items()]
+        return [self._send(everybody, release), *other_releases, Finish(result)]
 
     def _abort(self, phase: str, num_received: int, not_missing: set[int]) -> list[Effect]:
         """End the session without its quorum, on every side.
@@ -480,15 +490,15 @@ class ServerMachine:
         error = QuorumError(phase=phase, received=num_received, required=self._required[phase], missing=missing)
         return self._end(error)
 
-    def _end(self, error: PsephosError) -> list[Effect]:
-        """End the session with an error, on every side."""
+    def _end(self, error: PsephosError, told: Abort | None = None) -> list[Effect]:
+        """End the session with an error, on every side; clients are told the error, or something else."""
         self._state = SESSION[self._state][SessionMove.ABORT]
         live: list[str] = []
         for party, row in self._rows.items():
             if row.state is not State.NEW and _TABLE[row.state]:
                 row.state = _TABLE[row.state][Move.BREAK]
                 live.append(party)
-        return [self._send(tuple(live), Abort.because(error)), Fail(error)]
+        return [self._send(tuple(live), told or Abort.because(error)), Fail(error)]
 
     def _send(self, recipients: tuple[str, ...], message: Message) -> Send:
         if self._view is not None:

@@ -59,15 +59,15 @@ class Move(enum.Enum):
 _CLIENT: Final[Mapping[State, Mapping[Move, State]]] = {
     State.NEW: {Move.HELLO: State.GREETED, Move.BREAK: State.ENDED},
     State.GREETED: {Move.WELCOME: State.JOINED, Move.BREAK: State.ENDED},
-    State.JOINED: {Move.REQUEST: State.ASKED, Move.RELEASE: State.FINISHED, Move.BREAK: State.ENDED},
-    State.ASKED: {Move.REPORT: State.REPORTED, Move.RELEASE: State.FINISHED, Move.BREAK: State.ENDED},
+    State.JOINED: {Move.REQUEST: State.ASKED, Move.BREAK: State.ENDED},  # who was asked nothing is released nothing
+    State.ASKED: {Move.REPORT: State.REPORTED, Move.BREAK: State.ENDED},
     State.REPORTED: {
         Move.REQUEST: State.ASKED,
         Move.REPORT: State.REPORTED,  # the same request again: the same bytes again, nothing new is drawn
         Move.RELEASE: State.FINISHED,
         Move.BREAK: State.ENDED,
     },
-    State.LATE: {},  # a client cannot know that it is late
+    State.LATE: {},  # a client learns from the release that it was late
     State.FINISHED: {},
     State.ENDED: {},
 }
@@ -75,7 +75,7 @@ _CLIENT: Final[Mapping[State, Mapping[Move, State]]] = {
 _SERVER: Final[Mapping[State, Mapping[Move, State]]] = {
     State.NEW: {Move.HELLO: State.GREETED, Move.BREAK: State.ENDED},
     State.GREETED: {Move.WELCOME: State.JOINED, Move.BREAK: State.ENDED},
-    State.JOINED: {Move.REQUEST: State.ASKED, Move.RELEASE: State.FINISHED, Move.BREAK: State.ENDED},
+    State.JOINED: {Move.REQUEST: State.ASKED, Move.BREAK: State.ENDED},
     State.ASKED: {Move.REPORT: State.REPORTED, Move.CLOSE: State.LATE, Move.BREAK: State.ENDED},
     State.REPORTED: {
         Move.REQUEST: State.ASKED,

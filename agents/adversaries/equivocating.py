@@ -40,5 +40,6 @@ class Equivocator(Deviation):
                 message = Request(message.phase, msgspec.Raw(msgspec.msgpack.encode(changed)))
             elif isinstance(message, Release) and self.release is not None:
                 changed = self.release(msgspec.msgpack.decode(message.payload))
-                message = Release(msgspec.Raw(msgspec.msgpack.encode(changed)), message.own)
+                payload = msgspec.Raw(msgspec.msgpack.encode(changed))
+                message = msgspec.structs.replace(message, payload=payload)
         return Passage(outward=(message,))

@@ -7,7 +7,7 @@ import msgspec
 from helpers import SERVER, Session, Wire, hello, raw
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol import PhaseRules, RemoteProtocolError
+from psephos.protocol import PhaseRules, RemoteProtocolError, run_population
 from psephos.protocol.effects import Drop, Fail, Finish, Send
 from psephos.protocol.messages import (
     PROTOCOL_VERSION,
@@ -60,7 +60,7 @@ def messages() -> st.SearchStrategy[Message]:
         st.builds(Terms, _versions(), *[st.text(max_size=5)] * 3, _payloads(), st.integers(-1, 9), _public_rows()),
         st.builds(Request, phases, _payloads()),
         st.builds(Report, phases, _payloads()),
-        st.builds(Release, _payloads(), _payloads()),
+        st.builds(Release, _payloads(), _payloads(), st.booleans()),
         st.builds(Abort, st.text(max_size=5), st.sampled_from(["", "weights"]), st.integers(-1, 9), st.integers(-1, 9)),
     )
 
@@ -97,13 +97,27 @@ def test_a_client_never_raises_and_ends_for_a_servers_fault(
     wire = _wire_on_its_way(session, data)
     party = data.draw(st.sampled_from(session.names))
     if isinstance(message, Release):
-        # A forged release is believed: the channel is what tells a server from somebody else.
-        message = Release(raw([]), message.own)
+        # After the last request a forged release is believed: the channel is what tells a server from somebody else.
+        message = Release(raw([]), message.own, message.is_late)
     effects = wire.feed_client(party, encode(message))
     endings = [effect for effect in effects if isinstance(effect, (Fail, Finish))]
     assert len(endings) <= 1
     wire.run()
     wire.check_end()
+
+
+@CHECKED
+@given(every_session, st.data())
+def test_no_release_is_taken_before_the_last_request(session: Session, data: st.DataObject) -> None:
+    outcome = run_population(session.protocol, session.inputs, noise=session.fresh_noise()).outcome
+    wire = _wire_on_its_way(session, data)
+    party = data.draw(st.sampled_from(session.names))
+    num_reports = sum(name == party for name, _ in wire.reports)
+    was_over = party in {*wire.outcomes, *wire.failures}
+    effects = wire.clients[party].receive(SERVER, Release(raw(outcome)))
+    if num_reports < len(session.protocol.phases):
+        assert not any(isinstance(effect, Finish) for effect in effects)
+        assert was_over or any(isinstance(effect, Fail) for effect in effects)
 
 
 @CHECKED

@@ -97,10 +97,11 @@ def welcome(vote: DPWeVote = VOTE, version: int = PROTOCOL_VERSION) -> Welcome:
     return Welcome(version, vote.encoded_parameters)
 
 
-def release() -> Release:
+def release(*, is_late: bool = False) -> Release:
     client_row = VOTE.encode({"weight": [2.0], "ada": [0], "bob": [1]})
     protocol: PhasedProtocol[Any, Any] = VOTE
-    return Release(raw(run_population(protocol, client_row, noise=SimulatedNoise(1, session="other")).outcome))
+    outcome = run_population(protocol, client_row, noise=SimulatedNoise(1, session="other")).outcome
+    return Release(raw(outcome), is_late=is_late)
 
 
 def client_in(state: State, **options: Any) -> ClientMachine:
@@ -173,7 +174,8 @@ MESSAGES: dict[str, Callable[[], Message]] = {
     "Welcome": welcome,
     "the next Request": lambda: Request(0, raw(None)),
     "Report": lambda: Report(0, raw([1])),
-    "Release": release,
+    "Release": release,  # before the last request
+    "Release to who was late": lambda: release(is_late=True),
     "Abort": lambda: Abort("enough"),
     "Inquiry": lambda: Inquiry(PROTOCOL_VERSION, "p0"),
     "Terms": lambda: Terms(PROTOCOL_VERSION, SESSION_NAME, "dpwevote", "simulation", VOTE.encoded_parameters, 0),
@@ -183,7 +185,8 @@ MOVES = {
     "Welcome": Move.WELCOME,
     "the next Request": Move.REQUEST,
     "Report": None,
-    "Release": Move.RELEASE,
+    "Release": None,
+    "Release to who was late": Move.RELEASE,
     "Abort": Move.BREAK,
     "Inquiry": None,
     "Terms": None,
@@ -252,7 +255,10 @@ def test_a_server_of_another_version_is_refused() -> None:
     client = client_in(State.GREETED)
     error = failure_of(client.receive(SERVER, welcome(version=PROTOCOL_VERSION + 1)))
     assert isinstance(error, RemoteProtocolError)
-    assert (str(error), error.sender) == ("server speaks version 6, this side 5", SERVER)
+    assert (str(error), error.sender) == (
+        f"server speaks version {PROTOCOL_VERSION + 1}, this side {PROTOCOL_VERSION}",
+        SERVER,
+    )
 
 
 @pytest.mark.parametrize(
@@ -445,12 +451,32 @@ def test_a_request_beyond_the_last_phase_is_the_servers_fault() -> None:
 # Release and abort
 
 
-@pytest.mark.parametrize("state", [State.JOINED, State.REPORTED])
-def test_a_release_finishes_the_session_whether_or_not_the_party_was_asked(state: State) -> None:
-    client = client_in(state)
-    message = release()
+@pytest.mark.parametrize(("num_asked", "is_late"), [(2, False), (2, True), (1, True)])
+def test_a_release_finishes_the_session_and_says_who_was_late(num_asked: int, *, is_late: bool) -> None:
+    client = client_in(State.JOINED)
+    for phase in range(num_asked):
+        client.receive(SERVER, Request(phase, raw(None)))
+    message = release(is_late=is_late)
     assert client.receive(SERVER, message) == [Finish(msgspec.msgpack.decode(message.payload, type=VOTE.outcome_type))]
     assert client.state is State.FINISHED
+    assert client.late_phase == (("weights", "opinions")[num_asked - 1] if is_late else None)
+    assert (client.transcript is None) == (num_asked < 2)
+
+
+@pytest.mark.parametrize("num_asked", [0, 1])
+def test_a_release_before_the_last_request_is_refused_and_no_outcome_is_taken(num_asked: int) -> None:
+    client = client_in(State.JOINED)
+    for phase in range(num_asked):
+        client.receive(SERVER, Request(phase, raw(None)))
+    effects = client.receive(SERVER, release())
+    assert isinstance(failure_of(effects), UnexpectedMessageError)
+    assert not any(isinstance(effect, Finish) for effect in effects)
+    assert (client.state, client.transcript) == (State.ENDED, None)
+
+
+def test_nobody_is_late_who_was_asked_nothing() -> None:
+    error = failure_of(client_in(State.JOINED).receive(SERVER, release(is_late=True)))
+    assert str(error) == "server sent a Release in state 'joined'"
 
 
 NOT_OUTCOMES = {
@@ -462,6 +488,7 @@ NOT_OUTCOMES = {
 @pytest.mark.parametrize("name", list(NOT_OUTCOMES))
 def test_a_release_that_is_no_outcome_is_the_servers_fault(name: str) -> None:
     client = client_in(State.REPORTED)
+    client.receive(SERVER, Request(1, raw(None)))
     effects = client.receive(SERVER, Release(msgspec.Raw(NOT_OUTCOMES[name])))
     error = failure_of(effects)
     assert isinstance(error, MalformedMessageError)

@@ -18,6 +18,7 @@ from psephos.protocol.errors import (
     SessionAborted,
     UnexpectedMessageError,
     UnsupportedEventError,
+    printable,
     quote,
 )
 
@@ -25,6 +26,7 @@ from psephos.protocol.errors import (
 def test_every_error_descends_from_one_base() -> None:
     exported = {name: getattr(errors, name) for name in errors.__all__}
     assert exported.pop("quote") is quote
+    assert exported.pop("printable") is printable
     for kind in exported.values():
         assert issubclass(kind, PsephosError)
 
@@ -115,3 +117,23 @@ def test_configuration_error_cuts_a_long_value_in_its_sentence_and_keeps_it_as_a
     assert error.value is value
     assert str(error) == f"candidates must be distinct names, got {quote(value)}"
     assert len(str(error)) < 200
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Ψ ψῆφος, 投票 é", "Ψ ψῆφος, 投票 é"),
+        ("\x1b[2J\x1b]0;owned\x07", "�[2J�]0;owned�"),
+        ("a\nb\rc\td\x9be\x7f", "a�b�c�d�e�"),
+        ("over\u202eturned\u2028", "over�turned�"),
+        ("\ud800", "�"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_in_no_error(text: str, shown: str) -> None:
+    assert printable(text) == shown
+    assert str(RemoteProtocolError(text)) == shown
+    aborted = SessionAborted(reason=text, by="server")
+    assert (aborted.reason, str(aborted)) == (shown, f"server ended the session: {shown}")
+    missing = QuorumError(phase="w", received=0, required=1, missing=[text])
+    assert str(missing).endswith(f"missing: {shown}")
+    assert str(ConfigurationError(field="a", value=1, allowed=text)) == f"a must be {shown}, got 1"

@@ -29,20 +29,21 @@ from strategies import CHECKED
 OWN = "t\u00e9"
 LONG = "secret-x"
 MESSAGES: list[Message] = [
-    Hello(version=5, session="s", protocol="dpwevote", kind="simulation", party="p0"),
-    Hello(version=5, session="s", protocol="dpwevote", kind="simulation", party="p0", token=OWN),
-    Welcome(version=5, parameters=raw({"epsilon": 1.0})),
-    Welcome(version=5, parameters=raw({"epsilon": 1.0}), public=(4, 300, -1)),
+    Hello(version=6, session="s", protocol="dpwevote", kind="simulation", party="p0"),
+    Hello(version=6, session="s", protocol="dpwevote", kind="simulation", party="p0", token=OWN),
+    Welcome(version=6, parameters=raw({"epsilon": 1.0})),
+    Welcome(version=6, parameters=raw({"epsilon": 1.0}), public=(4, 300, -1)),
     Request(phase=1, payload=raw(None)),
     Report(phase=0, payload=raw([1, 2])),
     Release(payload=raw({"passed": True})),
     Release(payload=raw({"passed": True}), own=raw({"score": 7})),
+    Release(payload=raw({"passed": True}), is_late=True),
     Abort(reason="enough"),
     Abort(reason="few", phase="weights", received=1, required=2, missing=("p0", "p2"), num_missing=2),
-    Inquiry(version=5, party="p0", token=OWN),
-    Terms(version=5, session="s", protocol="dpwevote", kind="simulation", parameters=raw({"epsilon": 1.0}), place=3),
+    Inquiry(version=6, party="p0", token=OWN),
+    Terms(version=6, session="s", protocol="dpwevote", kind="simulation", parameters=raw({"epsilon": 1.0}), place=3),
     Terms(
-        version=5,
+        version=6,
         session="s",
         protocol="dpwevote",
         kind="simulation",
@@ -53,25 +54,26 @@ MESSAGES: list[Message] = [
 ]
 TYPES: list[type[Message]] = [Hello, Welcome, Request, Report, Release, Abort, Inquiry, Terms]
 WIRE = [
-    "970105a173a86470776576 6f7465aa73696d756c6174696f6ea27030a0",
-    "970105a173a86470776576 6f7465aa73696d756c6174696f6ea27030a374c3a9",
-    "940205 81a7657073696c6f6ecb3ff0000000000000 90",
-    "940205 81a7657073696c6f6ecb3ff0000000000000 9304cd012cff",
+    "970106a173a86470776576 6f7465aa73696d756c6174696f6ea27030a0",
+    "970106a173a86470776576 6f7465aa73696d756c6174696f6ea27030a374c3a9",
+    "940206 81a7657073696c6f6ecb3ff0000000000000 90",
+    "940206 81a7657073696c6f6ecb3ff0000000000000 9304cd012cff",
     "930301c0",
     "930400920102",
-    "930581a6706173736564c3 c0",
-    "930581a6706173736564c3 81a573636f726507",
+    "940581a6706173736564c3 c0 c2",
+    "940581a6706173736564c3 81a573636f726507 c2",
+    "940581a6706173736564c3 c0 c3",
     "9706a6656e6f756768a00000 9000",
     "9706a3666577a7776569676874730102 92a27030a2703202",
-    "940705a27030 a374c3a9",
-    "980805a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 90",
-    "980805a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 91cc80",
+    "940706a27030 a374c3a9",
+    "980806a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 90",
+    "980806a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 91cc80",
 ]
 
 
 @pytest.mark.parametrize(("message", "wire"), list(zip(MESSAGES, WIRE, strict=True)))
-def test_the_bytes_of_version_5_never_change(message: Message, wire: str) -> None:
-    assert PROTOCOL_VERSION == 5
+def test_the_bytes_of_version_6_never_change(message: Message, wire: str) -> None:
+    assert PROTOCOL_VERSION == 6
     assert encode(message).hex() == wire.replace(" ", "")
     assert decode(encode(message)) == message
 
@@ -152,11 +154,12 @@ def test_a_token_has_at_most_a_thousand_characters(length: int) -> None:
     ],
 )
 def test_a_token_a_public_row_and_what_is_for_one_client_alone_may_be_left_out(message: Message) -> None:
-    """Each is its message's last field, and has a default."""
+    """They are their messages' last fields, and have defaults."""
     fields: list[object] = msgspec.msgpack.decode(encode(message), type=list[object])
-    assert decode(msgspec.msgpack.encode(fields[:-1])) == message
+    num_optional = 2 if isinstance(message, Release) else 1  # of a release, whether it is for who was late as well
+    assert decode(msgspec.msgpack.encode(fields[:-num_optional])) == message
     with pytest.raises(MalformedMessageError):
-        decode(msgspec.msgpack.encode(fields[:-2]))
+        decode(msgspec.msgpack.encode(fields[: -num_optional - 1]))
 
 
 def test_what_is_for_nobody_alone_is_nil() -> None:
@@ -200,7 +203,7 @@ def test_the_largest_message_is_encoded_and_decoded() -> None:
 
 
 def test_a_message_above_the_limit_is_not_encoded() -> None:
-    with pytest.raises(ValueError, match="a message may have 1048576 bytes, this Release has 1048584"):
+    with pytest.raises(ValueError, match="a message may have 1048576 bytes, this Release has 1048585"):
         encode(Release(raw("x" * MAX_MESSAGE_BYTES)))
 
 

@@ -202,7 +202,7 @@ def test_an_inquiry_is_answered_with_what_the_party_would_take_part_in() -> None
 @pytest.mark.parametrize(
     ("inquiry", "reason"),
     [
-        (Inquiry(1, "p0", TOKENS[0]), "the server's version is 5, 'p0' came with 1"),
+        (Inquiry(1, "p0", TOKENS[0]), f"the server's version is {PROTOCOL_VERSION}, 'p0' came with 1"),
         (Inquiry(PROTOCOL_VERSION, "p9", TOKENS[0]), "'p9' is not on the roster"),
         (Inquiry(PROTOCOL_VERSION, "p0"), "'p0' came with no token"),
         (Inquiry(PROTOCOL_VERSION, "p0", TOKENS[1]), "'p0' came with a token that is not its own"),

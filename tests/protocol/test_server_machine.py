@@ -206,8 +206,8 @@ def test_nobody_is_admitted_before_the_start() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"version": 1}, "the server's version is 5, 'p0' came with 1"),
-        ({"version": 6}, "the server's version is 5, 'p0' came with 6"),
+        ({"version": 1}, f"the server's version is {PROTOCOL_VERSION}, 'p0' came with 1"),
+        ({"version": 7}, f"the server's version is {PROTOCOL_VERSION}, 'p0' came with 7"),
         ({"protocol": "moral"}, "the server's protocol is 'dpwevote', 'p0' came with 'moral'"),
         ({"session": "autumn"}, "the server's session is 'spring-ballot', 'p0' came with 'autumn'"),
         ({"kind": "deployment"}, "the server's kind is 'simulation', 'p0' came with 'deployment'"),
@@ -436,8 +436,10 @@ def test_a_late_report_is_neither_counted_nor_a_fault() -> None:
     effects = server.receive("p2", opinion_report())
     assert finish(effects).num_received == (2, 2)
     assert server.state_of("p0") is State.FINISHED
-    (recipients,) = (recipients for recipients, message in messages_of(effects) if isinstance(message, Release))
-    assert recipients == ("p0", "p1", "p2")
+    told = [
+        (recipients, message.is_late) for recipients, message in messages_of(effects) if isinstance(message, Release)
+    ]
+    assert told == [(("p1", "p2"), False), (("p0",), True)]
 
 
 def test_a_late_party_is_not_asked_again() -> None:

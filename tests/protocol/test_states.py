@@ -55,9 +55,13 @@ def test_the_sides_differ_only_in_what_a_client_cannot_see() -> None:
     }
     assert differing == {
         (State.ASKED, Move.CLOSE),
-        (State.ASKED, Move.RELEASE),
         *((State.LATE, move) for move in (Move.REPORT, Move.RELEASE, Move.BREAK)),
     }
+
+
+def test_only_who_was_asked_and_answered_or_was_late_is_released() -> None:
+    released = {side: {state for state, moves in CONVERSATION[side].items() if Move.RELEASE in moves} for side in Side}
+    assert released == {Side.CLIENT: {State.REPORTED}, Side.SERVER: {State.REPORTED, State.LATE}}
 
 
 def test_a_session_gathers_collects_and_ends_once() -> None:

@@ -57,10 +57,10 @@ def test_views_share_nothing() -> None:
     [
         (Request(1, raw({"quota": 2.5})), {"type": "Request", "phase": 1, "payload": {"quota": 2.5}}),
         (Report(0, raw([1, 2])), {"type": "Report", "phase": 0, "payload": [1, 2]}),
-        (Release(raw(None)), {"type": "Release", "payload": None, "own": None}),
+        (Release(raw(None)), {"type": "Release", "payload": None, "own": None, "is_late": False}),
         (
             Release(raw(None), own=raw({"score": 7})),
-            {"type": "Release", "payload": None, "own": {"score": 7}},
+            {"type": "Release", "payload": None, "own": {"score": 7}, "is_late": False},
         ),
         (Welcome(3, raw({})), {"type": "Welcome", "version": 3, "parameters": {}, "public": ()}),
         (Welcome(3, raw({}), (4, 0)), {"type": "Welcome", "version": 3, "parameters": {}, "public": (4, 0)}),
@@ -80,7 +80,7 @@ def test_views_share_nothing() -> None:
             hello("p0"),
             {
                 "type": "Hello",
-                "version": 5,
+                "version": PROTOCOL_VERSION,
                 "session": "spring-ballot",
                 "protocol": "dpwevote",
                 "kind": "simulation",

@@ -1,4 +1,4 @@
-"""Writes the test vectors of `v5/`: whole sessions, message by message, good ones and ones that must fail.
+"""Writes the test vectors of `v6/`: whole sessions, message by message, good ones and ones that must fail.
 
 Everything in them follows from this file, so a second run writes the same bytes. `README.md` has the schema. Run it
 with `python -m vectors.generate` in `tests/`, after a change of the wire that is meant, and then as a new version.
@@ -430,6 +430,18 @@ def _release_for_one_alone() -> Recorder:
     return recorder
 
 
+def _release_before_the_last_request() -> Recorder:
+    about = "A server releases an outcome to p0 when it has asked for the weights alone; p0 takes none."
+    recorder = Recorder(_session(num_parties=3, quorum=2), about)
+    recorder.start(*make_names(3))
+    while not any(entry["type"] == "Report" for entry in recorder.messages):
+        recorder.deliver()
+    recorder.forge(SERVER, "p0", Release(raw({"candidates": []})))
+    recorder.deliver_last()
+    recorder.deliver_all()
+    return recorder
+
+
 def _changed_parameters() -> Recorder:
     recorder = Recorder(_session(num_parties=3, quorum=2), "A server asks p0 for more than was agreed to.")
     recorder.start("p0", "p1", "p2")
@@ -705,6 +717,7 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     "bad_changed_parameters": _changed_parameters,
     "bad_changed_public_row": _changed_public_row,
     "bad_release_for_one_alone": _release_for_one_alone,
+    "bad_release_before_the_last_request": _release_before_the_last_request,
     "bad_abort_by_client": _aborted_by_client,
     "bad_not_on_the_roster": lambda: _wrong_hello("A Hello of somebody who is not on the roster.", party="mallory"),
     "bad_token": lambda: _wrong_token("A Hello with another party's token.", token=TOKENS[1]),
