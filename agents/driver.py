@@ -169,6 +169,9 @@ class Driver:
             except RemoteProtocolError as error:
                 self.act(self._machine.receive_fault(peer, error))
                 return False
+            except Exception:  # noqa: BLE001  whatever a connection breaks by, too little memory too, it is gone
+                self.act(self._machine.receive_loss(peer))
+                return False
             is_sound = self.take(peer, payloads)
             if self._nursery is None and not self.has_ended:
                 await self.outboxes[peer].flush()
@@ -183,6 +186,9 @@ class Driver:
                 message = decode(payload, sender=peer)
             except RemoteProtocolError as error:
                 self.act(self._machine.receive_fault(peer, error))
+                return False
+            except MemoryError:  # there is too little for this message, and the vote goes on without its sender
+                self.act(self._machine.receive_loss(peer))
                 return False
             self.act(self._machine.receive(peer, message))
         return True

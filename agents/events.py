@@ -1,13 +1,19 @@
-"""What agents log: structlog events with nouns as keys, and never a private value or a seed."""
+"""What agents log: structlog events with nouns as keys, and never a private value or a seed.
 
+A log that cannot be written ends no session, but for one event: a privacy loss that is not on file stops the report
+that it would pay for.
+"""
+
+import contextlib
 import math
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
 
 from ..protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Opened
 
-__all__ = ["Log", "log_effect"]
+__all__ = ["Log", "log_effect", "log_unless_it_fails"]
 
 
 class Log(Protocol):
@@ -22,6 +28,12 @@ class Log(Protocol):
         ...
 
 
+def log_unless_it_fails(log: Callable[..., object], event: str, **fields: Any) -> None:
+    """Log an event, or go on without it."""
+    with contextlib.suppress(Exception):  # whatever a log's file, disk or formatter does, the session is not about it
+        log(event, **fields)
+
+
 def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
     """Log one effect of a party's machine, if it is one that people follow a session by.
 
@@ -30,6 +42,9 @@ def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
         session: the session's name.
         party: whose machine it was.
         effect: what it asked for.
+
+    Raises:
+        Exception: whatever the log raises for a privacy loss, which must be on file before its report leaves.
     """
     match effect:
         case Charged(charge):
@@ -51,10 +66,11 @@ def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
             )
         case Opened(phase, num_asked):
             asked = {} if num_asked is None else {"asked": num_asked}
-            log.info("phase_opened", session=session, party=party, phase=phase, **asked)
+            log_unless_it_fails(log.info, "phase_opened", session=session, party=party, phase=phase, **asked)
         case Closed(phase, num_received, num_missing, outcome):
             counts = {} if num_received is None else {"received": num_received, "missing": num_missing}
-            log.info(
+            log_unless_it_fails(
+                log.info,
                 "phase_closed",
                 session=session,
                 party=party,
@@ -63,12 +79,25 @@ def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
                 outcome=msgspec.to_builtins(outcome),
             )
         case Drop(peer, error):
-            log.warning(
-                "party_dropped", session=session, party=party, peer=peer, error=type(error).__name__, reason=str(error)
+            log_unless_it_fails(
+                log.warning,
+                "party_dropped",
+                session=session,
+                party=party,
+                peer=peer,
+                error=type(error).__name__,
+                reason=str(error),
             )
         case Finish():
             pass  # one line a party would say what `phase_closed` and the result say once
         case Fail(error):
-            log.warning("session_failed", session=session, party=party, error=type(error).__name__, reason=str(error))
+            log_unless_it_fails(
+                log.warning,
+                "session_failed",
+                session=session,
+                party=party,
+                error=type(error).__name__,
+                reason=str(error),
+            )
         case _:
             pass

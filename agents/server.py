@@ -1,14 +1,15 @@
 """Cloud servers and aggregators: the party that asks, tallies and releases."""
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 import trio
 
-from ..protocol.errors import RemoteProtocolError
+from ..protocol.errors import MalformedMessageError, RemoteProtocolError, StrangerError
 from ..protocol.messages import Abort, Hello, Inquiry, decode, encode
 from ..protocol.phases import PhasedProtocol
-from ..protocol.roles import MAX_PARTY_NAME_LENGTH, Side
+from ..protocol.roles import Side
 from ..protocol.roster import Roster
 from ..protocol.rules import PhaseRules
 from ..protocol.server_machine import ServerMachine, SessionResult
@@ -16,14 +17,17 @@ from ..protocol.states import SESSION
 from ..protocol.views import View
 from ..transports.abc import Channel, Listener
 from .driver import LINGER_SECONDS, Driver, EffectListener
-from .events import Log
+from .events import Log, log_unless_it_fails
+from .lobby import Lobby, Places
 from .modes import Mode
 
 __all__ = ["Aggregator", "CloudServer", "Server"]
 
-# A connection that has not said Hello by then is closed; sessions may last longer than anybody needs to greet.
-_HELLO_SECONDS: Final = 60.0
 _REFUSAL_SECONDS: Final = 5.0
+_GOODBYE_SECONDS: Final = 2.0
+"""In which clients are told that a server is stopped; whoever stops it does not wait for long."""
+_PAUSE_SECONDS: Final = 0.1
+"""Before the next connection is accepted where one could not be."""
 
 
 class Server:
@@ -37,6 +41,8 @@ class Server:
         default_rules: for the phases that `rules` does not name.
         skips_waiting: let a phase's deadline pass as soon as all that it waits for have answered or gone: for whoever
             runs all parties in one process. Elsewhere, where it is private who takes part, its speed would tell.
+        places: how many connections may be without a Hello at a time; by default as many as suit the roster, and no
+            limit with `skips_waiting`, where nobody else can connect.
         log: where its events go; None for nowhere.
         listener: told of every effect of its machine.
 
@@ -61,6 +67,7 @@ class Server:
         rules: Mapping[str, PhaseRules] | None = None,
         default_rules: PhaseRules | None = None,
         skips_waiting: bool = False,
+        places: Places | None = None,
         log: Log | None = None,
         listener: EffectListener | None = None,
     ) -> None:
@@ -72,7 +79,9 @@ class Server:
         self._hides_participation = protocol.hides_participation
         self._log = log
         self._listener = listener
-        self._greeting: dict[int, tuple[Channel, float]] = {}  # connections that have yet to say Hello, and since when
+        self._lobby = Lobby(
+            None if skips_waiting else places or Places.for_roster(len(roster)), tell=self._log_refusals
+        )
         self._readers = 0
         self._all_gone: trio.Event | None = None
         self._machine = ServerMachine(
@@ -97,6 +106,15 @@ class Server:
         return self._machine.transcript
 
     @property
+    def refused(self) -> Mapping[str, int]:
+        """How many connections were turned away, by reason.
+
+        "stranger": it is no party's; "malformed": no greeting; "silent": it said none in time; "evicted": there were
+        too many without one; "party": a party's, of another session or kind, too late or for the second time; "failed".
+        """
+        return dict(self._lobby.refused)
+
+    @property
     def progress(self) -> tuple[str, int | None, int | None]:
         """The open phase, how many have reported in it, and how many it still waits for; None where that is private."""
         return self._machine.progress
@@ -110,7 +128,9 @@ class Server:
         Raises:
             QuorumError: a phase closed without its quorum; the clients have been told.
 
-        Cancelled, it closes every channel at once; clients then end with `SessionAborted`.
+        What one connection does, or a log that cannot be written, ends that connection, and never the session.
+        Cancelled, it closes every channel at once; clients then end with `SessionAborted`. So they do where it is
+        interrupted (`KeyboardInterrupt`), and are told first.
         """
         machine = self._machine
         async with listener:
@@ -129,8 +149,12 @@ class Server:
                 )
                 driver.act(effects)
                 nursery.start_soon(self._accept, listener, driver, nursery)
-                nursery.start_soon(self._close_silent)
-                await driver.wait_until_ended()
+                nursery.start_soon(self._lobby.close_silent)
+                try:
+                    await driver.wait_until_ended()
+                except KeyboardInterrupt:
+                    await self._say_goodbye(driver)
+                    raise
                 await listener.aclose()
                 # The clients read the ending and hang up before the server does.
                 with trio.move_on_after(LINGER_SECONDS):
@@ -140,6 +164,7 @@ class Server:
                     if self._hides_participation and not self._skips_waiting:
                         await trio.sleep_forever()  # as long as if somebody did not hang up
                 nursery.cancel_scope.cancel()
+        self._log_refusals(self._lobby.refused)
         result = driver.ending().result
         assert isinstance(result, SessionResult)  # noqa: S101  it is what this machine finishes with
         return result
@@ -148,8 +173,13 @@ class Server:
         while True:
             try:
                 channel = await listener.accept()
+                self._lobby.enter(channel)
             except trio.ClosedResourceError:
                 return
+            except Exception:  # noqa: BLE001  whatever is wrong with one connection, or with memory, others may come
+                self._lobby.turn_away("failed")
+                await trio.sleep(_PAUSE_SECONDS)
+                continue
             nursery.start_soon(self._converse, channel, driver)
 
     async def _converse(self, channel: Channel, driver: Driver) -> None:
@@ -157,8 +187,11 @@ class Server:
         try:
             greeting = await self._greet(channel)
             if greeting is not None:
+                self._lobby.leave(channel)
+                channel.limit_payloads(self._machine.max_received_bytes)
                 await self._listen(channel, driver, *greeting)
         finally:
+            self._lobby.leave(channel)
             channel.close()
 
     async def _listen(self, channel: Channel, driver: Driver, party: str, payloads: list[bytes]) -> None:
@@ -178,53 +211,50 @@ class Server:
 
     async def _greet(self, channel: Channel) -> tuple[str, list[bytes]] | None:
         """Return the party that a channel's first message admits, and everything received; None if it does not."""
-        self._greeting[id(channel)] = channel, trio.current_time()
         try:
             payloads = await channel.receive()
-            message = decode(payloads[0], sender=channel.peer)
+            message = _greeting_in(payloads[0], peer=channel.peer)
             if isinstance(message, Inquiry):
                 await channel.send([encode(self._machine.answer(message))])
                 payloads = payloads[1:] or await channel.receive()
-                message = decode(payloads[0], sender=channel.peer)
+                message = _greeting_in(payloads[0], peer=channel.peer)
             if not isinstance(message, Hello):
-                name = type(message).__name__
-                raise RemoteProtocolError(f"{channel.peer} began with {name} instead of Hello", sender=channel.peer)  # noqa: TRY301  told below
+                raise StrangerError(f"{channel.peer} asked twice", sender=channel.peer)  # noqa: TRY301  told below
             self._machine.admit(message)
         except RemoteProtocolError as error:
             await self._refuse(channel, error)
         except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # it never said who it was
+        except Exception:  # noqa: BLE001  whatever it is, it is this connection's
+            self._lobby.turn_away("failed")
         else:
             return message.party, payloads
-        finally:
-            self._greeting.pop(id(channel), None)
         return None
 
-    async def _close_silent(self) -> None:
-        """Close the connections that have not said Hello in time; one task for all of them."""
-        while True:
-            await trio.sleep(_HELLO_SECONDS / 4)
-            too_old = trio.current_time() - _HELLO_SECONDS
-            for channel, since in list(self._greeting.values()):
-                if since <= too_old:
-                    channel.close()
-
     async def _refuse(self, channel: Channel, error: RemoteProtocolError) -> None:
-        abort = Abort.because(error)  # whose reason is short, whatever a stranger sent
-        if self._log is not None and not self._hides_participation:
-            self._log.warning(
-                "connection_refused",
-                session=self._session,
-                party=self.role,
-                peer=(error.sender or channel.peer)[:MAX_PARTY_NAME_LENGTH],
-                error=type(error).__name__,
-                reason=abort.reason,
-            )
-        with trio.move_on_after(_REFUSAL_SECONDS):
-            try:
-                await channel.send([encode(abort)])
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
-                return
+        """Tell a connection that it is refused: a party why, and everybody else by one and the same sentence."""
+        match error:
+            case StrangerError():
+                self._lobby.turn_away("stranger")
+            case MalformedMessageError():
+                self._lobby.turn_away("malformed")
+                error = StrangerError(str(error))
+            case _:
+                self._lobby.turn_away("party")
+        with contextlib.suppress(Exception), trio.move_on_after(_REFUSAL_SECONDS):  # it may have gone, or be evicted
+            await channel.send([encode(Abort.because(error))])
+
+    def _log_refusals(self, refused: Mapping[str, int]) -> None:
+        if self._log is not None and refused and not self._hides_participation:
+            fields = {"session": self._session, "party": self.role, "total": sum(refused.values())}
+            log_unless_it_fails(self._log.warning, "connections_refused", **fields, reasons=dict(refused))
+
+    async def _say_goodbye(self, driver: Driver) -> None:
+        """Tell every client that the session is over, and let what was sent leave."""
+        driver.act(self._machine.stop("whoever runs it has stopped it"))
+        with trio.move_on_after(_GOODBYE_SECONDS):
+            for outbox in list(driver.outboxes.values()):
+                await outbox.drain()
 
     async def _wait_for_readers(self) -> None:
         if self._readers:
@@ -234,11 +264,22 @@ class Server:
 
 async def _read_to_the_end(channel: Channel) -> None:
     """Read on until the peer hangs up, so that closing does not cut off what it has yet to read."""
-    try:
+    with contextlib.suppress(Exception):  # how it ends is no longer anybody's business
         while True:
             await channel.receive()
-    except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError, RemoteProtocolError):
-        return
+
+
+def _greeting_in(payload: bytes, *, peer: str) -> Hello | Inquiry:
+    """Return what a connection begins with.
+
+    Raises:
+        MalformedMessageError: it is no message.
+        StrangerError: it is another message.
+    """
+    message = decode(payload, sender=peer)
+    if not isinstance(message, (Hello, Inquiry)):
+        raise StrangerError(f"{peer} began with {type(message).__name__} instead of Hello", sender=peer)
+    return message
 
 
 class CloudServer(Server):

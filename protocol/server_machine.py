@@ -30,6 +30,8 @@ from .errors import (
     UnexpectedMessageError,
 )
 from .messages import (
+    MAX_GREETING_BYTES,
+    MAX_MESSAGE_BYTES,
     NIL,
     Abort,
     Hello,
@@ -57,6 +59,8 @@ from .views import Happening, View
 __all__ = ["ServerMachine", "SessionResult"]
 
 _TABLE = CONVERSATION[Side.SERVER]
+_WIDEST_NUMBER_BYTES: Final = 9
+"""Of an integer, whoever writes it."""
 _UNDER_WAY: Final = (SessionState.GATHERING, SessionState.COLLECTING)
 
 
@@ -163,6 +167,9 @@ class ServerMachine:
             session=session, protocol=protocol.name, kind=kind.value, num_phases=len(protocol.phases)
         )
         self._transcript.add(self._admission.welcome)
+        widest = max((phase.num_reported for phase in protocol.phases), default=0)
+        self.max_received_bytes = min(MAX_MESSAGE_BYTES, MAX_GREETING_BYTES + _WIDEST_NUMBER_BYTES * widest)
+        """The greatest message that a client has reason to send: a report, or an `Abort` with its reason."""
         protocol.check_loss_groups(roster.public)
         for public in {tuple(public): None for public in roster.public.tolist()}:
             protocol.check_losses(public)

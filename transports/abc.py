@@ -13,7 +13,8 @@ Who raises what, and when (trio's own exceptions, unwrapped):
 - `trio.BusyResourceError`, by send and receive: another task is in the same call.
 - `trio.WouldBlock`, by send_nowait: sending would wait; nothing was sent.
 - `ValueError`, by send and send_nowait: a payload exceeds the limit; nothing was sent.
-- `MalformedMessageError`, by receive: the peer announced a payload above the limit; the channel is useless now.
+- `MalformedMessageError`, by receive: the peer announced a payload above the limit, the transport's or the receiver's
+  own; the channel is useless now.
 - `OSError`, by open_listener and connect: the operating system's; the address is taken, unreachable, not ours.
 
 A network brings news late: the first sends after the other end has closed may succeed, and an end that closes with
@@ -95,6 +96,16 @@ class Channel(_Closable):
             trio.EndOfChannel: the other end has closed, and there will be no more.
             MalformedMessageError: the peer announced a payload above the limit.
             trio.ClosedResourceError, trio.BrokenResourceError, trio.BusyResourceError: see the module.
+        """
+
+    @abc.abstractmethod
+    def limit_payloads(self, max_payload_bytes: int) -> None:
+        """From now on, receive no payload above this: for a peer of whom nothing is known yet.
+
+        Without a word it is the transport's own limit. What is above it is not kept until it is complete.
+
+        Args:
+            max_payload_bytes: at most the transport's own limit.
         """
 
     @property

@@ -11,7 +11,7 @@ from typing import Final
 
 from ..protocol.errors import MalformedMessageError
 
-__all__ = ["MAX_FRAME_BYTES", "FrameDecoder", "check_size", "encode_frames"]
+__all__ = ["MAX_FRAME_BYTES", "FrameDecoder", "check_size", "encode_frames", "refused_size"]
 
 MAX_FRAME_BYTES: Final = 1 << 20
 """The greatest payload, as large as the greatest message."""
@@ -23,6 +23,11 @@ def check_size(payload: bytes) -> None:
     """Raise ValueError if `payload` exceeds the limit."""
     if len(payload) > MAX_FRAME_BYTES:
         raise ValueError(f"a payload may have {MAX_FRAME_BYTES} bytes, got {len(payload)}")
+
+
+def refused_size(size: int, *, limit: int) -> MalformedMessageError:
+    """Return what is said of a peer's payload above the limit."""
+    return MalformedMessageError(f"a payload may have {limit} bytes, the peer announced {size}")
 
 
 def encode_frames(payloads: Sequence[bytes]) -> bytes:
@@ -42,11 +47,16 @@ def encode_frames(payloads: Sequence[bytes]) -> bytes:
 
 
 class FrameDecoder:
-    """Finds payloads in a stream of bytes, however it is cut."""
+    """Finds payloads in a stream of bytes, however it is cut.
 
-    __slots__ = ("_needed", "_refused_size", "_rest")
+    Attributes:
+        max_payload_bytes: the greatest payload that is taken from now on.
+    """
+
+    __slots__ = ("_needed", "_refused_size", "_rest", "max_payload_bytes")
 
     def __init__(self) -> None:
+        self.max_payload_bytes = MAX_FRAME_BYTES
         self._rest = bytearray()
         self._needed = 0  # bytes that `_rest` must have before anything in it is complete
         self._refused_size = 0
@@ -60,7 +70,7 @@ class FrameDecoder:
         """Take the next bytes and return the payloads that are complete.
 
         Raises:
-            MalformedMessageError: a payload is announced that exceeds `MAX_FRAME_BYTES`, and all before it were
+            MalformedMessageError: a payload is announced that exceeds `max_payload_bytes`, and all before it were
                 returned; every later call raises it again.
         """
         self.check()
@@ -78,7 +88,7 @@ class FrameDecoder:
         at = 0
         while at + header_size <= end:
             (size,) = unpack(stream, at)
-            if size > MAX_FRAME_BYTES:
+            if size > self.max_payload_bytes:
                 self._refused_size = size
                 break
             start = at + header_size
@@ -97,8 +107,6 @@ class FrameDecoder:
         return payloads
 
     def check(self) -> None:
-        """Raise MalformedMessageError if a payload was announced that exceeds `MAX_FRAME_BYTES`."""
+        """Raise MalformedMessageError if a payload was announced that exceeded `max_payload_bytes`."""
         if self._refused_size:
-            raise MalformedMessageError(
-                f"a payload may have {MAX_FRAME_BYTES} bytes, the peer announced {self._refused_size}"
-            )
+            raise refused_size(self._refused_size, limit=self.max_payload_bytes)

@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 import trio
 
 from .abc import Channel, Listener, Transport
-from .framing import check_size
+from .framing import MAX_FRAME_BYTES, check_size, refused_size
 
 __all__ = ["MAX_QUEUED_PAYLOADS", "MemoryTransport"]
 
@@ -65,7 +65,7 @@ class _Direction:
 class _MemoryChannel(Channel):
     """One end: sends into one direction, receives from the other."""
 
-    __slots__ = ("_inbound", "_is_closed", "_is_receiving", "_is_sending", "_outbound", "_peer")
+    __slots__ = ("_inbound", "_is_closed", "_is_receiving", "_is_sending", "_limit", "_outbound", "_peer")
 
     def __init__(self, *, outbound: _Direction, inbound: _Direction, peer: str) -> None:
         self._outbound = outbound
@@ -74,10 +74,14 @@ class _MemoryChannel(Channel):
         self._is_closed = False
         self._is_sending = False
         self._is_receiving = False
+        self._limit = MAX_FRAME_BYTES
 
     @property
     def peer(self) -> str:
         return self._peer
+
+    def limit_payloads(self, max_payload_bytes: int) -> None:
+        self._limit = max_payload_bytes
 
     def send_nowait(self, payload: bytes) -> None:
         outbound = self._outbound
@@ -115,15 +119,27 @@ class _MemoryChannel(Channel):
                 if self._is_closed:
                     raise trio.ClosedResourceError("this end of the channel is closed")
                 if inbound.payloads:
-                    payloads = inbound.payloads
-                    inbound.payloads = []
-                    inbound.wake_sender()
-                    return payloads
+                    return self._take_arrived()
                 if inbound.is_sender_closed:
                     raise trio.EndOfChannel
                 await inbound.wait_for_payloads()
         finally:
             self._is_receiving = False
+
+    def _take_arrived(self) -> list[bytes]:
+        """Return what has arrived, up to the first payload above the limit; nothing that follows it is received."""
+        inbound = self._inbound
+        payloads = inbound.payloads
+        if self._limit < MAX_FRAME_BYTES:
+            for place, payload in enumerate(payloads):
+                if len(payload) > self._limit:
+                    if not place:
+                        raise refused_size(len(payload), limit=self._limit)
+                    inbound.payloads = payloads[place:]
+                    return payloads[:place]
+        inbound.payloads = []
+        inbound.wake_sender()
+        return payloads
 
     async def _enqueue(self, payloads: Sequence[bytes]) -> None:
         outbound = self._outbound

@@ -88,6 +88,9 @@ class _TCPChannel(Channel):
         # Messages that are ready together leave in one write; only the writer knows when that is.
         raise trio.WouldBlock
 
+    def limit_payloads(self, max_payload_bytes: int) -> None:
+        self._decoder.max_payload_bytes = max_payload_bytes
+
     async def receive(self) -> list[bytes]:
         # The stream notices a second reader only if both have to wait; else the two would mix up the bytes.
         if self._is_receiving:

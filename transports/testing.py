@@ -6,9 +6,8 @@
     def test_pigeons_keep_the_contract():
         trio.run(check_transport, PigeonTransport)
 
-Every row of the table in `psephos.transports.abc` is checked, for both ends of a channel, but for the one about
-announced sizes: no end that keeps the contract can send such bytes. A transport that passes may still be wrong; one
-that fails is, and the sentence says which of `PROMISES` it broke.
+Every row of the table in `psephos.transports.abc` is checked, for both ends of a channel. A transport that passes may
+still be wrong; one that fails is, and the sentence says which of `PROMISES` it broke.
 """
 
 import contextlib
@@ -19,6 +18,7 @@ from typing import Final, NamedTuple, TypeAlias, cast
 import trio
 import trio.testing
 
+from ..protocol.errors import MalformedMessageError
 from .abc import Channel, Listener, Transport
 from .framing import MAX_FRAME_BYTES
 
@@ -33,6 +33,8 @@ _FLOOD_BATCH: Final = 8
 _LATE_SENDS: Final = 200
 _NEWS_SECONDS: Final = 0.01
 _SHOWN_BYTES: Final = 32
+# A limit of the receiver's own.
+_LIMIT_BYTES: Final = 100
 
 
 class _Settings(NamedTuple):
@@ -131,6 +133,25 @@ async def _check_oversized_payload(near: Channel, far: Channel, settings: _Setti
     await near.send([b"afterwards"])
     await near.aclose()
     await _expect(far, [b"afterwards"])
+
+
+async def _check_limit(near: Channel, far: Channel, _: _Settings) -> None:
+    """A payload above a limit of the receiver's own is refused by it with MalformedMessageError, and no other is."""
+    far.limit_payloads(_LIMIT_BYTES)
+    await near.send([bytes(_LIMIT_BYTES), bytes(_LIMIT_BYTES + 1)])
+    await _expect_next(far, [bytes(_LIMIT_BYTES)])
+    with _raises(MalformedMessageError, "receive of a payload above the limit of its own"):
+        await far.receive()
+
+
+async def _check_limit_lifted(near: Channel, far: Channel, settings: _Settings) -> None:
+    """A limit that is lifted is the transport's own again."""
+    far.limit_payloads(_LIMIT_BYTES)
+    await near.send([b"below it"])
+    await _expect_next(far, [b"below it"])
+    far.limit_payloads(settings.max_payload_bytes)
+    await near.send([bytes(_LIMIT_BYTES + 1)])
+    await _expect_next(far, [bytes(_LIMIT_BYTES + 1)])
 
 
 async def _check_back_pressure(near: Channel, far: Channel, settings: _Settings) -> None:
@@ -476,6 +497,8 @@ _CHANNEL_CHECKS: Final[tuple[_ChannelCheck, ...]] = (
     _check_empty_payloads,
     _check_greatest_payload,
     _check_oversized_payload,
+    _check_limit,
+    _check_limit_lifted,
     _check_back_pressure,
     _check_both_directions,
     _check_send_nowait,

@@ -96,6 +96,10 @@ class DeviatingChannel(Channel):
         """Close, as the channel below does. See `Channel.aclose`."""
         await self._channel.aclose()
 
+    def limit_payloads(self, max_payload_bytes: int) -> None:
+        """Limit what the network brings. See `Channel.limit_payloads`."""
+        self._channel.limit_payloads(max_payload_bytes)
+
     def send_nowait(self, payload: bytes) -> None:
         """Say that it would wait: what is sent may be more than one payload. See `Channel.send_nowait`."""
         del payload

@@ -27,6 +27,7 @@ from peers import (
     simulation,
 )
 from psephos.agents import Deployment, Mode, Partner, SecureNoise, inquire
+from psephos.agents.lobby import GREETING_SECONDS
 from psephos.protocol import (
     JOIN,
     MalformedMessageError,
@@ -37,6 +38,7 @@ from psephos.protocol import (
     run_population,
 )
 from psephos.protocol.messages import (
+    NOT_ADMITTED,
     PROTOCOL_VERSION,
     Abort,
     Hello,
@@ -95,16 +97,10 @@ async def test_the_terms_of_a_deployment_say_so() -> None:
 
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
 @pytest.mark.parametrize(
-    ("party", "token", "reason"),
-    [
-        ("mallory", TOKENS[0], "'mallory' is not on the roster"),
-        ("carol", "", "'carol' came with no token"),
-        ("carol", "a guess", "'carol' came with a token that is not its own"),
-        ("carol", TOKENS[0], "'carol' came with a token that is not its own"),
-    ],
+    ("party", "token"), [("mallory", TOKENS[0]), ("carol", ""), ("carol", "a guess"), ("carol", TOKENS[0])]
 )
-async def test_an_inquiry_that_is_refused_says_why_and_never_the_token(
-    make_transport: Callable[[], Transport], party: str, token: str, reason: str
+async def test_an_inquiry_that_is_refused_tells_strangers_apart_by_nothing(
+    make_transport: Callable[[], Transport], party: str, token: str
 ) -> None:
     with structlog.testing.capture_logs() as events:
         async with open_session(
@@ -118,9 +114,9 @@ async def test_an_inquiry_that_is_refused_says_why_and_never_the_token(
             async with await session.connect() as channel:
                 assert await inquire(channel, party="carol", token=TOKENS[2]) == TERMS
             session.nursery.cancel_scope.cancel()
-    assert (caught.value.reason, caught.value.by) == (reason, "server")
+    assert (caught.value.reason, caught.value.by) == (NOT_ADMITTED, "server")
     (refused,) = events
-    assert (refused["event"], refused["peer"], refused["reason"]) == ("connection_refused", party, reason)
+    assert (refused["event"], refused["total"], refused["reasons"]) == ("connections_refused", 1, {"stranger": 1})
     assert not any(secret in repr(events) for secret in (*TOKENS, "a guess"))
 
 
@@ -139,7 +135,7 @@ ANSWERS: dict[str, tuple[bytes, type[PsephosError], str]] = {
     "terms of another version": (
         encode(msgspec.structs.replace(TERMS, version=PROTOCOL_VERSION + 1)),
         RemoteProtocolError,
-        "server speaks version 6, this side 5",
+        f"server speaks version {PROTOCOL_VERSION + 1}, this side {PROTOCOL_VERSION}",
     ),
     "a welcome": (
         encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters)),
@@ -224,11 +220,11 @@ async def test_an_inquiry_and_a_hello_may_come_at_once(make_transport: Callable[
         session.nursery.cancel_scope.cancel()
 
 
-SECOND_MESSAGES: dict[str, tuple[bytes, str]] = {
-    "a second inquiry": (inquiry("carol"), "began with Inquiry instead of Hello"),
-    "a report": (report(0, 1), "began with Report instead of Hello"),
-    "garbage": (b"\xc1", "no message"),
-    "a hello of a stranger": (hello("mallory"), "'mallory' is not on the roster"),
+SECOND_MESSAGES: dict[str, bytes] = {
+    "a second inquiry": inquiry("carol"),
+    "a report": report(0, 1),
+    "garbage": b"\xc1",
+    "a hello of a stranger": hello("mallory"),
 }
 
 
@@ -240,7 +236,7 @@ async def test_what_follows_an_inquiry_is_a_hello_or_refused(
     at_once: bool,  # noqa: FBT001  a parameter of the test
     name: str,
 ) -> None:
-    payload, reason = SECOND_MESSAGES[name]
+    payload = SECOND_MESSAGES[name]
     async with open_session(make_transport(), TWO_OF_THREE) as session:
         async with await session.connect() as carol:
             if at_once:
@@ -249,8 +245,7 @@ async def test_what_follows_an_inquiry_is_a_hello_or_refused(
                 assert await inquire(carol, party="carol") == TERMS
                 await carol.send([payload])
             *_, abort = await messages_until_the_end(carol)
-        assert isinstance(abort, Abort)
-        assert reason in abort.reason
+        assert abort == Abort(NOT_ADMITTED)
         assert session.server.progress == (JOIN, 0, 3)
         session.nursery.cancel_scope.cancel()
 
@@ -274,7 +269,7 @@ async def test_an_inquiry_and_then_silence_is_closed_after_the_time_for_greeting
         async with await session.connect() as carol:
             assert await inquire(carol, party="carol") == TERMS
             assert await messages_until_the_end(carol) == []
-        assert 60.0 <= trio.current_time() - start <= 75.0 + 1.0
+        assert trio.current_time() - start == pytest.approx(GREETING_SECONDS, abs=1.0)
         session.nursery.cancel_scope.cancel()
 
 
@@ -320,14 +315,12 @@ async def test_everybody_takes_part_with_a_token_and_it_is_in_no_event_and_no_vi
         async with open_session(make_transport(), TWO_OF_THREE, mode=mode, with_tokens=True, log=log) as session:
             async with await session.connect() as stranger:
                 await stranger.send([hello("alice", token=TOKENS[1])])
-                assert await messages_until_the_end(stranger) == [
-                    Abort("'alice' came with a token that is not its own")
-                ]
+                assert await messages_until_the_end(stranger) == [Abort(NOT_ADMITTED)]
             for name, client in clients.items():
                 session.nursery.start_soon(session.take_part, name, client)
     assert session.result is not None
     assert session.endings == dict.fromkeys(NAMES, session.result.outcome)
-    assert {event["event"] for event in events} >= {"connection_refused", "privacy_loss", "phase_closed"}
+    assert {event["event"] for event in events} >= {"connections_refused", "privacy_loss", "phase_closed"}
     views = [session.server.view, *(client.view for client in clients.values())]
     for place in (events, views, session.endings):
         assert "secret" not in repr(place)
@@ -345,9 +338,7 @@ async def test_a_client_without_its_token_is_refused_and_charged_nothing(token: 
         session.nursery.cancel_scope.cancel()
     error = session.endings["carol"]
     assert isinstance(error, SessionAborted)
-    assert error.reason.startswith("'carol' came with ")
-    assert "guess" not in str(error)
-    assert "secret" not in str(error)
+    assert error.reason == NOT_ADMITTED
     assert not carol.ledger.entries
 
 

@@ -3,6 +3,8 @@
 # ruff: noqa: ARG001  a clock acts by being asked for
 
 import contextlib
+import errno
+import signal
 from collections.abc import Awaitable, Callable
 
 import msgspec
@@ -11,9 +13,11 @@ import structlog.testing
 import trio
 import trio.testing
 from peers import (
+    INPUTS,
     NAMES,
     TRANSPORTS,
     VOTE,
+    Session,
     hello,
     make_client,
     messages_until_the_end,
@@ -22,8 +26,13 @@ from peers import (
     report,
     simulation,
 )
+from psephos.agents import CloudServer
+from psephos.agents import driver as driver_module
 from psephos.agents import outbox as outbox_module
+from psephos.agents.adversaries import DeviatingChannel, Deviation, Passage
 from psephos.agents.driver import LINGER_SECONDS
+from psephos.agents.lobby import GREETING_SECONDS
+from psephos.protocol import run_population
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect, Opened
 from psephos.protocol.errors import (
@@ -35,6 +44,8 @@ from psephos.protocol.errors import (
     UnexpectedMessageError,
 )
 from psephos.protocol.messages import (
+    MAX_GREETING_BYTES,
+    NOT_ADMITTED,
     PROTOCOL_VERSION,
     Abort,
     Message,
@@ -44,6 +55,7 @@ from psephos.protocol.messages import (
     decode,
     encode,
 )
+from psephos.protocol.roster import Roster
 from psephos.protocol.rules import JOIN, PhaseRules
 from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
 from psephos.transports import memory as memory_module
@@ -250,18 +262,30 @@ async def test_an_announced_oversize_after_hello_ends_that_client_alone(clock: t
 @pytest.mark.bad_input("oversized, truncated or garbage frames")
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
 @pytest.mark.parametrize(
-    ("payload", "reason"),
+    ("payload", "reason", "kind"),
     [
-        pytest.param(GARBAGE, "no message", id="garbage"),
-        pytest.param(report(0, 1), "began with Report instead of Hello", id="no hello"),
-        pytest.param(hello("mallory"), "not on the roster", id="nobody's name"),
-        pytest.param(hello("carol", session="another"), "session is 'council'", id="another session"),
-        pytest.param(hello("carol", kind="deployment"), "kind is 'simulation'", id="another kind"),
-        pytest.param(hello("\0" * 1_000_000), "", id="a name of a megabyte"),
+        pytest.param(GARBAGE, NOT_ADMITTED, "malformed", id="garbage"),
+        pytest.param(b"", NOT_ADMITTED, "malformed", id="nothing"),
+        pytest.param(report(0, 1), NOT_ADMITTED, "stranger", id="no hello"),
+        pytest.param(hello("mallory"), NOT_ADMITTED, "stranger", id="nobody's name"),
+        pytest.param(hello("mallory", session="another"), NOT_ADMITTED, "stranger", id="nobody's, another session"),
+        pytest.param(hello("\0" * MAX_GREETING_BYTES), NOT_ADMITTED, "malformed", id="a name of 4 KB"),
+        pytest.param(
+            hello("carol", session="another"),
+            "the server's session is 'council', 'carol' came with 'another'",
+            "party",
+            id="another session",
+        ),
+        pytest.param(
+            hello("carol", kind="deployment"),
+            "the server's kind is 'simulation', 'carol' came with 'deployment'",
+            "party",
+            id="another kind",
+        ),
     ],
 )
-async def test_a_stranger_is_told_why_and_the_vote_goes_on(
-    make_transport: Callable[[], Transport], payload: bytes, reason: str, clock: trio.testing.MockClock
+async def test_a_stranger_is_told_one_sentence_whatever_it_says_and_a_party_is_told_why(
+    make_transport: Callable[[], Transport], payload: bytes, reason: str, kind: str, clock: trio.testing.MockClock
 ) -> None:
     with structlog.testing.capture_logs() as events:
         async with (
@@ -271,11 +295,23 @@ async def test_a_stranger_is_told_why_and_the_vote_goes_on(
             await stranger.send([payload])
             (abort,) = await messages_until_the_end(stranger)
     session.assert_two_have_decided(2, 2)
-    assert isinstance(abort, Abort)
-    assert reason in abort.reason
-    (refused,) = [event for event in events if event["event"] == "connection_refused"]
-    assert refused["reason"] == abort.reason
-    assert len(repr(refused)) < 10_000
+    assert abort == Abort(reason)
+    counted = [event for event in events if event["event"] == "connections_refused"]
+    assert [(event["total"], event["reasons"]) for event in counted] == [(1, {kind: 1})] * 2  # at once, and in the end
+    assert "mallory" not in repr(counted)
+
+
+async def test_a_thousand_refusals_are_a_handful_of_events(clock: trio.testing.MockClock) -> None:
+    with structlog.testing.capture_logs() as events:
+        async with open_session(MemoryTransport(), TWO_OF_THREE, honest=HONEST, log=structlog.get_logger()) as session:
+            for number in range(1000):
+                async with await session.connect() as stranger:
+                    await stranger.send([hello("mallory") if number % 4 else GARBAGE])
+                    await messages_until_the_end(stranger)
+            assert session.server.refused == {"stranger": 750, "malformed": 250}
+    session.assert_two_have_decided(2, 2)
+    totals = [event["total"] for event in events if event["event"] == "connections_refused"]
+    assert totals == [1, 10, 100, 1000, 1000]
 
 
 async def test_a_stranger_that_does_not_wait_for_its_refusal_does_not_stop_the_vote(
@@ -377,7 +413,8 @@ async def test_a_connection_that_says_nothing_for_long_is_closed(clock: trio.tes
     ) as session:
         silent = await session.connect()
         assert not await messages_until_the_end(silent)
-        assert trio.current_time() - session.start == pytest.approx(60.0)
+        assert trio.current_time() - session.start == pytest.approx(GREETING_SECONDS)
+        assert session.server.refused == {"silent": 1}
     assert isinstance(session.failure, QuorumError)
 
 
@@ -421,6 +458,8 @@ async def take_part_with(
 
 WELCOME = encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters))
 REQUEST = encode(Request(0, msgspec.Raw(msgspec.msgpack.encode(None))))
+NEXT_REQUEST = encode(Request(1, msgspec.Raw(msgspec.msgpack.encode(None))))
+OUTCOME = msgspec.Raw(msgspec.msgpack.encode(run_population(VOTE, INPUTS, noise=simulation().noise).outcome))
 
 
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
@@ -433,7 +472,9 @@ REQUEST = encode(Request(0, msgspec.Raw(msgspec.msgpack.encode(None))))
         ([WELCOME, WELCOME], UnexpectedMessageError),
         ([encode(Welcome(99, VOTE.encoded_parameters))], RemoteProtocolError),
         ([encode(Welcome(PROTOCOL_VERSION, msgspec.Raw(b"\x80")))], RemoteProtocolError),
-        ([WELCOME, encode(Release(msgspec.Raw(b"\x01")))], MalformedMessageError),
+        ([WELCOME, encode(Release(OUTCOME))], UnexpectedMessageError),
+        ([WELCOME, REQUEST, encode(Release(OUTCOME))], UnexpectedMessageError),
+        ([WELCOME, REQUEST, NEXT_REQUEST, encode(Release(msgspec.Raw(b"\x01")))], MalformedMessageError),
         ([WELCOME, REQUEST, encode(Request(5, msgspec.Raw(b"\xc0")))], UnexpectedMessageError),
     ],
     ids=[
@@ -443,6 +484,8 @@ REQUEST = encode(Request(0, msgspec.Raw(msgspec.msgpack.encode(None))))
         "welcome twice",
         "another version",
         "no parameters",
+        "a release before any request",
+        "a release before the last request",
         "a release that is none",
         "a phase that there is not",
     ],
@@ -518,3 +561,152 @@ async def test_a_server_that_does_not_read_cannot_keep_a_client_that_has_ended(
 
     ending, _ = await take_part_with(MemoryTransport(), play)
     assert isinstance(ending, MalformedMessageError)
+
+
+# What goes wrong on this side.
+
+
+class FailingLog:
+    """A log on a disk that is full."""
+
+    def info(self, event: str, **fields: object) -> None:
+        """Fail."""
+        del event, fields
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    warning = info
+
+
+async def test_a_log_that_cannot_be_written_does_not_end_the_vote(clock: trio.testing.MockClock) -> None:
+    async with (
+        open_session(MemoryTransport(), TWO_OF_THREE, honest=HONEST, log=FailingLog()) as session,
+        await session.connect() as stranger,
+    ):
+        await stranger.send([GARBAGE])
+        assert await messages_until_the_end(stranger) == [Abort(NOT_ADMITTED)]
+        async with await session.connect() as carol:
+            await carol.send([hello("carol"), GARBAGE])
+    session.assert_two_have_decided(2, 2)
+
+
+async def test_a_loss_that_cannot_be_logged_stops_the_report() -> None:
+    client = make_client("alice", simulation(), log=FailingLog())
+    heard: list[Message] = []
+    with trio.fail_after(30):
+        transport = MemoryTransport()
+        async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
+
+            async def serve() -> None:
+                async with await listener.accept() as channel:
+                    await channel.receive()
+                    await channel.send([WELCOME, REQUEST])
+                    heard.extend(await messages_until_the_end(channel))
+
+            nursery.start_soon(serve)
+            with pytest.raises(OSError, match="No space left on device"):
+                await client.take_part(await transport.connect(listener.address))
+    assert heard == []
+    assert [entry.phase for entry in client.ledger.entries] == ["weights"]  # charged, and never too little
+
+
+class FailingListener(Listener):
+    """A listener some of whose channels fail, and that fails itself now and then."""
+
+    def __init__(self, inner: Listener) -> None:
+        self._inner = inner
+        self._num_accepted = 0
+
+    @property
+    def address(self) -> str:
+        return self._inner.address
+
+    async def accept(self) -> Channel:
+        channel = await self._inner.accept()
+        self._num_accepted += 1
+        match self._num_accepted:
+            case 1:
+                channel.close()
+                raise OSError(errno.EIO, "Input/output error")
+            case 2:
+                return DeviatingChannel(channel, Raising(MemoryError()), peer=None)
+            case 3:
+                return DeviatingChannel(channel, Raising(RuntimeError("a bug")), peer=None)
+            case _:
+                return channel
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class Raising(Deviation):
+    """What comes on a channel makes it fail."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def incoming(self, peer: str, message: Message) -> Passage:
+        """Fail."""
+        del peer, message
+        raise self._error
+
+
+async def test_no_failure_of_a_connection_ends_the_vote(clock: trio.testing.MockClock) -> None:
+    transport = MemoryTransport()
+    mode = simulation()
+    server = CloudServer(VOTE, roster=Roster(NAMES, INPUTS.public), mode=mode, default_rules=TWO_OF_THREE)
+    with trio.fail_after(10_000):
+        async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+            session = Session(server, FailingListener(listening), transport, nursery)
+            nursery.start_soon(session.serve)
+            for _ in range(3):
+                async with await session.connect() as carol:
+                    with contextlib.suppress(trio.BrokenResourceError):
+                        await carol.send([hello("carol")])
+                    await messages_until_the_end(carol)
+            for name in HONEST:
+                nursery.start_soon(session.take_part, name, make_client(name, mode))
+    session.assert_two_have_decided(2, 2)
+    assert server.refused == {"failed": 3}
+
+
+async def test_a_member_whose_connection_fails_in_a_new_way_is_gone_and_the_vote_goes_on(
+    clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decode_or_fail(payload: bytes, *, sender: str) -> Message:
+        if sender == "carol" and payload == GARBAGE:
+            raise MemoryError
+        return decode(payload, sender=sender)
+
+    monkeypatch.setattr(driver_module, "decode", decode_or_fail)
+    async with (
+        open_session(MemoryTransport(), TWO_OF_THREE, honest=HONEST) as session,
+        await session.connect() as carol,
+    ):
+        await carol.send([hello("carol"), GARBAGE])
+        await messages_until_the_end(carol)
+    session.assert_two_have_decided(2, 2)
+
+
+def test_an_interrupt_tells_everybody_who_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[Message] = []
+
+    async def main() -> None:
+        transport = TCPTransport()
+        server = CloudServer(VOTE, roster=Roster(NAMES, INPUTS.public), mode=simulation(), default_rules=ALL_THREE)
+        async with trio.open_nursery() as nursery:
+            listening = await transport.open_listener()
+
+            async def join() -> None:
+                async with await transport.connect(listening.address) as carol:
+                    await carol.send([hello("carol")])
+                    await carol.receive()
+                    signal.raise_signal(signal.SIGINT)
+                    heard.extend(await messages_until_the_end(carol))
+
+            nursery.start_soon(join)
+            await server.serve(listening)
+
+    with pytest.raises(BaseExceptionGroup) as caught:
+        trio.run(main, restrict_keyboard_interrupt_to_checkpoints=True)
+    assert caught.group_contains(KeyboardInterrupt, depth=None)
+    assert heard == [Abort("whoever runs it has stopped it")]

@@ -48,6 +48,9 @@ class Gate(Channel):
             raise trio.WouldBlock
         self.batches.append([payload])
 
+    def limit_payloads(self, max_payload_bytes: int) -> None:
+        raise AssertionError(max_payload_bytes)  # an outbox receives nothing
+
     async def receive(self) -> list[bytes]:
         await trio.sleep_forever()
         raise AssertionError

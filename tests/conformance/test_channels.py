@@ -42,6 +42,9 @@ class PlainChannel(Channel):
         self.check_size(payload)
         self.inner.send_nowait(payload)
 
+    def limit_payloads(self, max_payload_bytes: int) -> None:
+        self.inner.limit_payloads(max_payload_bytes)
+
     async def receive(self) -> list[bytes]:
         return await self.inner.receive()
 
@@ -155,6 +158,17 @@ class SendsWhatComesBeforeOversize(PlainChannel):
         if len(payloads) > 1 and max(sizes) > LIMIT:
             await super().send(payloads[:1])
         await super().send(payloads)
+
+
+class KnowsNoLimits(PlainChannel):
+    def limit_payloads(self, max_payload_bytes: int) -> None:
+        pass
+
+
+class KeepsItsFirstLimit(PlainChannel):
+    def limit_payloads(self, max_payload_bytes: int) -> None:
+        if max_payload_bytes < LIMIT:
+            super().limit_payloads(max_payload_bytes)
 
 
 class NeverMakesAnybodyWait(PlainChannel):
@@ -482,6 +496,8 @@ FAULTS: dict[type[object], str] = {
     HidesOversize: "above the limit is refused",
     CutsOversize: "above the limit is refused",
     SendsWhatComesBeforeOversize: "above the limit is refused",
+    KnowsNoLimits: "a limit of the receiver's own",
+    KeepsItsFirstLimit: "A limit that is lifted",
     NeverMakesAnybodyWait: "bounded amount",
     TakesTurns: "in both directions",
     Overtakes: "send_nowait",

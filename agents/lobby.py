@@ -1,0 +1,136 @@
+"""Connections that have not said who they are: few of them, for a short time, and the oldest give way.
+
+Whoever reaches a server's address can connect. Until a connection has shown that it is a party's it holds little:
+frames of at most `MAX_GREETING_BYTES`, for `GREETING_SECONDS`, and one of a bounded number of places, in all and for
+each address. Where a place is wanted and none is free, the connection that has held one longest loses it: a party says
+Hello at once, and whoever does not is the first to go. What came of them is counted, by reason; nothing else is kept.
+"""
+
+import collections
+import dataclasses
+import ipaddress
+from collections.abc import Callable, Mapping
+from typing import Final, Self
+
+import trio
+
+from ..protocol.messages import MAX_GREETING_BYTES
+from ..transports.abc import Channel
+
+__all__ = ["GREETING_SECONDS", "Lobby", "Places"]
+
+GREETING_SECONDS: Final = 10.0
+"""A connection that has not said Hello by then is closed; one that was made by a client says it in its first frame."""
+
+_MIN_PLACES: Final = 128
+_MIN_PLACES_OF_ADDRESS: Final = 64
+_IPV6_NETWORK_BITS: Final = 64
+"""Of an IPv6 address, those that name a network, all of whose addresses one machine may have."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Places:
+    """How many connections may be without a Hello at a time.
+
+    Args:
+        in_all: of all addresses together.
+        of_address: of one address, or of one network of IPv6.
+    """
+
+    in_all: int
+    of_address: int
+
+    @classmethod
+    def for_roster(cls, num_parties: int, *, most: int | None = None) -> Self:
+        """Return room for a roster that comes at once from behind one address, and as much again for others.
+
+        Args:
+            num_parties: on the roster.
+            most: what the system allows in all; None where nobody says.
+        """
+        of_address = max(_MIN_PLACES_OF_ADDRESS, num_parties)
+        in_all = max(_MIN_PLACES, 2 * num_parties)
+        in_all = in_all if most is None else min(in_all, most)
+        return cls(in_all, min(of_address, in_all))
+
+
+class Lobby:
+    """Where connections wait until they have said who they are.
+
+    Args:
+        places: how many may; None for as many as come and for as long as they like, where nobody else can connect.
+        tell: called with `refused` as their number becomes ten times as large: a log that a storm of connections does
+            not fill.
+
+    Attributes:
+        refused: how many connections were turned away, by reason.
+    """
+
+    def __init__(self, places: Places | None, *, tell: Callable[[Mapping[str, int]], None]) -> None:
+        self._places = places
+        self._tell = tell
+        self._next_to_tell = 1
+        self._waiting: dict[Channel, tuple[str, float]] = {}  # oldest first: the address, and since when
+        self._of_address: dict[str, dict[Channel, None]] = {}
+        self.refused: collections.Counter[str] = collections.Counter()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def enter(self, channel: Channel) -> None:
+        """Let a connection wait; one that has waited longest goes for it, where it must."""
+        channel.limit_payloads(MAX_GREETING_BYTES)
+        if self._places is None:
+            return
+        address = _network_of(channel.peer)
+        self._waiting[channel] = address, trio.current_time()
+        same = self._of_address.setdefault(address, {})
+        same[channel] = None
+        if len(same) > self._places.of_address:
+            self._close(next(iter(same)), "evicted")
+        if len(self._waiting) > self._places.in_all:
+            self._close(next(iter(self._waiting)), "evicted")
+
+    def leave(self, channel: Channel) -> None:
+        """Take a connection's place away: it has said who it is, or is closed. Nothing if it has none."""
+        address, _ = self._waiting.pop(channel, ("", 0.0))
+        same = self._of_address.get(address)
+        if same is not None:
+            same.pop(channel, None)
+            if not same:
+                del self._of_address[address]
+
+    def turn_away(self, reason: str) -> None:
+        """Count a connection that is refused."""
+        self.refused[reason] += 1
+        if self.refused.total() >= self._next_to_tell:
+            self._next_to_tell *= 10
+            self._tell(self.refused)
+
+    async def close_silent(self) -> None:
+        """Close connections as their time is up, for ever; one task for all of them."""
+        while True:
+            oldest = next(iter(self._waiting.values()), None)
+            now = trio.current_time()
+            if oldest is not None and oldest[1] + GREETING_SECONDS <= now:
+                self._close(next(iter(self._waiting)), "silent")
+            else:
+                # Who comes in the meantime has as long from then on.
+                await trio.sleep(GREETING_SECONDS if oldest is None else oldest[1] + GREETING_SECONDS - now)
+
+    def _close(self, channel: Channel, reason: str) -> None:
+        self.leave(channel)
+        channel.close()
+        self.turn_away(reason)
+
+
+def _network_of(peer: str) -> str:
+    """Return whose connections count together: those of a host, or of a network of IPv6."""
+    host = peer.rpartition(":")[0].strip("[]").partition("%")[0] or peer
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:  # a transport whose addresses are no hosts'
+        return host
+    if address.version == 4 or address.ipv4_mapped is not None:  # noqa: PLR2004  the other version of IP
+        return str(getattr(address, "ipv4_mapped", None) or address)
+    return str(ipaddress.ip_network((address, _IPV6_NETWORK_BITS), strict=False))
