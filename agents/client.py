@@ -1,7 +1,8 @@
 """Partners, voters and workers: one party that holds private values and takes part in a session."""
 
+import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import msgspec
 import trio
@@ -16,11 +17,14 @@ from ..protocol.roles import Side
 from ..protocol.states import State
 from ..protocol.views import View
 from ..transports.abc import Channel
-from .driver import LINGER_SECONDS, Driver
+from .driver import ANSWER_SECONDS, LINGER_SECONDS, Driver
 from .events import Log
 from .modes import Mode
 
-__all__ = ["Client", "Partner", "Voter", "Worker", "inquire"]
+__all__ = ["PATIENCE_SECONDS", "Client", "Partner", "Voter", "Worker", "inquire"]
+
+PATIENCE_SECONDS: Final = 3600.0
+"""A phase waits for five minutes unless a scenario says otherwise, and a client does not know for how long."""
 
 _SERVER = "server"
 
@@ -38,6 +42,8 @@ class Client:
         ledger: where its losses are charged; by default one of its own.
         budget: for that ledger of its own.
         token: the party's own, for a roster that has tokens; never logged.
+        patience_seconds: how long the server may say nothing between two of its messages; its answer to Hello may take
+            `ANSWER_SECONDS`, unless this is infinite, for whoever runs all parties.
         log: where its events go; None for nowhere.
 
     Raises:
@@ -49,7 +55,7 @@ class Client:
 
     role: ClassVar[str] = "client"
 
-    __slots__ = ("_log", "_machine", "_session", "ledger", "own_outcome", "view")
+    __slots__ = ("_log", "_machine", "_patience_seconds", "_session", "ledger", "own_outcome", "view")
 
     def __init__(
         self,
@@ -63,8 +69,10 @@ class Client:
         ledger: Ledger | None = None,
         budget: Budget | None = None,
         token: str = "",
+        patience_seconds: float = PATIENCE_SECONDS,
         log: Log | None = None,
     ) -> None:
+        self._patience_seconds = patience_seconds
         self.ledger = ledger if ledger is not None else Ledger(party, budget=budget)
         self.own_outcome: msgspec.Struct | None = None
         """What the release told this party alone."""
@@ -97,6 +105,11 @@ class Client:
         """The digest of what everybody was told, once released; for people to compare (`protocol.transcript`)."""
         return self._machine.transcript
 
+    @property
+    def late_phase(self) -> str | None:
+        """The phase for which its report came too late, as the release said; None where all of them counted."""
+        return self._machine.late_phase
+
     async def take_part(self, channel: Channel) -> msgspec.Struct:
         """Take part in one session over `channel`, and close it.
 
@@ -106,7 +119,7 @@ class Client:
         Raises:
             QuorumError: a phase closed without its quorum.
             SessionAborted: the server ended the session, or the connection was lost.
-            RemoteProtocolError: the server broke the rules.
+            RemoteProtocolError: the server broke the rules, or said nothing for too long.
             BudgetExceededError: the session would cost more than the ledger allows; nothing was drawn.
 
         Cancelled, it closes the channel at once; losses that were charged stay charged, and the room that the ledger
@@ -127,7 +140,9 @@ class Client:
         outbox = driver.open_outbox(_SERVER, channel)
         driver.act(effects)
         await outbox.flush()
-        await driver.read(_SERVER, channel)
+        patience = self._patience_seconds
+        answer_seconds = patience if math.isinf(patience) else min(patience, ANSWER_SECONDS)
+        await driver.read(_SERVER, channel, patience_seconds=patience, answer_seconds=answer_seconds)
         if not outbox.is_empty:
             with trio.move_on_after(LINGER_SECONDS):  # a server that does not read holds up nobody who is done
                 await outbox.flush()
@@ -146,13 +161,17 @@ async def inquire(channel: Channel, *, party: str, token: str = "") -> Terms:
 
     Raises:
         SessionAborted: the server refuses the party, or the connection was lost.
-        RemoteProtocolError: the server answered something else, or speaks another version.
+        RemoteProtocolError: the server answered something else, or nothing in time, or speaks another version.
 
     Cancelled, it leaves the channel open.
     """
     try:
-        await channel.send([encode(Inquiry(PROTOCOL_VERSION, party, token))])
-        payloads = await channel.receive()
+        with trio.fail_after(ANSWER_SECONDS):
+            await channel.send([encode(Inquiry(PROTOCOL_VERSION, party, token))])
+            payloads = await channel.receive()
+    except trio.TooSlowError:
+        reason = f"{_SERVER} has said nothing for {ANSWER_SECONDS:g} seconds"
+        raise RemoteProtocolError(reason, sender=_SERVER, role="client") from None
     except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
         raise SessionAborted(reason="the connection was lost before it named its terms", by=_SERVER) from None
     match decode(payloads[0], sender=_SERVER):

@@ -7,6 +7,7 @@ one that misbehaves: its connection ends, and the vote goes on.
 """
 
 import collections
+import math
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
@@ -19,7 +20,10 @@ from ..transports.abc import Channel
 from .events import Log, log_effect
 from .outbox import Outbox, OutboxFullError
 
-__all__ = ["LINGER_SECONDS", "Driver", "EffectListener", "Machine", "Timed"]
+__all__ = ["ANSWER_SECONDS", "LINGER_SECONDS", "Driver", "EffectListener", "Machine", "Timed"]
+
+ANSWER_SECONDS: Final = 30.0
+"""A server answers at once whoever begins a conversation; the rest of it may take as long as phases last."""
 
 LINGER_SECONDS: Final = 10.0
 """So long a peer may take to read what is left for it when its conversation ends; after that it is cut off."""
@@ -152,8 +156,16 @@ class Driver:
         finally:
             self._is_acting = False
 
-    async def read(self, peer: str, channel: Channel) -> bool:
+    async def read(
+        self, peer: str, channel: Channel, *, patience_seconds: float = math.inf, answer_seconds: float = math.inf
+    ) -> bool:
         """Feed the machine what arrives from `peer`, until the channel or the session ends.
+
+        Args:
+            peer: who is at the other end.
+            channel: to it.
+            patience_seconds: how long it may say nothing; then it is the peer's fault.
+            answer_seconds: the same before it has said anything.
 
         Returns:
             Whether the channel may still be of use.
@@ -162,7 +174,15 @@ class Driver:
         """
         while self._ending is None:
             try:
-                payloads = await channel.receive()
+                if answer_seconds == math.inf:
+                    payloads = await channel.receive()
+                else:
+                    with trio.fail_after(answer_seconds):
+                        payloads = await channel.receive()
+            except trio.TooSlowError:
+                error = RemoteProtocolError(f"{peer} has said nothing for {answer_seconds:g} seconds", sender=peer)
+                self.act(self._machine.receive_fault(peer, error))
+                return False
             except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
                 self.act(self._machine.receive_loss(peer))  # if we closed it, the machine knows already
                 return False
@@ -172,6 +192,7 @@ class Driver:
             except Exception:  # noqa: BLE001  whatever a connection breaks by, too little memory too, it is gone
                 self.act(self._machine.receive_loss(peer))
                 return False
+            answer_seconds = patience_seconds
             is_sound = self.take(peer, payloads)
             if self._nursery is None and not self.has_ended:
                 await self.outboxes[peer].flush()

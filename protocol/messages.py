@@ -16,7 +16,7 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from .errors import MalformedMessageError, QuorumError, StrangerError
+from .errors import MalformedMessageError, QuorumError, SessionAborted, StrangerError
 
 __all__ = [
     "MAX_GREETING_BYTES",
@@ -143,7 +143,14 @@ class Abort(msgspec.Struct, frozen=True, array_like=True, tag=6, forbid_unknown_
     @classmethod
     def because(cls, error: Exception) -> "Abort":
         """Return the message that says why; it fits into a message whatever the error quotes."""
-        reason = NOT_ADMITTED if isinstance(error, StrangerError) else str(error)[:MAX_REASON_CHARACTERS]
+        match error:
+            case StrangerError():
+                reason = NOT_ADMITTED
+            case SessionAborted():
+                reason = error.reason  # who it is that ends the session, its reader knows
+            case _:
+                reason = str(error)
+        reason = reason[:MAX_REASON_CHARACTERS]
         if not isinstance(error, QuorumError):
             return cls(reason=reason)
         return cls(

@@ -317,7 +317,7 @@ class ServerMachine:
         """End the session because whoever runs the server ends it; every client is told the reason."""
         if self._state not in _UNDER_WAY:
             return []
-        return self._end(SessionAborted(reason=reason, by="server"), Abort(reason=reason))
+        return self._end(SessionAborted(reason=reason, by="server"))
 
     def _on_hello(self, sender: str, row: _Row) -> list[Effect]:
         row.state = _TABLE[_TABLE[row.state][Move.HELLO]][Move.WELCOME]
@@ -497,15 +497,15 @@ class ServerMachine:
         error = QuorumError(phase=phase, received=num_received, required=self._required[phase], missing=missing)
         return self._end(error)
 
-    def _end(self, error: PsephosError, told: Abort | None = None) -> list[Effect]:
-        """End the session with an error, on every side; clients are told the error, or something else."""
+    def _end(self, error: PsephosError) -> list[Effect]:
+        """End the session with an error, on every side."""
         self._state = SESSION[self._state][SessionMove.ABORT]
         live: list[str] = []
         for party, row in self._rows.items():
             if row.state is not State.NEW and _TABLE[row.state]:
                 row.state = _TABLE[row.state][Move.BREAK]
                 live.append(party)
-        return [self._send(tuple(live), told or Abort.because(error)), Fail(error)]
+        return [self._send(tuple(live), Abort.because(error)), Fail(error)]
 
     def _send(self, recipients: tuple[str, ...], message: Message) -> Send:
         if self._view is not None:

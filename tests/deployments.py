@@ -443,9 +443,14 @@ class Process:
         """Wait until a server listens, and return where."""
         return self.line_with("listening on ").split()[2]
 
-    def interrupt(self) -> None:
-        """Press Ctrl-C."""
-        self._process.send_signal(signal.SIGINT)
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal; SIGINT is Ctrl-C."""
+        self._process.send_signal(number)
 
     def kill(self) -> None:
         """End it at once, without a word."""

@@ -91,6 +91,7 @@ def serve(
     from ..deployment.common import check_address, check_seed, make_mode
     from ..deployment.server import check_tokens
     from ..presentation import make_console, show_outcome
+    from ..running.limits import reserve_for_server
     from ..running.progress import watch
     from ..running.report import show_privacy
     from ..running.resolution import resolve
@@ -104,6 +105,7 @@ def serve(
         raise ConfigurationError(field="--insecure", value="given", allowed=allowed)
     mode = make_mode(side.scenario.name, seed=seed, round_number=side.scenario.round)
     check_tokens(side, kind=mode.kind)
+    reserve_for_server(num_parties=len(side.names))
     folder = make_folder(out, side.scenario.name)
     console = make_console()
     if not as_json:
@@ -159,6 +161,12 @@ def serve(
 )
 @click.option("--trust-server", is_flag=True, help="Let the server see the values as they are (central model).")
 @simulate_options
+@click.option(
+    "--patience",
+    type=float,
+    metavar="SECONDS",
+    help="How long the server may say nothing in between (default: 3600; inf for as long as it takes).",
+)
 @click.option("--round", "round_number", type=click.IntRange(min=0), default=0, help="Of a repeated simulation.")
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON and nothing else.")
@@ -168,6 +176,7 @@ def join(
     input_file: Path,
     invitation_file: Path | None,
     budget: float | None,
+    patience: float | None,
     seed: int | None,
     round_number: int,
     out: Path | None,
@@ -191,6 +200,8 @@ def join(
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     import re
 
+    from ...agents.client import PATIENCE_SECONDS
+    from ...protocol.errors import ConfigurationError
     from ...protocol.roles import check_party_name
     from ..deployment import Joining, find_invitation, join_in_folder
     from ..deployment.common import check_address, check_seed
@@ -204,6 +215,10 @@ def join(
     check_address(address, field="the server's address", is_insecure=insecure)
     entries = read_own_entries(input_file, party=party, roles=names_in(ROLES))
     invitation = None if invitation_file is None else find_invitation(invitation_file, party=party)
+    patience = PATIENCE_SECONDS if patience is None else patience
+    if not patience > 0:
+        allowed = "a positive number of seconds, or inf"
+        raise ConfigurationError(field="--patience", value=patience, allowed=allowed)
     joining = Joining(
         address=address,
         party=party,
@@ -213,6 +228,7 @@ def join(
         budget=budget,
         trusts_server=trust_server,
         round_number=round_number,
+        patience_seconds=patience,
     )
     joining.agree_beforehand()  # what needs no server to be refused leaves no folder
     slug = re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-") or "party"
@@ -235,6 +251,9 @@ def join(
         show_outcome(console, heard.own)
     console.print()
     show_privacy(console, agreed[0].protocol, public=agreed[0].terms.public)
+    if heard.late_phase is not None:
+        late = f"Late: your report of phase {heard.late_phase!r} came after its deadline and was not counted"
+        console.print(f"\n{late}", soft_wrap=True)
     _show_transcript(console, heard.transcript)
     tell_folder(console, folder)
 
@@ -275,6 +294,7 @@ def _show_transcript(console: "Console", digest: str | None) -> None:
 def _show_agreement(console: "Console", agreement: "Agreement") -> None:
     import numpy as np
 
+    from ...protocol.errors import printable
     from ...protocol.privacy import NeighboringRelation
     from ..running.report import show_heading
     from ..running.statements import trust_in
@@ -292,4 +312,4 @@ def _show_agreement(console: "Console", agreement: "Agreement") -> None:
         f"costs epsilon = {agreement.cost:g} in all{replaced}",
     ]
     trust = trust_in(agreement.protocol)
-    show_heading(console, title=f"Session {terms.session}", facts=facts, description="", trust=trust)
+    show_heading(console, title=f"Session {printable(terms.session)}", facts=facts, description="", trust=trust)

@@ -1,14 +1,20 @@
 """The command itself: its own commands and those that systems bring, and how it ends."""
 
 import functools
+import signal
 import sys
-from typing import NoReturn
+from types import FrameType
+from typing import Final, NoReturn
 
 import click
 
 __all__ = ["cli", "main", "of_systems"]
 
-_RUN_FAILED, _WRONG_INPUT, _INTERRUPTED = 1, 2, 130
+_RUN_FAILED, _WRONG_INPUT = 1, 2
+_ENDED_BY_SIGNAL: Final = 128
+"""By custom, and the signal's number is added."""
+_stopped_by: list[signal.Signals] = []
+"""The signals that told this process to end, in order; one that a keyboard sends is not among them."""
 
 
 class _Commands(click.Group):
@@ -38,17 +44,20 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # else somebody wants it ignored, as nohup does
+            signal.signal(number, _interrupt)
     try:
         cli.main(prog_name="psephos", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
-        _fail("interrupted", status=_INTERRUPTED)
+        _fail_interrupted()
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except BaseExceptionGroup as group:
         if group.subgroup(KeyboardInterrupt) is None:
             raise
-        _fail("interrupted", status=_INTERRUPTED)
+        _fail_interrupted()
     except Exception as error:
         from ...protocol.errors import ConfigurationError, PsephosError
 
@@ -58,6 +67,18 @@ def main() -> NoReturn:
             _fail(str(error), status=_RUN_FAILED)
         raise  # a bug of ours: its traceback is what we want to be sent
     sys.exit(0)
+
+
+def _interrupt(number: int, _: FrameType | None) -> None:
+    """End as Ctrl-C ends: what is under way is told, and written down."""
+    _stopped_by.append(signal.Signals(number))
+    signal.raise_signal(signal.SIGINT)
+
+
+def _fail_interrupted() -> NoReturn:
+    number = _stopped_by[0] if _stopped_by else signal.SIGINT
+    how = f" ({number.name})" if _stopped_by else ""
+    _fail(f"interrupted{how}", status=_ENDED_BY_SIGNAL + number)
 
 
 def _fail(message: str, *, status: int) -> NoReturn:

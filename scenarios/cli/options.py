@@ -70,7 +70,9 @@ def print_json(value: object) -> None:
     """Print a value as JSON and nothing else."""
     import msgspec
 
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+    from ..running.folder import to_json
+
+    click.echo(msgspec.json.format(to_json(value), indent=2))
 
 
 def tell_folder(console: "Console", folder: "RunFolder") -> None:

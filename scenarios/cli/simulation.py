@@ -79,11 +79,9 @@ def scenarios() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the entries as JSON lines.")
 def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) -> None:
     """Show who paid what in RUN, a run's folder."""
-    import msgspec
-
     from ...protocol.errors import ConfigurationError
     from ..presentation import make_console
-    from ..running.folder import read_ledger
+    from ..running.folder import read_ledger, to_json
     from ..running.report import show_ledger
 
     if as_json and delta is not None:
@@ -99,7 +97,7 @@ def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) 
     elif as_json:
         for entry in entries:
             if party in {None, entry.person}:
-                click.echo(msgspec.json.encode(entry))
+                click.echo(to_json(entry))
     else:
         show_ledger(make_console(), entries, party=party, delta=delta)
 

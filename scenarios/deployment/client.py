@@ -1,7 +1,9 @@
 """One client of a session whose server is elsewhere."""
 
 import dataclasses
+import errno
 import functools
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -9,7 +11,8 @@ from typing import Any, Final
 import msgspec
 import trio
 
-from ...agents.client import inquire
+from ...agents.client import PATIENCE_SECONDS, inquire
+from ...agents.driver import ANSWER_SECONDS
 from ...agents.events import Log
 from ...protocol.errors import ConfigurationError, RemoteProtocolError
 from ...protocol.messages import Terms
@@ -60,11 +63,13 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
         outcome: as everybody was.
         own: what is for this client alone; None where the protocol has nothing of the kind.
         transcript: the digest of what everybody was told; None for who has not heard all of it.
+        late_phase: the phase for which the client's report came too late to count; None where all of them counted.
     """
 
     outcome: msgspec.Struct
     own: msgspec.Struct | None = None
     transcript: str | None = None
+    late_phase: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -83,6 +88,7 @@ class Joining:
         trusts_server: whether the party lets the server see its values as they are, as sessions in the central model
             need.
         round_number: tells repeated votes of one session apart (simulations).
+        patience_seconds: how long the server may say nothing once it has answered; infinite for as long as it takes.
     """
 
     address: str
@@ -93,6 +99,7 @@ class Joining:
     budget: float | None = None
     trusts_server: bool = False
     round_number: int = 0
+    patience_seconds: float = PATIENCE_SECONDS
 
     def open_ledger(self) -> Ledger:
         """Return the party's ledger; who was not invited, and names no limit, has the default one.
@@ -171,8 +178,11 @@ async def join(
     """
     ledger = ledger or joining.open_ledger()
     agreement = joining.agree_beforehand()
-    with naming_address(joining.address):
+    channel = None
+    with naming_address(joining.address), trio.move_on_after(ANSWER_SECONDS):
         channel = await TCPTransport().connect(joining.address)
+    if channel is None:
+        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), joining.address)
     try:
         if agreement is None:
             terms = _as_invitation(await inquire(channel, party=joining.party), joining.party)
@@ -186,6 +196,7 @@ async def join(
             mode=make_mode(agreement.terms.session, seed=joining.seed, round_number=joining.round_number),
             ledger=ledger,
             token=agreement.terms.token,
+            patience_seconds=joining.patience_seconds,
             log=log,
         )
         ledger.check(agreement.losses)
@@ -195,7 +206,7 @@ async def join(
         channel.close()
         raise
     outcome = await client.take_part(channel)
-    return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript)
+    return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript, late_phase=client.late_phase)
 
 
 def _encode_own(
@@ -250,6 +261,8 @@ def join_in_folder(
             session = functools.partial(join, joining, log=run.log, on_agreed=on_agreed, ledger=ledger)
             heard = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
             run.ending["transcript"] = heard.transcript
+            if heard.late_phase is not None:
+                run.ending["late_phase"] = heard.late_phase
         finally:
             run.entries.extend(ledger.entries)
     folder.write_json("outcome.json", heard.outcome)

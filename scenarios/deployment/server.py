@@ -15,6 +15,7 @@ from ...protocol.server_machine import SessionResult
 from ...transports.tcp import TCPTransport
 from ..plugins import find_server_role
 from ..running.folder import RunFolder
+from ..running.limits import reserve_for_server
 from ..running.resolution import Resolved
 from ..running.results import published
 from ..running.rosters import TOKEN_COLUMN
@@ -73,7 +74,7 @@ async def serve(
         on_listening: told of the address once clients can connect.
 
     Raises:
-        ConfigurationError: as `check_tokens`.
+        ConfigurationError: as `check_tokens`, or the system has too few descriptors.
         QuorumError: a phase closed without its quorum.
         OSError: the address is taken, or not this machine's.
     """
@@ -84,6 +85,7 @@ async def serve(
         mode=mode,
         rules=side.rules,
         default_rules=side.default_rules,
+        places=reserve_for_server(num_parties=len(side.names)),
         log=log,
         listener=listener,
     )

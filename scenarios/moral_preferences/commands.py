@@ -62,6 +62,7 @@ def decide(
 
     from ...protocol.errors import ConfigurationError
     from ..presentation import make_console
+    from ..running.folder import to_json
     from .decisions import (
         AlternativePair,
         decide_pairs,
@@ -91,7 +92,7 @@ def decide(
     if as_json:
         for pair, decision in zip(pairs, decisions, strict=True):
             name = {} if pairs_file is None else {"pair": pair.name}
-            click.echo(msgspec.json.encode({**name, **msgspec.to_builtins(decision)}))
+            click.echo(to_json({**name, **msgspec.to_builtins(decision)}))
     elif pairs_file is None:
         show_decision(make_console(), outcome, pairs[0], decisions[0])
     else:

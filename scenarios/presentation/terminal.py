@@ -7,10 +7,12 @@ from typing import TypeAlias
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from ...protocol.errors import printable
 from ...protocol.estimators import Estimate
 
 __all__ = ["Cell", "estimate_text", "make_console", "percent", "show_facts", "show_note", "show_table"]
@@ -36,7 +38,19 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 class _Console(Console):
-    """A console whose reader may leave, as `head` does: what is under way goes on, unseen."""
+    """A console that shows text and obeys none, and whose reader may leave.
+
+    All that is printed passes `render`: what a terminal would obey, in a name or a title of somebody else's, is taken
+    out there. Where the reader leaves, as `head` does, what is under way goes on, unseen.
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            text = segment.text
+            if segment.control or text.isprintable():
+                yield segment
+            else:
+                yield Segment("\n".join(map(printable, text.split("\n"))), segment.style)
 
     def on_broken_pipe(self) -> None:
         self.quiet = True

@@ -14,11 +14,14 @@ Where it is private who takes part, no folder of a server says who or how many d
 such a run, `events.jsonl`, `ledger.jsonl` and what adversaries learnt are for nobody else.
 """
 
+import collections
 import contextlib
 import csv
 import io
+import json
 import logging
 import math
+import os
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
@@ -30,37 +33,80 @@ from ...agents.events import Log
 from ...protocol.errors import ConfigurationError
 from ...protocol.privacy import LedgerEntry
 from ...protocol.views import View, describe
+from ..reading.cells import inert_cell
 
-__all__ = ["RunFolder", "open_event_log", "read_ledger"]
+__all__ = ["RunFolder", "open_event_log", "read_ledger", "to_json"]
 
 _WARNING: Final = "simulation only: holds private inputs and the seed that takes the noise off again"
+_IS_LOSS: Final = b'"event":"privacy_loss"'
 _encoder = msgspec.json.Encoder()
 
 
-class _Lines:
-    """A structlog logger that writes encoded lines to a buffered file."""
+def to_json(value: object) -> bytes:
+    """Return a value as one line of JSON, in which what a terminal would obey is escaped."""
+    line = _encoder.encode(value)
+    text = line.decode()
+    if text.isprintable():
+        return line
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text).encode()
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._write = file.write
+
+class _Lines:
+    """A structlog logger that writes encoded lines to a file.
+
+    Args:
+        file: where to.
+        path: the file's, for errors.
+        failures: gets why lines could not be written, and how many; each is an error for its caller as well.
+        is_live: whether each line must be there before the call returns, and a privacy loss on the disk itself.
+    """
+
+    def __init__(self, file: BinaryIO, *, path: Path, failures: collections.Counter[str], is_live: bool) -> None:
+        self._file = file
+        self._path = path
+        self._failures = failures
+        self._is_live = is_live
+        self._is_torn = False
 
     def msg(self, line: bytes) -> None:
-        self._write(line + b"\n")
+        """Write a line, all of it.
+
+        Raises:
+            OSError: it cannot be written; a file that takes a part of a line takes none of it that counts.
+        """
+        rest = memoryview((b"\n" if self._is_torn else b"") + line + b"\n")
+        try:
+            while rest:  # without a buffer, a file may take less than it is given, and say why the next time
+                rest = rest[self._file.write(rest) :]
+                self._is_torn = bool(rest)
+            if self._is_live and _IS_LOSS in line:
+                os.fsync(self._file.fileno())
+        except OSError as error:
+            error.filename = str(self._path)
+            self._failures[error.strerror or type(error).__name__] += 1
+            raise
 
     info = warning = error = msg
 
 
 @contextlib.contextmanager
-def open_event_log(path: Path, *, is_live: bool = False) -> Generator[Log]:
+def open_event_log(
+    path: Path, *, is_live: bool = False, failures: collections.Counter[str] | None = None
+) -> Generator[Log]:
     """Yield a structlog logger whose events become lines of JSON in `path`.
 
     Args:
         path: the file, which is made anew.
         is_live: write each line at once, for a process that may be watched, or killed: a privacy loss is then on file
             before its report leaves.
+        failures: gets why lines could not be written, and how many.
+
+    Each line that cannot be written is an error for whoever logs it, who may go on without it.
     """
-    with path.open("wb", buffering=0 if is_live else 1 << 16) as file:
+    failures = collections.Counter() if failures is None else failures
+    with _open_own(path, buffering=0 if is_live else 1 << 16) as file:
         yield structlog.wrap_logger(
-            _Lines(file),
+            _Lines(file, path=path, failures=failures, is_live=is_live),
             processors=[
                 structlog.processors.add_log_level,
                 structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -73,14 +119,20 @@ def open_event_log(path: Path, *, is_live: bool = False) -> Generator[Log]:
 
 
 def _render(_logger: object, _method: str, event: Mapping[str, Any]) -> bytes:
-    return _encoder.encode(event)
+    return to_json(event)
+
+
+def _open_own(path: Path, *, buffering: int = -1) -> BinaryIO:
+    """Open a new file that is its owner's alone: it may hold losses, values, or a roster."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb", buffering=buffering)
 
 
 class RunFolder:
     """Writes one run's folder.
 
     Args:
-        path: a folder that does not exist yet or is empty; made with its parents.
+        path: a folder that does not exist yet or is empty; made with its parents, and then its owner's alone, as the
+            files in it are.
 
     Raises:
         ConfigurationError: it holds something, or cannot be made.
@@ -88,7 +140,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
             occupied = any(path.iterdir())
         except OSError as error:
             raise ConfigurationError(
@@ -105,29 +157,30 @@ class RunFolder:
 
     def write_json(self, name: str, value: object) -> None:
         """Write one value as indented JSON."""
-        self._write(name, msgspec.json.format(_encoder.encode(value), indent=2) + b"\n")
+        self._write(name, msgspec.json.format(to_json(value), indent=2) + b"\n")
 
     def write_ledger(self, entries: Iterable[LedgerEntry]) -> None:
         """Write every privacy loss, a line each."""
         with self._open("ledger.jsonl") as file:
-            file.writelines(_encoder.encode(entry) + b"\n" for entry in entries)
+            file.writelines(to_json(entry) + b"\n" for entry in entries)
 
     def write_table(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
-        """Write rows with the same keys as CSV."""
+        """Write rows with the same keys as CSV. No cell is a formula."""
         text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(text)
+        columns = list(rows[0])
+        writer.writerow(map(inert_cell, columns))
+        writer.writerows([inert_cell(row[name]) for name in columns] for row in rows)
         self._write(name, text.getvalue().encode())
 
     def write_recording(self, recording: Mapping[str, object], views: Iterable[View]) -> None:
         """Write what only a simulation may write: seed, private inputs, the truth, views."""
-        (self.path / "private").mkdir()
+        (self.path / "private").mkdir(mode=0o700)
         self.write_json("private/simulation.json", {"warning": _WARNING, **recording})
         with self._open("private/views.jsonl") as file:
-            file.write(_encoder.encode({"warning": _WARNING}) + b"\n")
+            file.write(to_json({"warning": _WARNING}) + b"\n")
             for view in views:
-                file.writelines(_encoder.encode(line) + b"\n" for line in _lines_of(view))
+                file.writelines(to_json(line) + b"\n" for line in _lines_of(view))
 
     def _write(self, name: str, data: bytes) -> None:
         with self._open(name) as file:
@@ -138,7 +191,7 @@ class RunFolder:
         """Yield a new file; what the system says against it (a full disk) then names it."""
         path = self.path / name
         try:
-            with path.open("wb") as file:
+            with _open_own(path) as file:
                 yield file
         except OSError as error:
             error.filename = error.filename or str(path)

@@ -6,15 +6,18 @@ import resource
 from collections.abc import Generator
 from typing import Final
 
+from ...agents.lobby import Places
 from ...protocol.errors import ConfigurationError
 from ...transports.abc import Transport
 from ...transports.tap import TappedTransport
 from ..plugins import ARRAY
 
-__all__ = ["calm_collector", "check_descriptors", "reserve_descriptors"]
+__all__ = ["calm_collector", "check_descriptors", "reserve_descriptors", "reserve_for_server"]
 
 # Descriptors of a session over sockets that are not its channels: listener, files, trio's own.
 _SPARE_DESCRIPTORS: Final = 64
+# Connections that have not said who they are: fewer, and a party could not come where a handful of strangers are.
+_LEAST_PLACES: Final = 64
 # New container objects for each party between two walks of the collector.
 _OBJECTS_BETWEEN_COLLECTIONS: Final = 200
 
@@ -61,6 +64,32 @@ def reserve_descriptors(transport: Transport, *, num_parties: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < number:
         resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
+
+
+def reserve_for_server(*, num_parties: int) -> Places:
+    """Raise this process's limit of open descriptors to what a server needs whose parties are elsewhere.
+
+    Each of the roster has one that nobody else can take.
+
+    Args:
+        num_parties: on the roster.
+
+    Returns:
+        How many connections may be without a Hello at a time.
+
+    Raises:
+        ConfigurationError: the system does not allow as many.
+    """
+    reserved = num_parties + _SPARE_DESCRIPTORS
+    wanted = reserved + Places.for_roster(num_parties).in_all
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if allowed < reserved + _LEAST_PLACES:
+        least = f"at least {reserved + _LEAST_PLACES} for {num_parties:,} parties: raise it, or serve fewer"
+        raise ConfigurationError(field="the limit of open files (`ulimit -n`)", value=hard, allowed=least)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return Places.for_roster(num_parties, most=allowed - reserved)
 
 
 def _descriptors_needed(transport: str, num_parties: int, *, is_tapped: bool) -> int:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
+from ..reading.cells import plain_cell
 from ..reading.sources import PartiesTable
 from .parties import read_parties_file, sources_of
 
@@ -27,11 +28,13 @@ def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTabl
         ConfigurationError: it cannot be read, or has a line that is no party's.
     """
     try:
-        return read_parties_file(path, kind.client_role)
+        read = read_parties_file(path, kind.client_role)
     except ConfigurationError as error:
         if error.field != f"{kind.client_role}s":
             raise
         raise ConfigurationError(field="--roster", value=error.value, allowed=error.allowed) from None
+    table = {plain_cell(name): [plain_cell(str(entry)) for entry in entries] for name, entries in read.table.items()}
+    return dataclasses.replace(read, names=[plain_cell(name) for name in read.names], table=table)
 
 
 def described_by(

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -165,6 +166,7 @@ async def run_agents(
                 public=public[place],
                 mode=mode,
                 budget=budget,
+                patience_seconds=math.inf,  # its server is in this process, and busy rather than silent
                 log=log,
             )
             for place, name in enumerate(names)

@@ -1,5 +1,6 @@
 """What every run leaves in its folder, whoever runs it: arrays, agents, a stream, a server, or one party."""
 
+import collections
 import contextlib
 import dataclasses
 import importlib.metadata
@@ -57,6 +58,8 @@ def open_run(
 ) -> Generator[Run]:
     """Let a run write its folder; whatever happens, what was charged is in the ledger, and why it failed in `run.json`.
 
+    Events that could not be written are counted there, by reason; the run goes on without them.
+
     Args:
         folder: the run's folder.
         resolved: what is run, to be run again; None where somebody else knows.
@@ -71,8 +74,9 @@ def open_run(
     entries: list[LedgerEntry] = []
     ending: dict[str, Any] = {}
     failure: dict[str, Any] = {}
+    failures: collections.Counter[str] = collections.Counter()
     try:
-        with open_event_log(folder.events, is_live=is_live) as log:
+        with open_event_log(folder.events, is_live=is_live, failures=failures) as log:
             yield Run(log, entries, ending)
     except BaseException as error:
         failure["failure"] = describe(error)
@@ -80,6 +84,8 @@ def open_run(
     finally:
         if has_ledger:
             folder.write_ledger(entries)
+        if failures:
+            ending["events_lost"] = dict(failures)
         seconds = time.perf_counter() - started
         versions = {name: importlib.metadata.version(name) for name in ("psephos", "numpy")}
         folder.write_json("run.json", {**how, "seconds": seconds, **versions, **ending, **failure})

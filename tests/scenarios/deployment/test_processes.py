@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import json
+import signal
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -184,7 +185,17 @@ def test_a_deployment_leaves_no_private_value_no_report_and_no_seed(deployment: 
 
 
 @pytest.mark.bad_input("Ctrl-C on either side")
-def test_ctrl_c_on_the_server_ends_every_client_with_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "status", "words"),
+    [
+        (signal.SIGINT, 130, "interrupted\n"),
+        (signal.SIGTERM, 143, "interrupted (SIGTERM)\n"),
+        (signal.SIGHUP, 129, "interrupted (SIGHUP)\n"),
+    ],
+)
+def test_a_server_that_is_told_to_end_tells_every_client_and_leaves_its_folder(
+    tmp_path: Path, number: signal.Signals, status: int, words: str
+) -> None:
     scenario = write_vote(tmp_path)
     how = ("--simulate", "--seed", SEED)
     words = ("--listen", "127.0.0.1:0", "--no-pictures", "--out", "server")
@@ -195,10 +206,10 @@ def test_ctrl_c_on_the_server_ends_every_client_with_one_line(tmp_path: Path) ->
             bob.hello("bob")
             bob.receive()  # the welcome
             client.line_with("Session vote")
-            server.interrupt()
-            check_failed(server.ending(), "interrupted", status=130)
-            check_failed(client.ending(), "server ended the session: the connection was lost before the release")
-            assert bob.last_message() is None
+            server.send(number)
+            check_failed(server.ending(), words, status=status)
+            check_failed(client.ending(), "server ended the session: ")  # it may not have been welcomed yet
+            assert bob.refusal() == "whoever runs it has stopped it"
     assert read_json(tmp_path / "server" / "run.json")["failure"]["error"] == "KeyboardInterrupt"
     assert read_json(tmp_path / "ann" / "run.json")["failure"]["error"] == "SessionAborted"
     assert lines_of(tmp_path / "ann" / "ledger.jsonl") == []
@@ -207,7 +218,10 @@ def test_ctrl_c_on_the_server_ends_every_client_with_one_line(tmp_path: Path) ->
 
 
 @pytest.mark.bad_input("Ctrl-C on either side")
-def test_ctrl_c_on_a_client_leaves_what_it_paid_and_the_vote_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_client_that_is_told_to_end_leaves_what_it_paid_and_the_vote_goes_on(
+    tmp_path: Path, number: signal.Signals, status: int
+) -> None:
     scenario = write_vote(tmp_path)
     how = ("--simulate", "--seed", SEED)
     words = ("--set", "quorum=2", "--listen", "127.0.0.1:0", "--no-pictures", "--out", "server")
@@ -225,8 +239,8 @@ def test_ctrl_c_on_a_client_leaves_what_it_paid_and_the_vote_goes_on(tmp_path: P
                 assert peer.next_request().phase == 0
                 peer.send(report(0, 1))
             assert bob.next_request().phase == 1  # so that all three have reported a weight
-            client.interrupt()
-            check_failed(client.ending(), "interrupted", status=130)
+            client.send(number)
+            check_failed(client.ending(), "interrupted", status=status)
             bob.send(report(1, 1))
             cid.send(report(1, 0))
             bob.hear_release()
