@@ -17,16 +17,23 @@ from ..protocol.roles import Side
 from ..protocol.states import State
 from ..protocol.views import View
 from ..transports.abc import Channel
-from .driver import ANSWER_SECONDS, LINGER_SECONDS, Driver
+from .driver import LINGER_SECONDS, Driver
 from .events import Log
 from .modes import Mode
 
-__all__ = ["PATIENCE_SECONDS", "Client", "Partner", "Voter", "Worker", "inquire"]
+__all__ = ["PATIENCE_SECONDS", "Client", "Partner", "Voter", "Worker", "answer_seconds", "inquire"]
 
 PATIENCE_SECONDS: Final = 3600.0
 """A phase waits for five minutes unless a scenario says otherwise, and a client does not know for how long."""
 
 _SERVER = "server"
+_ANSWER_SECONDS: Final = 30.0
+"""A server answers at once whoever begins a conversation; the rest of it may take as long as phases last."""
+
+
+def answer_seconds(patience_seconds: float) -> float:
+    """Return how long a server may take to say its first word; without end where patience has none."""
+    return patience_seconds if math.isinf(patience_seconds) else min(patience_seconds, _ANSWER_SECONDS)
 
 
 class Client:
@@ -42,8 +49,8 @@ class Client:
         ledger: where its losses are charged; by default one of its own.
         budget: for that ledger of its own.
         token: the party's own, for a roster that has tokens; never logged.
-        patience_seconds: how long the server may say nothing between two of its messages; its answer to Hello may take
-            `ANSWER_SECONDS`, unless this is infinite, for whoever runs all parties.
+        patience_seconds: how long the server may say nothing between two of its messages, and for `answer_seconds` of
+            that before its first; infinite for whoever runs all parties.
         log: where its events go; None for nowhere.
 
     Raises:
@@ -141,8 +148,7 @@ class Client:
         driver.act(effects)
         await outbox.flush()
         patience = self._patience_seconds
-        answer_seconds = patience if math.isinf(patience) else min(patience, ANSWER_SECONDS)
-        await driver.read(_SERVER, channel, patience_seconds=patience, answer_seconds=answer_seconds)
+        await driver.read(_SERVER, channel, patience_seconds=patience, answer_seconds=answer_seconds(patience))
         if not outbox.is_empty:
             with trio.move_on_after(LINGER_SECONDS):  # a server that does not read holds up nobody who is done
                 await outbox.flush()
@@ -151,13 +157,16 @@ class Client:
         return ending.result
 
 
-async def inquire(channel: Channel, *, party: str, token: str = "") -> Terms:
+async def inquire(
+    channel: Channel, *, party: str, token: str = "", patience_seconds: float = PATIENCE_SECONDS
+) -> Terms:
     """Ask a server what `party` would take part in; the channel can then be used to do so.
 
     Args:
         channel: new; nothing was said on it.
         party: the party's name.
         token: its own, for a roster that has tokens.
+        patience_seconds: the server may be silent for `answer_seconds` of that.
 
     Raises:
         SessionAborted: the server refuses the party, or the connection was lost.
@@ -166,11 +175,11 @@ async def inquire(channel: Channel, *, party: str, token: str = "") -> Terms:
     Cancelled, it leaves the channel open.
     """
     try:
-        with trio.fail_after(ANSWER_SECONDS):
+        with trio.fail_after(answer_seconds(patience_seconds)):
             await channel.send([encode(Inquiry(PROTOCOL_VERSION, party, token))])
             payloads = await channel.receive()
     except trio.TooSlowError:
-        reason = f"{_SERVER} has said nothing for {ANSWER_SECONDS:g} seconds"
+        reason = f"{_SERVER} has said nothing for {answer_seconds(patience_seconds):g} seconds"
         raise RemoteProtocolError(reason, sender=_SERVER, role="client") from None
     except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
         raise SessionAborted(reason="the connection was lost before it named its terms", by=_SERVER) from None

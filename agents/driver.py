@@ -20,10 +20,7 @@ from ..transports.abc import Channel
 from .events import Log, log_effect
 from .outbox import Outbox, OutboxFullError
 
-__all__ = ["ANSWER_SECONDS", "LINGER_SECONDS", "Driver", "EffectListener", "Machine", "Timed"]
-
-ANSWER_SECONDS: Final = 30.0
-"""A server answers at once whoever begins a conversation; the rest of it may take as long as phases last."""
+__all__ = ["LINGER_SECONDS", "Driver", "EffectListener", "Machine", "Timed"]
 
 LINGER_SECONDS: Final = 10.0
 """So long a peer may take to read what is left for it when its conversation ends; after that it is cut off."""

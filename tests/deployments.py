@@ -413,10 +413,13 @@ class Process:
         words: of the command line.
         folder: where it runs.
         is_measured: whether coverage follows it: a second for each, which one more of the same kind is not worth.
+        ulimit: what the shell that starts it limits, such as "-n 1024".
     """
 
-    def __init__(self, *words: object, folder: Path, is_measured: bool = True) -> None:
+    def __init__(self, *words: object, folder: Path, is_measured: bool = True, ulimit: str = "") -> None:
         command = [sys.executable, "-m", "psephos.scenarios.cli", *map(str, words)]
+        if ulimit:
+            command = ["sh", "-c", f'ulimit {ulimit} && exec "$@"', "sh", *command]
         pipe = subprocess.PIPE
         environment = {name: value for name, value in os.environ.items() if is_measured or name != _MEASURES}
         # Without a buffer, so that reading a line takes nothing beyond it.

@@ -11,8 +11,7 @@ from typing import Any, Final
 import msgspec
 import trio
 
-from ...agents.client import PATIENCE_SECONDS, inquire
-from ...agents.driver import ANSWER_SECONDS
+from ...agents.client import PATIENCE_SECONDS, answer_seconds, inquire
 from ...agents.events import Log
 from ...protocol.errors import ConfigurationError, RemoteProtocolError
 from ...protocol.messages import Terms
@@ -179,14 +178,14 @@ async def join(
     ledger = ledger or joining.open_ledger()
     agreement = joining.agree_beforehand()
     channel = None
-    with naming_address(joining.address), trio.move_on_after(ANSWER_SECONDS):
+    with naming_address(joining.address), trio.move_on_after(answer_seconds(joining.patience_seconds)):
         channel = await TCPTransport().connect(joining.address)
     if channel is None:
         raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), joining.address)
     try:
         if agreement is None:
-            terms = _as_invitation(await inquire(channel, party=joining.party), joining.party)
-            agreement = joining.agree(terms, ledger=ledger)
+            terms = await inquire(channel, party=joining.party, patience_seconds=joining.patience_seconds)
+            agreement = joining.agree(_as_invitation(terms, joining.party), ledger=ledger)
         client = find_client_role(agreement.protocol.client_role)(
             agreement.protocol,
             party=joining.party,

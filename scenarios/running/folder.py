@@ -66,22 +66,24 @@ class _Lines:
         self._path = path
         self._failures = failures
         self._is_live = is_live
-        self._is_torn = False
 
     def msg(self, line: bytes) -> None:
-        """Write a line, all of it.
+        """Write a line, all of it or nothing.
 
         Raises:
-            OSError: it cannot be written; a file that takes a part of a line takes none of it that counts.
+            OSError: it cannot be written.
         """
-        rest = memoryview((b"\n" if self._is_torn else b"") + line + b"\n")
+        start = self._file.tell()
+        rest = memoryview(line + b"\n")
         try:
-            while rest:  # without a buffer, a file may take less than it is given, and say why the next time
+            while rest:  # without a buffer a file may take less than it is given, and say why the next time
                 rest = rest[self._file.write(rest) :]
-                self._is_torn = bool(rest)
             if self._is_live and _IS_LOSS in line:
                 os.fsync(self._file.fileno())
         except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file.truncate(start)
+                self._file.seek(start)
             error.filename = str(self._path)
             self._failures[error.strerror or type(error).__name__] += 1
             raise

@@ -186,7 +186,7 @@ def test_a_deployment_leaves_no_private_value_no_report_and_no_seed(deployment: 
 
 @pytest.mark.bad_input("Ctrl-C on either side")
 @pytest.mark.parametrize(
-    ("number", "status", "words"),
+    ("number", "status", "said"),
     [
         (signal.SIGINT, 130, "interrupted\n"),
         (signal.SIGTERM, 143, "interrupted (SIGTERM)\n"),
@@ -194,7 +194,7 @@ def test_a_deployment_leaves_no_private_value_no_report_and_no_seed(deployment: 
     ],
 )
 def test_a_server_that_is_told_to_end_tells_every_client_and_leaves_its_folder(
-    tmp_path: Path, number: signal.Signals, status: int, words: str
+    tmp_path: Path, number: signal.Signals, status: int, said: str
 ) -> None:
     scenario = write_vote(tmp_path)
     how = ("--simulate", "--seed", SEED)
@@ -207,7 +207,7 @@ def test_a_server_that_is_told_to_end_tells_every_client_and_leaves_its_folder(
             bob.receive()  # the welcome
             client.line_with("Session vote")
             server.send(number)
-            check_failed(server.ending(), words, status=status)
+            check_failed(server.ending(), said, status=status)
             check_failed(client.ending(), "server ended the session: ")  # it may not have been welcomed yet
             assert bob.refusal() == "whoever runs it has stopped it"
     assert read_json(tmp_path / "server" / "run.json")["failure"]["error"] == "KeyboardInterrupt"
