@@ -4,6 +4,7 @@
 
 import contextlib
 import errno
+import math
 import signal
 from collections.abc import Awaitable, Callable
 
@@ -561,6 +562,72 @@ async def test_a_server_that_does_not_read_cannot_keep_a_client_that_has_ended(
 
     ending, _ = await take_part_with(MemoryTransport(), play)
     assert isinstance(ending, MalformedMessageError)
+
+
+# A server that falls silent.
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+@pytest.mark.parametrize(
+    ("payloads", "patience", "seconds"),
+    [([], 3600.0, 30.0), ([], 5.0, 5.0), ([WELCOME], 3600.0, 3600.0), ([WELCOME, REQUEST], 100.0, 100.0)],
+    ids=["at once", "at once, of less patience", "after its welcome", "after a request"],
+)
+async def test_a_client_leaves_a_server_that_falls_silent(
+    make_transport: Callable[[], Transport],
+    payloads: list[bytes],
+    patience: float,
+    seconds: float,
+    clock: trio.testing.MockClock,
+) -> None:
+    client = make_client("alice", simulation(), patience_seconds=patience)
+    said: list[Message] = []
+    transport = make_transport()
+    with trio.fail_after(10_000):
+        async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
+
+            async def serve() -> None:
+                async with await listener.accept() as channel:
+                    await channel.receive()
+                    if payloads:
+                        await channel.send(payloads)
+                    said.extend(await messages_until_the_end(channel))
+
+            nursery.start_soon(serve)
+            start = trio.current_time()
+            with pytest.raises(RemoteProtocolError) as caught:
+                await client.take_part(await transport.connect(listener.address))
+            assert trio.current_time() - start == pytest.approx(seconds, abs=1.0)
+    assert str(caught.value) == f"server has said nothing for {seconds:g} seconds"
+    assert said[-1] == Abort(str(caught.value))
+
+
+async def test_patience_begins_anew_with_every_message(clock: trio.testing.MockClock) -> None:
+    client = make_client("alice", simulation(), patience_seconds=40.0)
+    transport = MemoryTransport()
+    with trio.fail_after(10_000):
+        async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
+
+            async def serve() -> None:
+                async with await listener.accept() as channel:
+                    await channel.receive()
+                    for payload in (WELCOME, REQUEST, NEXT_REQUEST, encode(Release(OUTCOME))):
+                        await channel.send([payload])
+                        await trio.sleep(29.0)
+
+            nursery.start_soon(serve)
+            await client.take_part(await transport.connect(listener.address))
+            nursery.cancel_scope.cancel()
+    assert client.late_phase is None
+
+
+async def test_without_an_end_to_its_patience_a_client_waits(clock: trio.testing.MockClock) -> None:
+    client = make_client("alice", simulation(), patience_seconds=math.inf)
+    transport = MemoryTransport()
+    with trio.move_on_after(10 * 3600.0) as scope:
+        async with await transport.open_listener() as listener, await transport.connect(listener.address) as channel:
+            await client.take_part(channel)
+    assert scope.cancelled_caught
 
 
 # What goes wrong on this side.

@@ -1,9 +1,13 @@
 """The folder that a run leaves: its files, and what never stands in them."""
 
+import collections
 import datetime as dt
+import errno
 import importlib
+import io
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +16,8 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.privacy import LedgerEntry, NeighboringRelation, NonPrivate, PrivacyLoss, TrustModel
 from psephos.scenarios import Finished, RunFolder, load_scenario, read_ledger, resolve, run_in_folder
-from psephos.scenarios.running.folder import open_event_log
+from psephos.scenarios.running import folder as folder_module
+from psephos.scenarios.running.folder import open_event_log, to_json
 
 SEED = 918273645546372819
 VALUES = {"ann": 123457, "bob": 765431, "cid": 424243}
@@ -273,3 +278,65 @@ def test_a_full_disk_is_named_with_the_file(tmp_path: Path) -> None:
     (folder.path / "run.json").symlink_to("/dev/full")
     with pytest.raises(OSError, match=r"run\.json"):
         folder.write_json("run.json", {"seconds": 1})
+
+
+# Files that cannot be written, and text that is somebody else's.
+
+
+class Disk(io.FileIO):
+    """A file on a disk that is full after so many bytes, and takes a part of what does not fit."""
+
+    room = 100
+
+    def write(self, data: Any, /) -> int:
+        """Take what there is room for."""
+        if not self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        taken = super().write(bytes(data)[: self.room])
+        self.room -= taken
+        return taken
+
+
+def test_a_line_that_is_written_in_part_is_an_error_and_nothing_of_it_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "events.jsonl"
+    disk = Disk(path, "wb")
+    monkeypatch.setattr(folder_module, "_open_own", lambda *_, **__: disk)
+    failures: collections.Counter[str] = collections.Counter()
+    with open_event_log(path, is_live=True, failures=failures) as log:
+        log.info("short")
+        with pytest.raises(OSError, match="No space left on device") as caught:
+            log.info("long", text="x" * 100)
+        disk.room = 1000
+        log.info("afterwards")
+    assert caught.value.filename == str(path)
+    assert [json.loads(line)["event"] for line in path.read_bytes().splitlines()] == ["short", "afterwards"]
+    assert failures == {"No space left on device": 1}
+
+
+def test_a_privacy_loss_is_on_the_disk_before_it_counts_as_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    for is_live in (True, False):
+        with open_event_log(tmp_path / f"{is_live}.jsonl", is_live=is_live) as log:
+            log.info("phase_opened", phase="privacy_loss")
+            assert len(synced) == (not is_live)
+            log.info("privacy_loss", phase="weights")
+    assert len(synced) == 1
+
+
+def test_json_holds_nothing_that_a_terminal_would_obey_and_says_the_same() -> None:
+    value = {"name": "a\x1b[2J\x9b\u202e\u2028😀é\U000e0001", "rest": [1, None]}
+    line = to_json(value)
+    assert line.decode().isprintable()
+    assert json.loads(line) == value
+    assert "😀é" in line.decode()
+
+
+def test_a_table_holds_no_formula(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "out")
+    folder.write_table("table.csv", [{"=name": "@ann", "value": -1.5}, {"=name": "bob", "value": "-2"}])
+    assert (folder.path / "table.csv").read_text(encoding="utf-8") == "'=name,value\n'@ann,-1.5\nbob,-2\n"

@@ -1,0 +1,30 @@
+"""Cells that begin as formulas do are text in a spreadsheet, and come back as they were."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from psephos.scenarios.reading.cells import inert_cell, plain_cell
+from strategies import CHECKED
+
+
+@pytest.mark.parametrize("begins", list("=+-@\t\r"))
+def test_what_begins_as_a_formula_does_is_quoted(begins: str) -> None:
+    for text in (f"{begins}SUM(A1)", f"{begins}cmd|' /C calc'!A0", f"{begins}\n"):
+        assert inert_cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["-1", "+1.5", "-1e-9", "-inf", "-", "+", "=", "", "ann", "a=b", "'quoted'", "− 3", -1, -0.5, None, True, "12,000"],
+)
+def test_numbers_and_other_text_stay_as_they_are(cell: object) -> None:
+    assert inert_cell(cell) == cell
+
+
+@CHECKED
+@given(st.text(alphabet="'=+-@\t\r\nab1", max_size=6))
+def test_text_comes_back_as_it_was_unless_it_only_looked_inert(text: str) -> None:
+    cell = inert_cell(text)
+    assert isinstance(cell, str)
+    assert plain_cell(cell) == text
+    assert cell == text or cell.startswith("'")
