@@ -302,7 +302,12 @@ def test_a_line_that_is_written_in_part_is_an_error_and_nothing_of_it_stays(
 ) -> None:
     path = tmp_path / "events.jsonl"
     disk = Disk(path, "wb")
-    monkeypatch.setattr(folder_module, "_open_own", lambda *_, **__: disk)
+
+    def open_disk(path: Path, *, buffering: int) -> Disk:
+        assert (path, buffering) == (Path(str(disk.name)), 0)
+        return disk
+
+    monkeypatch.setattr(folder_module, "_open_own", open_disk)
     failures: collections.Counter[str] = collections.Counter()
     with open_event_log(path, is_live=True, failures=failures) as log:
         log.info("short")
