@@ -3,7 +3,9 @@
 Whoever reaches a server's address can connect. Until a connection has shown that it is a party's it holds little:
 frames of at most `MAX_GREETING_BYTES`, for `GREETING_SECONDS`, and one of a bounded number of places, in all and for
 each address. Where a place is wanted and none is free, the connection that has held one longest loses it: a party says
-Hello at once, and whoever does not is the first to go. What came of them is counted, by reason; nothing else is kept.
+Hello at once, and whoever does not is the first to go. One that has asked as a party, and proved to be it where the
+roster asks for that, waits in a place of that party's own. What came of them is counted, by reason; nothing else is
+kept.
 """
 
 import collections
@@ -22,8 +24,8 @@ __all__ = ["GREETING_SECONDS", "Lobby", "Places"]
 GREETING_SECONDS: Final = 10.0
 """A connection that has not said Hello by then is closed; one that was made by a client says it in its first frame."""
 
-_MIN_PLACES: Final = 128
-_MIN_PLACES_OF_ADDRESS: Final = 64
+_MIN_PLACES: Final = 512
+_MIN_PLACES_OF_ADDRESS: Final = 256
 _IPV6_NETWORK_BITS: Final = 64
 """Of an IPv6 address, those that name a network, all of whose addresses one machine may have."""
 
@@ -54,8 +56,17 @@ class Places:
         return cls(in_all, min(of_address, in_all))
 
 
+@dataclasses.dataclass(slots=True)
+class _Stay:
+    """How long a connection has been here, from where, and whose it is as far as anybody knows."""
+
+    address: str
+    since: float
+    party: str = ""
+
+
 class Lobby:
-    """Where connections wait until they have said who they are.
+    """Where connections wait until they have said Hello.
 
     Args:
         places: how many may; None for as many as come and for as long as they like, where nobody else can connect.
@@ -70,12 +81,14 @@ class Lobby:
         self._places = places
         self._tell = tell
         self._next_to_tell = 1
-        self._waiting: dict[Channel, tuple[str, float]] = {}  # oldest first: the address, and since when
+        self._strangers: dict[Channel, _Stay] = {}  # oldest first, as all of these
         self._of_address: dict[str, dict[Channel, None]] = {}
+        self._known: dict[Channel, _Stay] = {}
+        self._parties: set[str] = set()
         self.refused: collections.Counter[str] = collections.Counter()
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._strangers) + len(self._known)
 
     def enter(self, channel: Channel) -> None:
         """Let a connection wait; one that has waited longest goes for it, where it must."""
@@ -83,22 +96,28 @@ class Lobby:
         if self._places is None:
             return
         address = _network_of(channel.peer)
-        self._waiting[channel] = address, trio.current_time()
+        self._strangers[channel] = _Stay(address, trio.current_time())
         same = self._of_address.setdefault(address, {})
         same[channel] = None
         if len(same) > self._places.of_address:
             self._close(next(iter(same)), "evicted")
-        if len(self._waiting) > self._places.in_all:
-            self._close(next(iter(self._waiting)), "evicted")
+        if len(self._strangers) > self._places.in_all:
+            self._close(next(iter(self._strangers)), "evicted")
+
+    def recognize(self, channel: Channel, party: str) -> None:
+        """Let a connection wait in a party's own place, where no stranger takes it; each party has one."""
+        if channel in self._strangers and party not in self._parties:
+            stay = self._forget_stranger(channel)
+            stay.party = party
+            self._known[channel] = stay
+            self._parties.add(party)
 
     def leave(self, channel: Channel) -> None:
-        """Take a connection's place away: it has said who it is, or is closed. Nothing if it has none."""
-        address, _ = self._waiting.pop(channel, ("", 0.0))
-        same = self._of_address.get(address)
-        if same is not None:
-            same.pop(channel, None)
-            if not same:
-                del self._of_address[address]
+        """Take a connection's place away: it has said Hello, or is closed. Nothing if it has none."""
+        if channel in self._strangers:
+            self._forget_stranger(channel)
+        elif channel in self._known:
+            self._parties.discard(self._known.pop(channel).party)
 
     def turn_away(self, reason: str) -> None:
         """Count a connection that is refused."""
@@ -110,13 +129,22 @@ class Lobby:
     async def close_silent(self) -> None:
         """Close connections as their time is up, for ever; one task for all of them."""
         while True:
-            oldest = next(iter(self._waiting.values()), None)
             now = trio.current_time()
-            if oldest is not None and oldest[1] + GREETING_SECONDS <= now:
-                self._close(next(iter(self._waiting)), "silent")
-            else:
-                # Who comes in the meantime has as long from then on.
-                await trio.sleep(GREETING_SECONDS if oldest is None else oldest[1] + GREETING_SECONDS - now)
+            seconds = GREETING_SECONDS  # who comes in the meantime has as long from then on
+            for waiting in (self._strangers, self._known):
+                while waiting and next(iter(waiting.values())).since + GREETING_SECONDS <= now:
+                    self._close(next(iter(waiting)), "silent")
+                if waiting:
+                    seconds = min(seconds, next(iter(waiting.values())).since + GREETING_SECONDS - now)
+            await trio.sleep(seconds)
+
+    def _forget_stranger(self, channel: Channel) -> _Stay:
+        stay = self._strangers.pop(channel)
+        same = self._of_address[stay.address]
+        del same[channel]
+        if not same:
+            del self._of_address[stay.address]
+        return stay
 
     def _close(self, channel: Channel, reason: str) -> None:
         self.leave(channel)

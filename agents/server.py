@@ -215,7 +215,9 @@ class Server:
             payloads = await channel.receive()
             message = _greeting_in(payloads[0], peer=channel.peer)
             if isinstance(message, Inquiry):
-                await channel.send([encode(self._machine.answer(message))])
+                terms = self._machine.answer(message)
+                self._lobby.recognize(channel, message.party)
+                await channel.send([encode(terms)])
                 payloads = payloads[1:] or await channel.receive()
                 message = _greeting_in(payloads[0], peer=channel.peer)
             if not isinstance(message, Hello):

@@ -22,6 +22,7 @@ import rankings
 import scale
 import solvers
 import startup
+import strangers
 import survey_scale
 import tcp
 from table import Row, rewrite_between_marks, to_markdown, to_text
@@ -47,6 +48,7 @@ def main() -> None:
         survey_scale.measure(quick=options.quick),
         memory.measure(quick=options.quick),
         tcp.measure(quick=options.quick),
+        strangers.measure(quick=options.quick),
         randomizers.measure(quick=options.quick),
         multiparty.measure(quick=options.quick),
         crowds.measure(quick=options.quick),

@@ -62,6 +62,11 @@ class FrameDecoder:
         self._refused_size = 0
 
     @property
+    def num_kept(self) -> int:
+        """How many bytes of a payload that is not complete are kept."""
+        return len(self._rest)
+
+    @property
     def is_empty(self) -> bool:
         """Whether the bytes so far end where a payload ends."""
         return not self._rest

@@ -79,6 +79,32 @@ async def test_who_has_left_holds_no_place() -> None:
     assert (len(lobby), lobby.refused) == (1, {})
 
 
+async def test_who_is_recognized_has_a_place_of_its_own_and_as_much_time(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    lobby = Lobby(Places(in_all=2, of_address=2), tell=nowhere)
+    ann, impostor, *others = visitors(*["10.0.0.1:1"] * 6)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(lobby.close_silent)
+        lobby.enter(ann)
+        lobby.recognize(ann, "ann")
+        lobby.enter(impostor)
+        lobby.recognize(impostor, "ann")
+        for visitor in others:
+            lobby.enter(visitor)
+        assert [visitor.is_closed for visitor in (ann, impostor, *others)] == [False, True, True, True, False, False]
+        await trio.sleep(GREETING_SECONDS + 1)
+        assert ann.is_closed
+        nursery.cancel_scope.cancel()
+    assert (len(lobby), lobby.refused) == (0, {"evicted": 3, "silent": 3})
+    again = Visitor("10.0.0.1:1")
+    lobby.enter(again)
+    lobby.recognize(again, "ann")
+    lobby.leave(again)
+    lobby.recognize(again, "ann")
+    assert (len(lobby), again.is_closed) == (0, False)
+
+
 @pytest.mark.parametrize(
     ("one", "other", "is_same"),
     [
@@ -103,8 +129,8 @@ async def test_connections_count_together_by_host_or_by_network_of_ipv6(one: str
 @pytest.mark.parametrize(
     ("num_parties", "most", "expected"),
     [
-        (1, None, (128, 64)),
-        (50, None, (128, 64)),
+        (1, None, (512, 256)),
+        (50, None, (512, 256)),
         (1000, None, (2000, 1000)),
         (1000, 300, (300, 300)),
         (3, 40, (40, 40)),
@@ -157,7 +183,7 @@ async def test_parties_that_come_after_a_crowd_of_silent_strangers_decide(
 ) -> None:
     mode = simulation()
     async with open_session(make_transport(), PhaseRules(deadline_seconds=30.0, quorum=2), mode=mode) as session:
-        crowd = [await session.connect() for _ in range(300)]
+        crowd = [await session.connect() for _ in range(700)]
         for name in ("alice", "bob"):
             session.nursery.start_soon(session.take_part, name, make_client(name, mode))
         async with await session.connect() as carol:
@@ -165,4 +191,4 @@ async def test_parties_that_come_after_a_crowd_of_silent_strangers_decide(
         for stranger in crowd:
             await stranger.aclose()
     session.assert_two_have_decided(2, 2)
-    assert session.server.refused["evicted"] >= 300 - 128  # some may have been silent for too long as well
+    assert session.server.refused["evicted"] >= 700 - 512  # some may have been silent for too long as well

@@ -1,5 +1,6 @@
 """Framing is pure: whatever way the stream is cut, the same payloads come out, and nothing oversized is buffered."""
 
+import contextlib
 import itertools
 
 import pytest
@@ -47,6 +48,29 @@ def test_any_cut_gives_the_payloads_before_a_refused_one_and_then_refuses(
     with pytest.raises(MalformedMessageError, match=f"announced {size}"):
         feed()
     assert arrived == payloads
+
+
+@given(
+    st.lists(st.binary(max_size=60), max_size=12),
+    st.integers(min_value=0, max_value=64),
+    st.lists(st.integers(min_value=0), max_size=20),
+)
+def test_a_limit_of_its_own_lets_a_decoder_keep_no_more_than_a_frame_of_that_size(
+    payloads: list[bytes], limit: int, places: list[int]
+) -> None:
+    decoder = FrameDecoder()
+    decoder.max_payload_bytes = limit
+    arrived: list[bytes] = []
+    small = list(itertools.takewhile(lambda payload: len(payload) <= limit, payloads))
+    pieces = [piece for part in cut(encode_frames(payloads), places) for piece in cut(part, [8 * n for n in range(99)])]
+    with contextlib.suppress(MalformedMessageError):
+        for piece in pieces:
+            arrived += decoder.feed(piece)
+            assert decoder.num_kept <= 4 + limit
+    assert arrived == small
+    if len(small) < len(payloads):
+        with pytest.raises(MalformedMessageError, match=f"may have {limit} bytes, the peer announced"):
+            decoder.check()
 
 
 @given(st.lists(payload_lists, max_size=5))
