@@ -53,7 +53,8 @@ class Watcher:
                 if self._progress is not None and effect.phase in self._bars:
                     self._progress.remove_task(self._bars.pop(effect.phase))
                 if self._console is not None:
-                    show_phase(self._console, effect, num_parties=self._num_parties)
+                    with contextlib.suppress(OSError):  # a terminal that is gone, or a full disk, ends no session
+                        show_phase(self._console, effect, num_parties=self._num_parties)
             case _:
                 pass
 

@@ -1,5 +1,6 @@
 """What is seen while a session runs: a line a phase, and a bar where somebody watches."""
 
+import errno
 import io
 
 from psephos.protocol.effects import Closed, Opened, SetDeadline
@@ -28,6 +29,27 @@ def test_a_line_is_shown_as_each_phase_closes() -> None:
     assert file.getvalue() == ""
     watcher.on_effect(Closed("weights", 8, 1, None))
     assert file.getvalue().split() == ["weights", "8", "of", "9", "reported"]
+
+
+class FullDisk(io.StringIO):
+    """A file on a disk that is full until it is not."""
+
+    is_full = True
+
+    def write(self, text: str, /) -> int:
+        """Write, or fail."""
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+def test_a_line_that_cannot_be_shown_ends_no_session() -> None:
+    file = FullDisk()
+    watcher = Watcher(Console(file=file, width=100), None, num_parties=9)
+    watcher.on_effect(Closed("weights", 8, 1, None))
+    file.is_full = False
+    watcher.on_effect(Closed("opinions", 7, 1, None))
+    assert file.getvalue().split()[-5:] == ["opinions", "7", "of", "9", "reported"]
 
 
 def test_a_line_counts_nobody_where_who_came_is_private() -> None:
