@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,6 +28,12 @@ from ...protocol.phases import CentralPhase, Phase, PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, TrustModel
 from ...protocol.tally import Tally
 from ..attacks.candidates import CandidateRows, given_rows, some_rows_of
+from ..reading.conversion import convert
+from ..reading.settings import Tables, read_setting, set_value
+from ..running.blaming import blaming
+from ..running.config import load_scenario
+from ..running.resolution import resolve
+from ..system import find_protocol, protocol_names, systems
 from .case import Case, LawCheck, OutputSampler, Pair
 from .exposures import (
     PARTY_SECURE_SHARE,
@@ -43,7 +50,7 @@ from .machines import by_agents
 from .mechanisms.checking import checks_of
 from .mechanisms.sampling import secure_draw, simulated_draw
 
-__all__ = ["cases_of_protocol"]
+__all__ = ["cases_of_protocol", "cases_of_scenario"]
 
 _Neighbors: TypeAlias = NDArray[np.bool_]
 _MOST_PUBLIC_ROWS: Final = 8
@@ -87,6 +94,38 @@ def cases_of_protocol(
         allowed = "for replace-one neighbors in the local model, or in the central one"
         raise ConfigurationError(field="losses", value=f"none of protocol {protocol.name!r}", allowed=allowed)
     return cases
+
+
+def cases_of_scenario(source: str, settings: Sequence[str] = (), *, data: str = "") -> list[Case]:
+    """Return the audits of what a scenario runs, or of a registered protocol by its name.
+
+    Args:
+        source: the protocol's name, whose parameters are set; or a scenario's, whose parties' public rows are audited.
+        settings: "key=value" each: of a name parameters, of a scenario any value.
+        data: the folder of data sets; by default the scenario's own.
+
+    Raises:
+        ConfigurationError: a value is not allowed, the protocol's system has audits of its own, or as
+            `cases_of_protocol`.
+    """
+    if source in protocol_names():
+        kind, public = find_protocol(source), None
+        tables: Tables = {"parameters": {}}
+        for setting in settings:
+            key, value = read_setting(setting)
+            set_value(tables, key, value, own=(), parameters=kind.parameters_type.__struct_fields__, parties="")
+        with blaming(kind):
+            protocol = kind(convert(tables["parameters"], kind.parameters_type, "parameters"))
+    else:
+        scenario = load_scenario(source, [*settings, "adversary=[]", "noise=simulated", "transport=array"])
+        resolved = resolve(msgspec.structs.replace(scenario, data=data) if data else scenario)
+        protocol, public = resolved.protocol, None if resolved.stream else resolved.inputs.public
+    system = systems().get(protocol.name)
+    if system is not None and system.session_cases:
+        allowed = f"of a protocol without audits of its own: psephos audit {protocol.name} runs those of its system"
+        raise ConfigurationError(field="scenario", value=source, allowed=allowed)
+    with blaming(type(protocol)):
+        return cases_of_protocol(protocol, public, has_mechanisms=system is None or not system.mechanism_cases)
 
 
 def _kinds_of(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError, Phase, SimulatedNoise, Tally
 from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, RowMechanism, VectorLaplace
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, Mechanism, RowMechanism, VectorLaplace
 from psephos.protocol.phases import CentralPhase, Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
@@ -149,9 +149,9 @@ def test_selective_abort_takes_the_server_into_the_coalition(tmp_path: Path, tea
 class NoLaw(GeneralizedRandomizedResponse):
     """Randomized response that does not say its law."""
 
-    def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Raise NotImplementedError. See `RowMechanism.log_likelihoods`."""
-        return RowMechanism.log_likelihoods(self, reports, values)
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Raise NotImplementedError. See `Mechanism.log_probabilities`."""
+        return Mechanism.log_probabilities(self, reports, values)
 
 
 class Unwritten(Approvals):
