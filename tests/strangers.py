@@ -20,7 +20,18 @@ from psephos.protocol.mechanisms import DiscreteLaplace, GeneralizedRandomizedRe
 from psephos.protocol.phases import Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, SelfComposed, TrustModel
 
-__all__ = ["Approvals", "Ballot", "BoundedMean", "Bounds", "Candidate", "Elected", "Mean", "Skewed", "register"]
+__all__ = [
+    "Approvals",
+    "Ballot",
+    "BoundedMean",
+    "Bounds",
+    "Candidate",
+    "Elected",
+    "Mean",
+    "Skewed",
+    "Sums",
+    "register",
+]
 
 
 class Sums(Phase):
