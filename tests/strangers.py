@@ -169,7 +169,7 @@ class BoundedMean(PhasedProtocol[Bounds, Mean]):
         """Return the one column."""
         return (Column("value", private=True, description="a number within the bounds"),)
 
-    def candidates(self) -> Mapping[str, Entries] | None:
+    def possible_entries(self) -> Mapping[str, Entries] | None:
         """Return the bounds."""
         return {"value": [self.parameters.low, self.parameters.high]}
 

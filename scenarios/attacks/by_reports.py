@@ -21,6 +21,8 @@ __all__ = ["ReportAttack", "find_attack"]
 
 _MOST_CANDIDATES: Final = 1024
 """Beyond, a posterior says little that anybody could read."""
+_MOST_PUBLIC_ROWS: Final = 32
+"""Kinds of public rows for which it is looked up whether they allow the same private rows."""
 
 
 class ReportAttack(Attack):
@@ -97,21 +99,22 @@ class ReportAttack(Attack):
         """Return all rows that the mechanisms take, if they are the same for all parties."""
         if self._inputs is None:
             return listed_rows(self.protocol, (), most=_MOST_CANDIDATES)
+        kinds: list[list[int]] = np.unique(self._inputs.public, axis=0).tolist()
         first, *others = [
-            listed_rows(self.protocol, public, most=_MOST_CANDIDATES)
-            for public in np.unique(self._inputs.public, axis=0).tolist()
+            listed_rows(self.protocol, public, most=_MOST_CANDIDATES) for public in kinds[:_MOST_PUBLIC_ROWS]
         ]
-        if any(not np.array_equal(first.rows, other.rows) for other in others):
-            allowed = "given by its method candidates(), where parties with other public rows may hold other values"
-            field = f"candidates of protocol {self.protocol.name!r}"
-            raise ConfigurationError(field=field, value="not given", allowed=allowed)
+        is_same = all(np.array_equal(first.rows, other.rows) for other in others)
+        if not is_same or len(kinds) > _MOST_PUBLIC_ROWS:
+            allowed = "given by its method possible_entries(), where public rows may say what a party can hold"
+            field = f"possible rows of protocol {self.protocol.name!r}"
+            raise ConfigurationError(field=field, value=f"{len(kinds)} kinds of public rows", allowed=allowed)
         return first
 
     def _check_rows(self, inputs: Inputs) -> None:
         """Refuse candidates that leave out a row that the server sees as it is."""
         if NO_CANDIDATE in self.truths(self.secrets[0], inputs):
             allowed = "among them each party's row, where a trusted server sees values as they are"
-            field = f"candidates of protocol {self.protocol.name!r}"
+            field = f"possible rows of protocol {self.protocol.name!r}"
             raise ConfigurationError(field=field, value="others", allowed=allowed)
 
 

@@ -1,7 +1,7 @@
 """What a party of any protocol may hold: the rows that a coalition, or an audit, tells apart.
 
-A protocol that says so (`PhasedProtocol.candidates`) is taken at its word. Of any other the rows are listed that its
-mechanisms take, which are as many as there are combinations of what each column may hold.
+A protocol that says so (`PhasedProtocol.possible_entries`) is taken at its word. Of any other the rows are listed that
+its mechanisms take, which are as many as there are combinations of what each column may hold.
 """
 
 import itertools
@@ -43,17 +43,18 @@ def given_rows(protocol: PhasedProtocol[Any, Any]) -> CandidateRows | None:
     Raises:
         ConfigurationError: fewer than two differ, or an entry is not allowed.
     """
-    table = protocol.candidates()
+    table = protocol.possible_entries()
     if table is None:
         return None
-    field = f"candidates of protocol {protocol.name!r}"
+    field = f"possible rows of protocol {protocol.name!r}"
     try:
         inputs = protocol.encode(table)
         protocol.check_inputs(inputs)
     except ConfigurationError as error:
         raise ConfigurationError(field=f"{field}: {error.field}", value=error.value, allowed=error.allowed) from None
-    except ValueError as error:
-        raise ConfigurationError(field=field, value=sorted(table), allowed=f"in its own range: {error}") from None
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        allowed = f"a table that its own encode() takes ({type(error).__name__}: {error})"
+        raise ConfigurationError(field=field, value=sorted(table), allowed=allowed) from error
     names = [column.name for column in protocol.columns() if column.private and column.name in table]
     lines = [[_shown(table[name][place]) for name in names] for place in range(len(inputs))]
     return _distinct(protocol, inputs, _labels(names, lines), are_given=True)
@@ -74,8 +75,8 @@ def listed_rows(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, mo
     if rows is None:
         values = _values_of(protocol, public)
         if (number := math.prod(map(len, values))) > most:
-            allowed = f"given by its method candidates(), or at most {most:,} in all, so that they can be listed"
-            field = f"candidates of protocol {protocol.name!r}"
+            allowed = f"given by its method possible_entries(), or at most {most:,} in all, so that they can be listed"
+            field = f"possible rows of protocol {protocol.name!r}"
             raise ConfigurationError(field=field, value=f"{number:,} rows", allowed=allowed)
         rows = np.array(list(itertools.product(*values)), dtype=np.int64)
     return _that_fit(protocol, rows, public)
@@ -139,7 +140,7 @@ def _distinct(
     for place, row in enumerate(inputs.private.tolist()):
         firsts.setdefault(tuple(row), place)
     if len(firsts) < 2:  # noqa: PLR2004  nothing can be told of a single possibility
-        field = f"candidates of protocol {protocol.name!r}"
+        field = f"possible rows of protocol {protocol.name!r}"
         raise ConfigurationError(field=field, value=f"{len(firsts)} rows", allowed="at least two rows that differ")
     kept = list(firsts.values())
     return CandidateRows(

@@ -173,8 +173,10 @@ class ExtremeReports:
         return estimates_in(self.protocol.outcome(released))
 
     def drawn_by(self, places: IntArray) -> tuple[list[IntArray], list[Tally]]:
-        """Return what some parties have drawn, and the tallies of everybody else's reports."""
+        """Return what some parties have drawn, and the tallies of everybody else's reports, if anybody else is there."""
         others = np.setdiff1d(np.arange(len(self.inputs)), places)
+        if not len(others):
+            return self._drawn, []
         rest = self._tallies([reports[others] for reports in self._drawn], self.inputs.public[others])
         return [reports[places] for reports in self._drawn], rest
 
@@ -184,12 +186,14 @@ class ExtremeReports:
         Args:
             reports: theirs.
             public: their public rows.
-            rest: the tallies of everybody else's reports.
+            rest: the tallies of everybody else's reports, if there are others.
 
         Returns:
             The estimate, with the sign of the direction; −∞ where it is no number.
         """
-        tallies = [one.merge(own) for one, own in zip(rest, self._tallies(reports, public), strict=True)]
+        tallies = self._tallies(reports, public)
+        if rest:
+            tallies = [one.merge(own) for one, own in zip(rest, tallies, strict=True)]
         value = self.sign * self._released(tallies)[self.aimed].value
         return -math.inf if math.isnan(value) else value
 

@@ -1,9 +1,9 @@
 """Audits of any protocol that brings none: its phases' mechanisms, and whole sessions, over what a party may hold.
 
-Neighbors are two rows of one person: of those that the protocol names (`PhasedProtocol.candidates`), or else of those
-that its mechanisms take, all where they are few. The pair that is audited is the one whose reports differ most by the
-mechanisms' own laws, among all reports where they are few and else among some that are listed and drawn. Where no law
-is written down there are several pairs, the ends of each column, told apart by outputs alone.
+Neighbors are two rows of one person: of those that the protocol names (`PhasedProtocol.possible_entries`), or else of
+those that its mechanisms take, all where they are few. The pair that is audited is the one whose reports differ most by
+the mechanisms' own laws, among all reports where they are few and else among some that are listed and drawn. Where no
+law is written down there are several pairs, the ends of each column, told apart by outputs alone.
 
 What is found is held against what the protocol states: of a phase its losses, of a session the party's own ledger.
 """
@@ -136,7 +136,7 @@ def _kinds_of(
         public = given.public
     if public is None:
         if names := [column.name for column in protocol.columns() if not column.private]:
-            allowed = "given by a scenario with parties, or by the protocol's method candidates()"
+            allowed = "given by a scenario with parties, or by the protocol's method possible_entries()"
             raise ConfigurationError(field="public columns", value=names, allowed=allowed)
         return [[]], ""
     kinds: list[list[int]] = np.unique(public, axis=0).tolist()

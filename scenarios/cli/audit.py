@@ -75,7 +75,7 @@ def audit(
 
     Any protocol that is registered is audited, too: by its name, with its parameters by --set, or by a scenario,
     whose parties' public rows count. Neighbors are two rows that a party may hold: those that the protocol's method
-    candidates() returns, or else those that its mechanisms take.
+    possible_entries() returns, or else those that its mechanisms take.
 
     Exit status 1 where a proof is refuted (or a planted fault is not caught). Nothing is written without --out,
     which gets audit.json and audit.csv. `all` takes some minutes.

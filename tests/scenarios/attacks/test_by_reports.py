@@ -167,7 +167,7 @@ class Other(BoundedMean):
 
     table: ClassVar[Mapping[str, Entries] | None]
 
-    def candidates(self) -> Mapping[str, Entries] | None:
+    def possible_entries(self) -> Mapping[str, Entries] | None:
         """Return them."""
         return self.table
 
@@ -223,10 +223,10 @@ def test_what_cannot_be_inferred_is_refused_by_field() -> None:
     found = refusal(Approvals(Ballot()), [0, 1], Coalition((1,), has_server=False))
     assert (found.field, found.value) == ("members", "1 without the server")
     assert "with 'server' among them" in found.allowed
-    of_mean = "candidates of protocol 'bounded-mean'"
+    of_mean = "possible rows of protocol 'bounded-mean'"
     found = refusal(mean_with(Other, None, epsilon=8.0), [0.0, 50.0])  # on a grid of 1/8: 1,025 rows or so
     assert found.field == of_mean
-    assert "given by its method candidates(), or at most 1,024 in all" in found.allowed
+    assert "given by its method possible_entries(), or at most 1,024 in all" in found.allowed
     found = refusal(mean_with(Other, {"value": [0.0, 0.001]}), [0.0, 50.0])
     assert (found.field, found.value, found.allowed) == (of_mean, "1 rows", "at least two rows that differ")
     found = refusal(mean_with(Other, {"value": [0.0, 101.0]}), [0.0, 50.0])
