@@ -176,7 +176,7 @@ class Attack(abc.ABC):
         shares = (before / np.bincount(candidates.places, minlength=num_labels))[candidates.places]
         chosen = np.minimum(np.searchsorted(np.cumsum(shares), uniforms, side="right"), len(shares) - 1)
         private = inputs.private.copy()
-        private[targets] = candidates.rows[chosen]
+        private[targets, : candidates.rows.shape[1]] = candidates.rows[chosen]  # beyond, no phase looks
         return Inputs(private, inputs.public)
 
     def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:

@@ -14,7 +14,7 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..system import part_of
 from .attack import NO_CANDIDATE, Attack, Candidates, report_log_likelihoods
-from .candidates import CandidateRows, given_rows, listed_rows
+from .candidates import CandidateRows, columns_seen, given_rows, listed_rows
 from .seen import Seen
 
 __all__ = ["ReportAttack", "find_attack"]
@@ -62,9 +62,10 @@ class ReportAttack(Attack):
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
         """Return the places of the parties' own rows, `NO_CANDIDATE` of those that are none. See `Attack.truths`."""
-        rows = self.candidates(secret).rows.tolist()
+        columns = columns_seen(self.protocol)
+        rows = self.candidates(secret).rows[:, columns].tolist()
         places = {tuple(row): place for place, row in enumerate(rows)}
-        own = (tuple(row) for row in inputs.private.tolist())
+        own = (tuple(row) for row in inputs.private[:, columns].tolist())
         return np.array([places.get(row, NO_CANDIDATE) for row in own], dtype=np.int64)
 
     def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:

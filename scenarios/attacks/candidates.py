@@ -18,7 +18,7 @@ from ...protocol.guard import Values
 from ...protocol.mechanisms.realized import rows_to_try
 from ...protocol.phases import Inputs, PhasedProtocol
 
-__all__ = ["CandidateRows", "given_rows", "listed_rows", "some_rows_of"]
+__all__ = ["CandidateRows", "columns_seen", "given_rows", "listed_rows", "some_rows_of"]
 
 
 class CandidateRows(NamedTuple):
@@ -35,6 +35,11 @@ class CandidateRows(NamedTuple):
     labels: tuple[str, ...]
     public: IntArray
     are_given: bool
+
+
+def columns_seen(protocol: PhasedProtocol[Any, Any]) -> list[int]:
+    """Return the columns of a private row that some phase looks at: of others nothing can be learnt."""
+    return sorted({place for phase in protocol.phases for place in range(phase.columns.start, phase.columns.stop)})
 
 
 def given_rows(protocol: PhasedProtocol[Any, Any]) -> CandidateRows | None:
@@ -57,7 +62,7 @@ def given_rows(protocol: PhasedProtocol[Any, Any]) -> CandidateRows | None:
         raise ConfigurationError(field=field, value=sorted(table), allowed=allowed) from error
     names = [column.name for column in protocol.columns() if column.private and column.name in table]
     lines = [[_shown(table[name][place]) for name in names] for place in range(len(inputs))]
-    return _distinct(protocol, inputs, _labels(names, lines), are_given=True)
+    return _check_two(protocol, _distinct(inputs, _labels(names, lines), are_given=True))
 
 
 def listed_rows(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, most: int) -> CandidateRows:
@@ -79,7 +84,7 @@ def listed_rows(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, mo
             field = f"possible rows of protocol {protocol.name!r}"
             raise ConfigurationError(field=field, value=f"{number:,} rows", allowed=allowed)
         rows = np.array(list(itertools.product(*values)), dtype=np.int64)
-    return _that_fit(protocol, rows, public)
+    return _check_two(protocol, _that_fit(protocol, rows, public))
 
 
 def some_rows_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> CandidateRows:
@@ -89,8 +94,8 @@ def some_rows_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> C
         protocol: what is run.
         public: the public row.
 
-    Raises:
-        ConfigurationError: there are none that differ.
+    Returns:
+        A single row where the public row leaves no choice.
     """
     rows = _rows_that_phases_name(protocol, public)
     return _that_fit(protocol, rows_to_try(_values_of(protocol, public)) if rows is None else rows, public)
@@ -121,7 +126,7 @@ def _that_fit(protocol: PhasedProtocol[Any, Any], rows: IntArray, public: Sequen
     names = [column.name for column in protocol.columns() if column.private]
     if len(names) != rows.shape[1]:
         names = [f"column {number}" for number in range(1, rows.shape[1] + 1)]
-    return _distinct(protocol, inputs, _labels(names, inputs.private.tolist()), are_given=False)
+    return _distinct(inputs, _labels(names, inputs.private.tolist()), are_given=False)
 
 
 def _fits(protocol: PhasedProtocol[Any, Any], row: Sequence[int], public: Sequence[int]) -> bool:
@@ -132,20 +137,22 @@ def _fits(protocol: PhasedProtocol[Any, Any], row: Sequence[int], public: Sequen
     return True
 
 
-def _distinct(
-    protocol: PhasedProtocol[Any, Any], inputs: Inputs, labels: Sequence[str], *, are_given: bool
-) -> CandidateRows:
+def _distinct(inputs: Inputs, labels: Sequence[str], *, are_given: bool) -> CandidateRows:
     """Return the rows that differ, in their order, each with the first of its labels."""
     firsts: dict[tuple[int, ...], int] = {}
     for place, row in enumerate(inputs.private.tolist()):
         firsts.setdefault(tuple(row), place)
-    if len(firsts) < 2:  # noqa: PLR2004  nothing can be told of a single possibility
-        field = f"possible rows of protocol {protocol.name!r}"
-        raise ConfigurationError(field=field, value=f"{len(firsts)} rows", allowed="at least two rows that differ")
     kept = list(firsts.values())
-    return CandidateRows(
-        inputs.private[kept], tuple(labels[place] for place in kept), np.unique(inputs.public, axis=0), are_given
-    )
+    own = tuple(labels[place] for place in kept)
+    return CandidateRows(inputs.private[kept], own, np.unique(inputs.public, axis=0), are_given)
+
+
+def _check_two(protocol: PhasedProtocol[Any, Any], found: CandidateRows) -> CandidateRows:
+    """Raise ConfigurationError unless there are two rows: of a single possibility nothing can be told."""
+    if len(found.rows) < 2:  # noqa: PLR2004  two
+        field = f"possible rows of protocol {protocol.name!r}"
+        raise ConfigurationError(field=field, value=f"{len(found.rows)} rows", allowed="at least two rows that differ")
+    return found
 
 
 def _labels(names: Sequence[str], lines: Sequence[Sequence[Any]]) -> list[str]:

@@ -173,7 +173,7 @@ class ExtremeReports:
         return estimates_in(self.protocol.outcome(released))
 
     def drawn_by(self, places: IntArray) -> tuple[list[IntArray], list[Tally]]:
-        """Return what some parties have drawn, and the tallies of everybody else's reports, if anybody else is there."""
+        """Return what some parties have drawn, and the tallies of everybody else's reports, if there are others."""
         others = np.setdiff1d(np.arange(len(self.inputs)), places)
         if not len(others):
             return self._drawn, []

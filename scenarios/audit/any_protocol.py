@@ -79,20 +79,22 @@ def cases_of_protocol(
         has_mechanisms: whether its mechanisms are audited by themselves, too.
 
     Raises:
-        ConfigurationError: a party's public row, or two rows that differ, are missing; or no loss is stated that what
-            leaves a party, or a trusted server, could be held against.
+        ConfigurationError: public rows are not there; or no party has a choice of rows, or no loss is stated that what
+            leaves it, or a trusted server, could be held against.
     """
     cases: list[Case] = []
     given = given_rows(protocol)
     kinds, note = _kinds_of(protocol, given, public)
     for kind in kinds:
         candidates = given or some_rows_of(protocol, kind)
+        if len(candidates.rows) < 2:  # noqa: PLR2004  a public row that leaves nothing to tell
+            continue
         suffix = f", public row ({', '.join(map(str, kind))})" if len(kinds) > 1 else ""
         audited = _Audited(protocol, candidates, kind, suffix, note)
         cases += [*(audited.mechanism_cases() if has_mechanisms else ()), *audited.session_cases()]
     if not cases:
-        allowed = "for replace-one neighbors in the local model, or in the central one"
-        raise ConfigurationError(field="losses", value=f"none of protocol {protocol.name!r}", allowed=allowed)
+        allowed = "one with a loss for replace-one neighbors in the local model, or for any in the central one"
+        raise ConfigurationError(field="protocol", value=protocol.name, allowed=f"{allowed}, and rows that differ")
     return cases
 
 

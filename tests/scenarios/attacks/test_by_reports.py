@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 import pytest
+from helpers import make_inputs, make_vote
 from psephos.protocol import ConfigurationError, Phase, SimulatedNoise, Tally
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, Mechanism, RowMechanism, VectorLaplace
@@ -262,3 +263,23 @@ def test_a_coalition_that_cannot_infer_is_refused_on_the_command_line(tea: Path,
     assert ended.err.startswith("psephos: adversary 1: members must be with 'server' among them")
     assert len(ended.err.splitlines()) == 1
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("variant", ["joint", "printed"])
+def test_of_a_system_with_its_own_attack_the_reports_tell_the_same(variant: Any) -> None:
+    vote = make_vote(variant=variant)
+    inputs, targets = make_inputs(vote, 20), np.arange(20)
+    seen = seen_by_server(vote, inputs, noise=SimulatedNoise(1, session="s"))
+    own, general = find_attack(vote), ReportAttack(vote).against(inputs)
+    rows = general.candidates(ROW).rows
+    width = rows.shape[1]
+    places = {tuple(row): place for place, row in enumerate(rows.tolist())}
+    order = [places[tuple(row[:width])] for row in own.candidates(own.default_secret).rows.tolist()]
+    assert sorted(order) == list(range(len(rows)))
+    found = general.posteriors([seen], targets, secret=ROW).probabilities
+    expected = own.posteriors([seen], targets, secret=own.default_secret).probabilities
+    assert np.allclose(found[:, order], expected, rtol=1e-12, atol=0)
+    truths, others = (each.truths(secret, inputs).tolist() for each, secret in ((general, ROW), (own, own.secrets[0])))
+    assert truths == [order[place] for place in others]
+    drawn = general.redraw(ROW, inputs, targets, prior=None, uniforms=np.linspace(0, 0.99, 20))
+    assert drawn.private.shape == inputs.private.shape

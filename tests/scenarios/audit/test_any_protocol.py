@@ -266,3 +266,18 @@ def test_what_is_wrong_with_parameters_is_said_in_a_line(
     assert (ended.status, ended.out) == (2, "")
     assert error in ended.err
     assert len(ended.err.splitlines()) == 1
+
+
+@pytest.mark.usefixtures("strangers")
+def test_a_public_row_that_leaves_no_choice_is_left_out() -> None:
+    class Chosen(Grouped):
+        name: ClassVar[str] = "chosen"
+
+        def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
+            if public == [1] and any(row):
+                raise ValueError("group 1 approves of nobody")
+
+    cases = cases_of_protocol(Chosen(Ballot()), np.array([[1], [2]]))
+    assert {case.name.partition(", public")[2] for case in cases} == {" row (2)"}
+    with pytest.raises(ConfigurationError, match="protocol must be one with a loss for replace-one neighbors"):
+        cases_of_protocol(Chosen(Ballot()), np.array([[1]]))
