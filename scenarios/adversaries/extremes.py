@@ -46,9 +46,20 @@ def extreme_rows(extremes: ExtremeReports, places: IntArray) -> list[Row]:
     ]
 
 
-def say_extremes(extremes: ExtremeReports, rows: Sequence[Row], happened: Happened, *, direction: str) -> Iterator[str]:
-    """Say by how much the estimate moved that they push, and what that is worth."""
+def say_extremes(
+    extremes: ExtremeReports, places: IntArray, rows: Sequence[Row], happened: Happened, *, direction: str
+) -> Iterator[str]:
+    """Say by how much the estimate moved that they push, and what that is worth.
+
+    Args:
+        extremes: what they do.
+        places: theirs.
+        rows: of each estimate.
+        happened: what the run left.
+        direction: "up" or "down".
+    """
     (own,) = [row for row in rows if row["estimate"] == extremes.aimed]
+    in_errors = abs(float(own["in standard errors"]))
     yield (
         f"They push the estimate {extremes.aimed!r} {direction}. Without them it is {own['without them']:.4g} "
         f"(standard error {own['standard error']:.3g}), with their reports {own['with them']:.4g}."
@@ -56,9 +67,12 @@ def say_extremes(extremes: ExtremeReports, rows: Sequence[Row], happened: Happen
     if happened.failure is not None:
         yield f"The session itself came to no end: {happened.failure}"
     yield (
-        f"That is a shift of {own['shift']:.4g}, {abs(float(own['in standard errors'])):.1f} standard errors, by the "
-        "reports in range that the protocol's own tally and outcome show to push most. They were searched, number by "
-        "number, and nothing is proven: other reports may push further."
+        f"That is a shift of {own['shift']:.4g}, {in_errors:.1f} standard errors, from what they had drawn; between "
+        f"pushed down and up their reports move it by {extremes.spread(places):.4g}."
+    )
+    yield (
+        "These are the reports in range that push most by the protocol's own tally and outcome. They were searched, "
+        "number by number, and nothing is proven: others may push further."
     )
 
 

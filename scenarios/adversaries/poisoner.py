@@ -162,7 +162,7 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
             who=_who(scene, len(members)),
             trust=_TRUST,
             sentences=(
-                *say_extremes(extremes, rows, happened, direction=self.direction),
+                *say_extremes(extremes, places, rows, happened, direction=self.direction),
                 _undetected(scene.protocol.client_role),
             ),
             rows=tuple(rows),

@@ -138,6 +138,12 @@ class ExtremeReports:
                 reports[phase][own, column] = number
         return reports
 
+    def spread(self, places: IntArray) -> float:
+        """Return how far the estimate is between pushed one way and the other by these parties, whatever they drew."""
+        other = dataclasses.replace(self, sign=-self.sign)
+        values = [each.estimates(each.reports(places))[self.aimed].value for each in (self, other)]
+        return abs(values[0] - values[1])
+
     def estimates(self, reports: Sequence[IntArray] | None = None) -> dict[str, Estimate]:
         """Return what is released to which these reports come; honest ones unless given."""
         reports = self._drawn if reports is None else reports

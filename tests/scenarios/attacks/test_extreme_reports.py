@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError, SimulatedNoise, Tally
 from psephos.protocol.arrays import IntArray
+from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.phases import Phase
 from psephos.protocol.population import draw_reports
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.attacks.extreme_reports import ExtremeReports, estimates_in
+from psephos.scenarios.attacks.poisoning import find_poisoning, reports_of
 from strangers import Approvals, Ballot, BoundedMean, Bounds, Candidate, Elected, Mean, Sums, register
 
 NOISE = SimulatedNoise(5, session="tea")
@@ -168,7 +170,8 @@ def test_agents_release_what_the_lesson_says(tmp_path: Path, tea: Path, transpor
     assert coffee_row["in standard errors"] == pytest.approx(-2 * turned / error)
     assert tea_row["shift"] == 0
     assert f"a shift of {-2 * turned:.4g}, {2 * turned / error:.1f} standard errors" in lesson.sentences[1]
-    assert "nothing is proven" in lesson.sentences[1]
+    assert "between pushed down and up their reports move it by 6." in lesson.sentences[1]  # 2 for each of them
+    assert "nothing is proven" in lesson.sentences[2]
     assert [figure.title for figure in lesson.figures] == [
         "How far the estimate 'coffee' moves",
         "How far each estimate moved",
@@ -224,3 +227,17 @@ def test_each_kind_of_public_row_has_its_own_reports() -> None:
     session = ExtremeReports(vote, type(inputs)(inputs.private, signs), NOISE)
     (chosen,) = session.reports(np.arange(4))
     assert chosen[:, 0].tolist() == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_of_a_system_with_its_own_poisoning_the_same_reports_are_found(sign: int) -> None:
+    parameters = Parameters(candidates=("A", "B"), weights=(1.0, 2.0, 3.0), public_weights=True, epsilon=1.0)
+    vote = DPWeVote(parameters)
+    inputs = vote.encode({"weight": [1, 2, 3] * 4, "A": [0, 1, 0] * 4, "B": [0, 1] * 6})
+    poisoning = find_poisoning(vote, "B", sign=sign)
+    expected = reports_of(poisoning, inputs, noise=NOISE, poisoners=MEMBERS)
+    session = ExtremeReports(vote, inputs, NOISE, "B.margin", sign)
+    for own, other in zip(session.reports(MEMBERS), expected, strict=True):
+        assert np.array_equal(own, other)
+    extremes = [poisoning.extremes(inputs.public[place].tolist(), num_parties=12) for place in MEMBERS.tolist()]
+    assert session.spread(MEMBERS) == pytest.approx(sum(most - least for least, most in extremes))

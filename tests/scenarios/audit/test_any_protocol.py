@@ -4,6 +4,7 @@ A right protocol is refuted by one of these audits with a probability of at most
 held to that confidence, and a fault has to show at it. Simulated outputs have fixed seeds.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,13 +16,14 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, Mechanism, RowMechanism, VectorLaplace
 from psephos.protocol.phases import CentralPhase, Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
-from psephos.scenarios.audit import AuditVerdict, Case, audit
+from psephos.scenarios.audit import AuditVerdict, Case, any_protocol, audit
 from psephos.scenarios.audit.any_protocol import cases_of_protocol, cases_of_scenario
 from psephos.scenarios.audit.verdict import Audited
+from psephos.scenarios.system import System
 from strangers import Approvals, Ballot, BoundedMean, Bounds, Elected, Skewed, register
 
 CONFIDENCE = 1 - 1e-6
-SAMPLES = 50_000
+SAMPLES = 20_000
 
 
 def found_in(case: Case, source: Any = "simulated", *, samples: int = SAMPLES) -> Audited | None:
@@ -185,7 +187,7 @@ def test_an_event_that_says_less_than_is_drawn_is_found_by_outputs_where_no_law_
 def test_what_a_trusted_server_releases_is_audited(kind: type[Trusting], relation: str, source: Any) -> None:
     (case,) = cases_of_protocol(kind(Ballot()))
     assert (case.name, case.relation.value, case.proven) == (f"release of phase 'counts', {relation}", relation, 1.0)
-    found = found_in(case, source)
+    found = found_in(case, source, samples=50_000)
     assert found is not None
     assert found.verdict is AuditVerdict.CONSISTENT
     # Two of 10,000 draws' frequencies are within .03 of the laws'; secure noise gets seven times as much room.
@@ -281,3 +283,19 @@ def test_a_public_row_that_leaves_no_choice_is_left_out() -> None:
     assert {case.name.partition(", public")[2] for case in cases} == {" row (2)"}
     with pytest.raises(ConfigurationError, match="protocol must be one with a loss for replace-one neighbors"):
         cases_of_protocol(Chosen(Ballot()), np.array([[1]]))
+
+
+@pytest.mark.usefixtures("strangers")
+@pytest.mark.parametrize("source", ["approvals", "tea.toml"])
+def test_a_part_of_a_system_replaces_these_cases(
+    monkeypatch: pytest.MonkeyPatch, write: Callable[[str, str], Path], source: str
+) -> None:
+    path = write("tea.toml", "protocol = 'approvals'\n[[voters]]\nvoter = 'ann'\ntea = 1\ncoffee = 0\n")
+    source = str(path) if source == "tea.toml" else source
+    system = System(protocol="strangers:Approvals", mechanism_cases="nowhere:cases")
+    known = {"approvals": system}
+    monkeypatch.setattr(any_protocol, "systems", lambda: known)
+    assert [case.name for case in cases_of_scenario(source)] == WHOLE
+    known["approvals"] = dataclasses.replace(system, session_cases="nowhere:cases")
+    with pytest.raises(ConfigurationError, match="psephos audit approvals runs those of its system"):
+        cases_of_scenario(source)
