@@ -51,12 +51,12 @@ class System:
         data_sets: by the names of their folders, each a `datasets.DataSet`.
         stream: opens a `running.streams.PartyStream` of a table of parties that asks for one (`stream = true`).
         presenters: by the types of what they show, each a `presentation.Presenter`.
-        attack: a subclass of `attacks.Attack`.
-        poisoning: a subclass of `attacks.poisoning.Poisoning`.
+        attack: a subclass of `attacks.Attack`; without it `attacks.ReportAttack`, which infers from reports.
+        poisoning: a subclass of `attacks.poisoning.Poisoning`; without it `attacks.extreme_reports` searches.
         asking: what asking again is said to cost: a scene → sentences.
         offers: a `running.offers.Offers`: what other variants offer at a session's price.
-        mechanism_cases: makes cases (`audit.Case`) of single mechanisms.
-        session_cases: makes cases of whole sessions.
+        mechanism_cases: makes cases (`audit.Case`) of single mechanisms; without them `audit.any_protocol` does.
+        session_cases: makes cases of whole sessions; likewise.
         faults: makes planted faults (`audit.fault.Fault`) of whole sessions.
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
         calibration: an `experiments.Calibration`: claimed probabilities of errors, held against what is found.
