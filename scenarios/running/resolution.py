@@ -148,11 +148,14 @@ def resolve(
             public = [column.name for column in protocol.columns() if not column.private]
             public_table = {name: table[name] for name in public if name in table}
             with parties.naming_lines():
+                private = [column.name for column in protocol.columns() if column.private]
+                protocol.check_columns([*public_table, *private])
                 public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
             protocol.check_roster(public_rows)
             inputs = Inputs(np.empty((len(public_rows), 0), dtype=np.int64), public_rows)
         else:
             with parties.naming_lines():
+                protocol.check_columns(table)
                 inputs = protocol.encode(table)
             protocol.check_roster(inputs.public)
             protocol.check_inputs(inputs)
