@@ -20,10 +20,11 @@ from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, PhaseRules, hidden_phases
+from ...transports.tap import check_tapped
 from ..adversaries.reading import read_adversaries
 from ..adversaries.role import Role, Scene
 from ..datasets import DATA_VARIABLE
-from ..plugins import ARRAY, check_transport
+from ..plugins import ARRAY, check_transport, make_transport
 from ..reading.conversion import convert
 from ..reading.sources import PartiesTable
 from ..system import find_protocol
@@ -237,6 +238,7 @@ def _adversaries_of(
     scene = make_scene(scenario, protocol, names, inputs, seed=0)  # no draw of the session's own
     adversaries = read_adversaries(scenario.adversary, scene, has_agents=scenario.transport != ARRAY)
     if any(role.watches_traffic for role in adversaries):
+        check_tapped(make_transport(scenario.transport))
         check_descriptors(scenario.transport, num_parties=len(names), is_tapped=True)
     return adversaries
 
