@@ -407,19 +407,6 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def columns(self) -> tuple[Column, ...]:
         """Return the columns of the table from which `encode` makes rows, beside each party's name."""
 
-    def check_columns(self, names: Iterable[str]) -> None:
-        """Run by whoever has a table, before it is encoded: refuse one that lacks a column, or has another.
-
-        A protocol that can do without one of its columns overrides this.
-
-        Args:
-            names: the table's.
-
-        Raises:
-            ConfigurationError: a column is missing or unknown.
-        """
-        check_columns(self.columns(), names)
-
     @abc.abstractmethod
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Check a table and turn it into rows.
@@ -458,6 +445,19 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         """
         del public
         return {}
+
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Run by whoever has a table, before it is encoded: refuse one that lacks a column, or has another.
+
+        A protocol that can do without one of its columns overrides this.
+
+        Args:
+            names: the table's.
+
+        Raises:
+            ConfigurationError: a column is missing or unknown.
+        """
+        check_columns(self.columns(), names)
 
     def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
         """Run by a client: return its private row.
