@@ -407,6 +407,15 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def columns(self) -> tuple[Column, ...]:
         """Return the columns of the table from which `encode` makes rows, beside each party's name."""
 
+    def candidates(self) -> Mapping[str, Entries] | None:
+        """Return what a party may hold, for those who attack or audit a session: a table as `encode` takes it.
+
+        Each line is a possibility, and whoever infers takes all of them for equally likely before; every private row
+        must be one that each party may have. None, unless overridden: all rows that the mechanisms take, where these
+        are few.
+        """
+        return None
+
     @abc.abstractmethod
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Check a table and turn it into rows.

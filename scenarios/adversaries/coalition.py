@@ -14,6 +14,7 @@ from ...agents.adversaries import SERVER
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
 from ..attacks import (
+    NO_CANDIDATE,
     Attack,
     Coalition,
     Evaluation,
@@ -32,6 +33,7 @@ __all__ = ["CoalitionRole"]
 _MOST_TOLD: Final = 12
 # Of logarithms: a bound that holds with equality is not passed.
 _ROUNDING: Final = 1e-9
+_NONE_OF_THESE: Final = "none of these"
 # Labels that a picture of one posterior has room for.
 _MOST_BARS: Final = 16
 
@@ -189,7 +191,8 @@ def _rows(scene: Scene, attack: Attack, posteriors: Posteriors, owners: IntArray
         }
         # Of several secrets of a target the table would need to say which.
         if scene.may_show_truth and truths.ndim == 1:
-            row["truth"] = posteriors.labels[int(truths[place])]
+            true = int(truths[place])
+            row["truth"] = _NONE_OF_THESE if true == NO_CANDIDATE else posteriors.labels[true]
         rows.append(row)
     return rows
 
