@@ -18,9 +18,9 @@ from typing import Annotated, Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from .arrays import IntArray
+from .columns import Column, Entries, check_columns, missing_column
 from .errors import ConfigurationError
 from .guard import Guarded, GuardedRelease
 from .integers import encode_row, width_of
@@ -44,9 +44,6 @@ __all__ = [
     "missing_column",
 ]
 
-Entries: TypeAlias = Sequence[Any] | NDArray[Any]
-"""One column of a table as its users know it: text or numbers, a party each."""
-
 Truth: TypeAlias = Mapping[str, float] | Mapping[str, str] | Mapping[str, float | str]
 """What an outcome estimates, by name: numbers, labels, or both."""
 
@@ -62,25 +59,6 @@ MAX_VALUES_IN_REPORT: Final = (MAX_MESSAGE_BYTES - 64) // 9
 ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 PhaseT = TypeVar("PhaseT", bound="Phase")
-
-
-class Column(msgspec.Struct, frozen=True):
-    """A column of the table that a protocol's users fill in.
-
-    Args:
-        name: its header.
-        private: whether only its owner may know it.
-        description: what it holds and what is allowed, as a phrase.
-    """
-
-    name: str
-    private: bool
-    description: str
-
-
-def missing_column(name: str) -> ConfigurationError:
-    """Return the error for a table without a column that it needs."""
-    return ConfigurationError(field=name, value="no such column", allowed="a column of the table")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -476,6 +454,19 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         del public
         return {}
 
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Run by whoever has a table, before it is encoded: refuse one that lacks a column, or has another.
+
+        A protocol that can do without one of its columns overrides this.
+
+        Args:
+            names: the table's.
+
+        Raises:
+            ConfigurationError: a column is missing or unknown.
+        """
+        check_columns(self.columns(), names)
+
     def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
         """Run by a client: return its private row.
 
@@ -487,6 +478,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             ConfigurationError: an entry is missing or not allowed, or a public one is not what the server has.
         """
         del public
+        self.check_columns(entries)
         (row,) = self.encode({name: [entry] for name, entry in entries.items()}).private.tolist()
         return tuple(row)
 

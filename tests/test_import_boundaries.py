@@ -69,6 +69,7 @@ ORDER = (
     "tally",
     "randomness",
     "guard",
+    "columns",
     "phases",
     "views",
     "effects",

@@ -27,7 +27,7 @@ from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
 from ..tally import Tally
 from .assurance import Assurance, assurance_of_choice, assurance_of_estimates
-from .entries import MOST_NAMED, alternatives_of, check_columns, check_order, groups_of, names_of
+from .entries import MOST_NAMED, alternatives_of, check_order, groups_of, names_of
 from .lots import draw_lot, key_of, lot_of
 from .objective import Utilities, disparity_of, welfare_of
 from .outcome import AlternativeOutcome, Outcome
@@ -126,9 +126,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         Entries of `ranking` are a `Rankings`, or for each voter text or a list of names, the best first; those of
         `group` are names, or an int64 array of places among the groups.
         """
-        check_columns(table)
-        if "ranking" not in table:
-            raise missing_column("ranking")
+        self.check_columns(table)
         positions = self._positions_of(table["ranking"])
         return Inputs(positions, self.encode_public(table, num_parties=len(positions)))
 
@@ -168,9 +166,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
             public: its public row.
         """
         self.check_public(public)
-        check_columns(entries)
-        if "ranking" not in entries:
-            raise missing_column("ranking")
+        self.check_columns({"group", *entries})  # which the server has too
         if "group" in entries:
             ours = self.encode_public({"group": [entries["group"]]}, num_parties=1)[0].tolist()
             if ours != list(public):

@@ -10,7 +10,7 @@ where everybody has the same.
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, cast
 
 import msgspec
@@ -276,20 +276,20 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         levels = ", ".join(f"{level:g}" for level in self.parameters.epsilons[:20])
         return Column("epsilon", private=False, description=f"the voter's ε, one of {levels}"), records
 
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Refuse other columns; of an ε of each voter's own say why. See `PhasedProtocol.check_columns`."""
+        given = list(names)
+        if "epsilon" in given and not self.parameters.is_personal:
+            allowed = "left out where everybody has the same ε"
+            raise ConfigurationError(field="epsilon", value="a column", allowed=allowed)
+        super().check_columns(given)
+
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Summarize every voter's records. See `PhasedProtocol.encode`.
 
         Entries of `records` are a `Records`, or for each voter an array of shape (records, 2, d): chosen, rejected.
         """
-        known = [column.name for column in self.columns()]
-        for name in table:
-            if name not in known:
-                allowed = f"left out: the columns are {', '.join(known)}"
-                if name == "epsilon":
-                    allowed = "left out where everybody has the same ε"
-                raise ConfigurationError(field=name, value="a column", allowed=allowed)
-        if "records" not in table:
-            raise missing_column("records")
+        self.check_columns(table)
         records = self._records_of(table["records"])
         public = self.encode_public(table, num_parties=len(records))
         return Inputs(self.summary.rows_of(records), public)

@@ -200,13 +200,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         Entries are lists of names, or texts with semicolons between them; or codes: int64 arrays of shape
         (n, max_answers), padded with `NO_TASK` and `NO_ANSWER`.
         """
-        for column in self.columns():
-            if column.name not in table:
-                raise missing_column(column.name)
-        for name in table:
-            if name not in {"tasks", "answers"}:
-                allowed = "left out: the columns are tasks, answers"
-                raise ConfigurationError(field=name, value="an unknown column", allowed=allowed)
+        self.check_columns(table)
         if len(table["tasks"]) != len(table["answers"]):
             raise ConfigurationError(
                 field="table", value="columns of different length", allowed="columns of one length"

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["join", "roster", "serve"]
 
+transport_option = click.option(
+    "--transport",
+    default="tcp",
+    metavar="NAME",
+    help="How server and parties reach each other, the same on both sides (default: tcp).",
+)
 _WIDEST_PUBLIC: Final = 60
 """Characters of a public entry in a heading."""
 
@@ -55,7 +61,10 @@ def roster(scenario: str, settings: tuple[str, ...], data: str | None, out: Path
 
 @cli.command(short_help="Serve SCENARIO to parties that are processes of their own.")
 @scenario_options
-@click.option("--listen", required=True, metavar="HOST:PORT", help="Where; port 0 lets the system choose.")
+@click.option(
+    "--listen", required=True, metavar="ADDRESS", help="Where: of TCP HOST:PORT, and port 0 lets the system choose."
+)
+@transport_option
 @click.option(
     "--roster", "roster_file", type=click.Path(path_type=Path), metavar="FILE", help="As `psephos roster` wrote it."
 )
@@ -68,6 +77,7 @@ def serve(
     settings: tuple[str, ...],
     data: str | None,
     listen: str,
+    transport: str,
     roster_file: Path | None,
     seed: int | None,
     out: Path | None,
@@ -88,7 +98,7 @@ def serve(
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import ConfigurationError
     from ..deployment import serve_in_folder
-    from ..deployment.common import check_address, check_seed, make_mode
+    from ..deployment.common import check_address, check_seed, find_transport, make_mode
     from ..deployment.server import check_tokens
     from ..presentation import make_console, show_outcome
     from ..running.progress import watch
@@ -97,7 +107,7 @@ def serve(
 
     check_seed(simulate=simulate, seed=seed)
     loaded = load(scenario, settings, data)
-    check_address(listen, field="--listen", is_insecure=insecure)
+    check_address(listen, field="--listen", is_insecure=insecure, transport=find_transport(transport))
     side = resolve(loaded, is_served=True, roster=roster_file)
     if insecure and side.token_digests is None:
         allowed = "left out without a roster that has tokens: draw one up with `psephos roster`"
@@ -115,6 +125,7 @@ def serve(
             side,
             folder,
             address=listen,
+            transport=transport,
             mode=mode,
             pictures=pictures,
             listener=watcher.on_effect,
@@ -136,7 +147,8 @@ def serve(
 
 
 @cli.command(short_help="Take part in a session as one party.")
-@click.argument("address", metavar="HOST:PORT")
+@click.argument("address")
+@transport_option
 @click.option("--as", "party", required=True, metavar="PARTY", help="Who takes part.")
 @click.option(
     "--input",
@@ -164,6 +176,7 @@ def serve(
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON and nothing else.")
 def join(
     address: str,
+    transport: str,
     party: str,
     input_file: Path,
     invitation_file: Path | None,
@@ -177,7 +190,7 @@ def join(
     trust_server: bool,
     as_json: bool,
 ) -> None:
-    """Take part in the session at HOST:PORT as one party, which holds its own values and nobody else's.
+    """Take part in the session at ADDRESS as one party, which holds its own values and nobody else's.
 
     With an invitation, the server's parameters must be those agreed to. Without one, the server is asked for its
     terms; they are shown, and refused if the session costs more than --budget (10 unless given). Either way nothing
@@ -193,7 +206,7 @@ def join(
 
     from ...protocol.roles import check_party_name
     from ..deployment import Joining, find_invitation, join_in_folder
-    from ..deployment.common import check_address, check_seed
+    from ..deployment.common import check_address, check_seed, find_transport
     from ..deployment.own_entries import read_own_entries
     from ..plugins import ROLES, names_in
     from ..presentation import make_console, show_outcome
@@ -201,7 +214,8 @@ def join(
 
     check_seed(simulate=simulate, seed=seed)
     check_party_name(party, field="--as")
-    check_address(address, field="the server's address", is_insecure=insecure)
+    reached = find_transport(transport)
+    check_address(address, field="the server's address", is_insecure=insecure, transport=reached)
     entries = read_own_entries(input_file, party=party, roles=names_in(ROLES))
     invitation = None if invitation_file is None else find_invitation(invitation_file, party=party)
     joining = Joining(
@@ -213,6 +227,7 @@ def join(
         budget=budget,
         trusts_server=trust_server,
         round_number=round_number,
+        transport=transport,
     )
     joining.agree_beforehand()  # what needs no server to be refused leaves no folder
     slug = re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-") or "party"

@@ -16,14 +16,13 @@ from ...protocol.messages import Terms
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roles import SessionKind
-from ...transports.tcp import TCPTransport
 from ..plugins import find_client_role
 from ..reading.conversion import convert
 from ..running.blaming import blaming
 from ..running.folder import RunFolder
 from ..running.writing import describe_failure, open_run
 from ..system import find_protocol
-from .common import make_mode, naming_address
+from .common import DEFAULT_TRANSPORT, find_transport, make_mode, naming_address
 from .invitations import Invitation
 
 __all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "Joining", "join", "join_in_folder"]
@@ -83,6 +82,7 @@ class Joining:
         trusts_server: whether the party lets the server see its values as they are, as sessions in the central model
             need.
         round_number: tells repeated votes of one session apart (simulations).
+        transport: over which the server listens, by its name.
     """
 
     address: str
@@ -93,6 +93,7 @@ class Joining:
     budget: float | None = None
     trusts_server: bool = False
     round_number: int = 0
+    transport: str = DEFAULT_TRANSPORT
 
     def open_ledger(self) -> Ledger:
         """Return the party's ledger; who was not invited, and names no limit, has the default one.
@@ -171,8 +172,9 @@ async def join(
     """
     ledger = ledger or joining.open_ledger()
     agreement = joining.agree_beforehand()
-    with naming_address(joining.address):
-        channel = await TCPTransport().connect(joining.address)
+    transport = find_transport(joining.transport)
+    with naming_address(joining.address, field="the server's address"):
+        channel = await transport.connect(joining.address)
     try:
         if agreement is None:
             terms = _as_invitation(await inquire(channel, party=joining.party), joining.party)

@@ -12,14 +12,13 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
 from ...protocol.server_machine import SessionResult
-from ...transports.tcp import TCPTransport
 from ..plugins import find_server_role
 from ..running.folder import RunFolder
 from ..running.resolution import Resolved
 from ..running.results import published
 from ..running.rosters import TOKEN_COLUMN
 from ..running.writing import open_run, write_outcome
-from .common import naming_address
+from .common import DEFAULT_TRANSPORT, find_transport, naming_address
 
 __all__ = ["check_tokens", "roster_rows", "serve", "serve_in_folder"]
 
@@ -57,6 +56,7 @@ async def serve(
     side: Resolved,
     *,
     address: str,
+    transport: str = DEFAULT_TRANSPORT,
     mode: Mode,
     log: Log | None = None,
     listener: EffectListener | None = None,
@@ -66,14 +66,15 @@ async def serve(
 
     Args:
         side: what is served.
-        address: HOST:PORT; port 0 lets the system choose.
+        address: in the transport's form; of TCP HOST:PORT, where port 0 lets the system choose.
+        transport: over which, by its name.
         mode: a deployment or a simulation.
         log: where events go.
         listener: told of every effect of the server's machine.
         on_listening: told of the address once clients can connect.
 
     Raises:
-        ConfigurationError: as `check_tokens`.
+        ConfigurationError: as `check_tokens` and `find_transport`, or it is no address.
         QuorumError: a phase closed without its quorum.
         OSError: the address is taken, or not this machine's.
     """
@@ -87,8 +88,9 @@ async def serve(
         log=log,
         listener=listener,
     )
-    with naming_address(address):
-        listening = await TCPTransport().open_listener(address)
+    opened = find_transport(transport)
+    with naming_address(address, field="--listen"):
+        listening = await opened.open_listener(address)
     if on_listening is not None:
         on_listening(listening.address)
     return await server.serve(listening)
@@ -99,6 +101,7 @@ def serve_in_folder(
     folder: RunFolder,
     *,
     address: str,
+    transport: str = DEFAULT_TRANSPORT,
     mode: Mode,
     pictures: bool = True,
     listener: EffectListener | None = None,
@@ -108,10 +111,17 @@ def serve_in_folder(
 
     Arguments and errors are those of `serve`; after an error the folder holds the events, and `run.json` the failure.
     """
-    how = {"transport": "tcp", "kind": mode.kind.value}
+    how = {"transport": transport, "kind": mode.kind.value}
     with open_run(folder, side, how, has_ledger=False, is_live=True) as run:
         session = functools.partial(
-            serve, side, address=address, mode=mode, log=run.log, listener=listener, on_listening=on_listening
+            serve,
+            side,
+            address=address,
+            transport=transport,
+            mode=mode,
+            log=run.log,
+            listener=listener,
+            on_listening=on_listening,
         )
         left = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
         run.ending["transcript"] = left.transcript

@@ -20,10 +20,11 @@ from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, PhaseRules, hidden_phases
+from ...transports.tap import check_tapped
 from ..adversaries.reading import read_adversaries
 from ..adversaries.role import Role, Scene
 from ..datasets import DATA_VARIABLE
-from ..plugins import ARRAY, check_transport
+from ..plugins import ARRAY, check_transport, make_transport
 from ..reading.conversion import convert
 from ..reading.sources import PartiesTable
 from ..system import find_protocol
@@ -148,11 +149,14 @@ def resolve(
             public = [column.name for column in protocol.columns() if not column.private]
             public_table = {name: table[name] for name in public if name in table}
             with parties.naming_lines():
+                private = [column.name for column in protocol.columns() if column.private]
+                protocol.check_columns([*public_table, *private])
                 public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
             protocol.check_roster(public_rows)
             inputs = Inputs(np.empty((len(public_rows), 0), dtype=np.int64), public_rows)
         else:
             with parties.naming_lines():
+                protocol.check_columns(table)
                 inputs = protocol.encode(table)
             protocol.check_roster(inputs.public)
             protocol.check_inputs(inputs)
@@ -234,6 +238,7 @@ def _adversaries_of(
     scene = make_scene(scenario, protocol, names, inputs, seed=0)  # no draw of the session's own
     adversaries = read_adversaries(scenario.adversary, scene, has_agents=scenario.transport != ARRAY)
     if any(role.watches_traffic for role in adversaries):
+        check_tapped(make_transport(scenario.transport))
         check_descriptors(scenario.transport, num_parties=len(names), is_tapped=True)
     return adversaries
 

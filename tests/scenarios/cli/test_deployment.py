@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from deployments import ENTRIES, PATIENCE, SEED, serving, write_vote
 from psephos.scenarios.deployment import find_invitation
-from psephos.transports.tcp import format_address
+from psephos.transports.addresses import format_address
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
