@@ -35,7 +35,8 @@ _SESSIONS: Final = 3
 """Whose reports are tallied."""
 _PARTITIONS: Final = 3
 """Of the parties of each, beside everybody apart."""
-_BATCH: Final = 3
+_BATCHES: Final = (1, 3, 7)
+"""Parties of each."""
 
 
 def _check_tallies(case: ProtocolCase) -> None:
@@ -100,7 +101,7 @@ def _check_round_trip(case: ProtocolCase) -> None:
     }
     for way, back in told.items():
         require(back == outcome, f"{_told(outcome)} comes back from {way} as {_told(back)}")
-    for own in protocol.own_outcomes(tallies).values():
+    for own in (*protocol.own_outcomes(tallies).values(), None):
         back = protocol.own_outcome_decoder.decode(msgspec.msgpack.encode(own))
         require(back == own, f"{_told(own)} comes back as {_told(back)}")
 
@@ -122,13 +123,14 @@ def _check_paths(case: ProtocolCase) -> None:
     """Arrays, batches, agents in memory and agents over TCP give the same bits, and everybody hears the outcome."""
     protocol, inputs = case.protocol, case.inputs
     whole = run_arrays(protocol, inputs=inputs, noise=case.noise(), session=SESSION)
-    batches = run_population(protocol, inputs, noise=case.noise(), batch_rows=_BATCH)
-    _require_same("arrays in batches", whole, batches.outcome, batches.tallies, batches.own_outcomes)
-    if len(protocol.phases) == 1:
-        cuts = [*range(0, len(inputs), _BATCH), len(inputs)]
-        parts = [inputs.of_range(start, stop) for start, stop in itertools.pairwise(cuts)]
-        streamed = run_batches(protocol, parts, noise=case.noise())
-        _require_same("batches", whole, streamed.outcome, streamed.tallies, streamed.own_outcomes)
+    for size in _BATCHES:
+        inner = run_population(protocol, inputs, noise=case.noise(), batch_rows=size)
+        _require_same(f"arrays of {size} rows", whole, inner.outcome, inner.tallies, inner.own_outcomes)
+        if len(protocol.phases) == 1:
+            cuts = [*range(0, len(inputs), size), len(inputs)]
+            parts = [inputs.of_range(start, stop) for start, stop in itertools.pairwise(cuts)]
+            outer = run_batches(protocol, parts, noise=case.noise())
+            _require_same(f"batches of {size}", whole, outer.outcome, outer.tallies, outer.own_outcomes)
     for transport in (MemoryTransport(), TCPTransport()):
         record = _held(case, transport)
         way = f"agents over {transport.name}"
