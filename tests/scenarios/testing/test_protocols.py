@@ -430,6 +430,11 @@ def test_fewer_than_two_parties_are_refused(rows: Mapping[str, Sequence[Any]]) -
         check_protocol(Poll(Settings()), rows)
 
 
+def test_a_promise_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="promises must be some of PROTOCOL_PROMISES, got 'honesty'"):
+        check_protocol(Poll(Settings()), VOTERS, promises=("honesty",))
+
+
 def test_promises_are_checked_one_by_one_on_request() -> None:
     promise = PROTOCOL_PROMISES[0]
     check_protocol(FAULTS["The tallies of any partition"][0](Settings()), VOTERS, promises=(promise,))
