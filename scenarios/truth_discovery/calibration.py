@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.arrays import FloatArray
 from ...protocol.estimators.truth_inference import KnownNoise, debiased_majority, support_limits
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.truth_discovery import CREDITS, find_truths, make_noise
@@ -23,8 +23,8 @@ from ..datasets import DATA_VARIABLE
 from ..experiments.calibration import Calibration, Drawn, Table
 from ..experiments.sheets import listed
 from .data.published import CROWDS, load_crowd
-from .data.synthetic import SyntheticCrowd, make_crowd
-from .paper.trials import Layout, draw_labels
+from .data.synthetic import make_crowd, skewed_crowd
+from .paper.trials import Layout, draw_labels, renumbering
 
 __all__ = ["CALIBRATION", "Confidences", "CreditRow", "CrowdRow", "SupportRow", "fit_credit"]
 
@@ -38,14 +38,7 @@ _LEVEL: Final = 0.05
 _AUTO: Final = "cautious"
 """What `auto` takes."""
 _MADE_UP: Final = {
-    f"made up, {classes} labels, {share:.0%} of one": SyntheticCrowd(
-        tasks=500,
-        workers=50,
-        answers_per_task=6,
-        classes=classes,
-        quality=(0.65, 0.12),
-        class_shares=(share, *((1 - share) / (classes - 1) for _ in range(classes - 1))),
-    )
+    f"made up, {classes} labels, {share:.0%} of one": skewed_crowd(classes, share)
     for classes in (2, 4)
     for share in (0.5, 0.8, 0.95)
 }
@@ -186,7 +179,7 @@ def _sessions(
         noise = make_noise(parameters)
         for labels in draw_labels(layout, noise, SimulatedNoise(asked.seed, session=name), start=0, stop=sessions):
             # Ties go to the first label: by its number, a frequent one would flatter who has many ties.
-            numbers = _renumbering(answers.num_classes, answers.sizes, generator)
+            numbers = renumbering(answers.num_classes, answers.sizes, generator)
             reports = dataclasses.replace(answers, labels=numbers[answers.tasks, labels])
             truth = numbers[np.arange(answers.num_tasks), np.maximum(layout.crowd.truth, 0)]
             for estimator in estimators:
@@ -201,14 +194,6 @@ def _sessions(
         estimator: Confidences(np.concatenate(found[estimator]), chance, np.concatenate(right[estimator]))
         for estimator in estimators
     }
-
-
-def _renumbering(most: int, sizes: IntArray, generator: np.random.Generator) -> IntArray:
-    """Return for each task a new number for each label, the same for all answer sets of a size."""
-    numbers = np.tile(np.arange(most), (len(sizes), 1))
-    for size in np.unique(sizes).tolist():
-        numbers[sizes == size, :size] = generator.permutation(size)
-    return numbers
 
 
 def _credit_row(estimator: str, mechanism: str, crowds: Sequence[Confidences]) -> CreditRow:
