@@ -9,7 +9,7 @@ import numpy as np
 from ...agents.adversaries import Deviation, Poisoner
 from ...protocol.arrays import IntArray
 from ...protocol.estimators import Estimate
-from ..attacks.extreme_reports import ExtremeReports
+from ..attacks.extreme_reports import NOT_COMPUTED, ExtremeReports
 from .role import Figure, Happened, Row, Scene, Series
 
 __all__ = ["extreme_deviations", "extreme_figures", "extreme_rows", "say_extremes"]
@@ -30,8 +30,12 @@ def extreme_deviations(scene: Scene, extremes: ExtremeReports, places: IntArray)
 
 
 def extreme_rows(extremes: ExtremeReports, places: IntArray) -> list[Row]:
-    """Return a line for each estimate that is released: without the poisoners, and with them."""
-    before, after = extremes.estimates(), extremes.estimates(extremes.reports(places))
+    """Return a line for each estimate that is released, without the poisoners and with them; none if no outcome is."""
+    before = extremes.estimates()
+    try:
+        after = extremes.estimates(extremes.reports(places))
+    except NOT_COMPUTED:  # of each kind of public row they are, and of all together not
+        return []
     return [
         {
             "estimate": name,
@@ -58,6 +62,9 @@ def say_extremes(
         happened: what the run left.
         direction: "up" or "down".
     """
+    if not rows:
+        yield "Of their reports together the protocol computes no outcome: they end the session."
+        return
     (own,) = [row for row in rows if row["estimate"] == extremes.aimed]
     in_errors = abs(float(own["in standard errors"]))
     yield (
@@ -91,12 +98,13 @@ def extreme_figures(
     most = max(1, round(most_share * len(order)))
     numbers = sorted({round(most * step / (_SHARES - 1)) for step in range(_SHARES)})
     before = extremes.estimates()[extremes.aimed]
-    pushed = [extremes.estimates(extremes.reports(order[:number]))[extremes.aimed].value for number in numbers]
+    pushed = {number: extremes.value_with(order[:number]) for number in numbers}
+    known = {number: value for number, value in pushed.items() if math.isfinite(value)}
     scale = before.standard_error or 1.0
     series = Series(
         name="chosen reports",
-        x=tuple(number / len(order) * 100 for number in numbers),
-        y=tuple(extremes.sign * (value - before.value) / scale for value in pushed),
+        x=tuple(number / len(order) * 100 for number in known),
+        y=tuple(extremes.sign * (value - before.value) / scale for value in known.values()),
     )
     sweep = Figure(
         title=f"How far the estimate {extremes.aimed!r} moves",

@@ -3,8 +3,8 @@
 Of a protocol whose system says nothing of poisoning no contribution of a report is known, so that reports are tried:
 from what a poisoner has drawn, from the least and from the greatest report of the range, number by number, each number
 that there is where these are few and else the two ends; what pushes further is kept, until nothing does. Reports that
-the server refuses are not tried. So what is found is a shift that can be reached, and no bound: another report may move
-the estimate more where it is not monotone in each number.
+the server refuses, or of which the protocol computes no outcome, are not sent. So what is found is a shift that can be
+reached, and no bound: another report may move the estimate more where it is not monotone in each number.
 """
 
 import dataclasses
@@ -24,11 +24,13 @@ from ...protocol.population import draw_for_release, draw_reports, released_tall
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
 
-__all__ = ["ExtremeReports", "estimates_in"]
+__all__ = ["NOT_COMPUTED", "ExtremeReports", "estimates_in"]
 
 Chosen: TypeAlias = Mapping[tuple[int, int], int]
 """By phase and column of a report the number that is put there; the others stay as they were drawn."""
 
+NOT_COMPUTED: Final = (ArithmeticError, LookupError, TypeError, ValueError)
+"""What a protocol's own outcome raises for reports that it did not foresee."""
 _MOST_NUMBERS: Final = 16
 """Of a report's number of which all are tried."""
 _MOST_TRIED: Final = 20_000
@@ -138,11 +140,17 @@ class ExtremeReports:
                 reports[phase][own, column] = number
         return reports
 
+    def value_with(self, places: IntArray) -> float:
+        """Return the estimate where these parties send the extreme reports; nan where no outcome is computed."""
+        try:
+            return self.estimates(self.reports(places))[self.aimed].value
+        except NOT_COMPUTED:
+            return math.nan
+
     def spread(self, places: IntArray) -> float:
         """Return how far the estimate is between pushed one way and the other by these parties, whatever they drew."""
         other = dataclasses.replace(self, sign=-self.sign)
-        values = [each.estimates(each.reports(places))[self.aimed].value for each in (self, other)]
-        return abs(values[0] - values[1])
+        return abs(self.value_with(places) - other.value_with(places))
 
     def estimates(self, reports: Sequence[IntArray] | None = None) -> dict[str, Estimate]:
         """Return what is released to which these reports come; honest ones unless given."""
@@ -195,12 +203,15 @@ class ExtremeReports:
             rest: the tallies of everybody else's reports, if there are others.
 
         Returns:
-            The estimate, with the sign of the direction; −∞ where it is no number.
+            The estimate, with the sign of the direction; −∞ where it is no number, or no outcome is computed.
         """
         tallies = self._tallies(reports, public)
         if rest:
             tallies = [one.merge(own) for one, own in zip(rest, tallies, strict=True)]
-        value = self.sign * self._released(tallies)[self.aimed].value
+        try:
+            value = self.sign * self._released(tallies)[self.aimed].value
+        except NOT_COMPUTED:
+            return -math.inf
         return -math.inf if math.isnan(value) else value
 
 

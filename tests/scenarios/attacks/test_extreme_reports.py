@@ -15,6 +15,8 @@ from psephos.protocol.estimators import Estimate
 from psephos.protocol.phases import Phase
 from psephos.protocol.population import draw_reports
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
+from psephos.scenarios.adversaries import Happened
+from psephos.scenarios.adversaries.extremes import extreme_rows, say_extremes
 from psephos.scenarios.attacks.extreme_reports import ExtremeReports, estimates_in
 from psephos.scenarios.attacks.poisoning import find_poisoning, reports_of
 from strangers import Approvals, Ballot, BoundedMean, Bounds, Candidate, Elected, Mean, Sums, register
@@ -96,6 +98,49 @@ def test_refused_reports_are_not_sent_and_beginnings_at_the_ends_are_tried() -> 
     places = np.array([1], dtype=np.int64)
     (chosen,) = ExtremeReports(vote, inputs, NOISE, "coffee").reports(places)
     assert chosen[1].tolist() == [0, 1]
+
+
+def test_reports_of_which_no_outcome_is_computed_are_not_sent() -> None:
+    class Rooted(Approvals):
+        def outcome(self, tallies: Sequence[Tally]) -> Elected:
+            tea, coffee = tallies[0].totals.tolist()
+            if coffee > limit:
+                raise ValueError("math domain error")
+            return Elected((Candidate("tea", Estimate(tea + coffee, 1)), Candidate("none", Estimate(math.nan, 1))))
+
+    limit = NUMBER
+    vote = Rooted(Ballot(epsilon=EPSILON))
+    limit = int(drawn_in(session_of(vote))[:, 1].sum())
+    session = session_of(vote)
+    drawn, (chosen,) = drawn_in(session), session.reports(MEMBERS)
+    assert chosen[MEMBERS, 0].tolist() == [1, 1, 1]
+    assert chosen[:, 1].sum() <= limit
+    assert session.value_with(MEMBERS) == chosen.sum() > drawn.sum()
+    assert math.isnan(session_of(vote, aim="none").value_with(MEMBERS))
+    limit = -1
+    assert math.isnan(session.value_with(MEMBERS))
+
+
+def test_of_several_kinds_whose_reports_break_the_outcome_together_the_lesson_says_so() -> None:
+    class Fragile(Approvals):
+        def outcome(self, tallies: Sequence[Tally]) -> Elected:
+            tea = int(tallies[0].totals[0])
+            return Elected((Candidate("tea", Estimate(tea / (tea < limit), 1)),))
+
+    limit = NUMBER
+    vote = Fragile(Ballot(epsilon=EPSILON))
+    drawn = drawn_in(session_of(vote))[:, 0]
+    zeros: list[int] = np.flatnonzero(drawn == 0)[:2].tolist()
+    limit = int(drawn.sum()) + 2
+    inputs = session_of(vote).inputs
+    public = np.arange(NUMBER, dtype=np.int64)[:, None]
+    session = ExtremeReports(vote, type(inputs)(inputs.private, public), NOISE)
+    places = np.array(zeros, dtype=np.int64)
+    assert len(extreme_rows(session, places[:1])) == 1
+    rows = extreme_rows(session, places)
+    assert rows == []
+    (said,) = say_extremes(session, places, rows, Happened(), direction="up")
+    assert said == "Of their reports together the protocol computes no outcome: they end the session."
 
 
 def test_estimates_have_short_names_that_differ() -> None:
