@@ -20,7 +20,7 @@ _GROUP: Final = "psephos"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options, each of which may be given several times."""
-    group = parser.getgroup(_GROUP, "Psephos: checks of protocols, transports and roles")
+    group = parser.getgroup(_GROUP, "Psephos: checks of protocols, transports and roles (a MODULE must be importable)")
     for option, made in _OPTIONS.items():
         group.addoption(option, action="append", default=[], metavar="MODULE:NAME", help=made)
 
@@ -83,7 +83,8 @@ def _loaded(target: str) -> Any:
         return importlib.metadata.EntryPoint(target, target, _GROUP).load()
     except (ImportError, AttributeError) as error:  # the module is not there, or does not have the name
         reason = str(error)
-    pytest.fail(f"{target} cannot be imported: {reason}", pytrace=False)
+    hint = "a module that is not installed needs its folder in pytest's pythonpath, as by -o pythonpath=."
+    pytest.fail(f"{target} cannot be imported: {reason} ({hint})", pytrace=False)
 
 
 def _made(named: Any, *parts: str) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from ...protocol.arrays import IntArray
 from ...transports.promises import require
 from .cases import ProtocolCase
 
-__all__ = ["DECLARED"]
+__all__ = ["DECLARED", "check_columns"]
 
 _ROUNDING: Final = 1e-9
 
@@ -33,7 +33,7 @@ def _check_declaration(case: ProtocolCase) -> None:
     require(case.again().encoded_parameters == protocol.encoded_parameters, "made again, its parameters are others")
 
 
-def _check_columns(case: ProtocolCase) -> None:
+def check_columns(case: ProtocolCase) -> None:
     """The columns have distinct names, and there is at least one."""
     names: list[Any] = [column.name for column in case.protocol.columns()]
     require(names and all(isinstance(name, str) and name for name in names), f"the columns are called {names!r}")
@@ -152,7 +152,7 @@ def _require_everybody_once(phase: str, groups: Sequence[IntArray | slice], numb
 
 DECLARED: Final[tuple[Callable[[ProtocolCase], None], ...]] = (
     _check_declaration,
-    _check_columns,
+    check_columns,
     _check_losses,
     _check_encoding,
     _check_own_rows,

@@ -17,7 +17,7 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ...transports.promises import keeping, sentence_of
 from .cases import ProtocolCase, Rows
-from .declared import DECLARED
+from .declared import DECLARED, check_columns
 from .released import RELEASED
 from .reported import REPORTED
 
@@ -58,8 +58,10 @@ def check_protocol(
         breaks one by bad luck, at a new seed, with a probability below 1e-6.
     """
     case = ProtocolCase(protocol, rows, seed)
-    if len(case) < 2:  # noqa: PLR2004  two are the fewest that can be apart
-        raise ConfigurationError(field="rows", value=f"{len(case)} of them", allowed="at least two parties'")
+    with keeping(sentence_of(check_columns)):  # by which a table is told from parties
+        number = len(case)
+    if number < 2:  # noqa: PLR2004  two are the fewest that can be apart
+        raise ConfigurationError(field="rows", value=f"{number} of them", allowed="at least two parties'")
     for unknown in [promise for promise in promises if promise not in _CHECKS][:1]:
         raise ConfigurationError(field="promises", value=unknown, allowed="some of PROTOCOL_PROMISES")
     for promise in promises:

@@ -52,10 +52,10 @@ def _check_tallies(case: ProtocolCase) -> None:
         require(whole.num_reports == len(everybody), counted)
         for shards in _partitions(len(everybody), generator, has_empty=phase.hides_participation):
             merged = functools.reduce(Tally.merge, [case.tally(reports, number, shard) for shard in shards])
-            sizes = ", ".join(str(len(shard)) for shard in shards[:12])
+            sizes = [len(shard) for shard in shards]
             complaint = (
-                f"in phase {phase.name!r} tallies of {sizes} parties merge into {_shown(merged)}, "
-                f"and the tally of all is {_shown(whole)}"
+                f"in phase {phase.name!r} {len(shards)} tallies of {min(sizes)} to {max(sizes)} parties merge into "
+                f"{_shown(merged)}, and the tally of all is {_shown(whole)}"
             )
             require(merged == whole, complaint)
 

@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 import pytest
 from polls import VOTERS, Ask, Poll, Settings, Shares
-from psephos.protocol import Column, ConfigurationError, Inputs, Phase, Tally
+from psephos.protocol import CentralPhase, Column, ConfigurationError, Inputs, Phase, Tally
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.estimators import Estimate
-from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, RowMechanism
-from psephos.protocol.phases import Entries
-from psephos.protocol.privacy import PrivacyEvent, PrivacyLoss, RandomizedResponse
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, RowMechanism, VectorLaplace
+from psephos.protocol.phases import Draw, Entries
+from psephos.protocol.privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, RandomizedResponse, TrustModel
 from psephos.scenarios.testing import PROTOCOL_PROMISES, check_protocol
 
 FAULTS: dict[str, list[type[Poll]]] = {}
@@ -55,6 +55,12 @@ class Growing(Poll):
 class TwoLevels(Poll):
     def columns(self) -> tuple[Column, ...]:
         return (*super().columns(), super().columns()[0])
+
+
+@breaks("The columns have distinct names")
+class BreaksInColumns(Poll):
+    def columns(self) -> tuple[Column, ...]:
+        raise LookupError("columns")
 
 
 @breaks("Every phase states at least what it draws")
@@ -266,6 +272,47 @@ class StatesMuchLess(Ask):
         return Unwritten(epsilon, len(self.settings.drinks))
 
 
+class Trusted(CentralPhase):
+    """Voters disclose the number of their drink, and the server publishes the sum with noise."""
+
+    def __init__(self, settings: Settings) -> None:
+        greatest = len(settings.drinks) - 1
+        mechanism = VectorLaplace(2 * greatest / settings.epsilon, 2 * greatest, 1 << 10)
+        loss = PrivacyLoss(
+            mechanism="discrete Laplace",
+            event=mechanism.event_of(1),
+            unit="drink",
+            relation=NeighboringRelation.REPLACE_ONE,
+            model=TrustModel.CENTRAL,
+            claimed=settings.epsilon,
+        )
+        super().__init__("ask", columns=range(1), bound=greatest, tally_mechanism=mechanism, losses=[loss])
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), reports.sum(axis=0))
+
+
+class Trusting(Poll):
+    def make_phases(self) -> Iterable[Phase]:
+        return (Trusted(self.parameters),)
+
+    def outcome(self, tallies: Sequence[Tally]) -> Shares:
+        return Shares((Estimate(float(tallies[0].totals[0]), 0.0),))
+
+
+class Clear(Trusted):
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        return tally
+
+
+@breaks("What a party sends tells its row")
+class ForgetsTheNoise(Trusting):
+    """The server publishes the sum as it is."""
+
+    def make_phases(self) -> Iterable[Phase]:
+        return (Clear(self.parameters),)
+
+
 # What a session leaves.
 
 
@@ -407,10 +454,11 @@ def test_every_promise_has_a_fault_that_breaks_it() -> None:
     assert [len(each) for each in broken] == [1] * len(PROTOCOL_PROMISES)
 
 
-@pytest.mark.parametrize("settings", [Settings(), Settings(epsilon=0.2), Settings(epsilon=8.0)], ids=str)
-def test_a_protocol_without_a_fault_passes(settings: Settings) -> None:
+@pytest.mark.parametrize("epsilon", [0.2, 1.5, 8.0])
+@pytest.mark.parametrize("kind", [Poll, Trusting])
+def test_a_protocol_without_a_fault_passes(kind: type[Poll], epsilon: float) -> None:
     """False alarm: below 1e-6 for each."""
-    check_protocol(Poll(settings), VOTERS)
+    check_protocol(kind(Settings(epsilon=epsilon)), VOTERS)
 
 
 def test_rows_are_parties_or_a_table_or_encoded_already() -> None:
