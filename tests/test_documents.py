@@ -1,30 +1,27 @@
 """What is written for readers: examples run, commands parse, links lead somewhere, and nothing names a machine."""
 
-import ast
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import click
 import pytest
 from machine_files import write_moral_machine_like
 from psephos.protocol import PhasedProtocol
-from psephos.scenarios import load_scenario, resolve, shipped_scenarios, simulate
+from psephos.scenarios import load_scenario, resolve, shipped_scenarios
 from psephos.scenarios.cli import cli
 
 Protocol: TypeAlias = PhasedProtocol[Any, Any]
 
 ROOT = Path(__file__).parents[1]
-TUTORIAL = ROOT / "docs" / "fifth-protocol.md"
-MAX_TUTORIAL_LINES = 60
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tests").glob("*.md")])
-FENCE = re.compile(r"^```(?P<language>[\w{}-]*)[^\n]*\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(?P<language>[\w{}-]*) ?(?P<file>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
 
@@ -60,9 +57,15 @@ def name_of(page: Path) -> str:
 
 
 def blocks_of(page: Path, language: str) -> list[str]:
-    """Return the fenced blocks of one language, in order."""
+    """Return the fenced blocks of one language that are no files, in order."""
     found = FENCE.finditer(page.read_text(encoding="utf-8"))
-    return [match["text"] for match in found if match["language"] == language]
+    return [match["text"] for match in found if match["language"] == language and not match["file"]]
+
+
+def files_of(page: Path) -> dict[str, str]:
+    """Return the fenced blocks that are files, by the name behind their language."""
+    found = FENCE.finditer(page.read_text(encoding="utf-8"))
+    return {match["file"]: match["text"] for match in found if match["file"]}
 
 
 def commands() -> Iterator[tuple[str, str]]:
@@ -80,7 +83,10 @@ PYTHON_PAGES = [name_of(page) for page in PAGES if blocks_of(page, "python")]
 
 
 def run_page(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Run a page's Python blocks in order, as one module; return its names."""
+    """Run a page's Python blocks in order, as one module beside the page's files; return its names."""
+    for name, text in files_of(page).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder))
     module = ModuleType(re.sub(r"\W", "_", page.stem))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.chdir(folder)
@@ -161,32 +167,6 @@ def test_a_link_leads_to_a_file_that_exists(page: str, target: str) -> None:
     assert file.exists()
     if anchor:
         assert anchor in map(anchor_of, HEADING.findall(file.read_text(encoding="utf-8")))
-
-
-@pytest.fixture
-def tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    return run_page(TUTORIAL, tmp_path, monkeypatch)
-
-
-def test_a_fifth_protocol_is_one_short_module(tutorial: Mapping[str, Any]) -> None:
-    module = blocks_of(TUTORIAL, "python")[0]
-    assert len(module.splitlines()) <= MAX_TUTORIAL_LINES
-    classes = [node.name for node in ast.parse(module).body if isinstance(node, ast.ClassDef)]
-    assert [name for name in classes if issubclass(tutorial[name], PhasedProtocol)]
-
-
-def test_the_fifth_protocol_ends_alike_on_every_path(tutorial: Mapping[str, Any]) -> None:
-    # The page's own example: the only instance of a protocol, and the only table of parties, that it makes.
-    (protocol,) = [cast("Protocol", value) for value in tutorial.values() if isinstance(value, PhasedProtocol)]
-    (parties,) = [
-        cast("dict[str, tuple[float, ...]]", value)
-        for name, value in tutorial.items()
-        if isinstance(value, dict) and not name.startswith("_")
-    ]
-    few = dict(list(parties.items())[:40])
-    outcomes = [simulate(protocol, few, seed=11, transport=path) for path in ("memory", "tcp", "array")]
-    assert outcomes[0] == outcomes[1] == outcomes[2]
-    assert outcomes[0] != simulate(protocol, few, seed=12)
 
 
 def tracked_files() -> list[Path]:
