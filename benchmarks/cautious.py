@@ -10,7 +10,8 @@ same reports. Labels are renumbered at random in each trial, so that ties flatte
 - A deficit is the accuracy of truth discovery less that of `auto`, trial by trial. Its lower bounds hold at 95 % in all
   cells at once: Student's t, the level over the number of cells. They are about the perturbation: a crowd is what it
   is, and on clean answers only the renumbering is drawn.
-- `least_odds` is fitted as the documentation of `cautious_truth_discovery` says, and again without each crowd.
+- `least_odds` is fitted by a stricter rule than these bounds, the least tenth with which no cell is more than a point
+  behind on average over its trials, luck included; and again without each crowd.
 """
 
 import argparse
