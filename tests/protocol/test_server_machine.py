@@ -708,6 +708,7 @@ def test_an_outcome_that_does_not_fit_into_a_message_ends_the_session_on_every_s
         return Huge()
 
     monkeypatch.setattr(vote, "outcome", outcome)
+    monkeypatch.setattr(vote, "outcome_type", Huge)
     session = Session(vote, make_inputs(vote, 2))
     server = session.server()
     server.start()
