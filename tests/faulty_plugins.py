@@ -95,6 +95,8 @@ class Kettle(MemoryTransport):
 
 class Silent(Deviation):
     def outgoing(self, peer, message):
+        if type(message).__name__ != "Report":
+            return super().outgoing(peer, message)
         return Passage(hangs_up=True)
 
 
@@ -316,6 +318,7 @@ FAULTS: Final = (
         '    name = "kettle"\n',
         '    name = "kettle"\n\n    def __init__(self):\n        raise RuntimeError("no water")\n',
         ("transport 'kettle'", "__init__", "RuntimeError", "no water"),
+        status=2,
         settings=("transport=kettle",),
         has_line=True,
     ),
