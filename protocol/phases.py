@@ -326,7 +326,10 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     own_outcome_type: ClassVar[type[msgspec.Struct] | None] = None
     """What the release tells each client alone; None where it tells everybody the same."""
     computes_twice: ClassVar[bool] = True
-    """Whether a session computes its outcome twice, and stops where the two differ; False where one takes long."""
+    """Whether a session computes its outcome twice, and stops where the two differ.
+
+    False where that takes long, and tests hold the protocol to it instead.
+    """
 
     def __init__(self, parameters: ParametersT) -> None:
         # Equal parameters must have equal bytes: 1 for 1.0 and a list for a tuple are put right here.
