@@ -7,10 +7,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from faulty_plugins import FAULTS, MODULE, SCENARIO, Fault, install
-from psephos.protocol import ConfigurationError, PluginError, SimulatedNoise, UnusablePluginError, run_batches
+from psephos.protocol import (
+    ConfigurationError,
+    PluginError,
+    SessionResult,
+    SimulatedNoise,
+    Tally,
+    UnheardError,
+    UnusablePluginError,
+    run_batches,
+)
 from psephos.scenarios import load_scenario, resolve, run_session, simulate
+from psephos.scenarios.deployment import server
+from psephos.scenarios.deployment.common import make_mode
+from psephos.scenarios.running.folder import RunFolder
 
 VOTES = {"ann": 1, "bob": 1, "eve": 0, "dan": 1, "kim": 0, "liv": 1}
 OF_SESSIONS = [fault for fault in FAULTS if not fault.settings and not fault.scenario and fault.status == 1]
@@ -183,3 +196,68 @@ def test_run_session_names_the_mechanism_of_a_protocol_over_tcp_too(brought: Cal
     with pytest.raises(PluginError, match="protocol 'tea' failed in randomize_row: RuntimeError: it tore") as caught:
         run_session(resolved, seed=4)
     assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("settings", "field", "value"),
+    [
+        ((), "protocol", "'tea'"),
+        (("protocol='dpwevote'",), "unknown key", "'voters'"),
+        (("protocol='latte'",), "protocol", "'latte'"),
+    ],
+)
+def test_variants_names_what_is_wrong_with_a_scenario_of_ones_own(
+    brought: Callable[..., None], psephos: Callable[..., Any], settings: tuple[str, ...], field: str, value: str
+) -> None:
+    brought()
+    ended = psephos("variants", "tea.toml", *(word for setting in settings for word in ("--set", setting)))
+    assert ended.status == 2
+    assert ended.err.startswith(f"psephos: {field}"), ended.err
+    assert value in ended.err
+    assert "scenario must" not in ended.err
+
+
+def test_variants_of_public_weights_name_the_key(psephos: Callable[..., Any]) -> None:
+    ended = psephos("variants", "consortium", "--set", "public_weights=true")
+    assert ended.status == 2
+    assert ended.err.startswith("psephos: public_weights must be false")
+
+
+def test_a_release_that_nobody_heard_fails_and_the_folder_holds_it(
+    brought: Callable[..., None], psephos: Callable[..., Any]
+) -> None:
+    """The server hangs up on everybody instead of the release."""
+    silent = '        if type(message).__name__ != "Report":\n'
+    brought(Fault("", silent, silent.replace("Report", "Release"), ()))
+    by_server = '[[adversary]]\nrole = "sleeper"\nmembers = ["server"]\n'
+    Path("tea.toml").write_text(SCENARIO + by_server, encoding="utf-8")
+    ended = psephos("run", "tea.toml", "--out", "out", "--transport", "memory")
+    assert ended.status == 1
+    assert "the outcome was told to 0 voters of 6; the first did not hear it because" in ended.err
+    assert ended.err.count("\n") == 1
+    assert "It slept." in ended.out
+    assert json.loads(Path("out/run.json").read_bytes())["failure"]["error"] == "UnheardError"
+    assert json.loads(Path("out/result.json").read_bytes())["outcome"]["counted"] == 6
+
+
+def test_a_server_whose_release_reaches_nobody_fails_too(
+    brought: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brought()
+    side = resolve(load_scenario(str(tmp_path / "tea.toml")), is_served=True)
+    tally = Tally(6, np.array([3]))
+
+    async def to_nobody(*_: object, **__: object) -> SessionResult:
+        return SessionResult(side.protocol.outcome([tally]), (tally,), (6,), num_told=0)
+
+    monkeypatch.setattr(server, "serve", to_nobody)
+    with pytest.raises(UnheardError, match="told to 0 voters of 6"):
+        server.serve_in_folder(
+            side,
+            RunFolder(tmp_path / "out"),
+            address="127.0.0.1:0",
+            mode=make_mode("tea", seed=1),
+            pictures=False,
+        )
+    assert json.loads((tmp_path / "out/run.json").read_bytes())["failure"]["error"] == "UnheardError"
+    assert (tmp_path / "out/result.json").exists()
