@@ -298,6 +298,13 @@ FAULTS: Final = (
         status=2,
     ),
     Fault(
+        "a truth that raises",
+        "class Kettle(MemoryTransport):\n",
+        "    def truth(self, inputs):\n        return inputs.all_of_it\n\n\nclass Kettle(MemoryTransport):\n",
+        ("protocol 'tea'", "truth", "AttributeError", "all_of_it"),
+        has_line=True,
+    ),
+    Fault(
         "a transport's entry point of another name",
         '    name = "kettle"\n',
         '    name = "pot"\n',
