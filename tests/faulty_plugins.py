@@ -147,7 +147,7 @@ class Fault:
         said_by_agents: words that are printed where agents run it.
         scenario: what the scenario has besides.
         settings: values of the scenario that are set.
-        has_line: whether file and line are named.
+        has_line: whether file and line are named; not by agents where `said_by_agents` is given.
     """
 
     name: str
@@ -242,6 +242,21 @@ FAULTS: Final = (
         "        mechanism = Shifted(self.parameters.epsilon, 2)\n",
         ("protocol 'tea'", "'likes'", "Shifted", "[0, 1]"),
         said_by_agents=("'likes' closed with 0 of the 6", "the first was dropped", "report", "<= 1"),
+    ),
+    Fault(
+        "reports that do not fit their senders",
+        "class Likes(Phase):\n",
+        "class Likes(Phase):\n    def check_report(self, report, public):\n"
+        "        raise ValueError('nothing fits')\n\n",
+        ("protocol 'tea'", "check_report of phase 'likes'", "nothing fits"),
+        said_by_agents=("'likes' closed with 0 of the 6", "the first was dropped", "nothing fits"),
+        has_line=True,
+    ),
+    Fault(
+        "an own outcome of no declared type",
+        "class Kettle(MemoryTransport):\n",
+        "    def own_outcomes(self, tallies):\n        return {0: Price()}\n\n\nclass Kettle(MemoryTransport):\n",
+        ("protocol 'tea'", "own_outcomes", "a Price", "own_outcome_type is None"),
     ),
     Fault(
         "a mechanism that raises",
