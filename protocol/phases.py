@@ -303,6 +303,11 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     outcome_type: ClassVar[type[msgspec.Struct]]
     own_outcome_type: ClassVar[type[msgspec.Struct] | None] = None
     """What the release tells each client alone; None where it tells everybody the same."""
+    computes_twice: ClassVar[bool] = True
+    """Whether a session computes its outcome twice, and stops where the two differ.
+
+    False where that takes long, and tests hold the protocol to it instead.
+    """
 
     def __init__(self, parameters: ParametersT) -> None:
         # Equal parameters must have equal bytes: 1 for 1.0 and a list for a tuple are put right here.
@@ -371,6 +376,11 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def trusts_server(self) -> bool:
         """Whether some phase shows the server private values as they are (the central model)."""
         return any(isinstance(phase, CentralPhase) for phase in self.phases)
+
+    @property
+    def keeps_words(self) -> bool:
+        """Whether what an exception says is left out of sentences and logs: it may quote a value, or count people."""
+        return self.trusts_server or self.hides_participation
 
     @functools.cached_property
     def encoded_parameters(self) -> msgspec.Raw:

@@ -17,7 +17,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from .plugins import PROTOCOLS, find, load, names_in
+from .plugins import PROTOCOLS, check_registered, find, load, names_in
 
 if TYPE_CHECKING:
     from ..protocol.phases import PhasedProtocol
@@ -114,7 +114,9 @@ def find_protocol(name: str) -> type["PhasedProtocol[Any, Any]"]:
 
     if name in names_in(SYSTEMS):
         system: System = find(SYSTEMS, name, System, field="system")
-        return load(system.protocol, PhasedProtocol, field="protocol", name=name, is_class=True)
+        protocol = load(system.protocol, PhasedProtocol, field="protocol", name=name, is_class=True)
+        check_registered(protocol, name, field="protocol")
+        return protocol
     return find(PROTOCOLS, name, PhasedProtocol, field="protocol", is_class=True, also=names_in(SYSTEMS))
 
 

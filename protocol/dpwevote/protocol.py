@@ -43,6 +43,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     server_role: ClassVar[str] = "cloud-server"
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
+    computes_twice: ClassVar[bool] = False
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)

@@ -154,6 +154,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
     own_outcome_type: ClassVar[type[msgspec.Struct] | None] = OwnOutcome
+    computes_twice: ClassVar[bool] = False
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)

@@ -54,11 +54,13 @@ def run(
     A CSV of partners has the header partner,weight,<candidate>,... and a line for each partner; its candidates
     replace the scenario's.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ..running.blaming import blaming_plugins
     from ..running.resolution import resolve
 
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
     resolved = resolve(load(scenario, (*chosen, *settings), data), record=record)
-    _run(resolved, make_folder(out, resolved.scenario.name), as_json=as_json, pictures=pictures)
+    with blaming_plugins(resolved.plugins):  # what is shown may be somebody's code as well
+        _run(resolved, make_folder(out, resolved.scenario.name), as_json=as_json, pictures=pictures)
 
 
 @cli.command()

@@ -18,7 +18,7 @@ from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss
 from ...protocol.roles import SessionKind
 from ..plugins import find_client_role
 from ..reading.conversion import convert
-from ..running.blaming import blaming
+from ..running.blaming import Plugin, blaming, blaming_plugins, parts_of
 from ..running.folder import RunFolder
 from ..running.writing import describe_failure, open_run
 from ..system import find_protocol
@@ -168,6 +168,7 @@ async def join(
         ConfigurationError: as `Joining.agree_beforehand`.
         BudgetExceededError: it would cost too much; nothing was drawn.
         SessionAborted, QuorumError, RemoteProtocolError: as `Client.take_part`.
+        PluginError: the code of the protocol or of the client's role raised something.
         OSError: the server cannot be reached.
     """
     ledger = ledger or joining.open_ledger()
@@ -196,7 +197,9 @@ async def join(
     except BaseException:
         channel.close()
         raise
-    outcome = await client.take_part(channel)
+    plugins = (parts_of(agreement.protocol), Plugin(f"client role {client.role!r}", (type(client),)))
+    with blaming_plugins(plugins):
+        outcome = await client.take_part(channel)
     return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript)
 
 

@@ -21,14 +21,14 @@ from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, total_
 from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, PhaseRules, hidden_phases
 from ...transports.tap import check_tapped
-from ..adversaries.reading import read_adversaries
+from ..adversaries.reading import find_adversary, read_adversaries
 from ..adversaries.role import Role, Scene
 from ..datasets import DATA_VARIABLE
 from ..plugins import ARRAY, check_transport, make_transport
 from ..reading.conversion import convert
 from ..reading.sources import PartiesTable
 from ..system import find_protocol
-from .blaming import blaming
+from .blaming import Plugin, blaming, blaming_plugins, parts_of
 from .config import Scenario
 from .limits import check_descriptors
 from .parties import read_parties, sources_of
@@ -82,6 +82,11 @@ class Resolved(msgspec.Struct, kw_only=True):
     def roster(self) -> Roster:
         """Who may take part."""
         return Roster(self.names, self.inputs.public, token_digests=self.token_digests)
+
+    @property
+    def plugins(self) -> tuple[Plugin, ...]:
+        """Whose code runs beside the agents', to be blamed for what it raises: adversaries and the protocol."""
+        return (*(Plugin(f"role {role.name!r}", (type(role),)) for role in self.adversaries), parts_of(self.protocol))
 
     def scene(self, *, seed: int) -> Scene:
         """Return what is run, as adversaries find it.
@@ -236,7 +241,10 @@ def _adversaries_of(
     if not scenario.adversary:
         return ()
     scene = make_scene(scenario, protocol, names, inputs, seed=0)  # no draw of the session's own
-    adversaries = read_adversaries(scenario.adversary, scene, has_agents=scenario.transport != ARRAY)
+    roles = (str(table.get("role")) for table in scenario.adversary)
+    plugins = (Plugin(f"role {role!r}", (find_adversary(role),)) for role in roles)  # made where one is to be blamed
+    with blaming_plugins(plugins, is_set_up=True):
+        adversaries = read_adversaries(scenario.adversary, scene, has_agents=scenario.transport != ARRAY)
     if any(role.watches_traffic for role in adversaries):
         check_tapped(make_transport(scenario.transport))
         check_descriptors(scenario.transport, num_parties=len(names), is_tapped=True)
