@@ -147,11 +147,11 @@ def _refuse_others(name: str, taken: set[str]) -> None:
 def _show_papers(*, as_json: bool) -> None:
     """Print what is found of the papers' claims; none of it refutes a proof of ours."""
     from ..experiments.findings import findings_on_papers
-    from ..experiments.findings_shown import show_bounded_findings
+    from ..experiments.findings_shown import bounded_finding_as_data, show_bounded_findings
     from ..presentation import make_console
 
     if as_json:
-        print_json(findings_on_papers())
+        print_json([bounded_finding_as_data(finding) for finding in findings_on_papers()])
     else:
         show_bounded_findings(make_console(), findings_on_papers())
 
