@@ -187,6 +187,21 @@ def test_a_page_links_the_readings_that_it_names(page: str) -> None:
     assert [line for line in lines if CITED.search(line)] == []
 
 
+POINTING = re.compile(r"(?:See|As|Like) `[^`]*`\.?")
+
+
+def test_no_docstring_only_points_elsewhere() -> None:
+    documented = (ast.AsyncFunctionDef, ast.ClassDef, ast.FunctionDef, ast.Module)
+    pointing = [
+        f"{name_of(file)}: {text}"
+        for folder in ("protocol", "transports", "agents", "scenarios", "tests")
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, documented) and (text := ast.get_docstring(node)) and POINTING.fullmatch(text)
+    ]
+    assert pointing == []
+
+
 @pytest.fixture
 def tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return run_page(TUTORIAL, tmp_path, monkeypatch)

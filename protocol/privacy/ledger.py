@@ -147,7 +147,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def finest(self) -> PartLoss:
-        """As `PrivacyLoss.finest`."""
+        """The loss of the smallest unit that is stated: of a part where there is one, else of the whole unit."""
         return self.part or PartLoss(unit=self.unit, claimed=self.claimed, proven=self.proven)
 
 

@@ -118,6 +118,6 @@ def _facts(finding: BoundedFinding) -> Mapping[str, str]:
     }
 
 
-def bounded_finding_as_data(finding: BoundedFinding) -> dict[str, object]:
+def bounded_finding_as_data(finding: BoundedFinding) -> Mapping[str, object]:
     """Return a finding for a program: its fields, the verdict, and where the manual explains the reading."""
     return msgspec.structs.asdict(finding) | {"judgement": finding.judgement, "reading": finding.reading}
