@@ -213,7 +213,7 @@ def _error_bound() -> Iterator[BoundedFinding]:
         claimed=printed_bound(qualities),
         found=exact_error(qualities, weights),
         command=_REPRODUCE,
-        note="The error is larger than the bound, since the proof takes E[e^(-xw)] for (E[e^(-x)])^w.",
+        note="The error is larger than the bound, since the proof replaces E[e^(-xw)] by (E[e^(-x)])^w.",
         compared="the bound (7)",
     )
     of_worker, of_mirrored = printed_factors(np.array([_QUALITY, 1 - _QUALITY])).tolist()
