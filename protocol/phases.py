@@ -138,7 +138,9 @@ class Phase(Guarded):
         num_parts: int = 1,
     ) -> None:
         if not columns or columns.step != 1:
-            raise ConfigurationError(field="columns", value=columns, allowed="at least one column, without gaps")
+            raise ConfigurationError(
+                field="columns", value=columns, allowed="at least one column, and columns next to each other"
+            )
         if (slots := mechanism.slots_of(1)) < 1:
             raise ConfigurationError(field="slots", value=slots, allowed="at least 1")
         if max(len(columns), mechanism.num_reports_of(len(columns))) > MAX_VALUES_IN_REPORT:
@@ -345,7 +347,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             raise ConfigurationError(field="phases", value=names, allowed="at least one, with distinct names")
         for phase, following in itertools.pairwise(phases):
             if phase.hides_participation and not following.hides_participation:
-                allowed = f"before {phase.name!r}, which hides who reports: who did not is asked nothing afterwards"
+                allowed = f"before {phase.name!r}: that phase hides who reports, so no later phase may show it"
                 raise ConfigurationError(field="phases", value=following.name, allowed=allowed)
         return phases
 

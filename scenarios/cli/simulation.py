@@ -89,7 +89,7 @@ def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) 
     from ..running.report import show_ledger
 
     if as_json and delta is not None:
-        raise click.UsageError("--delta is for the table: leave it out beside --json")
+        raise click.UsageError("--delta is for the table: leave it out with --json")
     entries = read_ledger(run)
     if party is not None and all(entry.person != party for entry in entries):
         allowed = "a party with an entry in this ledger"

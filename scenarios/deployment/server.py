@@ -34,7 +34,7 @@ def check_tokens(side: Resolved, *, kind: SessionKind) -> None:
         kind: the session's; a simulation protects nothing.
     """
     if side.protocol.hides_participation and side.token_digests is None and kind is SessionKind.DEPLOYMENT:
-        allowed = "given, with tokens: who takes part is private here, and whoever knows a name could ask"
+        allowed = "given, with tokens: participation is private here, and without tokens anybody could ask who came"
         raise ConfigurationError(field="--roster", value="left out or without tokens", allowed=allowed)
 
 

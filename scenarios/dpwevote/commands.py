@@ -27,6 +27,6 @@ def variants(scenario: str, settings: tuple[str, ...], data: str | None) -> None
     if not isinstance(parameters, Parameters):
         raise ConfigurationError(field="scenario", value=scenario, allowed="one of protocol 'dpwevote'")
     if parameters.public_weights:
-        allowed = "one with private weights: where they are public, opinions alone are reported, by 'joint'"
+        allowed = "one with private weights: if they are public, only opinions are reported, by 'joint'"
         raise ConfigurationError(field="scenario", value=scenario, allowed=allowed)
     show_variants(make_console(), parameters, num_partners=len(side.names))

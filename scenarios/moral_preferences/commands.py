@@ -75,7 +75,7 @@ def decide(
 
     for option, given in (("--first", first), ("--second", second)):
         if pairs_file is not None and given is not None:
-            raise ConfigurationError(field=option, value=given, allowed="left out beside --pairs")
+            raise ConfigurationError(field=option, value=given, allowed="left out, since --pairs is given")
         if pairs_file is None and given is None:
             allowed = "given: an alternative, as in 'Man=1, Dog=0' (or --pairs FILE)"
             raise ConfigurationError(field=option, value="nothing", allowed=allowed)
