@@ -28,7 +28,11 @@ def write_states() -> None:
     """Write the state diagrams."""
     parts = [
         "# States of a conversation",
-        "Drawn from the tables in `protocol/states.py` by `make docs`. The server keeps one state for each client.",
+        (
+            "This page is for readers of the source: the states of a client and of the server, and the messages that "
+            "change them. `make docs` draws it from the tables in `protocol/states.py`. The server keeps one state "
+            "for each client."
+        ),
     ]
     for side in Side:
         parts += [f"## {side.value.capitalize()}", f"```mermaid\n{mermaid(side)}```"]
