@@ -266,9 +266,10 @@ class Phase(Guarded):
 class CentralPhase(GuardedRelease, Phase):
     """A step in which the server is trusted with the values, and draws the noise itself (the central model).
 
-    Clients disclose their values, and the server's view has them as they are. As the phase closes, the server
-    randomizes the tally, once; all that is published is computed of that, and the clear tally is dropped. So the losses
-    of such a phase are bounded against whoever sees the release, and against nobody who sees the server's view.
+    Clients disclose their values, and the server's view has them as they are. When the phase closes, the server
+    randomizes the tally once. Everything that is published is computed from the noisy tally, and the clear one is
+    dropped. So the losses of such a phase are bounded against everybody who sees only the release, and not against
+    somebody who sees the server's view.
 
     Args:
         name: what users call it; unique in its protocol.
@@ -378,7 +379,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             phase.check_losses(public)
 
     def check_loss_groups(self, public: IntArray) -> None:
-        """Run by whoever makes a session up, before anything is charged: see `guard.Guarded.check_loss_groups`.
+        """Run by the maker of a session, before anything is charged: refuse losses of any row that are stated too low.
 
         Args:
             public: the parties' public rows, shape (n, public columns).
@@ -513,7 +514,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         del row, public
 
     def check_roster(self, public: IntArray) -> None:
-        """Run by whoever makes a session up: raise ConfigurationError if the parameters cannot serve these parties.
+        """Run by the maker of a session: raise ConfigurationError if the parameters cannot serve these parties.
 
         Args:
             public: their public rows, shape (n, public columns).
