@@ -116,7 +116,9 @@ class Phase(Guarded):
         num_parts: int = 1,
     ) -> None:
         if not columns or columns.step != 1:
-            raise ConfigurationError(field="columns", value=columns, allowed="at least one column, without gaps")
+            raise ConfigurationError(
+                field="columns", value=columns, allowed="at least one column, and columns next to each other"
+            )
         if (slots := mechanism.slots_of(1)) < 1:
             raise ConfigurationError(field="slots", value=slots, allowed="at least 1")
         if max(len(columns), mechanism.num_reports_of(len(columns))) > MAX_VALUES_IN_REPORT:
@@ -242,9 +244,10 @@ class Phase(Guarded):
 class CentralPhase(GuardedRelease, Phase):
     """A step in which the server is trusted with the values, and draws the noise itself (the central model).
 
-    Clients disclose their values, and the server's view has them as they are. As the phase closes, the server
-    randomizes the tally, once; all that is published is computed of that, and the clear tally is dropped. So the losses
-    of such a phase are bounded against whoever sees the release, and against nobody who sees the server's view.
+    Clients disclose their values, and the server's view has them as they are. When the phase closes, the server
+    randomizes the tally once. Everything that is published is computed from the noisy tally, and the clear one is
+    dropped. So the losses of such a phase are bounded against everybody who sees only the release, and not against
+    somebody who sees the server's view.
 
     Args:
         name: what users call it; unique in its protocol.
@@ -328,7 +331,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             raise ConfigurationError(field="phases", value=names, allowed="at least one, with distinct names")
         for phase, following in itertools.pairwise(phases):
             if phase.hides_participation and not following.hides_participation:
-                allowed = f"before {phase.name!r}, which hides who reports: who did not is asked nothing afterwards"
+                allowed = f"before {phase.name!r}: that phase hides who reports, so no later phase may show it"
                 raise ConfigurationError(field="phases", value=following.name, allowed=allowed)
         return phases
 
@@ -359,7 +362,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             phase.check_losses(public)
 
     def check_loss_groups(self, public: IntArray) -> None:
-        """Run by whoever makes a session up, before anything is charged: see `guard.Guarded.check_loss_groups`.
+        """Run by the maker of a session, before anything is charged: refuse losses of any row that are stated too low.
 
         Args:
             public: the parties' public rows, shape (n, public columns).
@@ -521,7 +524,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         del row, public
 
     def check_roster(self, public: IntArray) -> None:
-        """Run by whoever makes a session up: raise ConfigurationError if the parameters cannot serve these parties.
+        """Run by the maker of a session: raise ConfigurationError if the parameters cannot serve these parties.
 
         Args:
             public: their public rows, shape (n, public columns).

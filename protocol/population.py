@@ -205,6 +205,6 @@ def released_tally(phase: Phase, tally: Tally, draw: Draw | None) -> Tally:
     """
     if isinstance(phase, CentralPhase):
         if draw is None:
-            raise TypeError(f"phase {phase.name!r} leaves its noise to the server, which has none")
+            raise TypeError(f"in phase {phase.name!r} the server draws the noise, and it has no noise source")
         tally = phase.randomize_tally(tally, draw)
     return tally.without_count() if phase.hides_participation else tally

@@ -1,12 +1,13 @@
 """The server's machine: all conversations of one session, without I/O.
 
-It keeps one state per client. What a client does wrong ends that client's row and never the vote: `receive`
-does not raise for anything a peer can cause, but returns `Drop` with the error. A report that was accepted
-stands, whatever its sender does next. A phase closes when every client that was asked has answered or gone, or
-at its deadline; without its quorum the session ends, and both sides name who was missing.
+It keeps one state per client. A client's mistake ends that client's row and never the vote: `receive` does not raise
+for anything a peer can cause, but returns `Drop` with the error. A report that was accepted stands, whatever its sender
+does next. A phase closes when every client that was asked has answered or left, or at its deadline. Without its quorum
+the session ends, and both sides name the missing parties.
 
-Where it is private who reports (`Phase.hides_participation`), a phase, and joining before it, closes at its deadline
-and never earlier, with whoever has reported, were it nobody; `Opened`, `Closed` and the result do not say how many.
+If participation is private (`Phase.hides_participation`), a phase, and joining before it, closes at its deadline and
+never earlier. It counts everybody who has reported, even if nobody has. `Opened`, `Closed` and the result do not say
+how many.
 """
 
 from collections.abc import Mapping

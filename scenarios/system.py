@@ -1,4 +1,4 @@
-"""What a house has: a system's parts by name, each found when somebody asks for it, and how a system is found.
+"""A system's descriptor: its parts by name, each imported when it is first needed, and how a system is found.
 
 A distribution that declares, say,
 

@@ -1,5 +1,6 @@
 """What is written for readers: examples run, commands parse, links lead somewhere, and nothing names a machine."""
 
+import ast
 import re
 import shlex
 import shutil
@@ -167,6 +168,45 @@ def test_a_link_leads_to_a_file_that_exists(page: str, target: str) -> None:
     assert file.exists()
     if anchor:
         assert anchor in map(anchor_of, HEADING.findall(file.read_text(encoding="utf-8")))
+
+
+READINGS = ROOT / "docs" / "readings.md"
+CITED = re.compile(r"\b[Rr]eadings? ((?:[A-Z]\d+(?:, | and | to )?)+)")
+
+
+def test_every_reading_that_is_cited_is_explained() -> None:
+    explained = set(HEADING.findall(READINGS.read_text(encoding="utf-8")))
+    files = [file for file in tracked_files() if file.suffix in {".py", ".md"}] or PAGES
+    cited = [
+        (key, name_of(file))
+        for file in files
+        for keys in CITED.findall(file.read_text(encoding="utf-8"))
+        for key in re.findall(r"[A-Z]\d+", keys)
+    ]
+    assert cited
+    assert [one for one in cited if one[0] not in explained] == []
+
+
+@pytest.mark.parametrize("page", [name_of(page) for page in PAGES if page.parent.name == "docs"])
+def test_a_page_links_the_readings_that_it_names(page: str) -> None:
+    text = FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
+    lines = [line for line in text.splitlines() if not line.startswith("![")]  # a caption has no links
+    assert [line for line in lines if CITED.search(line)] == []
+
+
+POINTING = re.compile(r"(?:See|As|Like) `[^`]*`\.?")
+
+
+def test_no_docstring_only_points_elsewhere() -> None:
+    documented = (ast.AsyncFunctionDef, ast.ClassDef, ast.FunctionDef, ast.Module)
+    pointing = [
+        f"{name_of(file)}: {text}"
+        for folder in ("protocol", "transports", "agents", "scenarios", "tests")
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, documented) and (text := ast.get_docstring(node)) and POINTING.fullmatch(text)
+    ]
+    assert pointing == []
 
 
 def tracked_files() -> list[Path]:

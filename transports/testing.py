@@ -1,4 +1,4 @@
-"""A conformance suite for transports: whoever writes one checks it here, whatever test runner they use.
+"""A conformance suite for the authors of transports, for any test runner.
 
     import trio
     from psephos.transports.testing import check_transport

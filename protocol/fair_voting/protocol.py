@@ -171,7 +171,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         if "group" in entries:
             ours = self.encode_public({"group": [entries["group"]]}, num_parties=1)[0].tolist()
             if ours != list(public):
-                allowed = f"what the server has: {self.parameters.groups[public[0]]}"
+                allowed = f"the group that the server has: {self.parameters.groups[public[0]]}"
                 raise ConfigurationError(field="group", value=entries["group"], allowed=allowed)
         (row,) = self._positions_of([entries["ranking"]]).tolist()
         return tuple(row)
@@ -191,7 +191,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         """Raise ValueError unless every row is a ranking. See `PhasedProtocol.check_inputs`."""
         super().check_inputs(inputs)
         if not are_rankings(inputs.private).all():
-            raise ValueError("a row is no ranking: it does not have each position once")
+            raise ValueError("a row is not a ranking: it does not have each position once")
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse another number of voters in a group than the parameters say, or more than sums have room for."""

@@ -335,7 +335,11 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             ours = self.encode_public({"epsilon": [entries["epsilon"]]}, num_parties=1)[0].tolist()
             if ours != list(public):
                 levels = [self.parameters.levels[place] for place in public]
-                allowed = f"what the server has: {levels[0]:g}" if levels else "left out where everybody has the same ε"
+                allowed = (
+                    f"the ε that the server has: {levels[0]:g}"
+                    if levels
+                    else "left out, since everybody has the same ε"
+                )
                 raise ConfigurationError(field="epsilon", value=entries["epsilon"], allowed=allowed)
         (row,) = self.summary.rows_of(self._records_of([entries["records"]])).tolist()
         return tuple(row)
@@ -357,7 +361,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         """Raise ValueError unless every row is a summary of records. See `PhasedProtocol.check_inputs`."""
         super().check_inputs(inputs)
         if not self.summary.are_possible(inputs.private):
-            raise ValueError("a row is no summary of any records: it is farther out than the bound allows")
+            raise ValueError("a row is not a summary of records: it is farther out than the bound allows")
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse more voters than whose sum fits into 64 bits. See `PhasedProtocol.check_roster`."""

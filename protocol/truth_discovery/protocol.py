@@ -239,7 +239,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         if "tasks" in entries:
             own = tasks_of([entries["tasks"]], self.codes, width=self.parameters.max_answers)
             if set(own[0].tolist()) != set(tasks[0].tolist()):
-                allowed = f"what the server has: {self.codes.write_tasks(public[1:])}"
+                allowed = f"the tasks that the server has: {self.codes.write_tasks(public[1:])}"
                 raise ConfigurationError(field="tasks", value=entries["tasks"], allowed=allowed)
         if "answers" not in entries:
             raise missing_column("answers")
@@ -251,7 +251,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         num_tasks, width = len(self.parameters.tasks), self.parameters.max_answers
         is_row = len(public) == width + 1 and public[0] >= 0 and len(set(tasks)) == len(tasks)
         if not is_row or not all(0 <= task < num_tasks for task in tasks):
-            allowed = f"a place, and {width} distinct tasks of {num_tasks}, or {NO_TASK} where there are fewer"
+            allowed = f"a place and {width} distinct tasks of {num_tasks}, filled up with {NO_TASK} if there are fewer"
             raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:

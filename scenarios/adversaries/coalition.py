@@ -64,7 +64,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         num_honest = len(scene.names) - len(coalition.members)
         attack, secret = self.attack(scene)
         if self.votes > 1 and num_honest > 1 and not (coalition.has_server or attack.joins_sessions):
-            allowed = "1, or with the server, or against the last honest party: other parties' inputs stay the same"
+            allowed = "1, unless the coalition has the server or all parties but one: the others' inputs stay the same"
             raise ConfigurationError(field="votes", value=self.votes, allowed=allowed)
         self._prior(attack, secret)
         # What cannot be computed is said before anything runs: on made-up noise, and thrown away.
@@ -109,7 +109,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
             return np.array([place], dtype=np.int64)
         others = np.setdiff1d(np.arange(len(scene.names)), coalition.members)
         if not len(others):
-            allowed = "fewer: nobody is left of whom anything could be learnt"
+            allowed = "fewer: no party is left about whom anything could be learnt"
             raise ConfigurationError(field="members", value=f"all {len(scene.names)}", allowed=allowed)
         return others.astype(np.int64)
 

@@ -54,7 +54,7 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         if not self.members:
             raise ConfigurationError(field="members", value="nobody", allowed="at least one party")
         if SERVER in self.members:
-            allowed = "parties that report: a server computes what it likes"
+            allowed = "parties that report: a server sends no report"
             raise ConfigurationError(field="members", value=SERVER, allowed=allowed)
         coalition = scene.coalition(self.members)
         if not 0 < self.most_share <= 1:

@@ -175,7 +175,7 @@ class Reported(ExposedPart):
         self._public = np.array(public, dtype=np.int64)
 
     def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
-        """See `ExposedPart.draw`."""
+        """Return the reports of as many parties that all hold this candidate's row."""
         inputs = Inputs(np.tile(self._rows[candidate], (number, 1)), np.tile(self._public, (number, 1)))
         return draw_reports(self._phase, inputs, noise=noise, protocol=self._protocol.name, start=0)
 
@@ -195,7 +195,7 @@ class Released(ExposedPart):
         self._phase = phase
 
     def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
-        """See `ExposedPart.draw`."""
+        """Return as many noisy tallies of this candidate data set."""
         values = np.tile(self.values[candidate], (number, 1))
         slots = self.mechanism.slots_of(values.shape[1])
         stream = f"release of {self._phase.name}"

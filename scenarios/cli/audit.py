@@ -21,7 +21,7 @@ _FAULTS_TAKE = {"name", "samples", "thorough", "seed", "as_json"}
 _PAPERS_TAKE = {"name", "as_json"}
 
 
-@cli.command(short_help="Bound privacy losses from below by telling neighbors apart.")
+@cli.command(short_help="Find lower bounds on privacy losses; check the papers' claims.")
 @click.argument("name", metavar="MECHANISM|PROTOCOL|SCENARIO|all|faults|papers")
 @click.option(
     "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Of a SCENARIO, or of your own PROTOCOL's parameters."
@@ -32,17 +32,36 @@ _PAPERS_TAKE = {"name", "as_json"}
     type=click.Choice(["simulated", "secure", "both"]),
     default="both",
     show_default=True,
-    help="Whose noise: of simulations, or of deployments.",
+    help="Which noise to audit: that of simulations, that of deployments, or both.",
 )
-@click.option("--samples", type=int, help="Of each neighbor (default: 1,000,000; of secure noise up to 50,000).")
-@click.option("--thorough", is_flag=True, help="Ten times as many samples.")
-@click.option("--quick", is_flag=True, help="A twentieth of the samples: gross faults alone, in a minute or two.")
-@click.option("--confidence", type=float, default=0.99, show_default=True, help="Of all bounds at once, in (0, 1).")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the simulated noise.")
-@click.option("--workers", type=click.IntRange(min=0), default=0, help="Processes (default: one each core).")
+@click.option(
+    "--samples",
+    type=int,
+    help="How many outputs of each neighbor (default: 1,000,000; with secure noise at most 50,000).",
+)
+@click.option("--thorough", is_flag=True, help="Draw ten times as many samples.")
+@click.option(
+    "--quick", is_flag=True, help="Draw a twentieth of the samples: a minute or two, which finds only gross faults."
+)
+@click.option(
+    "--confidence",
+    type=float,
+    default=0.99,
+    show_default=True,
+    help="The confidence of all bounds together, in (0, 1).",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The seed of the simulated noise."
+)
+@click.option(
+    "--workers", type=click.IntRange(min=0), default=0, help="How many processes (default: one for each core)."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print audit.json and nothing else.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="For audit.json and audit.csv (default: none)."
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Also write audit.json and audit.csv here (default: nowhere).",
 )
 def audit(
     name: str,
@@ -59,26 +78,25 @@ def audit(
     quick: bool,
     as_json: bool,
 ) -> None:
-    """Bound the privacy loss of MECHANISM, PROTOCOL or SCENARIO from below, or of all.
+    """Find a lower bound on the privacy loss of MECHANISM, PROTOCOL or SCENARIO, or of all of them.
 
-    Two neighboring inputs, chosen by search, are told apart by their outputs: exactly where the outputs' law is
-    finite, else by an event in outputs of the code that runs, with Clopper and Pearson's intervals; and outputs of
-    these and of other inputs are held against their laws. A table shows the bound beside the loss that is claimed and
-    the one that is proven.
+    The audit searches for two neighboring inputs, and tells them apart by their outputs. If the law of the outputs is
+    finite, the bound is exact. Otherwise the audit draws outputs from the code that runs, and bounds the probability
+    of an event by Clopper and Pearson's intervals. It also compares the outputs with their stated laws. A table shows
+    the bound beside the claimed and the proven loss.
 
     \b
     mechanisms  k-rr channels laplace vector-laplace spherical-laplace answers rankings
                 exponential permute-and-flip sampled-choice released-sums subsample disclosure
     protocols   dpwevote truth-discovery moral-preferences fair-voting
     faults      a self-test: planted faults, each of which the audit must catch
-    papers      what the papers claim, what is found, and the command that shows it
+    papers      each claim of the papers, what is true, the numbers, and the command that shows them
 
-    Any protocol that is registered is audited, too: by its name, with its parameters by --set, or by a scenario,
-    whose parties' public rows count. Neighbors are two rows that a party may hold: those that the protocol's method
+    Any other registered protocol is audited too: by its name, with its parameters by --set, or by a scenario, whose
+    parties' public rows count. Neighbors are two rows that a party may hold: those that the protocol's method
     possible_entries() returns, or else those that its mechanisms take.
 
-    Exit status 1 where a proof is refuted (or a planted fault is not caught). Nothing is written without --out,
-    which gets audit.json and audit.csv. `all` takes some minutes.
+    The exit status is 1 if a proof is refuted, or if a planted fault is not caught. `all` takes some minutes.
 
     \b
     psephos audit all
@@ -184,11 +202,11 @@ def _refuse_others(name: str, taken: set[str]) -> None:
 def _show_papers(*, as_json: bool) -> None:
     """Print what is found of the papers' claims; none of it refutes a proof of ours."""
     from ..experiments.findings import findings_on_papers
-    from ..experiments.findings_shown import show_bounded_findings
+    from ..experiments.findings_shown import bounded_finding_as_data, show_bounded_findings
     from ..presentation import make_console
 
     if as_json:
-        print_json(findings_on_papers())
+        print_json([bounded_finding_as_data(finding) for finding in findings_on_papers()])
     else:
         show_bounded_findings(make_console(), findings_on_papers())
 

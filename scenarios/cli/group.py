@@ -65,7 +65,7 @@ def of_systems() -> dict[str, click.Command]:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="psephos", prog_name="psephos")
 def cli() -> None:
-    """Private collective decisions: votes and surveys in which nobody has to be trusted."""
+    """Run, check and deploy differentially private votes and surveys."""
 
 
 def main() -> NoReturn:

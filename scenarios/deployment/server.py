@@ -35,7 +35,7 @@ def check_tokens(side: Resolved, *, kind: SessionKind) -> None:
         kind: the session's; a simulation protects nothing.
     """
     if side.protocol.hides_participation and side.token_digests is None and kind is SessionKind.DEPLOYMENT:
-        allowed = "given, with tokens: who takes part is private here, and whoever knows a name could ask"
+        allowed = "given, with tokens: participation is private here, and without tokens anybody could ask who came"
         raise ConfigurationError(field="--roster", value="left out or without tokens", allowed=allowed)
 
 
@@ -86,7 +86,14 @@ async def serve(
     plugins = (parts_of(side.protocol), Plugin(f"server role {side.protocol.server_role!r}", (kind,)))
     with blaming_plugins(plugins, is_private=side.protocol.keeps_words):
         return await _serve(
-            side, kind, address=address, mode=mode, log=log, listener=listener, on_listening=on_listening
+            side,
+            kind,
+            address=address,
+            transport=transport,
+            mode=mode,
+            log=log,
+            listener=listener,
+            on_listening=on_listening,
         )
 
 
@@ -95,6 +102,7 @@ async def _serve(
     kind: type[Server],
     *,
     address: str,
+    transport: str,
     mode: Mode,
     log: Log | None,
     listener: EffectListener | None,

@@ -30,6 +30,8 @@ def variants(scenario: str, settings: tuple[str, ...], data: str | None) -> None
     side = resolve(loaded, is_served=True)
     parameters: Parameters = side.protocol.parameters
     if parameters.public_weights:
-        allowed = "false: variants differ in how they report private weights, and here opinions alone are, by 'joint'"
+        allowed = (
+            "false: if weights are public, only opinions are reported, by 'joint'; variants report private weights"
+        )
         raise ConfigurationError(field="public_weights", value=True, allowed=allowed)
     show_variants(make_console(), parameters, num_partners=len(side.names))

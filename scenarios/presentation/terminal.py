@@ -45,15 +45,16 @@ class _Console(Console):
         os.close(nowhere)
 
 
-def show_facts(console: Console, facts: Mapping[str, Cell]) -> None:
-    """Print what stands above a table: a line for each fact, behind what it is a fact of."""
+def show_facts(console: Console, facts: Mapping[str, Cell], *, spaced: bool = True) -> None:
+    """Print a line for each fact, behind what it is a fact of, and an empty line below them if `spaced`."""
     table = Table.grid(padding=(0, 0, 0, _PADDING))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for label, said in facts.items():
         table.add_row(Text(label, style="bold"), _as_text(said))
     console.print(table)
-    console.print()
+    if spaced:
+        console.print()
 
 
 def show_note(console: Console, text: str, *, style: str = "dim") -> None:

@@ -291,7 +291,7 @@ def _refuse_large(protocol: PhasedProtocol[Any, Any], public: IntArray) -> None:
     try:
         check_sizes(protocol, public)
     except ValueError as error:
-        allowed = f"small enough for messages: {error}. By arrays there are none (transport = 'array')"
+        allowed = f"small enough for messages: {error}. The array path needs no messages (transport = 'array')"
         raise ConfigurationError(field="the session of agents", value=protocol.name, allowed=allowed) from None
 
 
@@ -300,7 +300,7 @@ def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
     check_transport(scenario.transport)
     check_descriptors(scenario.transport, num_parties=num_parties)
     if record and scenario.transport == ARRAY:
-        allowed = "left out on the array path, where nobody sees anything"
+        allowed = "left out on the array path, which records no views"
         raise ConfigurationError(field="--record", value="given", allowed=allowed)
     if record and scenario.noise == "secure":
         raise ConfigurationError(field="--record", value="given", allowed="left out where noise is secure")
@@ -309,10 +309,10 @@ def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
 def _check_streamed(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> None:
     """Raise ConfigurationError unless the path keeps nothing of each party, and nobody wants to know it."""
     if scenario.transport != ARRAY:
-        allowed = f"{ARRAY!r} where {kind.client_role}s are streamed: no agents, and so no memory for each"
+        allowed = f"{ARRAY!r}, since {kind.client_role}s are streamed and agents would keep each of them in memory"
         raise ConfigurationError(field="transport", value=scenario.transport, allowed=allowed)
     if scenario.adversary:
-        allowed = f"left out where {kind.client_role}s are streamed: nobody's values are kept"
+        allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
         raise ConfigurationError(field="adversary", value=f"{len(scenario.adversary)} given", allowed=allowed)
 
 

@@ -52,7 +52,7 @@ def described_by(
     of_public = sources_of(kind).parameters_of_public_columns
     if own is None:
         if left_out := left_to_parties(kind, parameters):
-            allowed = "set, in the scenario or by --set: a roster has public columns alone, which do not say it"
+            allowed = "set, in the scenario or by --set: a roster has only public columns, and they do not say it"
             raise ConfigurationError(field=left_out[0], value="left out", allowed=allowed)
         return roster
     table = {name: entries for name, entries in own.table.items() if name != TOKEN_COLUMN}
