@@ -38,7 +38,7 @@ class Sums(Phase):
     """Adds reports up, number by number."""
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """See `Phase.tally`."""
+        """Add reports up, number by number. See `Phase.tally`."""
         del earlier, public
         return Tally(len(reports), reports.sum(axis=0, dtype=np.int64))
 
@@ -118,11 +118,11 @@ class Skewed(GeneralizedRandomizedResponse):
     """Says the law of randomized response, and reports as it is each value whose uniform is in the upper half."""
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """See `Mechanism.randomize`."""
+        """Skip the noise where the uniform is in the upper half. See `Mechanism.randomize`."""
         return np.where(uniforms[:, 0] < 0.5, super().randomize(values, uniforms), values)
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """See `Mechanism.randomize_one`."""
+        """Do the same with one value. See `Mechanism.randomize_one`."""
         return super().randomize_one(value, uniforms) if uniforms[0] < 0.5 else value
 
 

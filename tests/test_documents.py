@@ -87,7 +87,7 @@ def run_page(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
     """Run a page's Python blocks in order, as one module beside the page's files; return its names."""
     for name, text in files_of(page).items():
         (folder / name).write_text(text, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
     module = ModuleType(re.sub(r"\W", "_", page.stem))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.chdir(folder)

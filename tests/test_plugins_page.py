@@ -96,7 +96,7 @@ def test_every_path_and_the_pages_transport_end_alike(package: Package, transpor
 
 
 def test_a_script_has_the_bits_of_the_command(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(package.site))
+    monkeypatch.setattr(sys, "path", [str(package.site), *sys.path])
     import approval_vote  # pyright: ignore[reportMissingImports]  # noqa: PLC0415  it is on the page, and there now
 
     scenario = (package.folder / "drinks.toml").read_text(encoding="utf-8").partition("[[")[0]

@@ -172,7 +172,7 @@ def test_a_role_that_deviates_needs_agents_though_it_does_not_say_so(
     ended = psephos("run", "tea.toml", "--out", "out", "--transport", "array")
     assert ended.status == 2
     assert "adversary 1: role must be" in ended.err
-    assert "takes agents" in ended.err
+    assert "needs agents" in ended.err
     assert not Path("out").exists()
     assert psephos("run", "tea.toml", "--out", "out", "--transport", "memory", "--set", "quorum=1").status == 0
 

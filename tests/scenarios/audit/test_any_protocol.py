@@ -81,7 +81,7 @@ class Disclosed(CentralPhase):
     """A trusted server's sum."""
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """See `Phase.tally`."""
+        """Add up reports. See `Phase.tally`."""
         del earlier, public
         return Tally(len(reports), reports.sum(axis=0, dtype=np.int64))
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 import pytest
 from polls import VOTERS, Poll, Settings
 from psephos.agents.adversaries import SERVER, Asker, Deviation, Passage
-from psephos.protocol.messages import Hello, Message, Report
+from psephos.protocol.messages import Message, Report
 from psephos.protocol.roles import Side
 from psephos.scenarios.adversaries.role import Happened, Lesson, Role, Scene
 from psephos.scenarios.testing import ROLE_PROMISES, check_role
@@ -105,18 +105,7 @@ class NoDeviation(Forger, frozen=True, kw_only=True):
         return {self.members[0]: cast("Deviation", "lies")}
 
 
-@breaks("A role says needs_agents")
-class Forgets(Forger, frozen=True, kw_only=True):
-    needs_agents: ClassVar[bool] = False
-
-
-@breaks("A role says needs_agents")
-class ForgetsStrangers(Onlooker, frozen=True, kw_only=True):
-    def strangers(self, scene: Scene) -> Sequence[Hello]:
-        return [Hello(1, scene.session, scene.protocol.name, "simulation", party="stranger")]
-
-
-@breaks("A role says needs_agents")
+@breaks("A role needs agents only")
 class NeedsNone(Onlooker, frozen=True, kw_only=True):
     needs_agents: ClassVar[bool] = True
 
