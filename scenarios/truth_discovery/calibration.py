@@ -26,7 +26,16 @@ from .data.published import CROWDS, load_crowd
 from .data.synthetic import make_crowd, skewed_crowd
 from .paper.trials import Layout, draw_labels, renumbering
 
-__all__ = ["CALIBRATION", "Confidences", "CreditRow", "CrowdRow", "SupportRow", "fit_credit"]
+__all__ = [
+    "CALIBRATION",
+    "Confidences",
+    "CreditRow",
+    "CrowdRow",
+    "SupportRow",
+    "credit_row",
+    "fit_credit",
+    "sessions_of",
+]
 
 _EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
 _MECHANISMS: Final = ("one_layer", "two_layer")
@@ -165,10 +174,18 @@ def _layouts() -> dict[str, Layout]:
     return {name: Layout.of(load_crowd(name, Path(folder))) for name in there}
 
 
-def _sessions(
+def sessions_of(
     layout: Layout, name: str, mechanism: str, estimators: Sequence[str], asked: Drawn
 ) -> dict[str, Confidences]:
-    """Return what estimators say of a crowd's reports at all prices, all of the same reports."""
+    """Return what estimators say of a crowd's reports at all prices, all of the same reports.
+
+    Args:
+        layout: the crowd.
+        name: its own, on which its noise depends.
+        mechanism: the perturbation.
+        estimators: by name.
+        asked: how many trials: a session for each hundred, at each price.
+    """
     gold, answers = layout.is_gold, layout.crowd.answers
     found: dict[str, list[FloatArray]] = {estimator: [] for estimator in estimators}
     right: dict[str, list[FloatArray]] = {estimator: [] for estimator in estimators}
@@ -196,8 +213,14 @@ def _sessions(
     }
 
 
-def _credit_row(estimator: str, mechanism: str, crowds: Sequence[Confidences]) -> CreditRow:
-    """Return what an estimator's confidences are worth on some crowds, at least two."""
+def credit_row(estimator: str, mechanism: str, crowds: Sequence[Confidences]) -> CreditRow:
+    """Return what an estimator's confidences are worth on some crowds.
+
+    Args:
+        estimator: which one's, by name.
+        mechanism: the perturbation.
+        crowds: its confidences on each, at least two.
+    """
     credit = CREDITS[estimator]
     left_out = [fit_credit([*crowds[:place], *crowds[place + 1 :]]) for place in range(len(crowds))]
     model, claimed, found = (
@@ -271,7 +294,7 @@ def _tables(asked: Drawn) -> Iterator[Table]:
         asked.tell(f"truth-discovery: {name}")
         estimators = tuple(CREDITS) if name in published else ("majority", "truth_discovery", _AUTO)
         for mechanism in _MECHANISMS:
-            of_crowd = _sessions(layout, name, mechanism, estimators, asked)
+            of_crowd = sessions_of(layout, name, mechanism, estimators, asked)
             held[name, mechanism] = of_crowd
     if len(published) > 1:
         yield _credits(list(published), held)
@@ -288,7 +311,7 @@ def _tables(asked: Drawn) -> Iterator[Table]:
 
 def _credits(published: Sequence[str], held: Mapping[tuple[str, str], Mapping[str, Confidences]]) -> Table:
     rows = [
-        _credit_row(estimator, mechanism, [held[name, mechanism][estimator] for name in published])
+        credit_row(estimator, mechanism, [held[name, mechanism][estimator] for name in published])
         for estimator in CREDITS
         for mechanism in _MECHANISMS
     ]

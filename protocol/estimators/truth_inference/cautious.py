@@ -10,6 +10,9 @@ model is wrong about some crowd. So the posterior distributions of three, which 
   unequally frequent. At a uniform prior it fails there, and a prior that it estimates itself collapses on some crowds.
 
 And the paper's label is given a head start: it is kept unless another one is at least so many times likelier.
+
+How sure a label is, the first model alone says. It errs alike on all crowds, so that one credit puts it right
+(`truth_discovery.confidence`); the average of the three finds more truths, and is too sure here and too doubtful there.
 """
 
 from typing import Final
@@ -57,9 +60,8 @@ def cautious_truth_discovery(
         ties: see `majority_vote`.
 
     Returns:
-        Probabilities are the average of the three, and confidences those of the labels that were chosen: less than
-        another label's where the paper's stands nevertheless. Weights and qualities are those of
-        `noise_aware_one_coin`.
+        Probabilities are the average of the three. Confidences are what `noise_aware_one_coin` gives the labels that
+        were chosen, so that another one may have more; weights and qualities are its, too.
 
     Raises:
         ValueError: an argument is out of range, or a size of answer set has no flip probability.
@@ -82,10 +84,10 @@ def cautious_truth_discovery(
     models = coin, votes, full
     probabilities = snap_probabilities((coin.probabilities + votes.probabilities + full.probabilities) / len(models))
     truths = keep_unless_likelier(paper.truths, probabilities, least_odds=least_odds, ties=ties)
-    confidences = probabilities[np.arange(len(truths)), np.maximum(truths, 0)]
+    confidences = coin.probabilities[np.arange(len(truths)), np.maximum(truths, 0)]
     return Inference(
         truths=truths,
-        confidences=np.where(truths >= 0, confidences, probabilities.max(axis=1, initial=-np.inf)),
+        confidences=np.where(truths >= 0, confidences, coin.confidences),
         probabilities=probabilities,
         qualities=coin.qualities,
         weights=coin.weights,

@@ -47,7 +47,7 @@ def test_a_label_is_given_up_exactly_where_another_is_likelier_by_the_odds(size:
             num_given_up += gives_up
             num_kept += not gives_up and likeliest != theirs
         assert found.probabilities == pytest.approx(mean, abs=1e-9)
-        chosen = found.probabilities[np.arange(answers.num_tasks), found.truths]
+        chosen = coin.probabilities[np.arange(answers.num_tasks), found.truths]
         assert np.array_equal(found.confidences, chosen)
         assert np.array_equal(found.weights, coin.weights)
         assert np.array_equal(found.qualities, coin.qualities)
