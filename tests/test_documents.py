@@ -83,11 +83,20 @@ COMMANDS = list(commands())
 PYTHON_PAGES = [name_of(page) for page in PAGES if blocks_of(page, "python")]
 
 
+def put_on_path(folder: Path, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a page's files imported from a folder, and forgotten in the end."""
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+    for name in files_of(page):
+        module = name.removesuffix(".py")
+        monkeypatch.setitem(sys.modules, module, ModuleType(module))  # so that it is taken away in the end
+        del sys.modules[module]
+
+
 def run_page(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Run a page's Python blocks in order, as one module beside the page's files; return its names."""
     for name, text in files_of(page).items():
         (folder / name).write_text(text, encoding="utf-8")
-    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+    put_on_path(folder, page, monkeypatch)
     module = ModuleType(re.sub(r"\W", "_", page.stem))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.chdir(folder)

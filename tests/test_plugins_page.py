@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 from psephos.protocol import PhasedProtocol
 from psephos.scenarios import simulate
-from test_documents import Protocol, blocks_of, files_of, run_page
+from test_documents import Protocol, blocks_of, files_of, put_on_path, run_page
 
 PAGE = Path(__file__).parents[1] / "docs" / "plugins.md"
 MOST_LINES = 90
@@ -96,7 +96,7 @@ def test_every_path_and_the_pages_transport_end_alike(package: Package, transpor
 
 
 def test_a_script_has_the_bits_of_the_command(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [str(package.site), *sys.path])
+    put_on_path(package.site, PAGE, monkeypatch)
     import approval_vote  # pyright: ignore[reportMissingImports]  # noqa: PLC0415  it is on the page, and there now
 
     scenario = (package.folder / "drinks.toml").read_text(encoding="utf-8").partition("[[")[0]

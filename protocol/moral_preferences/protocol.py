@@ -281,7 +281,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         """Refuse other columns; of an ε of each voter's own say why. See `PhasedProtocol.check_columns`."""
         given = list(names)
         if "epsilon" in given and not self.parameters.is_personal:
-            allowed = "left out where everybody has the same ε"
+            allowed = "left out, since everybody has the same ε"
             raise ConfigurationError(field="epsilon", value="a column", allowed=allowed)
         super().check_columns(given)
 

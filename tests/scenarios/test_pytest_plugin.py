@@ -45,7 +45,7 @@ class Onlooker(Role, frozen=True, kw_only=True):
         return cls(members=("voter-1",)), *make_case()
 
 
-class Forgets(Onlooker, frozen=True, kw_only=True):
+class NeedsNone(Onlooker, frozen=True, kw_only=True):
     needs_agents = True
 
 
@@ -77,7 +77,7 @@ def test_what_is_without_a_fault_passes(tmp_path: Path) -> None:
 WRONG = [
     ("protocol", "stranger:WrongType", "The outcome is of outcome_type, field by field"),
     ("protocol", "stranger:BreaksInOutcome", "return 1 / 0"),
-    ("role", "stranger:Forgets", "A role says needs_agents if it deviates"),
+    ("role", "stranger:NeedsNone", "A role needs agents only if it deviates"),
     ("transport", "stranger:Deaf", "Payloads arrive in order"),
     ("protocol", "stranger:Poll", "is neither a function nor a class with the function 'example'"),
     ("protocol", "stranger:make_nothing", "returned 'a protocol', and not (protocol, rows)"),
