@@ -39,8 +39,8 @@ class Server:
         mode: a simulation or a deployment; a client of the other kind is refused.
         rules: deadline and quorum for each phase by name.
         default_rules: for the phases that `rules` does not name.
-        skips_waiting: let a phase's deadline pass as soon as all that it waits for have answered or gone: for whoever
-            runs all parties in one process. Elsewhere, where it is private who takes part, its speed would tell.
+        skips_waiting: let a phase's deadline pass as soon as all parties that it waits for have answered or left. This
+            is for one process that runs all parties. Elsewhere the speed would reveal a participation that is private.
         places: how many connections may be without a Hello at a time; by default as many as suit the roster, and no
             limit with `skips_waiting`, where nobody else can connect.
         log: where its events go; None for nowhere.
@@ -50,10 +50,10 @@ class Server:
         ConfigurationError: as `ServerMachine`.
 
     Privacy:
-        Where it is private who takes part (`PhasedProtocol.hides_participation`), nothing that is logged names a
-        client or counts them, phases close at their deadlines, and the server stays `LINGER_SECONDS` after the release
-        whether or not anybody is left to hear it. What it keeps in memory, its view and the network know; so does
-        whoever asks for a seat in another's name, unless the roster has tokens.
+        If participation is private (`PhasedProtocol.hides_participation`), the log neither names nor counts clients,
+        phases close at their deadlines, and the server stays `LINGER_SECONDS` after the release whether or not anybody
+        is left to hear it. Its memory, its view and the network do show who takes part. So does asking for a seat in
+        another's name, unless the roster has tokens.
     """
 
     role: ClassVar[str] = "server"

@@ -22,7 +22,7 @@ from typing import Final
 
 import trio
 from psephos.scenarios.deployment import Joining, join
-from psephos.transports.tcp import parse_address
+from psephos.transports.addresses import parse_address
 from table import Row, at_most, to_text
 
 __all__ = ["measure"]

@@ -10,6 +10,7 @@ from .errors import (
     ConflictingReportError,
     LocalProtocolError,
     MalformedMessageError,
+    PluginError,
     PrivacyError,
     ProtocolError,
     PsephosError,
@@ -18,7 +19,9 @@ from .errors import (
     SessionAborted,
     StrangerError,
     UnexpectedMessageError,
+    UnheardError,
     UnsupportedEventError,
+    UnusablePluginError,
 )
 from .phases import CentralPhase, Column, Inputs, OnePhaseProtocol, Phase, PhasedProtocol
 from .population import PopulationResult, run_batches, run_population
@@ -46,6 +49,7 @@ __all__ = [
     "Phase",
     "PhaseRules",
     "PhasedProtocol",
+    "PluginError",
     "PopulationResult",
     "PrivacyError",
     "ProtocolError",
@@ -62,7 +66,9 @@ __all__ = [
     "StrangerError",
     "Tally",
     "UnexpectedMessageError",
+    "UnheardError",
     "UnsupportedEventError",
+    "UnusablePluginError",
     "View",
     "digest_of",
     "run_batches",

@@ -16,7 +16,7 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from .errors import MalformedMessageError, QuorumError, SessionAborted, StrangerError
+from .errors import MalformedMessageError, PluginError, QuorumError, SessionAborted, StrangerError
 
 __all__ = [
     "MAX_GREETING_BYTES",
@@ -148,6 +148,8 @@ class Abort(msgspec.Struct, frozen=True, array_like=True, tag=6, forbid_unknown_
                 reason = NOT_ADMITTED
             case SessionAborted():
                 reason = error.reason  # who it is that ends the session, its reader knows
+            case PluginError():
+                reason = error.told
             case _:
                 reason = str(error)
         reason = reason[:MAX_REASON_CHARACTERS]

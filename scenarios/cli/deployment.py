@@ -17,21 +17,31 @@ if TYPE_CHECKING:
 
 __all__ = ["join", "roster", "serve"]
 
+transport_option = click.option(
+    "--transport",
+    default="tcp",
+    metavar="NAME",
+    help="How server and parties reach each other, the same on both sides (default: tcp).",
+)
 _WIDEST_PUBLIC: Final = 60
 """Characters of a public entry in a heading."""
 
 
-@cli.command(short_help="Draw up the roster of SCENARIO, with a token for each party.")
+@cli.command(short_help="Write the roster of SCENARIO, with a token for each party.")
 @scenario_options
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Where to (default: a new folder below runs/)."
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="The folder to write (default: a new one below runs/).",
 )
-@click.option("--simulate", is_flag=True, help="Invite to a simulation.")
+@click.option("--simulate", is_flag=True, help="Invite to a simulation, which protects nobody.")
 def roster(scenario: str, settings: tuple[str, ...], data: str | None, out: Path | None, *, simulate: bool) -> None:
-    """Draw up the roster of SCENARIO, with a token for each of its parties.
+    """Write the roster of SCENARIO, and an invitation for each of its parties.
 
-    The folder then holds roster.csv, for the server (names, public columns, the tokens' digests), and in
-    invitations/ a file for each party: what it agrees to, and its token, which is for it alone.
+    roster.csv is for the server. It has the parties' names, their public columns and the digests of their tokens.
+    invitations/ has a file for each party. It has the session's terms and the party's token, which is secret: give it
+    to that party alone.
 
     \b
     psephos roster eu-council --out vote
@@ -53,11 +63,21 @@ def roster(scenario: str, settings: tuple[str, ...], data: str | None, out: Path
     click.echo(f"{folder.path / 'invitations'}: a file for each of them, with a token that is for it alone")
 
 
-@cli.command(short_help="Serve SCENARIO to parties that are processes of their own.")
+@cli.command(short_help="Be the server of SCENARIO; each party is another process.")
 @scenario_options
-@click.option("--listen", required=True, metavar="HOST:PORT", help="Where; port 0 lets the system choose.")
 @click.option(
-    "--roster", "roster_file", type=click.Path(path_type=Path), metavar="FILE", help="As `psephos roster` wrote it."
+    "--listen",
+    required=True,
+    metavar="ADDRESS",
+    help="The address to listen on: over TCP HOST:PORT, and port 0 lets the system choose.",
+)
+@transport_option
+@click.option(
+    "--roster",
+    "roster_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The roster.csv that `psephos roster` wrote.",
 )
 @simulate_options
 @out_option
@@ -68,6 +88,7 @@ def serve(
     settings: tuple[str, ...],
     data: str | None,
     listen: str,
+    transport: str,
     roster_file: Path | None,
     seed: int | None,
     out: Path | None,
@@ -77,10 +98,10 @@ def serve(
     as_json: bool,
     pictures: bool,
 ) -> None:
-    """Serve SCENARIO to its parties, each of which is a process of its own: `psephos join`.
+    """Be the server of SCENARIO. Each party is another process, `psephos join`.
 
-    The server knows who may take part and what is public, and looks at no private column. Without a roster it knows
-    its parties by their names alone, and then listens on this machine only.
+    The server reads who may take part and what is public. It reads no private column. With the tokens of a roster,
+    parties prove who they are. Without a roster the server knows them by name only, and listens on this machine alone.
 
     \b
     psephos serve eu-council --listen 127.0.0.1:7000
@@ -88,7 +109,7 @@ def serve(
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import ConfigurationError
     from ..deployment import serve_in_folder
-    from ..deployment.common import check_address, check_seed, make_mode
+    from ..deployment.common import check_address, check_seed, find_transport, make_mode
     from ..deployment.server import check_tokens
     from ..presentation import make_console, show_outcome
     from ..running.limits import reserve_for_server
@@ -98,7 +119,7 @@ def serve(
 
     check_seed(simulate=simulate, seed=seed)
     loaded = load(scenario, settings, data)
-    check_address(listen, field="--listen", is_insecure=insecure)
+    check_address(listen, field="--listen", is_insecure=insecure, transport=find_transport(transport))
     side = resolve(loaded, is_served=True, roster=roster_file)
     if insecure and side.token_digests is None:
         allowed = "left out without a roster that has tokens: draw one up with `psephos roster`"
@@ -117,6 +138,7 @@ def serve(
             side,
             folder,
             address=listen,
+            transport=transport,
             mode=mode,
             pictures=pictures,
             listener=watcher.on_effect,
@@ -138,40 +160,52 @@ def serve(
 
 
 @cli.command(short_help="Take part in a session as one party.")
-@click.argument("address", metavar="HOST:PORT")
-@click.option("--as", "party", required=True, metavar="PARTY", help="Who takes part.")
+@click.argument("address")
+@transport_option
+@click.option("--as", "party", required=True, metavar="PARTY", help="The name of the party.")
 @click.option(
     "--input",
     "input_file",
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A CSV with a header and one line, the party's own; of a worker, task,label and a line for each answer; of a "
-    "voter, record,choice,FEATURES and two lines for each record.",
+    help="A CSV of the party's own values: a header and one line. A worker has task,label and a line for each answer; "
+    "a voter of moral preferences has record,choice,FEATURES and two lines for each record.",
 )
 @click.option(
     "--invitation",
     "invitation_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="What was agreed to, with the token (or the folder of `psephos roster`).",
+    help="The party's invitation, or the folder of invitations that `psephos roster` wrote.",
 )
 @click.option(
-    "--budget", type=float, metavar="EPSILON", help="The most that the session may cost, for replace-one neighbors."
+    "--budget",
+    type=float,
+    metavar="EPSILON",
+    help="The largest epsilon that the session may cost, for replace-one neighbors (default: 10 without an "
+    "invitation).",
 )
-@click.option("--trust-server", is_flag=True, help="Let the server see the values as they are (central model).")
+@click.option(
+    "--trust-server",
+    is_flag=True,
+    help="Allow a session in which the server sees your values as they are (central model).",
+)
 @simulate_options
 @click.option(
     "--patience",
     type=float,
     metavar="SECONDS",
-    help="How long the server may say nothing in between (default: 3600; inf for as long as it takes).",
+    help="How long to wait for a silent server (default: 3600; inf for no limit).",
 )
-@click.option("--round", "round_number", type=click.IntRange(min=0), default=0, help="Of a repeated simulation.")
+@click.option(
+    "--round", "round_number", type=click.IntRange(min=0), default=0, help="The round, if a simulation is repeated."
+)
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON and nothing else.")
 def join(
     address: str,
+    transport: str,
     party: str,
     input_file: Path,
     invitation_file: Path | None,
@@ -186,13 +220,14 @@ def join(
     trust_server: bool,
     as_json: bool,
 ) -> None:
-    """Take part in the session at HOST:PORT as one party, which holds its own values and nobody else's.
+    """Take part in the session at ADDRESS as one party, with that party's own values.
 
-    With an invitation, the server's parameters must be those agreed to. Without one, the server is asked for its
-    terms; they are shown, and refused if the session costs more than --budget (10 unless given). Either way nothing
-    is drawn before that. A server that chooses its terms learns whether the party's values are among those that they
-    allow: take part without an invitation only where you trust it that far. A session in the central model, whose
-    server sees all values as they are, needs --trust-server.
+    With an invitation, the server's terms must be those of the invitation. Without one, `join` asks the server for its
+    terms and shows them, and leaves if the session costs more than --budget. This comes before any noise is drawn.
+
+    A server that chooses its own terms learns whether your values are among those that they allow. So take part
+    without an invitation only if you trust the server that far. In the central model the server sees your values as
+    they are; such a session needs --trust-server.
 
     \b
     psephos join 127.0.0.1:7000 --as Germany --input germany.csv --invitation vote/invitations
@@ -204,7 +239,7 @@ def join(
     from ...protocol.errors import ConfigurationError
     from ...protocol.roles import check_party_name
     from ..deployment import Joining, find_invitation, join_in_folder
-    from ..deployment.common import check_address, check_seed
+    from ..deployment.common import check_address, check_seed, find_transport
     from ..deployment.own_entries import read_own_entries
     from ..plugins import ROLES, names_in
     from ..presentation import make_console, show_outcome
@@ -212,7 +247,8 @@ def join(
 
     check_seed(simulate=simulate, seed=seed)
     check_party_name(party, field="--as")
-    check_address(address, field="the server's address", is_insecure=insecure)
+    reached = find_transport(transport)
+    check_address(address, field="the server's address", is_insecure=insecure, transport=reached)
     entries = read_own_entries(input_file, party=party, roles=names_in(ROLES))
     invitation = None if invitation_file is None else find_invitation(invitation_file, party=party)
     patience = PATIENCE_SECONDS if patience is None else patience
@@ -229,6 +265,7 @@ def join(
         trusts_server=trust_server,
         round_number=round_number,
         patience_seconds=patience,
+        transport=transport,
     )
     joining.agree_beforehand()  # what needs no server to be refused leaves no folder
     slug = re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-") or "party"

@@ -1,8 +1,10 @@
 """The command itself: its own commands and those that systems bring, and how it ends."""
 
+import dataclasses
 import functools
 import signal
 import sys
+import traceback
 from types import FrameType
 from typing import Final, NoReturn
 
@@ -17,15 +19,45 @@ _stopped_by: list[signal.Signals] = []
 """The signals that told this process to end, in order; one that a keyboard sends is not among them."""
 
 
+@dataclasses.dataclass
+class _Ending:
+    """How a command that fails is to end."""
+
+    shows_traceback: bool = False
+
+
+def _show_traceback(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    del parameter
+    ending = context.find_object(_Ending)
+    if ending is not None and value:
+        ending.shows_traceback = True
+
+
+_TRACEBACK: Final = click.Option(
+    ["--traceback"],
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_traceback,
+    help="Where it fails, show all of Python's traceback.",
+)
+
+
 class _Commands(click.Group):
-    """A group with commands of its own and those of systems, which are looked up where a word is none of its own."""
+    """A group with commands of its own and those of systems, which are looked up where a word is none of its own.
+
+    Each of them takes `--traceback`.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
         return sorted({*self.commands, *of_systems()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return super().get_command(ctx, cmd_name) or of_systems().get(cmd_name)
+        command = super().get_command(ctx, cmd_name) or of_systems().get(cmd_name)
+        if command is not None and _TRACEBACK not in command.params:
+            command.params.append(_TRACEBACK)
+        return command
 
 
 @functools.cache
@@ -39,7 +71,7 @@ def of_systems() -> dict[str, click.Command]:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="psephos", prog_name="psephos")
 def cli() -> None:
-    """Private collective decisions: votes and surveys in which nobody has to be trusted."""
+    """Run, check and deploy differentially private votes and surveys."""
 
 
 def main() -> NoReturn:
@@ -47,8 +79,9 @@ def main() -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # else somebody wants it ignored, as nohup does
             signal.signal(number, _interrupt)
+    ending = _Ending()
     try:
-        cli.main(prog_name="psephos", standalone_mode=False)
+        cli.main(prog_name="psephos", standalone_mode=False, obj=ending)
     except (click.exceptions.Abort, KeyboardInterrupt):
         _fail_interrupted()
     except click.ClickException as error:
@@ -59,12 +92,16 @@ def main() -> NoReturn:
             raise
         _fail_interrupted()
     except Exception as error:
-        from ...protocol.errors import ConfigurationError, PsephosError
+        from ...protocol.errors import ConfigurationError, PluginError, PsephosError
 
+        if ending.shows_traceback:
+            traceback.print_exception(error)
+        has_more = isinstance(error, PluginError) and error.__cause__ is not None and not ending.shows_traceback
+        sentence = f"{error}; --traceback shows all of it" if has_more else str(error)
         if isinstance(error, ConfigurationError):
-            _fail(str(error), status=_WRONG_INPUT)
+            _fail(sentence, status=_WRONG_INPUT)
         if isinstance(error, (PsephosError, OSError)):
-            _fail(str(error), status=_RUN_FAILED)
+            _fail(sentence, status=_RUN_FAILED)
         raise  # a bug of ours: its traceback is what we want to be sent
     sys.exit(0)
 

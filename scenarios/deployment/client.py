@@ -18,14 +18,13 @@ from ...protocol.messages import Terms
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roles import SessionKind
-from ...transports.tcp import TCPTransport
 from ..plugins import find_client_role
 from ..reading.conversion import convert
-from ..running.blaming import blaming
+from ..running.blaming import Plugin, blaming, blaming_plugins, parts_of
 from ..running.folder import RunFolder
 from ..running.writing import describe_failure, open_run
 from ..system import find_protocol
-from .common import make_mode, naming_address
+from .common import DEFAULT_TRANSPORT, find_transport, make_mode, naming_address
 from .invitations import Invitation
 
 __all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "Joining", "join", "join_in_folder"]
@@ -88,6 +87,7 @@ class Joining:
             need.
         round_number: tells repeated votes of one session apart (simulations).
         patience_seconds: how long the server may say nothing once it has answered; infinite for as long as it takes.
+        transport: over which the server listens, by its name.
     """
 
     address: str
@@ -99,6 +99,7 @@ class Joining:
     trusts_server: bool = False
     round_number: int = 0
     patience_seconds: float = PATIENCE_SECONDS
+    transport: str = DEFAULT_TRANSPORT
 
     def open_ledger(self) -> Ledger:
         """Return the party's ledger; who was not invited, and names no limit, has the default one.
@@ -173,13 +174,18 @@ async def join(
         ConfigurationError: as `Joining.agree_beforehand`.
         BudgetExceededError: it would cost too much; nothing was drawn.
         SessionAborted, QuorumError, RemoteProtocolError: as `Client.take_part`.
+        PluginError: the code of the protocol or of the client's role raised something.
         OSError: the server cannot be reached.
     """
     ledger = ledger or joining.open_ledger()
     agreement = joining.agree_beforehand()
+    transport = find_transport(joining.transport)
     channel = None
-    with naming_address(joining.address), trio.move_on_after(answer_seconds(joining.patience_seconds)):
-        channel = await TCPTransport().connect(joining.address)
+    with (
+        naming_address(joining.address, field="the server's address"),
+        trio.move_on_after(answer_seconds(joining.patience_seconds)),
+    ):
+        channel = await transport.connect(joining.address)
     if channel is None:
         raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), joining.address)
     try:
@@ -204,7 +210,9 @@ async def join(
     except BaseException:
         channel.close()
         raise
-    outcome = await client.take_part(channel)
+    plugins = (parts_of(agreement.protocol), Plugin(f"client role {client.role!r}", (type(client),)))
+    with blaming_plugins(plugins):
+        outcome = await client.take_part(channel)
     return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript, late_phase=client.late_phase)
 
 

@@ -1,57 +1,76 @@
 """What both sides need: addresses that stay on this machine, and the kind of a session."""
 
 import contextlib
-import ipaddress
 from collections.abc import Generator
+from typing import Final
 
 from ...agents.modes import Deployment, Mode, Simulation
 from ...agents.noise import SecureNoise
 from ...protocol.errors import ConfigurationError
 from ...protocol.randomness import SimulatedNoise
-from ...transports.tcp import parse_address
+from ...transports.abc import Transport
+from ..plugins import ARRAY, make_transport
 
-__all__ = ["check_address", "check_seed", "make_mode", "naming_address"]
+__all__ = ["DEFAULT_TRANSPORT", "check_address", "check_seed", "find_transport", "make_mode", "naming_address"]
+
+DEFAULT_TRANSPORT: Final = "tcp"
+"""Over which parties that are processes meet, unless they name another."""
 
 
-def check_address(address: str, *, field: str, is_insecure: bool) -> None:
-    """Refuse a connection that would not stay on this machine, unless the user insists.
+def find_transport(name: str) -> Transport:
+    """Return a transport over which parties that are processes of their own can meet.
+
+    Raises:
+        ConfigurationError: there is none of the name, or it stays inside one process.
+    """
+    if name != ARRAY:
+        transport = make_transport(name)
+        if transport.joins_processes:
+            return transport
+    what = "no party is there by itself" if name == ARRAY else "it stays inside one process"
+    allowed = f"one by which processes reach each other, such as {DEFAULT_TRANSPORT!r} ({what})"
+    raise ConfigurationError(field="transport", value=name, allowed=allowed)
+
+
+def check_address(address: str, *, field: str, is_insecure: bool, transport: Transport) -> None:
+    """Refuse a connection that would not stay on this machine, unless its ends are known or the user insists.
 
     Args:
-        address: HOST:PORT.
+        address: in the transport's form.
         field: how the caller's user knows it.
         is_insecure: whether the user does.
+        transport: over which.
 
     Raises:
         ConfigurationError: it is no address, or leads elsewhere.
     """
-    try:
-        host, _ = parse_address(address)
-    except ValueError:
-        allowed = "HOST:PORT or [IPV6]:PORT, with a port up to 65535"
-        raise ConfigurationError(field=field, value=address, allowed=allowed) from None
-    if not is_insecure and not _is_loopback(host):
-        allowed = "a loopback address such as 127.0.0.1:7000, since nothing is encrypted yet; --insecure lifts that"
+    with naming_address(address, field=field):
+        stays = transport.stays_on_this_machine(address)
+    if not (stays or is_insecure or transport.is_authenticated):
+        which = "a loopback address such as 127.0.0.1:7000"
+        if transport.name != DEFAULT_TRANSPORT:
+            which = f"an address that {transport.name!r} is known to keep on this machine"
+        allowed = f"{which}, since nothing is encrypted yet; --insecure lifts that"
         raise ConfigurationError(field=field, value=address, allowed=allowed)
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 @contextlib.contextmanager
-def naming_address(address: str) -> Generator[None]:
-    """Let what the system says against an address name it.
+def naming_address(address: str, *, field: str = "address") -> Generator[None]:
+    """Let what the system or a transport says against an address name it.
+
+    Args:
+        address: in the transport's form.
+        field: how its user knows it.
 
     Raises:
+        ConfigurationError: it is no address.
         OSError: as the code inside.
     """
     try:
         yield
+    except ValueError as error:
+        allowed = error.allowed if isinstance(error, ConfigurationError) else f"an address of its transport ({error})"
+        raise ConfigurationError(field=field, value=address, allowed=allowed) from None
     except OSError as error:
         if error.errno is not None:  # else it is trio's, which names the address
             error.filename = address
@@ -68,6 +87,8 @@ def make_mode(scenario_name: str, *, seed: int | None, round_number: int = 0) ->
 def check_seed(*, simulate: bool, seed: int | None) -> None:
     """Raise ConfigurationError unless a seed is given for a simulation, and for nothing else."""
     if simulate and seed is None:
-        raise ConfigurationError(field="--seed", value="left out", allowed="given beside --simulate, on both sides")
+        raise ConfigurationError(
+            field="--seed", value="left out", allowed="given together with --simulate, on both sides"
+        )
     if not simulate and seed is not None:
         raise ConfigurationError(field="--seed", value="given", allowed="left out without --simulate")

@@ -18,7 +18,7 @@ from psephos.protocol.messages import MAX_GREETING_BYTES, PROTOCOL_VERSION, Abor
 from psephos.protocol.roster import Roster
 from psephos.protocol.rules import PhaseRules
 from psephos.transports import TCPTransport, encode_frames
-from psephos.transports.tcp import parse_address
+from psephos.transports.addresses import parse_address
 from thoroughness import draws
 
 TWO_OF_THREE: Final = PhaseRules(deadline_seconds=30.0, quorum=2)

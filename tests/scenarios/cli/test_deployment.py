@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from deployments import ENTRIES, PATIENCE, SEED, serving, write_vote
 from psephos.scenarios.deployment import find_invitation
-from psephos.transports.tcp import format_address
+from psephos.transports.addresses import format_address
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -133,7 +133,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "a server of a simulation without a seed": (
         (*SERVE, "127.0.0.1:0", "--simulate"),
-        "--seed must be given beside --simulate, on both sides, got 'left out'",
+        "--seed must be given together with --simulate, on both sides, got 'left out'",
     ),
     "a server of a deployment with a seed": (
         (*SERVE, "127.0.0.1:0", "--seed", 7),
@@ -153,7 +153,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "a client of a simulation without a seed": (
         (*JOIN, "ann.csv", "--simulate"),
-        "--seed must be given beside --simulate, on both sides, got 'left out'",
+        "--seed must be given together with --simulate, on both sides, got 'left out'",
     ),
     "a client of a deployment with a seed": (
         (*JOIN, "ann.csv", "--seed", 7),

@@ -7,28 +7,29 @@ from deployments import SEED
 from psephos.agents import Deployment, SecureNoise, Simulation
 from psephos.protocol import ConfigurationError, SimulatedNoise
 from psephos.scenarios.deployment.common import check_address, check_seed, make_mode, naming_address
+from psephos.transports import TCPTransport
 
 ELSEWHERE = ["0.0.0.0:7000", "10.0.0.1:7000", "[::]:7000", "[fe80::1]:7000", "example.org:7000", "128.0.0.1:7000"]
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:7000", "127.8.9.10:0", "localhost:65535", "[::1]:7000"])
 def test_an_address_of_this_machine_is_allowed(address: str) -> None:
-    check_address(address, field="--listen", is_insecure=False)
+    check_address(address, field="--listen", is_insecure=False, transport=TCPTransport())
 
 
 @pytest.mark.parametrize("address", ELSEWHERE)
 def test_an_address_beyond_this_machine_wants_the_users_word(address: str) -> None:
     with pytest.raises(ConfigurationError, match="nothing is encrypted yet; --insecure lifts that") as caught:
-        check_address(address, field="--listen", is_insecure=False)
+        check_address(address, field="--listen", is_insecure=False, transport=TCPTransport())
     assert (caught.value.field, caught.value.value) == ("--listen", address)
-    check_address(address, field="--listen", is_insecure=True)
+    check_address(address, field="--listen", is_insecure=True, transport=TCPTransport())
 
 
 @pytest.mark.parametrize("is_insecure", [False, True])
 @pytest.mark.parametrize("address", ["", "localhost", ":7000", "127.0.0.1:65536", "127.0.0.1:-1", "::1:7000", "a:b"])
 def test_what_is_no_address_is_refused_whatever_the_user_says(address: str, *, is_insecure: bool) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        check_address(address, field="--listen", is_insecure=is_insecure)
+        check_address(address, field="--listen", is_insecure=is_insecure, transport=TCPTransport())
     expected = f"--listen must be HOST:PORT or [IPV6]:PORT, with a port up to 65535, got {address!r}"
     assert str(caught.value) == expected
 
@@ -54,7 +55,7 @@ def test_without_a_seed_a_session_is_a_deployment() -> None:
 def test_a_seed_is_for_a_simulation_and_a_simulation_needs_one() -> None:
     check_seed(simulate=True, seed=0)
     check_seed(simulate=False, seed=None)
-    with pytest.raises(ConfigurationError, match="given beside --simulate, on both sides"):
+    with pytest.raises(ConfigurationError, match="given together with --simulate, on both sides"):
         check_seed(simulate=True, seed=None)
     with pytest.raises(ConfigurationError, match="left out without --simulate") as caught:
         check_seed(simulate=False, seed=0)

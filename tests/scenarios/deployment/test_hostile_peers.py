@@ -30,8 +30,8 @@ from psephos.protocol.messages import (
     encode,
 )
 from psephos.transports import MAX_FRAME_BYTES
+from psephos.transports.addresses import format_address, parse_address
 from psephos.transports.framing import encode_frames
-from psephos.transports.tcp import format_address, parse_address
 
 HOW: Final = ("--simulate", "--seed", SEED)
 MEGABYTE: Final = 1 << 20
