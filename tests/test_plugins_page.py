@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import importlib
 import json
 import os
 import re
@@ -132,6 +133,19 @@ def test_the_audit_finds_no_loss_above_what_is_stated(package: Package, command:
 def test_all_that_the_page_defines_passes_its_checks(package: Package, command: str) -> None:
     said = package.run(f"{command} -q -p no:cacheprovider")
     assert re.search(rf"^{command.count('--psephos-')} passed", said, re.MULTILINE)
+
+
+def test_the_reference_has_every_module_that_the_page_names() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    listed = set(re.findall(r"automodule:: (\S+)", (PAGE.parent / "api.md").read_text(encoding="utf-8")))
+    parts = re.findall(r"`((?:[a-z_]+\.)+)[A-Z]\w+`", text[text.index("## Parts of your own") :])
+    named = {f"psephos.scenarios.{part.rstrip('.')}" for part in parts}
+    for module, names in re.findall(r"^from (psephos[\w.]*) import ([\w, ]+)$", text, re.MULTILINE):
+        found = importlib.import_module(module)
+        named |= {getattr(getattr(found, name), "__module__", module) for name in names.split(", ")}
+    assert named
+    homes = {home for home in named if home not in listed and home.rpartition(".")[0] not in listed}
+    assert homes == set()
 
 
 def test_the_private_mean_ends_alike_on_every_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
