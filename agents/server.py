@@ -212,13 +212,13 @@ class Server:
     async def _greet(self, channel: Channel) -> tuple[str, list[bytes]] | None:
         """Return the party that a channel's first message admits, and everything received; None if it does not."""
         try:
-            payloads = await channel.receive()
+            payloads = await _hear(channel)
             message = _greeting_in(payloads[0], peer=channel.peer)
             if isinstance(message, Inquiry):
                 terms = self._machine.answer(message)
                 self._lobby.recognize(channel, message.party)
                 await channel.send([encode(terms)])
-                payloads = payloads[1:] or await channel.receive()
+                payloads = payloads[1:] or await _hear(channel)
                 message = _greeting_in(payloads[0], peer=channel.peer)
             if not isinstance(message, Hello):
                 raise StrangerError(f"{channel.peer} asked twice", sender=channel.peer)  # noqa: TRY301  told below
@@ -269,6 +269,21 @@ async def _read_to_the_end(channel: Channel) -> None:
     with contextlib.suppress(Exception):  # how it ends is no longer anybody's business
         while True:
             await channel.receive()
+
+
+async def _hear(channel: Channel) -> list[bytes]:
+    """Receive from a connection that has not said who it is.
+
+    Raises:
+        StrangerError: it breaks a rule of the transport, of a handshake for example.
+        MalformedMessageError, and trio's exceptions: as `Channel.receive`.
+    """
+    try:
+        return await channel.receive()
+    except MalformedMessageError:
+        raise
+    except RemoteProtocolError as error:
+        raise StrangerError(str(error), sender=channel.peer) from error
 
 
 def _greeting_in(payload: bytes, *, peer: str) -> Hello | Inquiry:

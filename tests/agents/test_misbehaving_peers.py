@@ -698,6 +698,8 @@ class FailingListener(Listener):
                 return DeviatingChannel(channel, Raising(MemoryError()), peer=None)
             case 3:
                 return DeviatingChannel(channel, Raising(RuntimeError("a bug")), peer=None)
+            case 4:
+                return DeviatingChannel(channel, Raising(RemoteProtocolError("a handshake failed")), peer=None)
             case _:
                 return channel
 
@@ -725,7 +727,7 @@ async def test_no_failure_of_a_connection_ends_the_vote(clock: trio.testing.Mock
         async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
             session = Session(server, FailingListener(listening), transport, nursery)
             nursery.start_soon(session.serve)
-            for _ in range(3):
+            for _ in range(4):
                 async with await session.connect() as carol:
                     with contextlib.suppress(trio.BrokenResourceError):
                         await carol.send([hello("carol")])
@@ -733,7 +735,7 @@ async def test_no_failure_of_a_connection_ends_the_vote(clock: trio.testing.Mock
             for name in HONEST:
                 nursery.start_soon(session.take_part, name, make_client(name, mode))
     session.assert_two_have_decided(2, 2)
-    assert server.refused == {"failed": 3}
+    assert server.refused == {"failed": 3, "stranger": 1}
 
 
 async def test_a_member_whose_connection_fails_in_a_new_way_is_gone_and_the_vote_goes_on(
