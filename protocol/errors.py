@@ -11,6 +11,7 @@ __all__ = [
     "BudgetExceededError",
     "ConfigurationError",
     "ConflictingReportError",
+    "HandshakeError",
     "LocalProtocolError",
     "MalformedMessageError",
     "PrivacyError",
@@ -85,6 +86,10 @@ class RemoteProtocolError(ProtocolError):
     ) -> None:
         super().__init__(reason, role=role, state=state, message_type=message_type)
         self.sender = sender
+
+
+class HandshakeError(RemoteProtocolError):
+    """Who is at the other end could not be established, or the other end does not take us for who we are."""
 
 
 class MalformedMessageError(RemoteProtocolError):
