@@ -9,7 +9,7 @@ import trio
 from ..protocol.client_machine import ClientMachine
 from ..protocol.effects import Effect
 from ..protocol.errors import RemoteProtocolError, SessionAborted
-from ..protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Terms, decode, encode
+from ..protocol.messages import PROTOCOL_VERSION, Abort, Charter, Inquiry, Terms, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.privacy import Budget, Ledger
 from ..protocol.roles import Side
@@ -37,7 +37,7 @@ class Client:
         mode: a simulation with its noise, or a deployment with its.
         ledger: where its losses are charged; by default one of its own.
         budget: for that ledger of its own.
-        token: the party's own, for a roster that has tokens; never logged.
+        charter: what makes the session this one, as far as the party agreed to it; by default what the mode says.
         log: where its events go; None for nowhere.
 
     Raises:
@@ -62,7 +62,7 @@ class Client:
         mode: Mode,
         ledger: Ledger | None = None,
         budget: Budget | None = None,
-        token: str = "",
+        charter: Charter | None = None,
         log: Log | None = None,
     ) -> None:
         self.ledger = ledger if ledger is not None else Ledger(party, budget=budget)
@@ -83,7 +83,7 @@ class Client:
             noise=mode.noise,
             ledger=self.ledger,
             server=_SERVER,
-            token=token,
+            charter=mode.charter if charter is None else charter,
             view=self.view,
         )
 
@@ -136,13 +136,12 @@ class Client:
         return ending.result
 
 
-async def inquire(channel: Channel, *, party: str, token: str = "") -> Terms:
+async def inquire(channel: Channel, *, party: str) -> Terms:
     """Ask a server what `party` would take part in; the channel can then be used to do so.
 
     Args:
         channel: new; nothing was said on it.
         party: the party's name.
-        token: its own, for a roster that has tokens.
 
     Raises:
         SessionAborted: the server refuses the party, or the connection was lost.
@@ -151,7 +150,7 @@ async def inquire(channel: Channel, *, party: str, token: str = "") -> Terms:
     Cancelled, it leaves the channel open.
     """
     try:
-        await channel.send([encode(Inquiry(PROTOCOL_VERSION, party, token))])
+        await channel.send([encode(Inquiry(PROTOCOL_VERSION, party))])
         payloads = await channel.receive()
     except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
         raise SessionAborted(reason="the connection was lost before it named its terms", by=_SERVER) from None

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 import trio
 
 from ..protocol.errors import RemoteProtocolError
-from ..protocol.messages import Abort, Hello, Inquiry, decode, encode
+from ..protocol.messages import Abort, Charter, Hello, Inquiry, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import MAX_PARTY_NAME_LENGTH, Side
 from ..protocol.roster import Roster
@@ -33,6 +33,7 @@ class Server:
         protocol: the protocol with its public parameters.
         roster: who may take part.
         mode: a simulation or a deployment; a client of the other kind is refused.
+        charter: what makes the session this one; by default what the mode says.
         rules: deadline and quorum for each phase by name.
         default_rules: for the phases that `rules` does not name.
         skips_waiting: let a phase's deadline pass as soon as all that it waits for have answered or gone: for whoever
@@ -47,7 +48,7 @@ class Server:
         Where it is private who takes part (`PhasedProtocol.hides_participation`), nothing that is logged names a
         client or counts them, phases close at their deadlines, and the server stays `LINGER_SECONDS` after the release
         whether or not anybody is left to hear it. What it keeps in memory, its view and the network know; so does
-        whoever asks for a seat in another's name, unless the roster has tokens.
+        whoever asks for a seat in another's name, unless the roster has certificates.
     """
 
     role: ClassVar[str] = "server"
@@ -58,6 +59,7 @@ class Server:
         *,
         roster: Roster,
         mode: Mode,
+        charter: Charter | None = None,
         rules: Mapping[str, PhaseRules] | None = None,
         default_rules: PhaseRules | None = None,
         skips_waiting: bool = False,
@@ -80,6 +82,7 @@ class Server:
             roster=roster,
             session=mode.session,
             kind=mode.kind,
+            charter=mode.charter if charter is None else charter,
             rules=rules,
             default_rules=default_rules,
             noise=mode.noise,
@@ -183,13 +186,14 @@ class Server:
             payloads = await channel.receive()
             message = decode(payloads[0], sender=channel.peer)
             if isinstance(message, Inquiry):
-                await channel.send([encode(self._machine.answer(message))])
+                terms = self._machine.answer(message, fingerprint=channel.peer_fingerprint)
+                await channel.send([encode(terms)])
                 payloads = payloads[1:] or await channel.receive()
                 message = decode(payloads[0], sender=channel.peer)
             if not isinstance(message, Hello):
                 name = type(message).__name__
                 raise RemoteProtocolError(f"{channel.peer} began with {name} instead of Hello", sender=channel.peer)  # noqa: TRY301  told below
-            self._machine.admit(message)
+            self._machine.admit(message, fingerprint=channel.peer_fingerprint)
         except RemoteProtocolError as error:
             await self._refuse(channel, error)
         except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):

@@ -29,9 +29,11 @@ all that can be done with it then is to close it.
 import abc
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 import trio
+
+from .addresses import is_loopback
 
 __all__ = ["Channel", "Listener", "Transport"]
 
@@ -140,6 +142,28 @@ class Transport(abc.ABC):
     """Opens listeners and channels. Entry points of group `psephos.transports` name subclasses by `name`."""
 
     name: str
+    joins_processes: ClassVar[bool] = True
+    """Whether a process reaches another one's listener by its address."""
+    is_authenticated: ClassVar[bool] = False
+    """Whether either end knows who the other is, and nobody between them reads or changes a byte."""
+    is_over_tcp: ClassVar[bool] = False
+    """Whether an address is HOST:PORT of a TCP socket, whatever is said there: then a relay can pass its bytes on."""
+
+    def stays_on_this_machine(self, address: str) -> bool:
+        """Return whether nobody beyond this machine can reach a listener at an address, or read what it hears.
+
+        Without a word from a transport that is known of loopback addresses of the form HOST:PORT alone.
+
+        Args:
+            address: in the transport's own form.
+
+        Raises:
+            ValueError: it is no address.
+        """
+        try:
+            return is_loopback(address)
+        except ValueError:  # of another form, which need not be wrong
+            return False
 
     @abc.abstractmethod
     async def open_listener(self, address: str | None = None) -> Listener:

@@ -45,13 +45,29 @@ class Identity:
         return fingerprint_of(self.certificate)
 
     @property
-    def pem(self) -> bytes:
-        """Both as text: what the file of an identity holds."""
-        return self.private_key + ssl.DER_cert_to_PEM_cert(self.certificate).encode()
+    def certificate_pem(self) -> str:
+        """The certificate in PEM."""
+        return ssl.DER_cert_to_PEM_cert(self.certificate)
+
+    @classmethod
+    def of(cls, text: str) -> "Identity":
+        """Return the identity that a text holds, as `text` writes it.
+
+        Raises:
+            ValueError: it holds no key, or no certificate.
+        """
+        end = text.find("-----BEGIN CERTIFICATE-----")
+        serialization.load_pem_private_key(text[: max(end, 0)].encode(), password=None)
+        return cls(read_certificate(text)[0], text[:end].encode())
+
+    @property
+    def text(self) -> str:
+        """Both in PEM: what the file of an identity holds."""
+        return self.private_key.decode() + self.certificate_pem
 
     def write(self, path: Path) -> None:
         """Write both into one new file, which its owner alone can read."""
-        write_private(path, self.pem)
+        write_private(path, self.text.encode())
 
 
 def write_private(path: Path, data: bytes) -> None:

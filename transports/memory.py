@@ -197,6 +197,7 @@ class MemoryTransport(Transport):
     """
 
     name: ClassVar[str] = "memory"  # pyright: ignore[reportIncompatibleVariableOverride]  a constant of the class
+    joins_processes: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._listeners: dict[str, _MemoryListener] = {}

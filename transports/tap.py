@@ -2,14 +2,14 @@
 
 It stands where a provider, or whoever runs a Wi-Fi, stands: clients connect to the relay's address, and the relay
 connects on to the server. Over TCP it forwards bytes as they come, through sockets of its own, and can therefore not
-tell what they are; a transport that encrypts above TCP is relayed as it is. A transport whose addresses are no
-HOST:PORT has no bytes to forward: its payloads are relayed, each counted as the frame that it would be on a socket.
+tell what they are; a transport that encrypts above TCP, and says so (`Transport.is_over_tcp`), is relayed as it is. Of
+any other transport nobody here knows the bytes: its payloads are relayed, each counted as the frame that it would be on
+a socket. That takes a relay in the server's place, so that a transport whose ends know each other is refused.
 
 One difference from a cable: the relay answers for the server, so that a client's connection succeeds, and ends, where
 the server's listener has just closed.
 """
 
-import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Sequence
@@ -17,12 +17,12 @@ from typing import Final, NamedTuple, Protocol
 
 import trio
 
-from ..protocol.errors import RemoteProtocolError
+from ..protocol.errors import ConfigurationError, RemoteProtocolError
 from .abc import Channel, Listener, Transport
+from .addresses import format_address, parse_address
 from .framing import encode_frames
-from .tcp import format_address, parse_address
 
-__all__ = ["TappedTransport", "Traffic"]
+__all__ = ["TappedTransport", "Traffic", "check_tapped"]
 
 _READ_BYTES: Final = 1 << 16
 _BACKLOG: Final = 4096
@@ -48,6 +48,13 @@ class Traffic(NamedTuple):
     num_bytes: int
 
 
+def check_tapped(transport: Transport) -> None:
+    """Raise ConfigurationError if nobody can stand between the ends of a transport and see what is on the wire."""
+    if transport.is_authenticated and not transport.is_over_tcp:
+        allowed = "one over TCP, or one whose ends do not know each other: an observer can relay no other's bytes"
+        raise ConfigurationError(field="transport", value=transport.name, allowed=allowed)
+
+
 class TappedTransport(Transport):
     """Another transport, observed.
 
@@ -56,9 +63,13 @@ class TappedTransport(Transport):
     Args:
         inner: the transport; its default address must be reachable from here.
         record: told of all traffic as it comes; must not wait or raise.
+
+    Raises:
+        ConfigurationError: as `check_tapped`.
     """
 
     def __init__(self, inner: Transport, record: Callable[[Traffic], object]) -> None:
+        check_tapped(inner)
         self.name = inner.name
         self._inner = inner
         self._record = record
@@ -67,7 +78,7 @@ class TappedTransport(Transport):
         """Listen at an address, and relay to a listener of the inner transport. See `Transport.open_listener`."""
         server = await self._inner.open_listener()
         try:
-            if _is_on_sockets(server.address):
+            if self._inner.is_over_tcp:
                 host, port = parse_address(f"{_HOST}:0" if address is None else address)
                 first, *others = await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)
                 for other in others:  # a name with several addresses; one will do
@@ -309,10 +320,3 @@ class _Relay:
 
     def _note(self, number: int, *, is_upstream: bool, num_bytes: int) -> None:
         self._record(Traffic(trio.current_time() - self._opened, number, is_upstream, num_bytes))
-
-
-def _is_on_sockets(address: str) -> bool:
-    with contextlib.suppress(ValueError):
-        parse_address(address)
-        return True
-    return False

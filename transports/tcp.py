@@ -12,14 +12,14 @@ from typing import ClassVar, Final
 import trio
 
 from .abc import Channel, Listener, Transport
+from .addresses import format_address, is_loopback, parse_address
 from .framing import FrameDecoder, encode_frames
 
-__all__ = ["SocketChannel", "SocketListener", "TCPTransport", "format_address", "parse_address"]
+__all__ = ["SocketChannel", "SocketListener", "TCPTransport"]
 
 _READ_BYTES: Final = 1 << 16
 # A whole roster may connect at once; the kernel drops what does not fit and the clients then wait a second.
 _BACKLOG: Final = 4096
-_MAX_PORT: Final = 65535
 # The process or the system has no descriptor left for one more connection; it may have one again in a moment.
 _OUT_OF_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS: Final = 0.1
@@ -39,26 +39,6 @@ _FAILED_BEFORE_ACCEPT: Final = frozenset(
 )
 # A peer whose machine vanished answers no probe: after two minutes of silence, three probes ten seconds apart.
 _KEEPALIVE: Final = {"TCP_KEEPIDLE": 120, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-
-
-def parse_address(address: str) -> tuple[str, int]:
-    """Return host and port of "HOST:PORT" or "[IPV6]:PORT"; port 0 lets the system choose.
-
-    Raises:
-        ValueError: it has another form.
-    """
-    host, colon, port = address.rpartition(":")
-    bracketed = host.startswith("[") and host.endswith("]")
-    bare = host[1:-1] if bracketed else host
-    is_port = port.isascii() and port.isdigit() and int(port) <= _MAX_PORT
-    if not colon or not bare or not is_port or (":" in bare and not bracketed):
-        raise ValueError(f"an address must be HOST:PORT or [IPV6]:PORT with a port up to {_MAX_PORT}, got {address!r}")
-    return bare, int(port)
-
-
-def format_address(host: str, port: int) -> str:
-    """Return the form that `parse_address` reads."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class SocketChannel(Channel):
@@ -177,6 +157,11 @@ class TCPTransport(Transport):
     """
 
     name: ClassVar[str] = "tcp"  # pyright: ignore[reportIncompatibleVariableOverride]  a constant of the class
+    is_over_tcp: ClassVar[bool] = True
+
+    def stays_on_this_machine(self, address: str) -> bool:
+        """Return whether HOST is a loopback address. See `Transport.stays_on_this_machine`."""
+        return is_loopback(address)
 
     async def open_listener(self, address: str | None = None) -> Listener:
         """Listen at HOST:PORT. See `Transport.open_listener`."""

@@ -28,7 +28,7 @@ import trio
 from ..protocol.errors import ConfigurationError, HandshakeError
 from .abc import Channel
 from .framing import check_size
-from .keys import fingerprint_of, make_identity
+from .keys import Identity, fingerprint_of, make_identity
 from .tcp import SocketChannel, TCPTransport
 
 __all__ = ["HANDSHAKE_SECONDS", "TLSTransport"]
@@ -180,7 +180,7 @@ class TLSTransport(TCPTransport):
     apart.
 
     Args:
-        identity: a file with this end's private key and certificate (`keys.Identity.write`).
+        identity: this end's private key and certificate, or a file that holds them (`keys.Identity.write`).
         peers: the certificates, in DER, of whoever may be at the other end: a server's are its roster's, a client's is
             that of its server.
 
@@ -190,18 +190,22 @@ class TLSTransport(TCPTransport):
     """
 
     name: ClassVar[str] = "tls"
+    is_authenticated: ClassVar[bool] = True
 
-    def __init__(self, identity: Path | None = None, *, peers: Collection[bytes] = ()) -> None:
+    def __init__(self, identity: Identity | Path | None = None, *, peers: Collection[bytes] = ()) -> None:
         if identity is None and not peers:
-            own = make_identity()
-            with tempfile.TemporaryDirectory(prefix="psephos-") as folder:  # OpenSSL reads keys from files alone
-                own.write(Path(folder) / "key.pem")
-                self._load(Path(folder) / "key.pem", [own.certificate])
-        elif identity is None or not peers:
+            identity = make_identity()
+            peers = [identity.certificate]
+        if identity is None or not peers:
             missing = "identity" if identity is None else "peers"
             raise ConfigurationError(field=missing, value="left out", allowed="given, as the other of the two is")
-        else:
+        if isinstance(identity, Path):
             self._load(identity, peers)
+        else:
+            with tempfile.TemporaryDirectory(prefix="psephos-") as folder:  # OpenSSL reads keys from files alone
+                file = Path(folder) / "key.pem"
+                identity.write(file)
+                self._load(file, peers)
 
     def _load(self, identity: Path, peers: Collection[bytes]) -> None:
         self._agreed = frozenset(map(fingerprint_of, peers))

@@ -31,14 +31,13 @@ def scenario_options(command: _CommandT) -> _CommandT:
 
 
 def simulate_options(command: _CommandT) -> _CommandT:
-    """Give a command what is said of a rehearsal, `simulate` and `seed`, and `insecure`."""
+    """Give a command what is said of a rehearsal: `simulate` and `seed`."""
     return _with(
         command,
         click.option(
             "--simulate", is_flag=True, help="Simulated noise, which protects nobody: for rehearsals, on both sides."
         ),
         click.option("--seed", type=click.IntRange(min=0), help="Of the simulated noise, the same on both sides."),
-        click.option("--insecure", is_flag=True, help="Allow addresses beyond this machine: nothing is encrypted."),
     )
 
 

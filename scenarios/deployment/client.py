@@ -11,20 +11,19 @@ import trio
 
 from ...agents.client import inquire
 from ...agents.events import Log
-from ...protocol.errors import ConfigurationError, RemoteProtocolError
+from ...protocol.errors import ConfigurationError, HandshakeError, RemoteProtocolError
 from ...protocol.messages import Terms
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roles import SessionKind
-from ...transports.tcp import TCPTransport
 from ..plugins import find_client_role
 from ..reading.conversion import convert
 from ..running.blaming import blaming
 from ..running.folder import RunFolder
 from ..running.writing import describe_failure, open_run
 from ..system import find_protocol
-from .common import make_mode, naming_address
-from .invitations import Invitation
+from .common import DEFAULT_TRANSPORT, Keys, charter_of, find_transport, make_mode, naming_address
+from .invitations import Invitation, check_expiry
 
 __all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "Joining", "join", "join_in_folder"]
 
@@ -83,6 +82,8 @@ class Joining:
         trusts_server: whether the party lets the server see its values as they are, as sessions in the central model
             need.
         round_number: tells repeated votes of one session apart (simulations).
+        transport: over which the server listens, by its name.
+        keys: for TLS.
     """
 
     address: str
@@ -93,6 +94,8 @@ class Joining:
     budget: float | None = None
     trusts_server: bool = False
     round_number: int = 0
+    transport: str = DEFAULT_TRANSPORT
+    keys: Keys | None = dataclasses.field(default=None, repr=False)
 
     def open_ledger(self) -> Ledger:
         """Return the party's ledger; who was not invited, and names no limit, has the default one.
@@ -115,7 +118,8 @@ class Joining:
             return None
         if self.invitation.party != self.party:
             value, allowed = f"that of {self.invitation.party!r}", f"the invitation of {self.party!r}"
-            raise ConfigurationError(field="--invitation", value=value, allowed=allowed)
+            raise ConfigurationError(field="INVITATION", value=value, allowed=allowed)
+        check_expiry(self.invitation.charter, field="INVITATION")
         return self.agree(self.invitation)
 
     def agree(self, terms: Invitation, *, ledger: Ledger | None = None) -> Agreement:
@@ -167,25 +171,28 @@ async def join(
         ConfigurationError: as `Joining.agree_beforehand`.
         BudgetExceededError: it would cost too much; nothing was drawn.
         SessionAborted, QuorumError, RemoteProtocolError: as `Client.take_part`.
+        HandshakeError: the server is not the one of the invitation, or does not take the party's certificate.
         OSError: the server cannot be reached.
     """
     ledger = ledger or joining.open_ledger()
     agreement = joining.agree_beforehand()
-    with naming_address(joining.address):
-        channel = await TCPTransport().connect(joining.address)
+    transport = find_transport(joining.transport, keys=joining.keys)
+    with naming_address(joining.address, field="the server's address"):
+        channel = await transport.connect(joining.address)
     try:
         if agreement is None:
             terms = _as_invitation(await inquire(channel, party=joining.party), joining.party)
             agreement = joining.agree(terms, ledger=ledger)
+        mode = make_mode(agreement.terms.session, seed=joining.seed, round_number=joining.round_number)
         client = find_client_role(agreement.protocol.client_role)(
             agreement.protocol,
             party=joining.party,
             place=agreement.terms.place,
             row=agreement.row,
             public=agreement.terms.public,
-            mode=make_mode(agreement.terms.session, seed=joining.seed, round_number=joining.round_number),
+            mode=mode,
             ledger=ledger,
-            token=agreement.terms.token,
+            charter=charter_of(mode, agreement.terms.charter),
             log=log,
         )
         ledger.check(agreement.losses)
@@ -194,7 +201,10 @@ async def join(
     except BaseException:
         channel.close()
         raise
-    outcome = await client.take_part(channel)
+    try:
+        outcome = await client.take_part(channel)
+    except HandshakeError as error:
+        raise HandshakeError(f"{joining.address}: {error}", role="client") from None
     return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript)
 
 
@@ -233,6 +243,9 @@ def _as_invitation(terms: Terms, party: str) -> Invitation:
         party=party,
         place=terms.place,
         public=terms.public,
+        session_id=terms.charter.id,
+        roster=terms.charter.roster,
+        expires=terms.charter.expires,
     )
 
 

@@ -1,57 +1,116 @@
-"""What both sides need: addresses that stay on this machine, and the kind of a session."""
+"""What both sides need: a transport with its keys, addresses that stay on this machine, and the kind of a session."""
 
 import contextlib
-import ipaddress
-from collections.abc import Generator
+import dataclasses
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Final
 
 from ...agents.modes import Deployment, Mode, Simulation
 from ...agents.noise import SecureNoise
 from ...protocol.errors import ConfigurationError
+from ...protocol.messages import Charter
 from ...protocol.randomness import SimulatedNoise
-from ...transports.tcp import parse_address
+from ...transports.abc import Transport
+from ...transports.keys import Identity, fingerprint_of
+from ...transports.tls import TLSTransport
+from ..plugins import ARRAY, make_transport
 
-__all__ = ["check_address", "check_seed", "make_mode", "naming_address"]
+__all__ = [
+    "DEFAULT_TRANSPORT",
+    "Keys",
+    "charter_of",
+    "check_address",
+    "check_seed",
+    "find_transport",
+    "make_mode",
+    "naming_address",
+]
+
+DEFAULT_TRANSPORT: Final = "tls"
+"""Over which parties that are processes meet, unless they name another."""
 
 
-def check_address(address: str, *, field: str, is_insecure: bool) -> None:
-    """Refuse a connection that would not stay on this machine, unless the user insists.
+@dataclasses.dataclass(frozen=True)
+class Keys:
+    """What one side of a session needs for TLS.
 
     Args:
-        address: HOST:PORT.
+        identity: its own private key and certificate, or the file of both.
+        peers: the certificates, in DER, of whoever may be at the other end.
+    """
+
+    identity: Identity | Path = dataclasses.field(repr=False)
+    peers: Sequence[bytes] = dataclasses.field(repr=False)
+
+    @property
+    def fingerprints(self) -> frozenset[str]:
+        """The peers'."""
+        return frozenset(map(fingerprint_of, self.peers))
+
+
+def find_transport(name: str, *, keys: Keys | None = None) -> Transport:
+    """Return a transport over which parties that are processes of their own can meet.
+
+    Args:
+        name: under which it is registered.
+        keys: for TLS.
+
+    Raises:
+        ConfigurationError: there is none of the name, it stays inside one process, or TLS has no keys.
+    """
+    if name == TLSTransport.name:
+        if keys is None:
+            allowed = "one that needs no keys, such as 'tcp', on one machine: this side has no certificates to go by"
+            raise ConfigurationError(field="transport", value=name, allowed=allowed)
+        return TLSTransport(keys.identity, peers=keys.peers)
+    if name != ARRAY:
+        transport = make_transport(name)
+        if transport.joins_processes:
+            return transport
+    what = "no party is there by itself" if name == ARRAY else "it stays inside one process"
+    allowed = f"one by which processes reach each other, such as {DEFAULT_TRANSPORT!r} ({what})"
+    raise ConfigurationError(field="transport", value=name, allowed=allowed)
+
+
+def check_address(address: str, *, field: str, transport: Transport) -> None:
+    """Refuse a connection that would not stay on this machine, unless its ends know each other.
+
+    Args:
+        address: in the transport's form.
         field: how the caller's user knows it.
-        is_insecure: whether the user does.
+        transport: over which.
 
     Raises:
         ConfigurationError: it is no address, or leads elsewhere.
     """
-    try:
-        host, _ = parse_address(address)
-    except ValueError:
-        allowed = "HOST:PORT or [IPV6]:PORT, with a port up to 65535"
-        raise ConfigurationError(field=field, value=address, allowed=allowed) from None
-    if not is_insecure and not _is_loopback(host):
-        allowed = "a loopback address such as 127.0.0.1:7000, since nothing is encrypted yet; --insecure lifts that"
+    with naming_address(address, field=field):
+        stays = transport.stays_on_this_machine(address)
+    if not (stays or transport.is_authenticated):
+        which = f"an address that {transport.name!r} is known to keep on this machine"
+        if transport.is_over_tcp:
+            which = "a loopback address such as 127.0.0.1:7000"
+        allowed = f"{which}: over {transport.name!r} nobody proves who it is; over {DEFAULT_TRANSPORT!r} everybody does"
         raise ConfigurationError(field=field, value=address, allowed=allowed)
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 @contextlib.contextmanager
-def naming_address(address: str) -> Generator[None]:
-    """Let what the system says against an address name it.
+def naming_address(address: str, *, field: str = "address") -> Generator[None]:
+    """Let what the system or a transport says against an address name it.
+
+    Args:
+        address: in the transport's form.
+        field: how its user knows it.
 
     Raises:
+        ConfigurationError: it is no address.
         OSError: as the code inside.
     """
     try:
         yield
+    except ValueError as error:
+        allowed = error.allowed if isinstance(error, ConfigurationError) else f"an address of its transport ({error})"
+        raise ConfigurationError(field=field, value=address, allowed=allowed) from None
     except OSError as error:
         if error.errno is not None:  # else it is trio's, which names the address
             error.filename = address
@@ -63,6 +122,11 @@ def make_mode(scenario_name: str, *, seed: int | None, round_number: int = 0) ->
     if seed is None:
         return Deployment(scenario_name, SecureNoise())
     return Simulation(scenario_name, SimulatedNoise(seed, session=scenario_name, round_number=round_number))
+
+
+def charter_of(mode: Mode, charter: Charter) -> Charter:
+    """Return what makes a session this one: of a simulation the id follows from its seed."""
+    return Charter(mode.charter.id or charter.id, charter.roster, charter.expires)
 
 
 def check_seed(*, simulate: bool, seed: int | None) -> None:

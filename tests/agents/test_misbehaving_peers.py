@@ -13,7 +13,6 @@ import trio.testing
 from peers import (
     NAMES,
     TRANSPORTS,
-    VOTE,
     hello,
     make_client,
     messages_until_the_end,
@@ -21,6 +20,7 @@ from peers import (
     open_session,
     report,
     simulation,
+    welcome,
 )
 from psephos.agents import outbox as outbox_module
 from psephos.agents.driver import LINGER_SECONDS
@@ -35,12 +35,10 @@ from psephos.protocol.errors import (
     UnexpectedMessageError,
 )
 from psephos.protocol.messages import (
-    PROTOCOL_VERSION,
     Abort,
     Message,
     Release,
     Request,
-    Welcome,
     decode,
     encode,
 )
@@ -208,7 +206,7 @@ async def test_what_a_client_reported_before_it_vanished_stands(clock: trio.test
         pytest.param(report(1, 1), UnexpectedMessageError, id="another phase"),
         pytest.param(hello("carol"), UnexpectedMessageError, id="hello again"),
         pytest.param(hello("alice"), UnexpectedMessageError, id="another's hello"),
-        pytest.param(encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters)), UnexpectedMessageError, id="welcome"),
+        pytest.param(encode(welcome()), UnexpectedMessageError, id="welcome"),
     ],
 )
 async def test_a_fault_after_hello_is_said_logged_and_ends_that_client_alone(
@@ -419,7 +417,7 @@ async def take_part_with(
     return ending, messages
 
 
-WELCOME = encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters))
+WELCOME = encode(welcome())
 REQUEST = encode(Request(0, msgspec.Raw(msgspec.msgpack.encode(None))))
 
 
@@ -431,8 +429,8 @@ REQUEST = encode(Request(0, msgspec.Raw(msgspec.msgpack.encode(None))))
         ([hello("server")], UnexpectedMessageError),
         ([REQUEST], UnexpectedMessageError),
         ([WELCOME, WELCOME], UnexpectedMessageError),
-        ([encode(Welcome(99, VOTE.encoded_parameters))], RemoteProtocolError),
-        ([encode(Welcome(PROTOCOL_VERSION, msgspec.Raw(b"\x80")))], RemoteProtocolError),
+        ([encode(welcome(99))], RemoteProtocolError),
+        ([encode(welcome(parameters=msgspec.Raw(b"\x80")))], RemoteProtocolError),
         ([WELCOME, encode(Release(msgspec.Raw(b"\x01")))], MalformedMessageError),
         ([WELCOME, REQUEST, encode(Request(5, msgspec.Raw(b"\xc0")))], UnexpectedMessageError),
     ],
@@ -463,9 +461,9 @@ async def test_a_server_that_breaks_the_rules_is_told_and_left(
     [
         pytest.param([b"\x93\x02\x01" + NESTED], id="nested welcome"),
         pytest.param([WELCOME, b"\x92\x05" + NESTED], id="nested release"),
-        pytest.param([encode(Welcome(PROTOCOL_VERSION, msgspec.Raw(b"\x81\xa1\xff\x01")))], id="welcome in no UTF-8"),
+        pytest.param([encode(welcome(parameters=msgspec.Raw(b"\x81\xa1\xff\x01")))], id="welcome in no UTF-8"),
         pytest.param(
-            [encode(Welcome(PROTOCOL_VERSION, msgspec.Raw(msgspec.msgpack.encode({"quota": "\0" * 900_000}))))],
+            [encode(welcome(parameters=msgspec.Raw(msgspec.msgpack.encode({"quota": "\0" * 900_000}))))],
             id="huge parameters",
         ),
         pytest.param([WELCOME, encode(Release(msgspec.Raw(b"\x81\xa1\xff\x01")))], id="release in no UTF-8"),

@@ -1,10 +1,12 @@
 """The observer relays what others say, and notes how much and when, and nothing of what it was."""
 
+import itertools
 from collections.abc import Callable
 
 import pytest
 import trio
-from psephos.transports import MAX_FRAME_BYTES, MemoryTransport, TCPTransport, Transport
+from psephos.protocol import ConfigurationError
+from psephos.transports import MAX_FRAME_BYTES, Listener, MemoryTransport, TCPTransport, Transport
 from psephos.transports.tap import TappedTransport, Traffic
 from psephos.transports.testing import check_transport
 
@@ -101,3 +103,38 @@ async def test_where_the_address_is_taken_nothing_is_left_open() -> None:
     async with await transport.open_listener() as listener:
         with pytest.raises(OSError, match="ddress"):
             await transport.open_listener(listener.address)
+
+
+class Known(MemoryTransport):
+    """Claims that its ends know each other, elsewhere than over TCP."""
+
+    is_authenticated = True
+
+
+class Encrypting(TCPTransport):
+    """The same over TCP, whose bytes can be passed on."""
+
+    is_authenticated = True
+
+
+def test_ends_that_know_each_other_are_relayed_over_tcp_alone() -> None:
+    with pytest.raises(ConfigurationError, match="one over TCP, or one whose ends do not know each other") as caught:
+        TappedTransport(Known(), ignore)
+    assert (caught.value.field, caught.value.value) == ("transport", "memory")
+    assert TappedTransport(Encrypting(), ignore).name == "tcp"
+
+
+class Lettered(MemoryTransport):
+    """Addresses that look like a socket's, and are none."""
+
+    async def open_listener(self, address: str | None = None) -> Listener:
+        return await super().open_listener(address or f"localhost:{next(LETTERS)}")
+
+
+LETTERS = itertools.count(1)
+
+
+async def test_an_address_that_looks_like_a_sockets_is_not_taken_for_one() -> None:
+    seen: list[Traffic] = []
+    await talk(TappedTransport(Lettered(), seen.append), b"x" * 10)
+    assert [each.num_bytes for each in seen if each.is_upstream] == [10 + HEADER, 0]

@@ -11,7 +11,7 @@ import trio
 import trio.testing
 from psephos.protocol.errors import MalformedMessageError
 from psephos.transports import MAX_FRAME_BYTES, Channel, TCPTransport, encode_frames
-from psephos.transports.tcp import format_address, parse_address
+from psephos.transports.addresses import format_address, parse_address
 
 
 @contextlib.asynccontextmanager

@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 from psephos.protocol.errors import ConfigurationError, HandshakeError
 from psephos.transports import Channel, TCPTransport, TLSTransport
 from psephos.transports.keys import Identity, fingerprint_of, make_identity, read_certificate
-from psephos.transports.tcp import parse_address
+from psephos.transports.addresses import parse_address
 
 # Never waited for: a handshake on loopback ends in milliseconds.
 PATIENCE = 30.0

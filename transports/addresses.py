@@ -1,0 +1,44 @@
+"""Addresses of sockets, HOST:PORT or [IPV6]:PORT, as transports and their users write them."""
+
+import ipaddress
+from typing import Final
+
+from ..protocol.errors import ConfigurationError
+
+__all__ = ["format_address", "is_loopback", "parse_address"]
+
+_MAX_PORT: Final = 65535
+
+
+def parse_address(address: str) -> tuple[str, int]:
+    """Return host and port of "HOST:PORT" or "[IPV6]:PORT"; port 0 lets the system choose.
+
+    Raises:
+        ConfigurationError: it has another form.
+    """
+    host, colon, port = address.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    bare = host[1:-1] if bracketed else host
+    is_port = port.isascii() and port.isdigit() and int(port) <= _MAX_PORT
+    if not colon or not bare or not is_port or (":" in bare and not bracketed):
+        allowed = f"HOST:PORT or [IPV6]:PORT, with a port up to {_MAX_PORT}"
+        raise ConfigurationError(field="an address", value=address, allowed=allowed)
+    return bare, int(port)
+
+
+def format_address(host: str, port: int) -> str:
+    """Return the form that `parse_address` reads."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether an address leads nowhere but to the machine itself; of names, "localhost" alone is known to.
+
+    Raises:
+        ConfigurationError: it has another form.
+    """
+    host, _ = parse_address(address)
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
