@@ -72,8 +72,8 @@ class Driver:
         party: the party's name, for the log.
         session: the session's name, for the log.
         timed: the machine again, if it sets deadlines.
-        skips_waiting: let a deadline pass as soon as nothing can come before it: a clock that jumps, for whoever runs
-            all parties and would wait for nothing.
+        skips_waiting: let a deadline pass as soon as nothing can come before it. This is for one process that runs all
+            parties and would otherwise wait for nothing.
         hides_peers: log no fault of a peer, since who takes part is private.
         log: where events go; None for nowhere.
         listener: told of every effect.

@@ -27,7 +27,7 @@ class Simulation:
         ConfigurationError: it is another session's.
 
     Privacy:
-        None: whoever knows the seed can take the noise off.
+        None: anybody who knows the seed can remove the noise.
     """
 
     session: str

@@ -36,8 +36,8 @@ class Server:
         charter: what makes the session this one; by default what the mode says.
         rules: deadline and quorum for each phase by name.
         default_rules: for the phases that `rules` does not name.
-        skips_waiting: let a phase's deadline pass as soon as all that it waits for have answered or gone: for whoever
-            runs all parties in one process. Elsewhere, where it is private who takes part, its speed would tell.
+        skips_waiting: let a phase's deadline pass as soon as all parties that it waits for have answered or left. This
+            is for one process that runs all parties. Elsewhere the speed would reveal a participation that is private.
         log: where its events go; None for nowhere.
         listener: told of every effect of its machine.
 
@@ -45,10 +45,10 @@ class Server:
         ConfigurationError: as `ServerMachine`.
 
     Privacy:
-        Where it is private who takes part (`PhasedProtocol.hides_participation`), nothing that is logged names a
-        client or counts them, phases close at their deadlines, and the server stays `LINGER_SECONDS` after the release
-        whether or not anybody is left to hear it. What it keeps in memory, its view and the network know; so does
-        whoever asks for a seat in another's name, unless the roster has certificates.
+        If participation is private (`PhasedProtocol.hides_participation`), the log neither names nor counts clients,
+        phases close at their deadlines, and the server stays `LINGER_SECONDS` after the release whether or not anybody
+        is left to hear it. Its memory, its view and the network do show who takes part. So does asking for a seat in
+        another's name, unless the roster has certificates.
     """
 
     role: ClassVar[str] = "server"

@@ -7,6 +7,7 @@ a folder of data sets (PSEPHOS_DATA); without one their pages stay as they are.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,7 +28,11 @@ def write_states() -> None:
     """Write the state diagrams."""
     parts = [
         "# States of a conversation",
-        "Drawn from the tables in `protocol/states.py` by `make docs`. The server keeps one state for each client.",
+        (
+            "This page is for readers of the source: the states of a client and of the server, and the messages that "
+            "change them. `make docs` draws it from the tables in `protocol/states.py`. The server keeps one state "
+            "for each client."
+        ),
     ]
     for side in Side:
         parts += [f"## {side.value.capitalize()}", f"```mermaid\n{mermaid(side)}```"]
@@ -54,7 +59,19 @@ def keep_reproduction(paper: Paper, prefix: str) -> None:
         found = reproduce(paper, out, data=data, on_progress=print)
         for picture in out.path.glob("*.png"):
             shutil.copy(picture, DOCS / f"{prefix}{picture.name}")
-        (DOCS / f"{prefix}reproduced.md").write_text(page_of(paper, found, prefix=prefix), encoding="utf-8")
+        page = link_readings(page_of(paper, found, prefix=prefix))
+        (DOCS / f"{prefix}reproduced.md").write_text(page, encoding="utf-8")
+
+
+def link_readings(page: str) -> str:
+    """Return a page on which every reading that it names leads to its explanation; captions stay as they are."""
+
+    def link(found: re.Match[str]) -> str:
+        return re.sub(r"[A-Z]\d+", lambda key: f"[{key[0]}](readings.md#{key[0].lower()})", found[0])
+
+    lines = page.replace("docs/readings.md", "[Readings](readings.md)").split("\n")
+    cited = re.compile(r"\breadings? [A-Z]\d+(?:(?:, | and | to )[A-Z]\d+\b)*")
+    return "\n".join(line if line.startswith("![") else cited.sub(link, line) for line in lines)
 
 
 def keep_calibration() -> None:

@@ -10,6 +10,7 @@ from .errors import (
     ConflictingReportError,
     LocalProtocolError,
     MalformedMessageError,
+    PluginError,
     PrivacyError,
     ProtocolError,
     PsephosError,
@@ -17,7 +18,9 @@ from .errors import (
     RemoteProtocolError,
     SessionAborted,
     UnexpectedMessageError,
+    UnheardError,
     UnsupportedEventError,
+    UnusablePluginError,
 )
 from .phases import CentralPhase, Column, Inputs, OnePhaseProtocol, Phase, PhasedProtocol
 from .population import PopulationResult, run_batches, run_population
@@ -45,6 +48,7 @@ __all__ = [
     "Phase",
     "PhaseRules",
     "PhasedProtocol",
+    "PluginError",
     "PopulationResult",
     "PrivacyError",
     "ProtocolError",
@@ -60,7 +64,9 @@ __all__ = [
     "SimulatedNoise",
     "Tally",
     "UnexpectedMessageError",
+    "UnheardError",
     "UnsupportedEventError",
+    "UnusablePluginError",
     "View",
     "run_batches",
     "run_population",

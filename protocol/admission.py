@@ -1,7 +1,7 @@
-"""Who may join a session, and what a party is told before: terms for whoever asks, a welcome for whoever joins.
+"""Admission to a session: the terms for a party that asks, the welcome for a party that joins, or a refusal.
 
-What a party says here is held against what the server runs and against its roster, without regard to how far the
-session is; whether it comes in time is for the machine to say.
+What a party says here is compared with the session that the server runs and with its roster. Whether the party comes in
+time is not decided here, but by the machine.
 """
 
 from typing import Any, Final

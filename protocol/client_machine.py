@@ -271,7 +271,7 @@ class ClientMachine:
         if message.phase >= len(self._protocol.phases):
             return self._blame(self._unexpected(message))
         if self._reservation is None or self._public is None:
-            raise LocalProtocolError("a phase was asked before room was reserved", role="client")
+            raise LocalProtocolError("a phase was requested before its loss was reserved", role="client")
         phase = self._protocol.phases[message.phase]
         self._transcript.add(message)
         self._move(Move.REQUEST)
@@ -329,7 +329,7 @@ class ClientMachine:
         for phase in self._protocol.phases:
             for value, allowed in zip(self._row[phase.columns], phase.values_of(public), strict=True):
                 if value not in allowed:
-                    raise ValueError("a value is not one of those that the public row allows")
+                    raise ValueError("a value is outside what the public row allows")
 
     def _leave(self, error: PrivacyError | ConfigurationError, reason: str) -> list[Effect]:
         """End the session on this side's own account. The server learns the reason, and no number of the ledger's."""

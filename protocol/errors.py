@@ -14,6 +14,7 @@ __all__ = [
     "HandshakeError",
     "LocalProtocolError",
     "MalformedMessageError",
+    "PluginError",
     "PrivacyError",
     "ProtocolError",
     "PsephosError",
@@ -21,7 +22,9 @@ __all__ = [
     "RemoteProtocolError",
     "SessionAborted",
     "UnexpectedMessageError",
+    "UnheardError",
     "UnsupportedEventError",
+    "UnusablePluginError",
     "quote",
 ]
 
@@ -113,10 +116,18 @@ class QuorumError(PsephosError):
         required: the quorum.
         missing: the parties that had not, in roster order (a client may know only the first ones).
         num_missing: how many they are.
+        first_drop: why the first one was dropped, as the server knows it; empty where nobody was, and for clients.
     """
 
     def __init__(
-        self, *, phase: str, received: int, required: int, missing: Sequence[str], num_missing: int | None = None
+        self,
+        *,
+        phase: str,
+        received: int,
+        required: int,
+        missing: Sequence[str],
+        num_missing: int | None = None,
+        first_drop: str = "",
     ) -> None:
         self.phase = phase
         self.received = received
@@ -126,9 +137,11 @@ class QuorumError(PsephosError):
         named = ", ".join(self.missing[:MAX_NAMES_IN_A_SENTENCE])
         more = self.num_missing - min(len(self.missing), MAX_NAMES_IN_A_SENTENCE)
         and_more = f" and {more} more" if more else ""
+        self.first_drop = first_drop
+        dropped = f"; the first was dropped because {first_drop}" if first_drop else ""
         super().__init__(
             f"phase {phase!r} closed with {received} of the {required} parties that its quorum requires; "
-            f"missing: {named}{and_more}"
+            f"missing: {named}{and_more}{dropped}"
         )
 
 
@@ -144,6 +157,48 @@ class SessionAborted(PsephosError):  # noqa: N818  an ending that a party chose,
         self.reason = reason
         self.by = by
         super().__init__(f"{by} ended the session: {reason}")
+
+
+class UnheardError(PsephosError):
+    """A session was released, and nobody heard it.
+
+    Attributes:
+        role: what the parties are called.
+        num_parties: how many there were.
+        first: why the first of them did not hear it; empty where nobody knows.
+    """
+
+    def __init__(self, *, role: str, num_parties: int, first: str = "") -> None:
+        self.role = role
+        self.num_parties = num_parties
+        self.first = first
+        because = f"; the first did not hear it because {first}" if first else ""
+        super().__init__(f"the outcome was told to 0 {role}s of {num_parties}{because}")
+
+
+class PluginError(PsephosError):
+    """The code of a protocol, a transport or a role raised something, or breaks its contract; ours or anybody's.
+
+    What it raised is the cause (`__cause__`).
+
+    Attributes:
+        plugin: what it is, with its name: "protocol 'mean'".
+        step: which step of it: "outcome".
+        reason: what is wrong.
+        place: file and line of its own code; empty where nothing was raised.
+    """
+
+    def __init__(self, *, plugin: str, step: str, reason: str, place: str = "") -> None:
+        self.plugin = plugin
+        self.step = step
+        self.reason = reason
+        self.place = place
+        Exception.__init__(self, f"{plugin} failed in {step}: {reason}" + (f" ({place})" if place else ""))
+
+    @property
+    def told(self) -> str:
+        """What parties elsewhere are told: not the reason, which may quote a value, and no file of this machine."""
+        return f"{self.plugin} failed in {self.step}"
 
 
 class PrivacyError(PsephosError):
@@ -199,4 +254,30 @@ class ConfigurationError(PsephosError, ValueError):
         self.field = field
         self.value = value
         self.allowed = allowed
-        super().__init__(f"{field} must be {allowed}, got {quote(value)}")
+        Exception.__init__(self, f"{field} must be {allowed}, got {quote(value)}")
+
+
+class UnusablePluginError(PluginError, ConfigurationError):
+    """A plug-in fails before a session begins: as it is imported, made, or given parameters and entries.
+
+    Attributes:
+        plugin, step, reason, place: see `PluginError`.
+        field, value, allowed: see `ConfigurationError`.
+    """
+
+    def __init__(
+        self,
+        *,
+        plugin: str,
+        step: str,
+        reason: str,
+        place: str = "",
+        field: str = "",
+        value: object = None,
+        allowed: str = "",
+    ) -> None:
+        PluginError.__init__(self, plugin=plugin, step=step, reason=reason, place=place)
+        if allowed:  # what was given may be to blame instead, and is what the sentence is about
+            ConfigurationError.__init__(self, field=field, value=value, allowed=allowed)
+        else:
+            self.field, self.value, self.allowed = plugin, reason, f"one whose {step} does not fail"

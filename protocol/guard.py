@@ -1,17 +1,18 @@
-"""The guard: a phase that states less than it draws is refused, whoever wrote it, for every public row.
+"""The guard: it refuses a phase that states a smaller loss than its mechanism has, for every public row.
 
-What a phase states (`losses`, `losses_of`, `loss_groups`) is held against what it draws by (`mechanism_of`,
-`mechanism_groups`, or a trusted server's mechanism), in two ways, and it must state as much as either finds:
+The losses that a phase states (`losses`, `losses_of`, `loss_groups`) are compared with the mechanism that it draws by
+(`mechanism_of`, `mechanism_groups`, or a trusted server's mechanism), in two ways. They must be at least as large as
+either finds:
 
-- the event: a mechanism says what one application costs to a row of the values that a public row allows (`values_of`),
-  and a phase of how many such parts a person's row is made (`num_parts`);
+- the event: a mechanism says what one application costs a row of the values that a public row allows (`values_of`),
+  and a phase says of how many such parts a person's row is made (`num_parts`);
 - the law: where it is written down, what reports realize between two rows of one person
-  (`psephos.protocol.mechanisms.realized`), so that no mechanism's own event is merely believed. Where rows and reports
-  are few, that is the least ε that there is.
+  (`psephos.protocol.mechanisms.realized`), so a mechanism's own event is not simply believed. If rows and reports are
+  few, that is the smallest true ε.
 
-So a phase tells facts of rows, which a client checks, and prices are its mechanisms'. The check is made for whoever
-pays most when a phase is made; for its public row before a client reserves; and before a server begins with a roster,
-or an array is charged, for all of it, once for each kind of row.
+So a phase states facts about rows, which a client checks, and its mechanisms set the prices. The check is made for the
+person who pays most when a phase is made; for its public row before a client reserves; and for all rows, once for each
+kind, before a server begins with a roster or an array is charged.
 """
 
 import abc

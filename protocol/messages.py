@@ -16,7 +16,7 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from .errors import MalformedMessageError, QuorumError
+from .errors import MalformedMessageError, PluginError, QuorumError
 
 __all__ = [
     "MAX_MESSAGE_BYTES",
@@ -153,7 +153,7 @@ class Abort(msgspec.Struct, frozen=True, array_like=True, tag=6, forbid_unknown_
     @classmethod
     def because(cls, error: Exception) -> "Abort":
         """Return the message that says why; it fits into a message whatever the error quotes."""
-        reason = str(error)[:MAX_REASON_CHARACTERS]
+        reason = (error.told if isinstance(error, PluginError) else str(error))[:MAX_REASON_CHARACTERS]
         if not isinstance(error, QuorumError):
             return cls(reason=reason)
         return cls(

@@ -18,9 +18,9 @@ from typing import Annotated, Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from .arrays import IntArray
+from .columns import Column, Entries, check_columns, missing_column
 from .errors import ConfigurationError
 from .guard import Guarded, GuardedRelease
 from .integers import encode_row, width_of
@@ -44,9 +44,6 @@ __all__ = [
     "missing_column",
 ]
 
-Entries: TypeAlias = Sequence[Any] | NDArray[Any]
-"""One column of a table as its users know it: text or numbers, a party each."""
-
 Truth: TypeAlias = Mapping[str, float] | Mapping[str, str] | Mapping[str, float | str]
 """What an outcome estimates, by name: numbers, labels, or both."""
 
@@ -62,25 +59,6 @@ MAX_VALUES_IN_REPORT: Final = (MAX_MESSAGE_BYTES - 64) // 9
 ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 PhaseT = TypeVar("PhaseT", bound="Phase")
-
-
-class Column(msgspec.Struct, frozen=True):
-    """A column of the table that a protocol's users fill in.
-
-    Args:
-        name: its header.
-        private: whether only its owner may know it.
-        description: what it holds and what is allowed, as a phrase.
-    """
-
-    name: str
-    private: bool
-    description: str
-
-
-def missing_column(name: str) -> ConfigurationError:
-    """Return the error for a table without a column that it needs."""
-    return ConfigurationError(field=name, value="no such column", allowed="a column of the table")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -138,7 +116,9 @@ class Phase(Guarded):
         num_parts: int = 1,
     ) -> None:
         if not columns or columns.step != 1:
-            raise ConfigurationError(field="columns", value=columns, allowed="at least one column, without gaps")
+            raise ConfigurationError(
+                field="columns", value=columns, allowed="at least one column, and columns next to each other"
+            )
         if (slots := mechanism.slots_of(1)) < 1:
             raise ConfigurationError(field="slots", value=slots, allowed="at least 1")
         if max(len(columns), mechanism.num_reports_of(len(columns))) > MAX_VALUES_IN_REPORT:
@@ -264,9 +244,10 @@ class Phase(Guarded):
 class CentralPhase(GuardedRelease, Phase):
     """A step in which the server is trusted with the values, and draws the noise itself (the central model).
 
-    Clients disclose their values, and the server's view has them as they are. As the phase closes, the server
-    randomizes the tally, once; all that is published is computed of that, and the clear tally is dropped. So the losses
-    of such a phase are bounded against whoever sees the release, and against nobody who sees the server's view.
+    Clients disclose their values, and the server's view has them as they are. When the phase closes, the server
+    randomizes the tally once. Everything that is published is computed from the noisy tally, and the clear one is
+    dropped. So the losses of such a phase are bounded against everybody who sees only the release, and not against
+    somebody who sees the server's view.
 
     Args:
         name: what users call it; unique in its protocol.
@@ -325,6 +306,11 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     outcome_type: ClassVar[type[msgspec.Struct]]
     own_outcome_type: ClassVar[type[msgspec.Struct] | None] = None
     """What the release tells each client alone; None where it tells everybody the same."""
+    computes_twice: ClassVar[bool] = True
+    """Whether a session computes its outcome twice, and stops where the two differ.
+
+    False where that takes long, and tests hold the protocol to it instead.
+    """
 
     def __init__(self, parameters: ParametersT) -> None:
         # Equal parameters must have equal bytes: 1 for 1.0 and a list for a tuple are put right here.
@@ -345,7 +331,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             raise ConfigurationError(field="phases", value=names, allowed="at least one, with distinct names")
         for phase, following in itertools.pairwise(phases):
             if phase.hides_participation and not following.hides_participation:
-                allowed = f"before {phase.name!r}, which hides who reports: who did not is asked nothing afterwards"
+                allowed = f"before {phase.name!r}: that phase hides who reports, so no later phase may show it"
                 raise ConfigurationError(field="phases", value=following.name, allowed=allowed)
         return phases
 
@@ -376,7 +362,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             phase.check_losses(public)
 
     def check_loss_groups(self, public: IntArray) -> None:
-        """Run by whoever makes a session up, before anything is charged: see `guard.Guarded.check_loss_groups`.
+        """Run by the maker of a session, before anything is charged: refuse losses of any row that are stated too low.
 
         Args:
             public: the parties' public rows, shape (n, public columns).
@@ -393,6 +379,11 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def trusts_server(self) -> bool:
         """Whether some phase shows the server private values as they are (the central model)."""
         return any(isinstance(phase, CentralPhase) for phase in self.phases)
+
+    @property
+    def keeps_words(self) -> bool:
+        """Whether what an exception says is left out of sentences and logs: it may quote a value, or count people."""
+        return self.trusts_server or self.hides_participation
 
     @functools.cached_property
     def encoded_parameters(self) -> msgspec.Raw:
@@ -428,6 +419,14 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     @abc.abstractmethod
     def columns(self) -> tuple[Column, ...]:
         """Return the columns of the table from which `encode` makes rows, beside each party's name."""
+
+    def possible_entries(self) -> Mapping[str, Entries] | None:
+        """Return what a party may hold, for those who attack or audit a session: a table as `encode` takes it.
+
+        Each line is a possibility; whoever infers takes all of them for equally likely before. Each private row must be
+        one that any party may have. None, unless overridden: all rows that the mechanisms take, where these are few.
+        """
+        return None
 
     @abc.abstractmethod
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
@@ -468,6 +467,19 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         del public
         return {}
 
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Run by whoever has a table, before it is encoded: refuse one that lacks a column, or has another.
+
+        A protocol that can do without one of its columns overrides this.
+
+        Args:
+            names: the table's.
+
+        Raises:
+            ConfigurationError: a column is missing or unknown.
+        """
+        check_columns(self.columns(), names)
+
     def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
         """Run by a client: return its private row.
 
@@ -479,6 +491,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             ConfigurationError: an entry is missing or not allowed, or a public one is not what the server has.
         """
         del public
+        self.check_columns(entries)
         (row,) = self.encode({name: [entry] for name, entry in entries.items()}).private.tolist()
         return tuple(row)
 
@@ -511,7 +524,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         del row, public
 
     def check_roster(self, public: IntArray) -> None:
-        """Run by whoever makes a session up: raise ConfigurationError if the parameters cannot serve these parties.
+        """Run by the maker of a session: raise ConfigurationError if the parameters cannot serve these parties.
 
         Args:
             public: their public rows, shape (n, public columns).

@@ -13,6 +13,8 @@ import msgspec
 import numpy as np
 
 from .arrays import IntArray
+from .blaming import blaming
+from .checked import check_reports, checked_outcome, checked_own_outcomes, checked_phase_outcome, checked_tally
 from .phases import CentralPhase, Draw, Inputs, Phase, PhasedProtocol
 from .randomness import NoiseSource, SimulatedNoise
 from .tally import Tally
@@ -97,6 +99,7 @@ def run_population(
     Raises:
         ValueError: there is no party, `batch_rows` is below 1, or a value is out of its mechanism's range.
         ConfigurationError: a phase states less than it draws for a party's public row.
+        PluginError: a report is out of range, or the protocol's own code raises or breaks its contract (`checked`).
 
     Privacy:
         None: a simulation's seed takes its noise off again.
@@ -115,16 +118,20 @@ def run_population(
         for start in range(0, max(len(inputs), 1), batch_rows):
             batch = slice(start, min(start + batch_rows, len(inputs)))
             rows = inputs.of_range(batch.start, batch.stop)
-            drawn[batch] = draw_reports(phase, rows, noise=noise, protocol=protocol.name, start=start)
-            part = tally_batch(phase, drawn, reports, inputs.public, batch)
+            own = draw_reports(phase, rows, noise=noise, protocol=protocol.name, start=start)
+            check_reports(protocol, phase, own, rows.public)
+            drawn[batch] = own
+            before = [each[batch] for each in reports]
+            part = checked_tally(protocol, phase, drawn[batch], before, rows.public, is_first=not start)
             tally = part if tally is None else tally.merge(part)
         assert tally is not None  # noqa: S101  there is at least one batch
         reports.append(drawn)
         draw = draw_for_release(noise, protocol=protocol.name, phase=phase)
-        tallies.append(released_tally(phase, tally, draw))
+        with blaming(protocol, f"release of phase {phase.name!r}"):
+            tallies.append(released_tally(phase, tally, draw))
         if on_phase is not None:
-            on_phase(phase, tallies[-1], phase.outcome(tallies))
-    return PopulationResult(protocol.outcome(tallies), tuple(tallies), protocol.own_outcomes(tallies))
+            on_phase(phase, tallies[-1], checked_phase_outcome(protocol, phase, tallies))
+    return PopulationResult(checked_outcome(protocol, tallies), tuple(tallies), checked_own_outcomes(protocol, tallies))
 
 
 def run_batches(
@@ -147,7 +154,7 @@ def run_batches(
 
     Raises:
         ValueError: the protocol has more phases, there is no party, or a value is out of its mechanism's range.
-        ConfigurationError: as `run_population`.
+        ConfigurationError, PluginError: as `run_population`.
 
     Privacy:
         None: a simulation's seed takes its noise off again.
@@ -165,15 +172,17 @@ def run_batches(
         protocol.check_inputs(inputs)
         protocol.check_loss_groups(inputs.public)
         drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=num_parties)
-        part = tally_batch(phase, drawn, [], inputs.public, slice(None))
+        check_reports(protocol, phase, drawn, inputs.public)
+        part = checked_tally(protocol, phase, drawn, [], inputs.public, is_first=not num_parties)
         tally = part if tally is None else tally.merge(part)
         num_parties += len(inputs)
         if on_batch is not None:
             on_batch(num_parties)
     if tally is None:
         raise ValueError("a session needs at least one party")
-    tallies = (released_tally(phase, tally, draw_for_release(noise, protocol=protocol.name, phase=phase)),)
-    return PopulationResult(protocol.outcome(tallies), tallies, protocol.own_outcomes(tallies))
+    with blaming(protocol, f"release of phase {phase.name!r}"):
+        tallies = (released_tally(phase, tally, draw_for_release(noise, protocol=protocol.name, phase=phase)),)
+    return PopulationResult(checked_outcome(protocol, tallies), tallies, checked_own_outcomes(protocol, tallies))
 
 
 def tally_batch(
@@ -196,6 +205,6 @@ def released_tally(phase: Phase, tally: Tally, draw: Draw | None) -> Tally:
     """
     if isinstance(phase, CentralPhase):
         if draw is None:
-            raise TypeError(f"phase {phase.name!r} leaves its noise to the server, which has none")
+            raise TypeError(f"in phase {phase.name!r} the server draws the noise, and it has no noise source")
         tally = phase.randomize_tally(tally, draw)
     return tally.without_count() if phase.hides_participation else tally

@@ -93,7 +93,7 @@ def philox_rows(key: int, *, start: int, stop: int, slots: int) -> FloatArray:
 
 
 class SimulatedNoise:
-    """Addressed noise, for simulations only: whoever knows the seed can take it off again.
+    """Addressed noise, for simulations only: anybody who knows the seed can remove it.
 
     Args:
         seed: any integer ≥ 0; never logged.

@@ -56,10 +56,10 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """
         if hides_participation:
             if self.quorum is not None:
-                allowed = "left out: who takes part is private here, and whether a quorum was met would tell"
+                allowed = "left out: participation is private here, and a quorum would reveal how many took part"
                 raise ConfigurationError(field="quorum", value=self.quorum, allowed=allowed)
             if math.isinf(self.deadline_seconds):
-                allowed = "finite: who takes part is private here, and no phase closes before its deadline"
+                allowed = "finite: participation is private here, so every phase lasts until its deadline"
                 raise ConfigurationError(field="deadline_seconds", value=self.deadline_seconds, allowed=allowed)
             return 0
         if self.quorum is None:

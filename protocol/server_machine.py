@@ -1,12 +1,13 @@
 """The server's machine: all conversations of one session, without I/O.
 
-It keeps one state per client. What a client does wrong ends that client's row and never the vote: `receive`
-does not raise for anything a peer can cause, but returns `Drop` with the error. A report that was accepted
-stands, whatever its sender does next. A phase closes when every client that was asked has answered or gone, or
-at its deadline; without its quorum the session ends, and both sides name who was missing.
+It keeps one state per client. A client's mistake ends that client's row and never the vote: `receive` does not raise
+for anything a peer can cause, but returns `Drop` with the error. A report that was accepted stands, whatever its sender
+does next. A phase closes when every client that was asked has answered or left, or at its deadline. Without its quorum
+the session ends, and both sides name the missing parties.
 
-Where it is private who reports (`Phase.hides_participation`), a phase, and joining before it, closes at its deadline
-and never earlier, with whoever has reported, were it nobody; `Opened`, `Closed` and the result do not say how many.
+If participation is private (`Phase.hides_participation`), a phase, and joining before it, closes at its deadline and
+never earlier. It counts everybody who has reported, even if nobody has. `Opened`, `Closed` and the result do not say
+how many.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,8 @@ import numpy as np
 
 from .admission import Admission
 from .arrays import IntArray
+from .blaming import blaming
+from .checked import checked_outcome, checked_own_outcomes, checked_phase_outcome, checked_tally
 from .effects import Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
 from .errors import (
     ConfigurationError,
@@ -45,7 +48,7 @@ from .messages import (
     encode,
 )
 from .phases import CentralPhase, PhasedProtocol
-from .population import draw_for_release, released_tally, tally_batch
+from .population import draw_for_release, released_tally
 from .randomness import NoiseSource
 from .roles import SessionKind, Side
 from .roster import Roster
@@ -70,6 +73,7 @@ class SessionResult(msgspec.Struct, frozen=True):
         num_received: each phase's number of reports; None where that is private.
         own_outcomes: what single clients were told, by place; for each of them alone.
         transcript: the digest of what everybody was told (see `transcript`); empty where nobody was, in arrays.
+        num_told: how many clients were there to be told the outcome; None where that is private, and in arrays.
     """
 
     outcome: msgspec.Struct
@@ -77,6 +81,7 @@ class SessionResult(msgspec.Struct, frozen=True):
     num_received: tuple[int | None, ...]
     own_outcomes: Mapping[int, msgspec.Struct] = {}
     transcript: str = ""
+    num_told: int | None = None
 
 
 class _Row:
@@ -159,6 +164,7 @@ class ServerMachine:
         self._outstanding = len(roster)
         self._num_joined = 0
         self._reports: list[dict[int, tuple[int, ...]]] = []
+        self._first_drop = ""  # why; unless it is private who takes part
         self._closed: list[tuple[IntArray, IntArray]] = []  # of each closed phase: places in order, and their reports
         self._tallies: list[Tally] = []
         self._admission = Admission(protocol, roster=roster, session=session, kind=kind, charter=charter)
@@ -369,6 +375,8 @@ class ServerMachine:
     def _drop(self, row: _Row, error: RemoteProtocolError) -> list[Effect]:
         """End one client's row for its own fault."""
         party = self._roster.names[row.place]
+        if not self._protocol.hides_participation:
+            self._first_drop = self._first_drop or str(error)
         effects: list[Effect] = [self._send((party,), Abort.because(error)), Drop(party, error)]
         return effects + self._on_departure(row)
 
@@ -406,9 +414,13 @@ class ServerMachine:
         for row in self._rows.values():
             if row.state is State.ASKED:
                 row.state = _TABLE[row.state][Move.CLOSE]
-        tally = released_tally(phase, self._tally(sorted(present)), self._draws.get(phase.name))
-        self._tallies.append(tally)
-        outcome = phase.outcome(self._tallies)
+        try:
+            tally = self._tally(sorted(present))
+            with blaming(self._protocol, f"release of phase {phase.name!r}"):
+                self._tallies.append(released_tally(phase, tally, self._draws.get(phase.name)))
+            outcome = checked_phase_outcome(self._protocol, phase, self._tallies)
+        except PsephosError as error:
+            return self._end(error)
         closed = Closed(name, *counts, outcome)
         if self._phase + 1 < len(self._protocol.phases):
             payload = NIL if outcome is None else msgspec.Raw(msgspec.msgpack.encode(outcome))
@@ -424,7 +436,7 @@ class ServerMachine:
         reports = reports.reshape(len(places), phase.num_reported)
         earlier = [theirs[np.searchsorted(known, order)] for known, theirs in self._closed]
         self._closed.append((order, reports))
-        return tally_batch(phase, reports, earlier, self._roster.public[order], slice(None))
+        return checked_tally(self._protocol, phase, reports, earlier, self._roster.public[order])
 
     def _open_next(self, payload: msgspec.Raw) -> list[Effect]:
         self._state = SESSION[self._state][SessionMove.OPEN_PHASE]
@@ -452,8 +464,11 @@ class ServerMachine:
         ]
 
     def _release(self) -> list[Effect]:
-        outcome: msgspec.Struct = self._protocol.outcome(self._tallies)
-        own_outcomes = self._protocol.own_outcomes(self._tallies)
+        try:
+            outcome: msgspec.Struct = checked_outcome(self._protocol, self._tallies)
+            own_outcomes = checked_own_outcomes(self._protocol, self._tallies)
+        except PsephosError as error:
+            return self._end(error)
         hearing = {party: row for party, row in self._rows.items() if Move.RELEASE in _TABLE[row.state]}
         alone: dict[str, Release] = {}
         told: msgspec.Struct = outcome
@@ -479,7 +494,8 @@ class ServerMachine:
             for phase, reports in zip(self._protocol.phases, self._reports, strict=True)
         )
         digest = self._transcript.digest or ""
-        result = SessionResult(outcome, tuple(self._tallies), num_received, own_outcomes, digest)
+        num_told = None if self._protocol.hides_participation else len(hearing)
+        result = SessionResult(outcome, tuple(self._tallies), num_received, own_outcomes, digest, num_told)
         own_releases = [self._send((party,), message) for party, message in alone.items()]
         return [self._send(everybody, release), *own_releases, Finish(result)]
 
@@ -490,18 +506,20 @@ class ServerMachine:
         had gone by then.
         """
         missing = [name for place, name in enumerate(self._roster.names) if place not in not_missing]
-        error = QuorumError(phase=phase, received=num_received, required=self._required[phase], missing=missing)
-        return self._end(error)
+        given: dict[str, Any] = {"phase": phase, "received": num_received, "required": self._required[phase]}
+        error = QuorumError(**given, missing=missing, first_drop=self._first_drop)
+        # Why a party was dropped may quote its report, which is for nobody but the server.
+        return self._end(error, told=QuorumError(**given, missing=missing))
 
-    def _end(self, error: PsephosError) -> list[Effect]:
-        """End the session with an error, on every side."""
+    def _end(self, error: PsephosError, *, told: PsephosError | None = None) -> list[Effect]:
+        """End the session with an error, on every side; clients are told another one where there is one."""
         self._state = SESSION[self._state][SessionMove.ABORT]
         live: list[str] = []
         for party, row in self._rows.items():
             if row.state is not State.NEW and _TABLE[row.state]:
                 row.state = _TABLE[row.state][Move.BREAK]
                 live.append(party)
-        return [self._send(tuple(live), Abort.because(error)), Fail(error)]
+        return [self._send(tuple(live), Abort.because(told or error)), Fail(error)]
 
     def _send(self, recipients: tuple[str, ...], message: Message) -> Send:
         if self._view is not None:

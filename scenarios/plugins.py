@@ -27,6 +27,7 @@ __all__ = [
     "PROTOCOLS",
     "ROLES",
     "TRANSPORTS",
+    "check_registered",
     "check_transport",
     "find",
     "find_client_role",
@@ -58,17 +59,30 @@ def check_transport(name: str) -> None:
     known = (ARRAY, *names_in(TRANSPORTS))
     if name not in known:
         raise _refusal("transport", name, f"one of {', '.join(known)}")
+    if name != ARRAY:
+        from ..transports.abc import Transport
+
+        find(TRANSPORTS, name, Transport, field="transport", is_class=True)
 
 
 def make_transport(name: str) -> "Transport":
     """Return a new transport of the kind registered as `name`.
 
     Raises:
-        ConfigurationError: there is none, it cannot be imported, or it is no transport.
+        ConfigurationError: there is none, it cannot be imported or made, or it is no transport.
     """
     from ..transports.abc import Transport
 
-    return find(TRANSPORTS, name, Transport, field="transport", is_class=True)()
+    kind = find(TRANSPORTS, name, Transport, field="transport", is_class=True)
+    try:
+        return kind()
+    except Exception as error:
+        from ..protocol.blaming import place_of, reason_of
+        from ..protocol.errors import UnusablePluginError
+
+        place = place_of(error, frozenset({kind.__module__.partition(".")[0]}))
+        plugin = f"transport {name!r}"
+        raise UnusablePluginError(plugin=plugin, step="__init__", reason=reason_of(error), place=place) from error
 
 
 def find_client_role(name: str) -> type["Client"]:
@@ -118,7 +132,23 @@ def find(group: str, name: str, kind: Any, *, field: str, is_class: bool = False
     if not found:
         raise _refusal(field, name, f"one of {', '.join(sorted({*names_in(group), *also}))}")
     (entry, *_) = found
-    return load(entry.value, kind, field=field, name=name, is_class=is_class)
+    plugin = load(entry.value, kind, field=field, name=name, is_class=is_class)
+    if is_class:
+        check_registered(plugin, name, field=field)
+    return plugin
+
+
+def check_registered(plugin: Any, name: str, *, field: str) -> None:
+    """Raise ConfigurationError where a class is registered under another name than its own.
+
+    Args:
+        plugin: the class.
+        name: the entry point's.
+        field: what an error calls it.
+    """
+    own = getattr(plugin, "role" if field.endswith(" role") else "name", name)
+    if own != name:
+        raise _refusal(field, name, f"registered by the name that {plugin.__name__} has, {own!r}")
 
 
 def load(target: str, kind: Any, *, field: str, name: str, is_class: bool = False) -> Any:
@@ -136,10 +166,8 @@ def load(target: str, kind: Any, *, field: str, name: str, is_class: bool = Fals
     """
     try:
         found: Any = importlib.metadata.EntryPoint(name, target, field).load()
-    except (ImportError, AttributeError) as error:  # the module is not there, or does not have the name
-        raise _refusal(
-            field, name, f"registered as something that can be imported: {target} cannot ({error})"
-        ) from error
+    except Exception as error:  # the module is not there, does not have the name, or cannot be run
+        raise _not_imported(error, target, field=field, name=name) from error
     is_one = isinstance(found, type) and issubclass(found, kind) if is_class else isinstance(found, kind)
     if not is_one:
         raise _refusal(field, name, f"registered as a {kind.__name__}")
@@ -150,3 +178,21 @@ def _refusal(field: str, name: str, allowed: str) -> Exception:
     from ..protocol.errors import ConfigurationError
 
     return ConfigurationError(field=field, value=name, allowed=allowed)
+
+
+def _not_imported(error: Exception, target: str, *, field: str, name: str) -> Exception:
+    """Return what is said of a plug-in whose import fails."""
+    from ..protocol.blaming import place_of, reason_of
+    from ..protocol.errors import UnusablePluginError
+
+    place, reason = place_of(error, frozenset({target.partition(":")[0].partition(".")[0]})), reason_of(error)
+    at = f"; {place}" if place else ""
+    return UnusablePluginError(
+        plugin=f"{field} {name!r}",
+        step=f"the import of {target}",
+        reason=reason,
+        place=place,
+        field=field,
+        value=name,
+        allowed=f"registered as something that can be imported: {target} cannot ({reason}{at})",
+    )

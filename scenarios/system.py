@@ -1,4 +1,4 @@
-"""What a house has: a system's parts by name, each found when somebody asks for it, and how a system is found.
+"""A system's descriptor: its parts by name, each imported when it is first needed, and how a system is found.
 
 A distribution that declares, say,
 
@@ -17,7 +17,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from .plugins import PROTOCOLS, find, load, names_in
+from .plugins import PROTOCOLS, check_registered, find, load, names_in
 
 if TYPE_CHECKING:
     from ..protocol.phases import PhasedProtocol
@@ -51,12 +51,12 @@ class System:
         data_sets: by the names of their folders, each a `datasets.DataSet`.
         stream: opens a `running.streams.PartyStream` of a table of parties that asks for one (`stream = true`).
         presenters: by the types of what they show, each a `presentation.Presenter`.
-        attack: a subclass of `attacks.Attack`.
-        poisoning: a subclass of `attacks.poisoning.Poisoning`.
+        attack: a subclass of `attacks.Attack`; without it `attacks.ReportAttack`, which infers from reports.
+        poisoning: a subclass of `attacks.poisoning.Poisoning`; without it `attacks.extreme_reports` searches.
         asking: what asking again is said to cost: a scene → sentences.
         offers: a `running.offers.Offers`: what other variants offer at a session's price.
-        mechanism_cases: makes cases (`audit.Case`) of single mechanisms.
-        session_cases: makes cases of whole sessions.
+        mechanism_cases: makes cases (`audit.Case`) of single mechanisms; without them `audit.any_protocol` does.
+        session_cases: makes cases of whole sessions; likewise.
         faults: makes planted faults (`audit.fault.Fault`) of whole sessions.
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
         calibration: an `experiments.Calibration`: claimed probabilities of errors, held against what is found.
@@ -114,7 +114,9 @@ def find_protocol(name: str) -> type["PhasedProtocol[Any, Any]"]:
 
     if name in names_in(SYSTEMS):
         system: System = find(SYSTEMS, name, System, field="system")
-        return load(system.protocol, PhasedProtocol, field="protocol", name=name, is_class=True)
+        protocol = load(system.protocol, PhasedProtocol, field="protocol", name=name, is_class=True)
+        check_registered(protocol, name, field="protocol")
+        return protocol
     return find(PROTOCOLS, name, PhasedProtocol, field="protocol", is_class=True, also=names_in(SYSTEMS))
 
 

@@ -33,6 +33,7 @@ LONGEST: Final = (
     "scenarios/truth_discovery/test_deployment.py",
     "scenarios/moral_preferences/test_deployment.py",
     "protocol/fair_voting/test_choices.py",
+    "test_plugins_page.py",
     "test_vector_instructions.py",
 )
 """Begun last, one of these files would keep one worker busy while the others wait."""

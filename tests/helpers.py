@@ -33,7 +33,6 @@ from psephos.protocol import (
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
-from psephos.protocol.errors import MalformedMessageError
 from psephos.protocol.fair_voting import FairVoting, Rankings
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
 from psephos.protocol.mechanisms import RowMechanism
@@ -54,7 +53,8 @@ from psephos.protocol.moral_preferences import Parameters as PreferenceParameter
 from psephos.protocol.population import draw_for_release, draw_reports, released_tally, tally_batch
 from psephos.protocol.privacy import Budget, Ledger
 from psephos.protocol.states import CONVERSATION, SESSION, State
-from psephos.protocol.views import Happening, Observation
+from psephos.protocol.views import Observation
+from psephos.scenarios.testing import replay as replay_into
 
 __all__ = [
     "SERVER",
@@ -712,19 +712,4 @@ def replay(session: Session, observations: Sequence[Observation]) -> tuple[View,
     """Feed what a server saw into a new server; return that one's view and effects."""
     view = session.server_view()
     machine = session.server(view)
-    effects = machine.start()
-    for observation in observations:
-        match observation.happening:
-            case Happening.RECEIVED:
-                assert observation.message is not None
-                effects += machine.receive(observation.peer, observation.message)
-            case Happening.TIMEOUT:
-                effects += machine.receive_timeout(observation.peer)
-            case Happening.LOST:
-                effects += machine.receive_loss(observation.peer)
-            case Happening.FAULT:
-                error = MalformedMessageError(observation.reason, sender=observation.peer)
-                effects += machine.receive_fault(observation.peer, error)
-            case Happening.SENT:
-                pass  # what the replay sends is compared with it
-    return view, effects
+    return view, replay_into(machine, observations)

@@ -6,25 +6,23 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import click
 import pytest
 from machine_files import write_moral_machine_like
 from psephos.protocol import PhasedProtocol
-from psephos.scenarios import load_scenario, resolve, shipped_scenarios, simulate
+from psephos.scenarios import load_scenario, resolve, shipped_scenarios
 from psephos.scenarios.cli import cli
 
 Protocol: TypeAlias = PhasedProtocol[Any, Any]
 
 ROOT = Path(__file__).parents[1]
-TUTORIAL = ROOT / "docs" / "fifth-protocol.md"
-MAX_TUTORIAL_LINES = 60
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tests").glob("*.md")])
-FENCE = re.compile(r"^```(?P<language>[\w{}-]*)[^\n]*\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(?P<language>[\w{}-]*) ?(?P<file>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
 
@@ -60,9 +58,15 @@ def name_of(page: Path) -> str:
 
 
 def blocks_of(page: Path, language: str) -> list[str]:
-    """Return the fenced blocks of one language, in order."""
+    """Return the fenced blocks of one language that are no files, in order."""
     found = FENCE.finditer(page.read_text(encoding="utf-8"))
-    return [match["text"] for match in found if match["language"] == language]
+    return [match["text"] for match in found if match["language"] == language and not match["file"]]
+
+
+def files_of(page: Path) -> dict[str, str]:
+    """Return the fenced blocks that are files, by the name behind their language."""
+    found = FENCE.finditer(page.read_text(encoding="utf-8"))
+    return {match["file"]: match["text"] for match in found if match["file"]}
 
 
 def commands() -> Iterator[tuple[str, str]]:
@@ -79,8 +83,20 @@ COMMANDS = list(commands())
 PYTHON_PAGES = [name_of(page) for page in PAGES if blocks_of(page, "python")]
 
 
+def put_on_path(folder: Path, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a page's files imported from a folder, and forgotten in the end."""
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+    for name in files_of(page):
+        module = name.removesuffix(".py")
+        monkeypatch.setitem(sys.modules, module, ModuleType(module))  # so that it is taken away in the end
+        del sys.modules[module]
+
+
 def run_page(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Run a page's Python blocks in order, as one module; return its names."""
+    """Run a page's Python blocks in order, as one module beside the page's files; return its names."""
+    for name, text in files_of(page).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    put_on_path(folder, page, monkeypatch)
     module = ModuleType(re.sub(r"\W", "_", page.stem))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.chdir(folder)
@@ -163,30 +179,43 @@ def test_a_link_leads_to_a_file_that_exists(page: str, target: str) -> None:
         assert anchor in map(anchor_of, HEADING.findall(file.read_text(encoding="utf-8")))
 
 
-@pytest.fixture
-def tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    return run_page(TUTORIAL, tmp_path, monkeypatch)
+READINGS = ROOT / "docs" / "readings.md"
+CITED = re.compile(r"\b[Rr]eadings? ((?:[A-Z]\d+(?:, | and | to )?)+)")
 
 
-def test_a_fifth_protocol_is_one_short_module(tutorial: Mapping[str, Any]) -> None:
-    module = blocks_of(TUTORIAL, "python")[0]
-    assert len(module.splitlines()) <= MAX_TUTORIAL_LINES
-    classes = [node.name for node in ast.parse(module).body if isinstance(node, ast.ClassDef)]
-    assert [name for name in classes if issubclass(tutorial[name], PhasedProtocol)]
-
-
-def test_the_fifth_protocol_ends_alike_on_every_path(tutorial: Mapping[str, Any]) -> None:
-    # The page's own example: the only instance of a protocol, and the only table of parties, that it makes.
-    (protocol,) = [cast("Protocol", value) for value in tutorial.values() if isinstance(value, PhasedProtocol)]
-    (parties,) = [
-        cast("dict[str, tuple[float, ...]]", value)
-        for name, value in tutorial.items()
-        if isinstance(value, dict) and not name.startswith("_")
+def test_every_reading_that_is_cited_is_explained() -> None:
+    explained = set(HEADING.findall(READINGS.read_text(encoding="utf-8")))
+    files = [file for file in tracked_files() if file.suffix in {".py", ".md"}] or PAGES
+    cited = [
+        (key, name_of(file))
+        for file in files
+        for keys in CITED.findall(file.read_text(encoding="utf-8"))
+        for key in re.findall(r"[A-Z]\d+", keys)
     ]
-    few = dict(list(parties.items())[:40])
-    outcomes = [simulate(protocol, few, seed=11, transport=path) for path in ("memory", "tcp", "array")]
-    assert outcomes[0] == outcomes[1] == outcomes[2]
-    assert outcomes[0] != simulate(protocol, few, seed=12)
+    assert cited
+    assert [one for one in cited if one[0] not in explained] == []
+
+
+@pytest.mark.parametrize("page", [name_of(page) for page in PAGES if page.parent.name == "docs"])
+def test_a_page_links_the_readings_that_it_names(page: str) -> None:
+    text = FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
+    lines = [line for line in text.splitlines() if not line.startswith("![")]  # a caption has no links
+    assert [line for line in lines if CITED.search(line)] == []
+
+
+POINTING = re.compile(r"(?:See|As|Like) `[^`]*`\.?")
+
+
+def test_no_docstring_only_points_elsewhere() -> None:
+    documented = (ast.AsyncFunctionDef, ast.ClassDef, ast.FunctionDef, ast.Module)
+    pointing = [
+        f"{name_of(file)}: {text}"
+        for folder in ("protocol", "transports", "agents", "scenarios", "tests")
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, documented) and (text := ast.get_docstring(node)) and POINTING.fullmatch(text)
+    ]
+    assert pointing == []
 
 
 def tracked_files() -> list[Path]:

@@ -16,10 +16,18 @@ from typing import Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import NameOID
 
-__all__ = ["VALID_DAYS", "Identity", "fingerprint_of", "make_identity", "read_certificate", "write_private"]
+__all__ = [
+    "VALID_DAYS",
+    "Identity",
+    "fingerprint_of",
+    "make_identity",
+    "make_signature_key",
+    "read_certificate",
+    "write_private",
+]
 
 VALID_DAYS: Final = 365
 """How long a certificate is good, unless its owner says otherwise."""
@@ -112,6 +120,13 @@ def make_identity(*, days: float = VALID_DAYS) -> Identity:
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         ),
     )
+
+
+def make_signature_key() -> tuple[bytes, bytes]:
+    """Make an Ed25519 key of signatures; return the private one in PEM, and the public one's 32 bytes."""
+    key = ed25519.Ed25519PrivateKey.generate()
+    own = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return own, key.public_key().public_bytes_raw()
 
 
 def read_certificate(text: str) -> tuple[bytes, dt.datetime]:

@@ -1,4 +1,4 @@
-"""A conformance suite for transports: whoever writes one checks it here, whatever test runner they use.
+"""A conformance suite for the authors of transports, for any test runner.
 
     import trio
     from psephos.transports.testing import check_transport
@@ -14,13 +14,14 @@ that fails is, and the sentence says which of `PROMISES` it broke.
 import contextlib
 import itertools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias
 
 import trio
 import trio.testing
 
 from .abc import Channel, Listener, Transport
 from .framing import MAX_FRAME_BYTES
+from .promises import keeping, require, sentence_of
 
 __all__ = ["PROMISES", "check_transport"]
 
@@ -66,11 +67,11 @@ async def check_transport(
     settings = _Settings(make_transport, max_payload_bytes, flood_bytes)
     for channel_check in _CHANNEL_CHECKS:
         for is_flipped in (False, True):
-            with _promise(channel_check), trio.fail_after(patience_seconds):
+            with keeping(sentence_of(channel_check)), trio.fail_after(patience_seconds):
                 async with _open_pair(make_transport, is_flipped=is_flipped) as (near, far):
                     await channel_check(near, far, settings)
     for listener_check in _LISTENER_CHECKS:
-        with _promise(listener_check), trio.fail_after(patience_seconds):
+        with keeping(sentence_of(listener_check)), trio.fail_after(patience_seconds):
             transport = make_transport()
             async with await transport.open_listener() as listener:
                 await listener_check(transport, listener)
@@ -139,7 +140,7 @@ async def _check_back_pressure(near: Channel, far: Channel, settings: _Settings)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(flood.send)
         await _let_everything_wait()
-        _check(not flood.is_sent, f"{flood.num_bytes} bytes were sent and nobody has received")
+        require(not flood.is_sent, f"{flood.num_bytes} bytes were sent and nobody has received")
         await _expect_next(far, flood.payloads)
 
 
@@ -297,13 +298,13 @@ async def _check_cancelled_receive(near: Channel, far: Channel, settings: _Setti
     with trio.CancelScope() as scope:
         scope.cancel()
         await far.receive()
-    _check(scope.cancelled_caught, "a receive in a cancelled scope returned")
+    require(scope.cancelled_caught, "a receive in a cancelled scope returned")
     await near.send([b"ready"])
     await _let_everything_wait()
     with trio.CancelScope() as scope:
         scope.cancel()
         await far.receive()
-    _check(scope.cancelled_caught, "a receive in a cancelled scope returned what was ready")
+    require(scope.cancelled_caught, "a receive in a cancelled scope returned what was ready")
     arrived: list[bytes] = []
     async with trio.open_nursery() as nursery:
         nursery.start_soon(send)
@@ -361,17 +362,17 @@ async def _check_checkpoints(near: Channel, far: Channel, _: _Settings) -> None:
 
 async def _check_many_channels(transport: Transport, listener: Listener) -> None:
     """A listener yields one channel for each connection; they have names and do not mix."""
-    _check(listener.address, f"the address is {listener.address!r}")
+    require(listener.address, f"the address is {listener.address!r}")
 
     async def call(number: int) -> None:
         async with await transport.connect(listener.address) as channel:
-            _check(channel.peer, f"the peer is {channel.peer!r}")
+            require(channel.peer, f"the peer is {channel.peer!r}")
             await channel.send([b"%d" % number])
             await _expect(channel, [b"hello %d" % number])
 
     async def answer(channel: Channel) -> None:
         async with channel:
-            _check(channel.peer, f"the peer is {channel.peer!r}")
+            require(channel.peer, f"the peer is {channel.peer!r}")
             (payload,) = await channel.receive()
             await channel.send([b"hello " + payload])
 
@@ -387,7 +388,7 @@ async def _check_cancelled_accept(transport: Transport, listener: Listener) -> N
     with trio.CancelScope() as scope:
         scope.cancel()
         await listener.accept()
-    _check(scope.cancelled_caught, "an accept in a cancelled scope returned")
+    require(scope.cancelled_caught, "an accept in a cancelled scope returned")
     async with contextlib.AsyncExitStack() as stack:
         calling: list[Channel] = []
         accepted: list[Channel] = []
@@ -504,12 +505,7 @@ _LISTENER_CHECKS: Final[tuple[_ListenerCheck, ...]] = (
 )
 
 
-def _sentence(check: Callable[..., object]) -> str:
-    assert check.__doc__ is not None  # noqa: S101  each check begins with the promise that it checks
-    return check.__doc__.partition("\n")[0]
-
-
-PROMISES: Final = tuple(_sentence(check) for check in (*_CHANNEL_CHECKS, *_LISTENER_CHECKS))
+PROMISES: Final = tuple(sentence_of(check) for check in (*_CHANNEL_CHECKS, *_LISTENER_CHECKS))
 """What is checked, in this order."""
 
 
@@ -551,30 +547,6 @@ async def _open_pair(
                 stack.push_async_callback(_close, end)
         near, far = ends["connected"], ends["accepted"]
         yield (far, near) if is_flipped else (near, far)
-
-
-@contextlib.contextmanager
-def _promise(check: Callable[..., object]) -> Generator[None]:
-    """Turn whatever fails into an AssertionError that begins with the check's promise."""
-    promise = _sentence(check)
-    try:
-        yield
-    except Exception as error:
-        cause = _first_cause(error)
-        if isinstance(cause, trio.TooSlowError):
-            detail = "It waits for something that does not come"
-        elif isinstance(cause, AssertionError):
-            detail = str(cause)
-        else:
-            detail = f"It raised {cause!r}"
-        raise AssertionError(f"{promise} Broken: {detail}.") from error
-
-
-def _first_cause(error: BaseException) -> BaseException:
-    """Return the first of the errors that tasks ended with."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    return error
 
 
 @contextlib.contextmanager
@@ -646,24 +618,19 @@ async def _expect_next(channel: Channel, expected: Sequence[bytes]) -> None:
 
 async def _receive(channel: Channel) -> list[bytes]:
     payloads = await channel.receive()
-    _check(payloads, f"receive returned {payloads!r}")
+    require(payloads, f"receive returned {payloads!r}")
     return payloads
 
 
 def _compare(arrived: Sequence[bytes], expected: Sequence[bytes], *, is_complete: bool = True) -> None:
     """Check that what has arrived is what was sent, or the beginning of it."""
     for place, (payload, sent) in enumerate(zip(arrived, expected, strict=False)):
-        _check(payload == sent, f"payload {place} was sent as {_show(sent)} and arrived as {_show(payload)}")
+        require(payload == sent, f"payload {place} was sent as {_show(sent)} and arrived as {_show(payload)}")
     num_lost = len(expected) - len(arrived)
-    _check(num_lost >= 0, f"{len(expected)} payloads were sent and {len(arrived)} arrived")
-    _check(not is_complete or not num_lost, f"{num_lost} of {len(expected)} payloads were lost")
+    require(num_lost >= 0, f"{len(expected)} payloads were sent and {len(arrived)} arrived")
+    require(not is_complete or not num_lost, f"{num_lost} of {len(expected)} payloads were lost")
 
 
 def _show(payload: bytes) -> str:
     more = "" if len(payload) <= _SHOWN_BYTES else f" ... ({len(payload)} bytes)"
     return f"{payload[:_SHOWN_BYTES]!r}{more}"
-
-
-def _check(condition: object, complaint: str) -> None:
-    if not condition:
-        raise AssertionError(complaint)

@@ -86,7 +86,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         self._check_quota()
         check_level(self.level)
         if self.error_prior == "mixed" and not self.is_majority:
-            allowed = "'uniform' where the quota is not half of all weight: fair coins say nothing of another one"
+            allowed = (
+                "'uniform', since the quota is not half of all weight and fair coins say nothing about other quotas"
+            )
             raise ConfigurationError(field="error_prior", value=self.error_prior, allowed=allowed)
 
     @property
@@ -182,7 +184,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             if self.variant == "laplace":
                 raise ConfigurationError(field="groups", value="given", allowed="left out in variant 'laplace'")
         if not self.public_weights and len(self.group_means) > MAX_GROUPS:
-            allowed = f"at most {MAX_GROUPS} groups where weights are private"
+            allowed = f"at most {MAX_GROUPS} groups, since weights are private"
             raise ConfigurationError(field="weights", value=f"{len(self.group_means)} groups", allowed=allowed)
         if not self.public_weights and len(self.group_means) < 2:  # noqa: PLR2004  one weight is no secret
             allowed = "at least two groups, or public_weights = true"
@@ -204,7 +206,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 allowed = f"left out in variant {self.variant!r}"
                 raise ConfigurationError(field=field, value=getattr(self, field), allowed=allowed)
         if self.public_weights and self.variant != "auto":
-            allowed = "'joint' or 'auto' where weights are public and opinions alone are reported"
+            allowed = "'joint' or 'auto', since weights are public and only opinions are reported"
             raise ConfigurationError(field="variant", value=self.variant, allowed=allowed)
 
     def _check_losses(self) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
-from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol, missing_column
+from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
 from ..tally import Tally
 from .choice import decide
 from .finite import FiniteVariant
@@ -43,6 +43,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     server_role: ClassVar[str] = "cloud-server"
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
+    computes_twice: ClassVar[bool] = False
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
@@ -73,15 +74,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Turn weights and opinions into rows, as the variant needs them. See `PhasedProtocol.encode`."""
         parameters = self.parameters
-        for column in self.columns():
-            if column.name not in table:
-                raise missing_column(column.name)
-        known = [column.name for column in self.columns()]
-        for name in table:
-            if name not in known:  # a misspelled candidate, or another vote's
-                shown = f"{', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"  # noqa: PLR2004  as many as are shown
-                allowed = f"left out: the columns are {shown}"
-                raise ConfigurationError(field=name, value="an unknown column", allowed=allowed)
+        self.check_columns(table)
         places = _places(table["weight"], parameters.weights, field="weight")
         opinions = [_places(table[name], (0.0, 1.0), field=name) for name in parameters.candidates]
         if any(len(column) != len(places) for column in opinions):

@@ -99,7 +99,7 @@ class Spread:
     def decisive(self, level: float) -> float:
         """Return how far above its mean the sum must be to decide at a level.
 
-        s·(z + |z² − 1|/6·γ + max(0, z³ − 3z)/24·κ) + gap/2, with s² the variance, γ the skewness, κ the excess and z
+        s·(z + abs(z² − 1)/6·γ + max(0, z³ − 3z)/24·κ) + gap/2, with s² the variance, γ the skewness, κ the excess and z
         the normal quantile. The excess counts at levels below 4.2 %, where it makes the tail heavier. Nothing decides
         where nothing was reported.
         """

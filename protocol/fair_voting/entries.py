@@ -5,7 +5,7 @@ Every fault is named with its row, from 1, and with the group or the alternative
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Final, cast
 
 from ..errors import ConfigurationError
@@ -15,7 +15,6 @@ from .parameters import SEPARATOR
 __all__ = [
     "MOST_NAMED",
     "alternatives_of",
-    "check_columns",
     "check_order",
     "groups_of",
     "names_of",
@@ -24,7 +23,6 @@ __all__ = [
 
 MOST_NAMED: Final = 20
 """Names in an error message."""
-_COLUMNS: Final = ("group", "ranking")
 # Rankings from which alternatives are found: one line may be wrong, and most are not.
 _RANKINGS_LOOKED_AT: Final = 1_000
 
@@ -40,14 +38,6 @@ def names_two_groups(name: str, groups: Container[str]) -> bool:
     """
     parts = [part.strip() for part in re.split(r"[;,|/+&]", name)]
     return len(parts) > 1 and all(part in groups for part in parts)
-
-
-def check_columns(names: Iterable[str]) -> None:
-    """Raise ConfigurationError if there is another column."""
-    for name in names:
-        if name not in _COLUMNS:
-            allowed = f"left out: the columns are {', '.join(_COLUMNS)}"
-            raise ConfigurationError(field=name, value="a column", allowed=allowed)
 
 
 def groups_of(entries: Entries, named: Sequence[str]) -> list[str]:

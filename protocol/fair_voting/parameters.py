@@ -195,7 +195,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             allowed = f"another one for more than {MAX_RANKED} alternatives: there are {size}"
             raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
         if self.mechanism == "sampled_pair" and not self.make_scoring(is_centered=False).is_equally_spaced:
-            allowed = "another one, or equally spaced scores: comparisons of pairs tell no others"
+            allowed = "another one, or equally spaced scores: comparisons of pairs estimate no other scores"
             raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
 
     def _check_sampling(self) -> None:
@@ -208,11 +208,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.mechanism != "sampling":
             return
         if self.samples > MAX_SAMPLES:
-            allowed = f"larger: it takes {self.samples} samples, of at most {MAX_SAMPLES}"
+            allowed = f"larger: this one takes {self.samples} samples of at most {MAX_SAMPLES}"
             raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
         draws = self.samples * len(self.groups) * len(self.alternatives)
         if draws > MAX_DRAWS:
-            allowed = f"fewer: with as many groups and alternatives these are {draws} draws, of at most {MAX_DRAWS}"
+            allowed = f"fewer: with these groups and alternatives they take {draws} draws of at most {MAX_DRAWS}"
             raise ConfigurationError(field="num_samples", value=self.samples, allowed=allowed)
         least = min(self.group_sizes)
         if self.num_samples is None and not is_feasible(self.samples, self.epsilon, self.group_sizes):
@@ -223,7 +223,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
         if self.reading == "subsample":
             if self.samples > least:
-                allowed = f"at most the smallest group's {least} voters where these are sampled first"
+                allowed = f"at most {least}, the voters of the smallest group, since they are sampled first"
                 raise ConfigurationError(field="num_samples", value=self.samples, allowed=allowed)
             if len(self.alternatives) > MAX_SAMPLED_FROM:
                 allowed = f"'group' for more than {MAX_SAMPLED_FROM} alternatives"

@@ -27,7 +27,7 @@ from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
 from ..tally import Tally
 from .assurance import Assurance, assurance_of_choice, assurance_of_estimates
-from .entries import MOST_NAMED, alternatives_of, check_columns, check_order, groups_of, names_of
+from .entries import MOST_NAMED, alternatives_of, check_order, groups_of, names_of
 from .lots import draw_lot, key_of, lot_of
 from .objective import Utilities, disparity_of, welfare_of
 from .outcome import AlternativeOutcome, Outcome
@@ -66,6 +66,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
     server_role: ClassVar[str] = "aggregator"
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
+    computes_twice: ClassVar[bool] = False
 
     @classmethod
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
@@ -126,9 +127,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         Entries of `ranking` are a `Rankings`, or for each voter text or a list of names, the best first; those of
         `group` are names, or an int64 array of places among the groups.
         """
-        check_columns(table)
-        if "ranking" not in table:
-            raise missing_column("ranking")
+        self.check_columns(table)
         positions = self._positions_of(table["ranking"])
         return Inputs(positions, self.encode_public(table, num_parties=len(positions)))
 
@@ -168,13 +167,11 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
             public: its public row.
         """
         self.check_public(public)
-        check_columns(entries)
-        if "ranking" not in entries:
-            raise missing_column("ranking")
+        self.check_columns({"group", *entries})  # which the server has too
         if "group" in entries:
             ours = self.encode_public({"group": [entries["group"]]}, num_parties=1)[0].tolist()
             if ours != list(public):
-                allowed = f"what the server has: {self.parameters.groups[public[0]]}"
+                allowed = f"the group that the server has: {self.parameters.groups[public[0]]}"
                 raise ConfigurationError(field="group", value=entries["group"], allowed=allowed)
         (row,) = self._positions_of([entries["ranking"]]).tolist()
         return tuple(row)
@@ -194,7 +191,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         """Raise ValueError unless every row is a ranking. See `PhasedProtocol.check_inputs`."""
         super().check_inputs(inputs)
         if not are_rankings(inputs.private).all():
-            raise ValueError("a row is no ranking: it does not have each position once")
+            raise ValueError("a row is not a ranking: it does not have each position once")
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse another number of voters in a group than the parameters say, or more than sums have room for."""

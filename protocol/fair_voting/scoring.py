@@ -60,7 +60,7 @@ def make_scores(scores: ScoreName | Sequence[float], num_alternatives: int) -> t
             raise ConfigurationError(field="scores", value=score, allowed=f"in [-{MAX_SCORE:g}, {MAX_SCORE:g}]")
     is_falling = all(later <= score for score, later in itertools.pairwise(scores))
     if not is_falling or scores[0] - scores[-1] < MIN_RANGE * max(1.0, *map(abs, scores)):
-        allowed = f"falling from the best position to the worst, and not all alike (to {MIN_RANGE:g})"
+        allowed = f"decreasing from the best position to the worst, and not all equal (to {MIN_RANGE:g})"
         raise ConfigurationError(field="scores", value=list(scores), allowed=allowed)
     return tuple(scores)
 

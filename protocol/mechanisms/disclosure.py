@@ -34,7 +34,7 @@ class Disclosure(Mechanism):
         ConfigurationError: the bound is out of range.
 
     Privacy:
-        None: the loss towards whoever gets the report is infinite.
+        None: the loss towards everybody who gets the report is infinite.
     """
 
     bound: int

@@ -109,7 +109,7 @@ def _check_asked(outcome: Outcome, level: float | None, prior: str | None) -> No
     if level is not None:
         check_level(level)
         if why := why_no_verdict(outcome):
-            raise ConfigurationError(field="level", value=level, allowed=f"left out: {why}, so that no test is known")
+            raise ConfigurationError(field="level", value=level, allowed=f"left out: {why}, so no test is known")
     if prior is not None:
         check_prior(prior)
         if why := why_no_certainty(outcome):

@@ -51,11 +51,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         mechanism: what was perturbed.
         levels: the levels of ε at which somebody reported, ascending.
         is_projected: whether the mean was projected to the ball of the bound.
-        is_whitened: whether directions were taken of whitened records, so that errors hang together.
-        epsilon_record: the proven loss of one record, of who pays most.
-        epsilon_voter: the proven loss of all that a voter says, of who pays most.
-        ball: where the preferences would be without noise, whoever votes; None where the errors are not known, or hang
-            together.
+        is_whitened: whether directions were taken of whitened records, so that errors are correlated.
+        epsilon_record: the proven loss of one record, for the voter who pays most.
+        epsilon_voter: the proven loss of everything that a voter says, for the voter who pays most.
+        ball: where the preferences would be without noise, for any voters; None if the errors are not known or are
+            correlated.
     """
 
     features: tuple[str, ...]

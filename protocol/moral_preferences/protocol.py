@@ -10,7 +10,7 @@ where everybody has the same.
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, cast
 
 import msgspec
@@ -249,6 +249,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
     server_role: ClassVar[str] = "aggregator"
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
+    computes_twice: ClassVar[bool] = False
 
     @classmethod
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
@@ -276,20 +277,20 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         levels = ", ".join(f"{level:g}" for level in self.parameters.epsilons[:20])
         return Column("epsilon", private=False, description=f"the voter's ε, one of {levels}"), records
 
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Refuse other columns; of an ε of each voter's own say why. See `PhasedProtocol.check_columns`."""
+        given = list(names)
+        if "epsilon" in given and not self.parameters.is_personal:
+            allowed = "left out, since everybody has the same ε"
+            raise ConfigurationError(field="epsilon", value="a column", allowed=allowed)
+        super().check_columns(given)
+
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Summarize every voter's records. See `PhasedProtocol.encode`.
 
         Entries of `records` are a `Records`, or for each voter an array of shape (records, 2, d): chosen, rejected.
         """
-        known = [column.name for column in self.columns()]
-        for name in table:
-            if name not in known:
-                allowed = f"left out: the columns are {', '.join(known)}"
-                if name == "epsilon":
-                    allowed = "left out where everybody has the same ε"
-                raise ConfigurationError(field=name, value="a column", allowed=allowed)
-        if "records" not in table:
-            raise missing_column("records")
+        self.check_columns(table)
         records = self._records_of(table["records"])
         public = self.encode_public(table, num_parties=len(records))
         return Inputs(self.summary.rows_of(records), public)
@@ -334,7 +335,11 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             ours = self.encode_public({"epsilon": [entries["epsilon"]]}, num_parties=1)[0].tolist()
             if ours != list(public):
                 levels = [self.parameters.levels[place] for place in public]
-                allowed = f"what the server has: {levels[0]:g}" if levels else "left out where everybody has the same ε"
+                allowed = (
+                    f"the ε that the server has: {levels[0]:g}"
+                    if levels
+                    else "left out, since everybody has the same ε"
+                )
                 raise ConfigurationError(field="epsilon", value=entries["epsilon"], allowed=allowed)
         (row,) = self.summary.rows_of(self._records_of([entries["records"]])).tolist()
         return tuple(row)
@@ -356,7 +361,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         """Raise ValueError unless every row is a summary of records. See `PhasedProtocol.check_inputs`."""
         super().check_inputs(inputs)
         if not self.summary.are_possible(inputs.private):
-            raise ValueError("a row is no summary of any records: it is farther out than the bound allows")
+            raise ValueError("a row is not a summary of records: it is farther out than the bound allows")
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse more voters than whose sum fits into 64 bits. See `PhasedProtocol.check_roster`."""

@@ -229,8 +229,8 @@ class ApproximateAccountant(Accountant):
 
     Privacy:
         dp_accounting rounds losses upwards (its pessimistic estimate), so `epsilon` is an upper bound at `delta`, for
-        events that are fixed in advance. It is no odometer: whoever may ask on or stop as outcomes say breaks it. A
-        `Budget` with a δ holds there.
+        events that are fixed in advance. It is not an odometer: it fails if somebody may go on or stop depending on
+        outcomes. A `Budget` with a δ holds there.
     """
 
     @exact_arguments

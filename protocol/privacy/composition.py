@@ -1,11 +1,11 @@
 """How losses of one person add: every loss counts in one relation, that of the total.
 
 A replacement is a removal and an addition. So a loss that is stated for adding or removing one counts twice in a total
-for replacing one (group privacy of two). The other way there is nothing: whoever is bounded among replacements alone
-may be found out by taking part.
+for replacing one (group privacy of two). The other way round nothing is counted: a loss that is stated for replacements
+says nothing about whether a person took part.
 
-Losses of both trust models add, since whoever sees the releases sees the reports too. Their total is bounded against
-whoever sees no trusted server's view.
+Losses of both trust models add, since somebody who sees the releases may see the reports too. Their total is bounded
+against everybody who does not see a trusted server's view.
 
 Source: Dwork and Roth (2014), Theorem 2.2 for groups and Theorem 3.16 for sums of pure losses.
 """

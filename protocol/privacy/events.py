@@ -64,7 +64,7 @@ class PureMechanism(msgspec.Struct, frozen=True, tag=True):
     """Any mechanism, of a client or of a server, that is `epsilon`-differentially private (nats).
 
     The probabilities of its outputs differ by a factor of e^`epsilon` at most between neighbors, whichever relation
-    makes them neighbors: whoever states the event has proven it for the relation of the ledger it is charged to.
+    makes them neighbors. The author of the event has proven it for the relation of the ledger that it is charged to.
     """
 
     epsilon: float

@@ -1,10 +1,10 @@
-"""Who paid what: the record of every privacy loss, and budgets that refuse before anything is drawn.
+"""The ledger: a record of every privacy loss, and budgets that refuse a loss before anything is drawn.
 
 A loss has three numbers: *claimed* (what the paper states), *proven* (an upper bound that the code derives) and,
 from audits, *audited*. The ledger charges the proven one. Losses of one person add over phases and sessions
-(sequential composition), each as often as it counts in the total's relation (`composition`); losses of different
-persons do not, since each touches that person's data alone (parallel composition), so a population's loss is that of
-whoever paid most.
+(sequential composition), each as often as it counts in the total's relation (`composition`). Losses of different
+persons do not add, since each concerns that person's data alone (parallel composition). So a population's loss is that
+of the person who paid most.
 
 Source: Rogers et al. (2016) for filters; Whitehouse et al. (2023), Theorem 1, for the filter of a budget with a δ.
 """
@@ -147,7 +147,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def finest(self) -> PartLoss:
-        """As `PrivacyLoss.finest`."""
+        """The loss of the smallest unit that is stated: of a part where there is one, else of the whole unit."""
         return self.part or PartLoss(unit=self.unit, claimed=self.claimed, proven=self.proven)
 
 
@@ -448,7 +448,7 @@ def compose_parallel(
     relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE,
     model: TrustModel | None = None,
 ) -> float:
-    """Return the loss of a population whose members' data are disjoint: that of whoever paid most; 0 for nobody.
+    """Return the loss of a population whose members' data are disjoint: the largest of its members', 0 without any.
 
     Args:
         ledgers: everybody's; the losses of a person with several add.

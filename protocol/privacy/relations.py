@@ -28,4 +28,4 @@ class TrustModel(enum.Enum):
     LOCAL = "local"
     """Everybody else, all colluding: each report is private by itself."""
     CENTRAL = "central"
-    """Whoever sees the release; the aggregator is trusted with the values."""
+    """Everybody who sees only the release; the aggregator is trusted with the values."""

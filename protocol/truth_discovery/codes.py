@@ -224,7 +224,7 @@ def answers_of(entries: Entries, tasks: IntArray, codes: Codes) -> IntArray:
         asked = [task for task in tasks[row - 1].tolist() if task != NO_TASK]
         labels = _labels(entry, field=field)
         if len(labels) > len(asked):
-            allowed = f"at most {len(asked)}, as many as tasks"
+            allowed = f"at most {len(asked)}, the number of tasks"
             raise ConfigurationError(field=field, value=f"{len(labels)} answers", allowed=allowed)
         found = [codes.find_answer(label, task, field=field) for label, task in zip(labels, asked, strict=False)]
         answers[row - 1, : len(found)] = found

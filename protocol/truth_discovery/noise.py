@@ -317,7 +317,7 @@ def _make(parameters: Parameters) -> Noise:
         return _make_one_layer(parameters)
     hyper = parameters.hyper or _make_hyper(parameters)
     if not hyper.mean > 0 or (parameters.mechanism == "two_layer" and hyper.is_certain):
-        allowed = "one that flips some answers and keeps some: else a worker's answers are all told"
+        allowed = "one that flips some answers and keeps some: otherwise reports reveal all answers of a worker"
         raise ConfigurationError(field="hyper", value=hyper, allowed=allowed)
     sizes = parameters.sizes
     _check_flips(hyper.mean, sizes, field=_price_of(parameters))

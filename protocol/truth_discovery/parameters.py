@@ -96,7 +96,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigurationError(field="max_iterations", value=self.max_iterations, allowed="at least 1")
         if not isinstance(self.rounds, msgspec.UnsetType):
             if self.estimator not in ROUNDED:
-                allowed = f"left out but with the estimators {', '.join(sorted(ROUNDED))}"
+                allowed = f"left out, except with the estimators {', '.join(sorted(ROUNDED))}"
                 raise ConfigurationError(field="rounds", value=self.rounds, allowed=allowed)
             if not 1 <= self.rounds <= MAX_ROUNDS:
                 raise ConfigurationError(field="rounds", value=self.rounds, allowed=f"in [1, {MAX_ROUNDS}]")

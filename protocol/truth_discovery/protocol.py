@@ -154,6 +154,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
     own_outcome_type: ClassVar[type[msgspec.Struct] | None] = OwnOutcome
+    computes_twice: ClassVar[bool] = False
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
@@ -200,13 +201,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         Entries are lists of names, or texts with semicolons between them; or codes: int64 arrays of shape
         (n, max_answers), padded with `NO_TASK` and `NO_ANSWER`.
         """
-        for column in self.columns():
-            if column.name not in table:
-                raise missing_column(column.name)
-        for name in table:
-            if name not in {"tasks", "answers"}:
-                allowed = "left out: the columns are tasks, answers"
-                raise ConfigurationError(field=name, value="an unknown column", allowed=allowed)
+        self.check_columns(table)
         if len(table["tasks"]) != len(table["answers"]):
             raise ConfigurationError(
                 field="table", value="columns of different length", allowed="columns of one length"
@@ -244,7 +239,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         if "tasks" in entries:
             own = tasks_of([entries["tasks"]], self.codes, width=self.parameters.max_answers)
             if set(own[0].tolist()) != set(tasks[0].tolist()):
-                allowed = f"what the server has: {self.codes.write_tasks(public[1:])}"
+                allowed = f"the tasks that the server has: {self.codes.write_tasks(public[1:])}"
                 raise ConfigurationError(field="tasks", value=entries["tasks"], allowed=allowed)
         if "answers" not in entries:
             raise missing_column("answers")
@@ -256,7 +251,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         num_tasks, width = len(self.parameters.tasks), self.parameters.max_answers
         is_row = len(public) == width + 1 and public[0] >= 0 and len(set(tasks)) == len(tasks)
         if not is_row or not all(0 <= task < num_tasks for task in tasks):
-            allowed = f"a place, and {width} distinct tasks of {num_tasks}, or {NO_TASK} where there are fewer"
+            allowed = f"a place and {width} distinct tasks of {num_tasks}, filled up with {NO_TASK} if there are fewer"
             raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:

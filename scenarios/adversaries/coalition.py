@@ -14,6 +14,7 @@ from ...agents.adversaries import SERVER
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
 from ..attacks import (
+    NO_CANDIDATE,
     Attack,
     Coalition,
     Evaluation,
@@ -32,6 +33,7 @@ __all__ = ["CoalitionRole"]
 _MOST_TOLD: Final = 12
 # Of logarithms: a bound that holds with equality is not passed.
 _ROUNDING: Final = 1e-9
+_NONE_OF_THESE: Final = "none of these"
 # Labels that a picture of one posterior has room for.
 _MOST_BARS: Final = 16
 
@@ -62,7 +64,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         num_honest = len(scene.names) - len(coalition.members)
         attack, secret = self.attack(scene)
         if self.votes > 1 and num_honest > 1 and not (coalition.has_server or attack.joins_sessions):
-            allowed = "1, or with the server, or against the last honest party: other parties' inputs stay the same"
+            allowed = "1, unless the coalition has the server or all parties but one: the others' inputs stay the same"
             raise ConfigurationError(field="votes", value=self.votes, allowed=allowed)
         self._prior(attack, secret)
         # What cannot be computed is said before anything runs: on made-up noise, and thrown away.
@@ -107,7 +109,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
             return np.array([place], dtype=np.int64)
         others = np.setdiff1d(np.arange(len(scene.names)), coalition.members)
         if not len(others):
-            allowed = "fewer: nobody is left of whom anything could be learnt"
+            allowed = "fewer: no party is left about whom anything could be learnt"
             raise ConfigurationError(field="members", value=f"all {len(scene.names)}", allowed=allowed)
         return others.astype(np.int64)
 
@@ -189,7 +191,8 @@ def _rows(scene: Scene, attack: Attack, posteriors: Posteriors, owners: IntArray
         }
         # Of several secrets of a target the table would need to say which.
         if scene.may_show_truth and truths.ndim == 1:
-            row["truth"] = posteriors.labels[int(truths[place])]
+            true = int(truths[place])
+            row["truth"] = _NONE_OF_THESE if true == NO_CANDIDATE else posteriors.labels[true]
         rows.append(row)
     return rows
 

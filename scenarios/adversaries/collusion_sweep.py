@@ -147,7 +147,7 @@ def _resolved(scene: Scene, case: CollusionCase, settings: Sequence[str]) -> Sce
     from ..running.resolution import resolve  # noqa: PLC0415  the same
 
     if not case.scenario:
-        allowed = "a scenario's name: settings and ε are set of one that is named"
+        allowed = "the name of a scenario, since settings and ε are set for it"
         raise ConfigurationError(field="cases", value="no scenario", allowed=allowed)
     loaded = load_scenario(case.scenario, [*settings, "transport=array", "adversary=[]"])
     return resolve(loaded).scene(seed=scene.seed)

@@ -35,7 +35,7 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
             raise ConfigurationError(field="misled", value="nobody", allowed="at least one party")
         scene.coalition(self.misled, field="misled")
         if len(set(self.misled)) >= len(scene.names):
-            allowed = "some, not all: who tells everybody the same does not equivocate"
+            allowed = "some parties, not all: a server that tells everybody the same does not equivocate"
             raise ConfigurationError(field="misled", value="everybody", allowed=allowed)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:

@@ -4,6 +4,9 @@ It stands where a provider stands, with encryption or without. Reports of a phas
 whatever they say, so that sizes tell nothing of anybody's values; this measures that on the wire, and computes what
 sizes would tell if numbers took as few bytes as they need. What remains is who takes part, when, and how long each
 takes to answer.
+
+Any protocol of agents has it, over any transport that can be relayed (`transports.tap`): over TCP byte for byte, and
+elsewhere payload by payload, unless the transport's ends know each other.
 """
 
 import contextlib

@@ -2,16 +2,22 @@
 
 Members are parties of the roster whose agents are honest but for their reports. The session runs with them, and the
 same session is computed without: with the same seed everybody else reports the same, so that the difference is theirs.
+What is pushed, and what a report adds to it, a protocol's system says; of any other, extreme reports are tried.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
+import numpy as np
+
 from ...agents.adversaries import SERVER, Deviation
+from ...protocol.arrays import IntArray
 from ...protocol.errors import ConfigurationError
-from ..attacks.poisoning import STRATEGIES, StrategyName
-from .pushing import Pushed, PushingRole
+from ..attacks.extreme_reports import ExtremeReports
+from ..attacks.poisoning import STRATEGIES, StrategyName, has_poisoning
+from .extremes import extreme_deviations, extreme_figures, extreme_rows, say_extremes
+from .pushing import Pushed, PushingRole, others_by_lot
 from .role import Figure, Happened, Lesson, Row, Scene, Series
 
 __all__ = ["PoisonerRole"]
@@ -48,11 +54,14 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         if not self.members:
             raise ConfigurationError(field="members", value="nobody", allowed="at least one party")
         if SERVER in self.members:
-            allowed = "parties that report: a server computes what it likes"
+            allowed = "parties that report: a server sends no report"
             raise ConfigurationError(field="members", value=SERVER, allowed=allowed)
         coalition = scene.coalition(self.members)
         if not 0 < self.most_share <= 1:
             raise ConfigurationError(field="most_share", value=self.most_share, allowed="in (0, 1]")
+        if not has_poisoning(scene.protocol):
+            self._check_extremes(scene)
+            return
         poisoning = self.pushed(scene).poisoning
         public = scene.inputs.public[list(coalition.members)].tolist()
         if not any(map(poisoning.is_concerned, public)):
@@ -61,10 +70,14 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
         """Return each member's: the reports that its strategy chooses."""
+        if not has_poisoning(scene.protocol):
+            return extreme_deviations(scene, self._extremes(scene), self._places(scene))
         return self.deviations_by(scene, self.strategy)
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return by how much the outcome moved, and by how much it could have."""
+        if not has_poisoning(scene.protocol):
+            return self._learn_extremes(scene, happened)
         pushed = self.pushed(scene)
         places, error = pushed.places, pushed.honest_error
         honest = pushed.honest_reports()
@@ -87,7 +100,7 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         decided = pushed.poisoning.decided(pushed.outcome(honest))
         return Lesson(
             role=self.name,
-            who=f"{len(places):,} {scene.protocol.client_role}{'s' if len(places) > 1 else ''}",
+            who=_who(scene, len(places)),
             trust=_TRUST,
             sentences=(
                 *self._sentences(happened, pushed, rows, before=before, decided=decided),
@@ -123,11 +136,50 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
             )
         else:
             yield f"None of them weighs more than a {role} who lies about a value, and no {role} can be kept from that."
-        yield (
-            "The server checks each report's length, its range and its sender's public row, and drops who fails; the "
-            "roster bounds how many report. Nothing detects a single false report that is well formed: an honest "
-            f"{role} could have drawn it."
+        yield _undetected(role)
+
+    def _places(self, scene: Scene) -> IntArray:
+        return np.array(scene.coalition(self.members).members, dtype=np.int64)
+
+    def _extremes(self, scene: Scene) -> ExtremeReports:
+        """Return what extreme reports do to an estimate of a protocol of which nothing more is known."""
+        sign = 1 if self.direction == "up" else -1
+        return ExtremeReports(scene.protocol, scene.inputs, scene.noise(), self.aim, sign)
+
+    def _check_extremes(self, scene: Scene) -> None:
+        if self.strategy != STRATEGIES[0]:
+            allowed = f"{STRATEGIES[0]!r}: of protocol {scene.protocol.name!r} no other is known"
+            raise ConfigurationError(field="strategy", value=self.strategy, allowed=allowed)
+        self._extremes(scene)
+
+    def _learn_extremes(self, scene: Scene, happened: Happened) -> Lesson:
+        extremes, places = self._extremes(scene), self._places(scene)
+        rows = extreme_rows(extremes, places)
+        members: list[int] = places.tolist()
+        order = np.array([*members, *others_by_lot(scene, members)], dtype=np.int64)
+        return Lesson(
+            role=self.name,
+            who=_who(scene, len(members)),
+            trust=_TRUST,
+            sentences=(
+                *say_extremes(extremes, places, rows, happened, direction=self.direction),
+                _undetected(scene.protocol.client_role),
+            ),
+            rows=tuple(rows),
+            figures=extreme_figures(scene, extremes, rows, order, most_share=self.most_share),
         )
+
+
+def _who(scene: Scene, number: int) -> str:
+    return f"{number:,} {scene.protocol.client_role}{'s' if number > 1 else ''}"
+
+
+def _undetected(role: str) -> str:
+    return (
+        "The server checks each report's length, its range and its sender's public row, and drops who fails; the "
+        "roster bounds how many report. Nothing detects a single false report that is well formed: an honest "
+        f"{role} could have drawn it."
+    )
 
 
 _TRUST: Final = (

@@ -18,7 +18,7 @@ from ...protocol.phases import CentralPhase
 from ..attacks.poisoning import Poisoning, StrategyName, find_poisoning, outcome_of, reports_of
 from .role import Role, Scene
 
-__all__ = ["Pushed", "PushingRole"]
+__all__ = ["Pushed", "PushingRole", "others_by_lot"]
 
 # Honest votes from which the error of one is estimated: to 10 % of itself.
 _HONEST_VOTES: Final = 50
@@ -28,7 +28,8 @@ class PushingRole(Role, frozen=True, kw_only=True):
     """Parties that push an estimate one way.
 
     Args:
-        aim: what they push: a candidate, an alternative, a label (or "TASK=LABEL"), a feature; the first by default.
+        aim: what they push: a candidate, an alternative, a label (or "TASK=LABEL"), a feature, or of any other protocol
+            the name of an estimate; the first by default.
         direction: whether they push it up or down.
     """
 
@@ -129,12 +130,21 @@ class Pushed:
 
     def order(self) -> IntArray:
         """Return all parties in the order in which they poison in the picture: the members, then others by lot."""
-        uniforms = self.scene.noise().uniforms(
-            protocol="adversary", phase="further poisoners", start=0, stop=len(self.scene.names), slots=1
-        )
-        lots = np.argsort(uniforms[:, 0], kind="stable")
         public: list[list[int]] = self.scene.inputs.public.tolist()
         members: list[int] = self.places.tolist()
-        drawn: list[int] = lots.tolist()
-        others = [place for place in drawn if place not in members and self.poisoning.is_concerned(public[place])]
+        others = [place for place in others_by_lot(self.scene, members) if self.poisoning.is_concerned(public[place])]
         return np.array([*members, *others], dtype=np.int64)
+
+
+def others_by_lot(scene: Scene, members: Sequence[int]) -> list[int]:
+    """Return everybody but the members, by lot: the order in which further parties poison.
+
+    Args:
+        scene: what is run.
+        members: places in the roster.
+    """
+    uniforms = scene.noise().uniforms(
+        protocol="adversary", phase="further poisoners", start=0, stop=len(scene.names), slots=1
+    )
+    drawn: list[int] = np.argsort(uniforms[:, 0], kind="stable").tolist()
+    return [place for place in drawn if place not in members]

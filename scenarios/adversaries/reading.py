@@ -34,7 +34,7 @@ def read_adversaries(tables: Sequence[Mapping[str, Any]], scene: Scene, *, has_a
             have this adversary; `field` names the table, from 1.
     """
     if tables and SERVER in scene.names:
-        allowed = "another name, where adversaries tell parties and server apart by theirs"
+        allowed = "another name, since adversaries know the server by this one"
         raise ConfigurationError(field=f"a {scene.protocol.client_role}", value=SERVER, allowed=allowed)
     roles: list[Role] = []
     for number, table in enumerate(tables, start=1):
@@ -49,7 +49,7 @@ def read_adversaries(tables: Sequence[Mapping[str, Any]], scene: Scene, *, has_a
             given["members"] = _spelled_out(members, given.get("target"), scene, field=f"{place}: members")
         role: Role = convert(given, kind, place)
         if kind.needs_agents and not has_agents:
-            allowed = "one that only infers: this one deviates or watches the network, which takes agents"
+            allowed = "one that only infers: this one deviates or watches the network, which needs agents"
             raise ConfigurationError(field=f"{place}: role", value=kind.name, allowed=f"{allowed} (transport = 'tcp')")
         try:
             role.check(scene)
@@ -70,7 +70,7 @@ def _check_deviations(roles: Sequence[Role], scene: Scene) -> None:
     for role in roles if len(roles) > 1 else ():
         own = role.deviations(scene).keys()
         if twice := sorted(deviating & own):
-            allowed = "a party that no other adversary lets deviate"
+            allowed = "a party that deviates for one adversary only"
             raise ConfigurationError(field=f"adversary {role.name!r}", value=twice[0], allowed=allowed)
         deviating |= own
 

@@ -263,11 +263,17 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: ClassVar[str] = ""
     """As registered."""
     needs_agents: ClassVar[bool] = False
-    """Whether it takes agents, because it deviates or watches the network."""
+    """Whether it takes agents; always so where it deviates, brings strangers or watches the network."""
     protocols: ClassVar[frozenset[str]] = frozenset()
     """The protocols that have it, by name; empty for all of them."""
     watches_traffic: ClassVar[bool] = False
     """Whether it sits on the network between clients and server."""
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Take note of what does nothing without agents."""
+        super().__init_subclass__(**given)
+        acts = cls.deviations is not Role.deviations or cls.strangers is not Role.strangers
+        cls.needs_agents = cls.needs_agents or acts or cls.watches_traffic
 
     def check(self, scene: Scene) -> None:
         """Raise ConfigurationError unless this scene can have this adversary; before anything runs."""

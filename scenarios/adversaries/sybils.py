@@ -70,7 +70,7 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         scene.coalition(self.impersonated, field="impersonated")
         for name in self.impersonated:
             if name in self.members or name == SERVER:
-                allowed = "another party's name, which is not this person's by right"
+                allowed = "the name of another party, not one of this person's own"
                 raise ConfigurationError(field="impersonated", value=name, allowed=allowed)
         if not (self.members or self.outsiders or self.impersonated):
             allowed = "names of the roster, unless outsiders or impersonated are given"

@@ -1,6 +1,7 @@
-"""Attacks: what a coalition infers from its views, by the attack that a protocol's system brings."""
+"""Attacks: what a coalition infers from its views, by the attack that a protocol's system brings, or by reports."""
 
-from .attack import Attack, Candidates, find_attack, report_log_likelihoods
+from .attack import NO_CANDIDATE, Attack, Candidates, report_log_likelihoods
+from .by_reports import ReportAttack, find_attack
 from .channels import session_channel
 from .posteriors import (
     Evaluation,
@@ -17,11 +18,13 @@ from .posteriors import (
 from .seen import Coalition, Seen, seen_by_agents, seen_by_arrays, seen_by_server
 
 __all__ = [
+    "NO_CANDIDATE",
     "Attack",
     "Candidates",
     "Coalition",
     "Evaluation",
     "Posteriors",
+    "ReportAttack",
     "Seen",
     "check_prior",
     "evaluate",

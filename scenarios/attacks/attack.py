@@ -9,7 +9,7 @@ import abc
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -17,11 +17,13 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import NeighboringRelation, total_of
-from ..system import names_with, part_of
 from .posteriors import Evaluation, Posteriors, evaluate, evaluate_expected, infer
 from .seen import Coalition, Seen
 
-__all__ = ["Attack", "Candidates", "check_targets", "find_attack", "report_log_likelihoods"]
+__all__ = ["NO_CANDIDATE", "Attack", "Candidates", "check_targets", "report_log_likelihoods"]
+
+NO_CANDIDATE: Final = -1
+"""In place of a label's place: a row that is none of the candidates."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -88,7 +90,10 @@ class Attack(abc.ABC):
 
     @abc.abstractmethod
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
-        """Return the places of the parties' true labels, shape (n,), to see how well an attack did."""
+        """Return the places of the parties' true labels, shape (n,), to see how well an attack did.
+
+        `NO_CANDIDATE` stands for a row that is none of the candidates: no guess about it is right.
+        """
 
     def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return ln P[seen | candidate] for each target, up to a term for each target, shape (targets, c).
@@ -171,7 +176,7 @@ class Attack(abc.ABC):
         shares = (before / np.bincount(candidates.places, minlength=num_labels))[candidates.places]
         chosen = np.minimum(np.searchsorted(np.cumsum(shares), uniforms, side="right"), len(shares) - 1)
         private = inputs.private.copy()
-        private[targets] = candidates.rows[chosen]
+        private[targets, : candidates.rows.shape[1]] = candidates.rows[chosen]  # beyond, no phase looks
         return Inputs(private, inputs.public)
 
     def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
@@ -274,16 +279,3 @@ def report_log_likelihoods(seen: Seen, targets: IntArray, rows: IntArray) -> Flo
             if len(known):
                 total[known] += mechanism.log_likelihoods(reports[targets[known]], values)
     return total
-
-
-def find_attack(protocol: PhasedProtocol[Any, Any]) -> Attack:
-    """Return the attack on a protocol's parties.
-
-    Raises:
-        ConfigurationError: its system has none.
-    """
-    kind: type[Attack] | None = part_of(type(protocol), "attack", Attack, is_class=True)
-    if kind is None:
-        allowed = f"one whose inference is known: {', '.join(names_with('attack'))}"
-        raise ConfigurationError(field="protocol", value=protocol.name, allowed=allowed)
-    return kind(protocol)

@@ -31,7 +31,16 @@ from ...protocol.randomness import SimulatedNoise
 from ..system import names_with, part_of
 from .seen import tallies_of
 
-__all__ = ["STRATEGIES", "Choices", "Poisoning", "StrategyName", "find_poisoning", "outcome_of", "reports_of"]
+__all__ = [
+    "STRATEGIES",
+    "Choices",
+    "Poisoning",
+    "StrategyName",
+    "find_poisoning",
+    "has_poisoning",
+    "outcome_of",
+    "reports_of",
+]
 
 StrategyName: TypeAlias = Literal["greatest", "input", "random"]
 STRATEGIES: Final[tuple[StrategyName, ...]] = get_args(StrategyName)
@@ -222,6 +231,15 @@ def outcome_of(
     """Return what a session releases to which these reports come. See `tallies_of`."""
     outcome: msgspec.Struct = protocol.outcome(tallies_of(protocol, reports, public, noise=noise))
     return outcome
+
+
+def has_poisoning(protocol: PhasedProtocol[Any, Any]) -> bool:
+    """Return whether a protocol's system says what can be pushed, and how.
+
+    Raises:
+        ConfigurationError: what it says cannot be imported, or is something else.
+    """
+    return part_of(type(protocol), "poisoning", Poisoning, is_class=True) is not None
 
 
 def find_poisoning(protocol: PhasedProtocol[Any, Any], aim: str = "", *, sign: int = 1) -> Poisoning:

@@ -64,7 +64,7 @@ def check_samples(samples: int, confidence: float) -> None:
     """Raise ConfigurationError where so few outputs allow no statement whatever they are."""
     least = _least_samples(confidence)
     if samples < least:
-        allowed = f"at least {least}: fewer allow no statement at confidence {confidence:.12g}"
+        allowed = f"at least {least}: with fewer no statement is possible at confidence {confidence:.12g}"
         raise ConfigurationError(field="samples", value=samples, allowed=allowed)
 
 

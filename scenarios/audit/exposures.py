@@ -39,6 +39,8 @@ from .machines import (
 
 __all__ = [
     "MAX_OUTPUTS",
+    "PARTY_SECURE_SHARE",
+    "PARTY_SHARE",
     "CandidateSampler",
     "ExposedPart",
     "Exposure",
@@ -52,9 +54,9 @@ __all__ = [
 
 MAX_OUTPUTS: Final = 1 << 14
 """Outputs of an exact joint law: more take longer than sampling tells."""
-_SHARE: Final = 0.2
+PARTY_SHARE: Final = 0.2
 """Of the outputs that are asked for: one of several numbers takes a few microseconds."""
-_SECURE_SHARE: Final = 0.06
+PARTY_SECURE_SHARE: Final = 0.06
 """The same of sessions with the noise of deployments, of which a party takes some tenths of a millisecond."""
 _PARTIES: Final = 32
 """With the same row in one session by machines."""
@@ -84,14 +86,24 @@ class ExposedPart(abc.ABC):
         """Return independent outputs of one candidate, int64, shape (number, width)."""
 
     @functools.cached_property
+    def is_law_known(self) -> bool:
+        """Whether the mechanism's law is written down, or that of the noise from which it computes."""
+        mechanism = self.mechanism.noise if isinstance(self.mechanism, PostProcessed) else self.mechanism
+        report = [mechanism.report_range[0]] * mechanism.num_reports_of(self.values.shape[1])
+        try:
+            mechanism.log_likelihoods(np.array([report], dtype=np.int64), self.values[:1])
+        except NotImplementedError:
+            return False
+        return True
+
+    @functools.cached_property
     def log_laws(self) -> FloatArray | None:
         """Logarithms of P[output | candidate], shape (candidates, outputs); None where there are too many outputs.
 
         Outputs that no candidate has are left out.
         """
-        if isinstance(self.mechanism, PostProcessed) or self.width * math.log(self._num_reports) > math.log(
-            MAX_OUTPUTS
-        ):
+        is_many = self.width * math.log(self._num_reports) > math.log(MAX_OUTPUTS)
+        if isinstance(self.mechanism, PostProcessed) or is_many or not self.is_law_known:
             return None
         low, high = self.mechanism.report_range
         outputs = np.array(list(itertools.product(range(low, high + 1), repeat=self.width)), dtype=np.int64)
@@ -163,7 +175,7 @@ class Reported(ExposedPart):
         self._public = np.array(public, dtype=np.int64)
 
     def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
-        """See `ExposedPart.draw`."""
+        """Return the reports of as many parties that all hold this candidate's row."""
         inputs = Inputs(np.tile(self._rows[candidate], (number, 1)), np.tile(self._public, (number, 1)))
         return draw_reports(self._phase, inputs, noise=noise, protocol=self._protocol.name, start=0)
 
@@ -183,7 +195,7 @@ class Released(ExposedPart):
         self._phase = phase
 
     def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
-        """See `ExposedPart.draw`."""
+        """Return as many noisy tallies of this candidate data set."""
         values = np.tile(self.values[candidate], (number, 1))
         slots = self.mechanism.slots_of(values.shape[1])
         stream = f"release of {self._phase.name}"
@@ -226,7 +238,8 @@ class Exposure:
         draws = simulated(first, 0), simulated(second, 1)
         secure = None if self.secure is None else (self.secure(first, 0), self.secure(second, 1))
         if laws is None:
-            return Pair(name=name, draws=draws, score=self._score_of(first, second), secure=secure)
+            score = self._score_of(first, second) if all(part.is_law_known for part in self.parts) else None
+            return Pair(name=name, draws=draws, score=score, secure=secure)
         draws = self._numbered(draws[0]), self._numbered(draws[1])
         secure = secure and (self._numbered(secure[0]), self._numbered(secure[1]))
         return Pair(name=name, laws=laws, draws=draws, secure=secure)
@@ -375,8 +388,8 @@ def case_of(
     are_neighbors: Callable[[int, int], bool] = lambda first, second: first != second,
     charged: Callable[[LedgerEntry], tuple[float, float]] = lambda entry: (entry.claimed, entry.proven),
     is_tight: bool = False,
-    share: float = _SHARE,
-    secure_share: float = _SECURE_SHARE,
+    share: float = PARTY_SHARE,
+    secure_share: float = PARTY_SECURE_SHARE,
     note: str = "",
 ) -> Case:
     """Return the audit of whole sessions: the neighbors that lose most by the randomizers' own laws.

@@ -6,7 +6,7 @@ output is of a session of its own, of these two parties and nobody else.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,12 +17,12 @@ from .case import Case, OutputSampler, Source
 from .exposures import Exposure, Reported, case_of, charge
 from .machines import Holder, by_agents, by_arrays, by_machines, noise_of, reports_of_all, roster_of, session_sampler
 
-__all__ = ["exposure_of_two", "two_party_cases"]
+__all__ = ["AGENT_SHARES", "TWO_PARTY_SHARES", "exposure_of_two", "two_party_cases"]
 
-_SHARE, _SECURE_SHARE = 0.01, 0.04
+TWO_PARTY_SHARES: Final = (0.01, 0.04)
 """Of the outputs that are asked for: a session by arrays takes tens of microseconds, one by machines up to two
 milliseconds."""
-_SHARE_OF_AGENTS, _SECURE_SHARE_OF_AGENTS = 0.0006, 0.015
+AGENT_SHARES: Final = (0.0006, 0.015)
 """The same of agents, which take some milliseconds."""
 
 
@@ -65,8 +65,8 @@ def two_party_cases(
             secure_share=shares[1],
         )
 
-    yield case("", by_arrays, by_machines, (_SHARE, _SECURE_SHARE))
-    yield case(" among agents", by_agents, by_agents, (_SHARE_OF_AGENTS, _SECURE_SHARE_OF_AGENTS))
+    yield case("", by_arrays, by_machines, TWO_PARTY_SHARES)
+    yield case(" among agents", by_agents, by_agents, AGENT_SHARES)
 
 
 def exposure_of_two(

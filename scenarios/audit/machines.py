@@ -378,12 +378,12 @@ class _Recorder(Deviation):
         self.told: list[Message] = []
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """See `Deviation.outgoing`."""
+        """Keep a message that the party sends, and let it pass."""
         self.sent.append(message)
         return super().outgoing(peer, message)
 
     def incoming(self, peer: str, message: Message) -> Passage:
-        """See `Deviation.incoming`."""
+        """Keep a message that the party is sent, and let it pass."""
         self.told.append(message)
         return super().incoming(peer, message)
 

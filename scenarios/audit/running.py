@@ -158,7 +158,7 @@ def cases_of(name: str) -> list[Case]:
         ConfigurationError: it stands for none.
     """
     if name != ALL and name not in group_names():
-        allowed = f"{ALL}, faults, papers, or one of {', '.join(group_names())}"
+        allowed = f"{ALL}, faults, papers, a registered protocol, a scenario, or one of {', '.join(group_names())}"
         raise ConfigurationError(field="mechanism or protocol", value=name, allowed=allowed)
     return [case for case in _all_cases() if name in {ALL, case.group}]
 
@@ -176,22 +176,27 @@ def audit_all(
     seed: int = 1,
     workers: int = 0,
     on_progress: Callable[[str], None] | None = None,
+    cases: Sequence[Case] | None = None,
 ) -> AuditReport:
     """Audit all cases that a name stands for.
 
     Args:
-        name: a group's, or `ALL`.
+        name: a group's, or `ALL`; or what the cases are called.
         samples: outputs of each neighbor, for each source that is audited.
         confidence: of all statements at once, in (0, 1).
         seed: of simulated outputs.
         workers: processes at most; 0 for as many as there are cores.
         on_progress: called with a line as each case is done, of other processes' at last.
+        cases: those of somebody else's, which this process audits alone; by default those of the name.
 
     Raises:
         ConfigurationError: the name is unknown, a number is out of range, or the samples are too few for any statement.
     """
     check_confidence(confidence)
-    cases = cases_of(name)
+    if cases is None:
+        cases = cases_of(name)
+    else:
+        workers = 1  # another process could not make them
     each = (1 - confidence) / (len(cases) * len(samples))
     for number in samples.values():
         check_samples(number, 1 - each)

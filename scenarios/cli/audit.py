@@ -10,37 +10,63 @@ from .group import cli
 from .options import print_json, tell_folder
 
 if TYPE_CHECKING:
-    from ..audit.case import Source
+    from ..audit.case import Case, Source
 
 __all__ = ["audit"]
 
 _REFUTED = 1
 _PAPERS = "papers"
+_SCENARIOS = {".toml", ".json"}
 _FAULTS_TAKE = {"name", "samples", "thorough", "seed", "as_json"}
 _PAPERS_TAKE = {"name", "as_json"}
 
 
-@cli.command(short_help="Bound privacy losses from below by telling neighbors apart.")
-@click.argument("name", metavar="MECHANISM|PROTOCOL|all|faults|papers")
+@cli.command(short_help="Find lower bounds on privacy losses; check the papers' claims.")
+@click.argument("name", metavar="MECHANISM|PROTOCOL|SCENARIO|all|faults|papers")
+@click.option(
+    "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Of a SCENARIO, or of your own PROTOCOL's parameters."
+)
+@click.option("--data", metavar="FOLDER", help="Of a SCENARIO: its data sets (default: the variable PSEPHOS_DATA).")
 @click.option(
     "--source",
     type=click.Choice(["simulated", "secure", "both"]),
     default="both",
     show_default=True,
-    help="Whose noise: of simulations, or of deployments.",
+    help="Which noise to audit: that of simulations, that of deployments, or both.",
 )
-@click.option("--samples", type=int, help="Of each neighbor (default: 1,000,000; of secure noise up to 50,000).")
-@click.option("--thorough", is_flag=True, help="Ten times as many samples.")
-@click.option("--quick", is_flag=True, help="A twentieth of the samples: gross faults alone, in a minute or two.")
-@click.option("--confidence", type=float, default=0.99, show_default=True, help="Of all bounds at once, in (0, 1).")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the simulated noise.")
-@click.option("--workers", type=click.IntRange(min=0), default=0, help="Processes (default: one each core).")
+@click.option(
+    "--samples",
+    type=int,
+    help="How many outputs of each neighbor (default: 1,000,000; with secure noise at most 50,000).",
+)
+@click.option("--thorough", is_flag=True, help="Draw ten times as many samples.")
+@click.option(
+    "--quick", is_flag=True, help="Draw a twentieth of the samples: a minute or two, which finds only gross faults."
+)
+@click.option(
+    "--confidence",
+    type=float,
+    default=0.99,
+    show_default=True,
+    help="The confidence of all bounds together, in (0, 1).",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The seed of the simulated noise."
+)
+@click.option(
+    "--workers", type=click.IntRange(min=0), default=0, help="How many processes (default: one for each core)."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print audit.json and nothing else.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="For audit.json and audit.csv (default: none)."
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Also write audit.json and audit.csv here (default: nowhere).",
 )
 def audit(
     name: str,
+    settings: tuple[str, ...],
+    data: str | None,
     source: Literal["simulated", "secure", "both"],
     samples: int | None,
     confidence: float,
@@ -52,27 +78,32 @@ def audit(
     quick: bool,
     as_json: bool,
 ) -> None:
-    """Bound the privacy loss of MECHANISM or PROTOCOL from below, or of all.
+    """Find a lower bound on the privacy loss of MECHANISM, PROTOCOL or SCENARIO, or of all of them.
 
-    Two neighboring inputs, chosen by search, are told apart by their outputs: exactly where the outputs' law is
-    finite, else by an event in outputs of the code that runs, with Clopper and Pearson's intervals; and outputs of
-    these and of other inputs are held against their laws. A table shows the bound beside the loss that is claimed and
-    the one that is proven.
+    The audit searches for two neighboring inputs, and tells them apart by their outputs. If the law of the outputs is
+    finite, the bound is exact. Otherwise the audit draws outputs from the code that runs, and bounds the probability
+    of an event by Clopper and Pearson's intervals. It also compares the outputs with their stated laws. A table shows
+    the bound beside the claimed and the proven loss.
 
     \b
     mechanisms  k-rr channels laplace vector-laplace spherical-laplace answers rankings
                 exponential permute-and-flip sampled-choice released-sums subsample disclosure
     protocols   dpwevote truth-discovery moral-preferences fair-voting
     faults      a self-test: planted faults, each of which the audit must catch
-    papers      what the papers claim, what is found, and the command that shows it
+    papers      each claim of the papers, what is true, the numbers, and the command that shows them
 
-    Exit status 1 where a proof is refuted (or a planted fault is not caught). Nothing is written without --out,
-    which gets audit.json and audit.csv. `all` takes some minutes.
+    Any other registered protocol is audited too: by its name, with its parameters by --set, or by a scenario, whose
+    parties' public rows count. Neighbors are two rows that a party may hold: those that the protocol's method
+    possible_entries() returns, or else those that its mechanisms take.
+
+    The exit status is 1 if a proof is refuted, or if a planted fault is not caught. `all` takes some minutes.
 
     \b
     psephos audit all
     psephos audit all --quick
     psephos audit k-rr --source simulated --samples 100000
+    psephos audit my-protocol --set epsilon=2
+    psephos audit my-scenario.toml
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import ConfigurationError
     from ..audit.fault import GROUP
@@ -82,7 +113,6 @@ def audit(
         SIMULATED_SAMPLES,
         THOROUGH,
         audit_all,
-        cases_of,
         sources_of,
     )
     from ..audit.showing import show_report, write_report
@@ -104,7 +134,7 @@ def audit(
         return
     if quick and thorough:
         raise ConfigurationError(field="--quick and --thorough", value="both", allowed="given one at a time")
-    cases_of(name)  # whether it is one, before a folder is made
+    cases = _own_cases(name, settings, data)  # whether it is one, before a folder is made
     folder = None if out is None else RunFolder(out)
     usual: dict[Source, int] = {"simulated": SIMULATED_SAMPLES, "secure": SECURE_SAMPLES}
     numbers: dict[Source, int] = {own: usual[own] if samples is None else samples for own in sources_of(source)}
@@ -119,6 +149,7 @@ def audit(
         seed=seed,
         workers=workers,
         on_progress=tell,
+        cases=cases,
     )
     if folder is not None:
         write_report(folder, report)
@@ -133,25 +164,49 @@ def audit(
         sys.exit(_REFUTED)
 
 
+def _own_cases(name: str, settings: tuple[str, ...], data: str | None) -> "list[Case] | None":
+    """Return the cases of a scenario, or of a protocol without audits of its own; None where the name is a group's.
+
+    Raises:
+        ConfigurationError: it is none of these, or as `any_protocol.cases_of_scenario`.
+    """
+    from ...protocol.errors import ConfigurationError
+    from ..audit.any_protocol import cases_of_scenario
+    from ..audit.running import ALL, cases_of, group_names
+    from ..running.config import shipped_scenarios
+    from ..system import protocol_names
+
+    is_group = name == ALL or name in group_names()
+    if not is_group and (name in {*protocol_names(), *shipped_scenarios()} or Path(name).suffix in _SCENARIOS):
+        return cases_of_scenario(name, settings, data=data or "")
+    cases_of(name)
+    for option, given in (("--set", settings), ("--data", data)):
+        if given:
+            allowed = f"left out of an audit of {name}, whose parameters are fixed"
+            raise ConfigurationError(field=option, value=given if isinstance(given, str) else given[0], allowed=allowed)
+    return None
+
+
 def _refuse_others(name: str, taken: set[str]) -> None:
     """Refuse options that were given and would do nothing."""
     from ...protocol.errors import ConfigurationError
 
     context = click.get_current_context()
-    for option, value in context.params.items():
-        source = context.get_parameter_source(option)
-        if option not in taken and source is click.core.ParameterSource.COMMANDLINE:
-            raise ConfigurationError(field=f"--{option}", value=str(value), allowed=f"left out of an audit of {name}")
+    for option in context.command.params:
+        own = str(option.name)
+        if own not in taken and context.get_parameter_source(own) is click.core.ParameterSource.COMMANDLINE:
+            value = str(context.params[own])
+            raise ConfigurationError(field=option.opts[0], value=value, allowed=f"left out of an audit of {name}")
 
 
 def _show_papers(*, as_json: bool) -> None:
     """Print what is found of the papers' claims; none of it refutes a proof of ours."""
     from ..experiments.findings import findings_on_papers
-    from ..experiments.findings_shown import show_bounded_findings
+    from ..experiments.findings_shown import bounded_finding_as_data, show_bounded_findings
     from ..presentation import make_console
 
     if as_json:
-        print_json(findings_on_papers())
+        print_json([bounded_finding_as_data(finding) for finding in findings_on_papers()])
     else:
         show_bounded_findings(make_console(), findings_on_papers())
 

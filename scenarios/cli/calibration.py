@@ -10,21 +10,24 @@ from .options import tell_folder
 __all__ = ["calibrate"]
 
 
-@cli.command(short_help="Hold claimed probabilities of errors against what is found.")
+@cli.command(short_help="Compare claimed probabilities of errors with errors that are counted.")
 @click.argument("system", metavar="[SYSTEM|all]", default="all")
-@click.option("--trials", type=int, default=400, show_default=True, help="Societies of each cell.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of everything drawn.")
+@click.option("--trials", type=int, default=400, show_default=True, help="How many societies to draw for each cell.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The seed of everything that is drawn."
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="For calibration.md and a CSV a table (default: none).",
+    help="Also write calibration.md and a CSV for each table here (default: nowhere).",
 )
 def calibrate(system: str, trials: int, seed: int, out: Path | None) -> None:
-    """Draw societies, let SYSTEM's protocol decide and claim, and count how often it was wrong.
+    """Compare the probabilities of errors that SYSTEM claims with the errors that are counted.
 
-    Tables show claims beside what was found: under the prior that the claims name, and under others; and how often
-    verdicts were given, and wrong. The manual keeps the page. All systems take some minutes.
+    The command draws societies and lets the system's protocol decide for each. Tables show the claimed and the counted
+    errors, under the prior that the claims name and under others, and how often a verdict was given and was wrong. The
+    manual has these tables as a page. All systems take some minutes.
 
     \b
     psephos calibrate dpwevote --trials 100

@@ -63,10 +63,13 @@ def enroll(party: str, out: Path | None, days: float) -> None:
     click.echo(f"certificate {made.fingerprint}")
 
 
-@cli.command(short_help="Draw up the roster of SCENARIO, with a certificate for each party.")
+@cli.command(short_help="Write the roster of SCENARIO, with a certificate for each party.")
 @scenario_options
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Where to (default: a new folder below runs/)."
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="The folder to write (default: a new one below runs/).",
 )
 @click.option(
     "--enrolled",
@@ -81,7 +84,7 @@ def enroll(party: str, out: Path | None, days: float) -> None:
 @click.option(
     "--days", type=click.FloatRange(min=0, min_open=True), default=30.0, help="After how many the session expires (30)."
 )
-@click.option("--simulate", is_flag=True, help="Invite to a simulation.")
+@click.option("--simulate", is_flag=True, help="Invite to a simulation, which protects nobody.")
 def roster(
     scenario: str,
     settings: tuple[str, ...],
@@ -139,7 +142,7 @@ def roster(
     click.echo(f"{folder.path / 'invitations'}: {told}")
 
 
-@cli.command(short_help="Serve SCENARIO to parties that are processes of their own.")
+@cli.command(short_help="Be the server of SCENARIO; each party is another process.")
 @scenario_options
 @click.option(
     "--listen",
@@ -172,11 +175,10 @@ def serve(
     as_json: bool,
     pictures: bool,
 ) -> None:
-    """Serve SCENARIO to its parties, each of which is a process of its own: `psephos join`.
+    """Be the server of SCENARIO. Each party is another process, `psephos join`.
 
-    The server knows who may take part and what is public, and looks at no private column. Over TLS it takes nobody
-    whose certificate is not on its roster. Over tcp it knows its parties by their names alone, and then listens on this
-    machine only.
+    The server reads who may take part and what is public. It reads no private column. Over TLS, parties prove who they
+    are by the roster's certificates. Over tcp the server knows them by name only, and listens on this machine alone.
 
     \b
     psephos serve eu-council --roster vote
@@ -248,20 +250,20 @@ def serve(
 @cli.command(short_help="Take part in a session as one party.")
 @click.argument("invitation_or_address", metavar="INVITATION", required=False)
 @transport_option
-@click.option("--as", "party", metavar="PARTY", help="Who takes part, where the invitation does not say it.")
+@click.option("--as", "party", metavar="PARTY", help="The name of the party, where the invitation does not say it.")
 @click.option(
     "--input",
     "input_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A CSV with a header and one line, the party's own; of a worker, task,label and a line for each answer; of a "
-    "voter, record,choice,FEATURES and two lines for each record. Asked for in a terminal.",
+    help="A CSV of the party's own values: a header and one line. A worker has task,label and a line for each answer; "
+    "a voter of moral preferences has record,choice,FEATURES and two lines for each record. Asked for in a terminal.",
 )
 @click.option(
     "--key",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="The party's keys, as `psephos enroll` made them (default: the folder of its name, here or beside INVITATION).",
+    help="The party's keys, as `psephos enroll` made them (default: the folder of its name).",
 )
 @click.option("--address", metavar="HOST:PORT", help="Where the server is, if not as the invitation says.")
 @click.option(
@@ -272,11 +274,21 @@ def serve(
     help="Over tcp, where INVITATION is the server's address: what was agreed to.",
 )
 @click.option(
-    "--budget", type=float, metavar="EPSILON", help="The most that the session may cost, for replace-one neighbors."
+    "--budget",
+    type=float,
+    metavar="EPSILON",
+    help="The largest epsilon that the session may cost, for replace-one neighbors (default: 10 without an "
+    "invitation).",
 )
-@click.option("--trust-server", is_flag=True, help="Let the server see the values as they are (central model).")
+@click.option(
+    "--trust-server",
+    is_flag=True,
+    help="Allow a session in which the server sees your values as they are (central model).",
+)
 @simulate_options
-@click.option("--round", "round_number", type=click.IntRange(min=0), default=0, help="Of a repeated simulation.")
+@click.option(
+    "--round", "round_number", type=click.IntRange(min=0), default=0, help="The round, if a simulation is repeated."
+)
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON and nothing else.")
 def join(
@@ -296,15 +308,15 @@ def join(
     trust_server: bool,
     as_json: bool,
 ) -> None:
-    """Take part in the session of INVITATION as one party, which holds its own values and nobody else's.
+    """Take part in the session of INVITATION as one party, with that party's own values.
 
-    The server must be the one whose certificate the invitation has, and session, parameters and roster those agreed to.
-    Nothing is drawn, and no value leaves, before that. A session in the central model, whose server sees all values as
-    they are, needs --trust-server.
+    The server must be the one whose certificate the invitation has, and its terms those of the invitation. This comes
+    before any noise is drawn, and before any value leaves.
 
-    Over another transport than tls, INVITATION is the server's address, for one machine. Without --invitation, the
-    server is then asked for its terms; they are shown, and refused if the session costs more than --budget (10 unless
-    given). A server that chooses its terms learns whether the party's values are among those that they allow.
+    Over another transport than tls, INVITATION is the server's address, on this machine. Without --invitation, `join`
+    then asks the server for its terms and shows them, and leaves if the session costs more than --budget. A server that
+    chooses its own terms learns whether your values are among those that they allow. In the central model the server
+    sees your values as they are; such a session needs --trust-server.
 
     \b
     psephos join vote/invitations/09-germany.json --input germany.csv

@@ -1,8 +1,10 @@
 """The command itself: its own commands and those that systems bring, and how it ends."""
 
+import dataclasses
 import functools
 import sys
-from typing import NoReturn
+import traceback
+from typing import Final, NoReturn
 
 import click
 
@@ -11,15 +13,45 @@ __all__ = ["cli", "main", "of_systems"]
 _RUN_FAILED, _WRONG_INPUT, _INTERRUPTED = 1, 2, 130
 
 
+@dataclasses.dataclass
+class _Ending:
+    """How a command that fails is to end."""
+
+    shows_traceback: bool = False
+
+
+def _show_traceback(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    del parameter
+    ending = context.find_object(_Ending)
+    if ending is not None and value:
+        ending.shows_traceback = True
+
+
+_TRACEBACK: Final = click.Option(
+    ["--traceback"],
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_traceback,
+    help="Where it fails, show all of Python's traceback.",
+)
+
+
 class _Commands(click.Group):
-    """A group with commands of its own and those of systems, which are looked up where a word is none of its own."""
+    """A group with commands of its own and those of systems, which are looked up where a word is none of its own.
+
+    Each of them takes `--traceback`.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
         return sorted({*self.commands, *of_systems()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return super().get_command(ctx, cmd_name) or of_systems().get(cmd_name)
+        command = super().get_command(ctx, cmd_name) or of_systems().get(cmd_name)
+        if command is not None and _TRACEBACK not in command.params:
+            command.params.append(_TRACEBACK)
+        return command
 
 
 @functools.cache
@@ -33,13 +65,14 @@ def of_systems() -> dict[str, click.Command]:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="psephos", prog_name="psephos")
 def cli() -> None:
-    """Private collective decisions: votes and surveys in which nobody has to be trusted."""
+    """Run, check and deploy differentially private votes and surveys."""
 
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    ending = _Ending()
     try:
-        cli.main(prog_name="psephos", standalone_mode=False)
+        cli.main(prog_name="psephos", standalone_mode=False, obj=ending)
     except (click.exceptions.Abort, KeyboardInterrupt):
         _fail("interrupted", status=_INTERRUPTED)
     except click.ClickException as error:
@@ -50,12 +83,16 @@ def main() -> NoReturn:
             raise
         _fail("interrupted", status=_INTERRUPTED)
     except Exception as error:
-        from ...protocol.errors import ConfigurationError, PsephosError
+        from ...protocol.errors import ConfigurationError, PluginError, PsephosError
 
+        if ending.shows_traceback:
+            traceback.print_exception(error)
+        has_more = isinstance(error, PluginError) and error.__cause__ is not None and not ending.shows_traceback
+        sentence = f"{error}; --traceback shows all of it" if has_more else str(error)
         if isinstance(error, ConfigurationError):
-            _fail(str(error), status=_WRONG_INPUT)
+            _fail(sentence, status=_WRONG_INPUT)
         if isinstance(error, (PsephosError, OSError)):
-            _fail(str(error), status=_RUN_FAILED)
+            _fail(sentence, status=_RUN_FAILED)
         raise  # a bug of ours: its traceback is what we want to be sent
     sys.exit(0)
 

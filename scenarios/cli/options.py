@@ -24,7 +24,11 @@ def scenario_options(command: _CommandT) -> _CommandT:
         command,
         click.argument("scenario"),
         click.option(
-            "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any scenario value; may be repeated."
+            "--set",
+            "settings",
+            metavar="KEY=VALUE",
+            multiple=True,
+            help="Set any value of the scenario; may be repeated.",
         ),
         click.option("--data", metavar="FOLDER", help="The folder of data sets (default: the variable PSEPHOS_DATA)."),
     )
@@ -35,9 +39,13 @@ def simulate_options(command: _CommandT) -> _CommandT:
     return _with(
         command,
         click.option(
-            "--simulate", is_flag=True, help="Simulated noise, which protects nobody: for rehearsals, on both sides."
+            "--simulate",
+            is_flag=True,
+            help="Rehearse with simulated noise, which protects nobody; both sides must say so.",
         ),
-        click.option("--seed", type=click.IntRange(min=0), help="Of the simulated noise, the same on both sides."),
+        click.option(
+            "--seed", type=click.IntRange(min=0), help="The seed of the simulated noise; the same on both sides."
+        ),
     )
 
 

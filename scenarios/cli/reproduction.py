@@ -34,9 +34,9 @@ class _Papers(click.Group):
         return _command(cmd_name, load_part(systems()[cmd_name], "reproduction", Paper, name=cmd_name))
 
 
-@cli.group(cls=_Papers, short_help="Run a paper's experiments again, beside the published.")
+@cli.group(cls=_Papers, short_help="Run a paper's experiments again.")
 def reproduce() -> None:
-    """Run a paper's experiments again: ours beside the published, and what holds."""
+    """Run a paper's experiments again, compare the numbers with the published ones, and say which claims hold."""
 
 
 def _command(name: str, paper: "Paper") -> click.Command:
@@ -52,12 +52,12 @@ def _command(name: str, paper: "Paper") -> click.Command:
 
 def _options(paper: "Paper") -> Iterator[Callable[[Any], Any]]:
     yield click.option("--trials", type=int, default=paper.trials, show_default=True, help=paper.about_trials)
-    yield click.option("--seed", type=int, default=1, show_default=True, help="Of everything drawn.")
+    yield click.option("--seed", type=int, default=1, show_default=True, help="The seed of everything that is drawn.")
     if paper.takes_data:
         words = "The folder of data sets (default: the variable PSEPHOS_DATA)."
         yield click.option("--data", metavar="FOLDER", help=words)
     if paper.takes_workers:
-        yield click.option("--workers", type=int, default=0, help="Processes (default: one each core).")
+        yield click.option("--workers", type=int, default=0, help="How many processes (default: one for each core).")
     yield out_option
     yield click.option("--pictures/--no-pictures", default=True, help="Draw the figures (default: yes).")
 

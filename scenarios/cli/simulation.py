@@ -23,8 +23,10 @@ __all__ = ["ledger", "run", "scenarios"]
 
 @cli.command()
 @scenario_options
-@click.option("--transport", metavar="NAME", help="memory, tcp (agents), or array (no agents); the bits are the same.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the simulated noise.")
+@click.option(
+    "--transport", metavar="NAME", help="memory or tcp (with agents), or array (without); the result is the same."
+)
+@click.option("--seed", type=click.IntRange(min=0), help="The seed of the simulated noise.")
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
 @click.option("--record", is_flag=True, help="Also write seed, inputs, truth and views (simulations only).")
@@ -41,10 +43,10 @@ def run(
     record: bool,
     pictures: bool,
 ) -> None:
-    """Run SCENARIO: a shipped name, or a TOML file.
+    """Run SCENARIO, which is a name from `psephos scenarios` or a TOML file.
 
-    `psephos scenarios` lists what is shipped; the `scenario.json` of a run is a scenario too (without the
-    parties that stood in a scenario itself: give --set partners=FILE).
+    All parties run in this one process. The `scenario.json` in a run's folder is a scenario too. It leaves out parties
+    whose values stood in the scenario itself: name them again with --set partners=FILE.
 
     \b
     psephos run eu-council --transport tcp
@@ -54,11 +56,13 @@ def run(
     A CSV of partners has the header partner,weight,<candidate>,... and a line for each partner; its candidates
     replace the scenario's.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ..running.blaming import blaming_plugins
     from ..running.resolution import resolve
 
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
     resolved = resolve(load(scenario, (*chosen, *settings), data), record=record)
-    _run(resolved, make_folder(out, resolved.scenario.name), as_json=as_json, pictures=pictures)
+    with blaming_plugins(resolved.plugins):  # what is shown may be somebody's code as well
+        _run(resolved, make_folder(out, resolved.scenario.name), as_json=as_json, pictures=pictures)
 
 
 @cli.command()
@@ -74,11 +78,11 @@ def scenarios() -> None:
 
 @cli.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--party", metavar="NAME", help="The entries of this party alone.")
-@click.option("--delta", type=float, help="Also show epsilon at this delta, by tighter composition.")
+@click.option("--party", metavar="NAME", help="Show only the entries of this party.")
+@click.option("--delta", type=float, help="Also show the total epsilon at this delta, by tighter composition.")
 @click.option("--json", "as_json", is_flag=True, help="Print the entries as JSON lines.")
 def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) -> None:
-    """Show who paid what in RUN, a run's folder."""
+    """Show the privacy loss of each party in RUN, a run's folder."""
     import msgspec
 
     from ...protocol.errors import ConfigurationError
@@ -87,7 +91,7 @@ def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) 
     from ..running.report import show_ledger
 
     if as_json and delta is not None:
-        raise click.UsageError("--delta is for the table: leave it out beside --json")
+        raise click.UsageError("--delta is for the table: leave it out with --json")
     entries = read_ledger(run)
     if party is not None and all(entry.person != party for entry in entries):
         allowed = "a party with an entry in this ledger"

@@ -18,7 +18,7 @@ from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss
 from ...protocol.roles import SessionKind
 from ..plugins import find_client_role
 from ..reading.conversion import convert
-from ..running.blaming import blaming
+from ..running.blaming import Plugin, blaming, blaming_plugins, parts_of
 from ..running.folder import RunFolder
 from ..running.writing import describe_failure, open_run
 from ..system import find_protocol
@@ -172,6 +172,7 @@ async def join(
         BudgetExceededError: it would cost too much; nothing was drawn.
         SessionAborted, QuorumError, RemoteProtocolError: as `Client.take_part`.
         HandshakeError: the server is not the one of the invitation, or does not take the party's certificate.
+        PluginError: the code of the protocol or of the client's role raised something.
         OSError: the server cannot be reached.
     """
     ledger = ledger or joining.open_ledger()
@@ -201,8 +202,10 @@ async def join(
     except BaseException:
         channel.close()
         raise
+    plugins = (parts_of(agreement.protocol), Plugin(f"client role {client.role!r}", (type(client),)))
     try:
-        outcome = await client.take_part(channel)
+        with blaming_plugins(plugins):
+            outcome = await client.take_part(channel)
     except HandshakeError as error:
         raise HandshakeError(f"{joining.address}: {error}", role="client") from None
     return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript)

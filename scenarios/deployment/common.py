@@ -132,6 +132,8 @@ def charter_of(mode: Mode, charter: Charter) -> Charter:
 def check_seed(*, simulate: bool, seed: int | None) -> None:
     """Raise ConfigurationError unless a seed is given for a simulation, and for nothing else."""
     if simulate and seed is None:
-        raise ConfigurationError(field="--seed", value="left out", allowed="given beside --simulate, on both sides")
+        raise ConfigurationError(
+            field="--seed", value="left out", allowed="given together with --simulate, on both sides"
+        )
     if not simulate and seed is not None:
         raise ConfigurationError(field="--seed", value="given", allowed="left out without --simulate")

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.roles import check_party_name
@@ -86,15 +84,8 @@ def enroll(party: str, folder: Path, *, days: float = VALID_DAYS) -> Enrollment:
         ConfigurationError: the name cannot name a party, or the folder has keys already or cannot be written to.
     """
     check_party_name(party)
-    identity, signature = make_identity(days=days), ed25519.Ed25519PrivateKey.generate()
-    enrollment = Enrollment(
-        party=party,
-        certificate=identity.certificate_pem,
-        signature_key=signature.public_key().public_bytes_raw().hex(),
-    )
-    own = signature.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    identity, (own, public) = make_identity(days=days), make_signature_key()
+    enrollment = Enrollment(party=party, certificate=identity.certificate_pem, signature_key=public.hex())
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         identity.write(folder / KEY_FILE)

@@ -9,17 +9,20 @@ import trio
 from ...agents.driver import EffectListener
 from ...agents.events import Log
 from ...agents.modes import Mode
-from ...protocol.errors import ConfigurationError
+from ...agents.server import Server
+from ...protocol.errors import ConfigurationError, UnheardError
 from ...protocol.messages import NO_CHARTER, Charter
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
 from ...protocol.server_machine import SessionResult
+from ...transports.abc import Transport
 from ..plugins import find_server_role
+from ..running.blaming import Plugin, blaming_plugins, parts_of
 from ..running.folder import RunFolder
 from ..running.resolution import Resolved
 from ..running.results import published
 from ..running.rosters import FINGERPRINT_COLUMN
-from ..running.writing import open_run, write_outcome
+from ..running.writing import describe_failure, open_run, write_outcome
 from .common import DEFAULT_TRANSPORT, Keys, charter_of, find_transport, naming_address
 
 __all__ = ["check_authenticated", "roster_rows", "serve", "serve_in_folder"]
@@ -38,7 +41,7 @@ def check_authenticated(side: Resolved, *, kind: SessionKind, transport: str) ->
     """
     has_certificates = side.fingerprints is not None
     if side.protocol.hides_participation and not has_certificates and kind is SessionKind.DEPLOYMENT:
-        allowed = "given, with certificates: who takes part is private here, and whoever knows a name could ask"
+        allowed = "given, with certificates: participation is private here, and without them anybody could ask who came"
         raise ConfigurationError(field="--roster", value="left out or without certificates", allowed=allowed)
     if transport == DEFAULT_TRANSPORT and not has_certificates:
         allowed = (
@@ -93,12 +96,41 @@ async def serve(
     Raises:
         ConfigurationError: as `check_authenticated` and `find_transport`, or it is no address.
         QuorumError: a phase closed without its quorum.
+        PluginError: somebody's code raised something, or the protocol's breaks its contract.
         OSError: the address is taken, or not this machine's.
     """
     check_authenticated(side, kind=mode.kind, transport=transport)
     opened = find_transport(transport, keys=keys)
+    kind = find_server_role(side.protocol.server_role)
+    plugins = (parts_of(side.protocol), Plugin(f"server role {side.protocol.server_role!r}", (kind,)))
+    with blaming_plugins(plugins, is_private=side.protocol.keeps_words):
+        return await _serve(
+            side,
+            kind,
+            address=address,
+            transport=opened,
+            charter=charter,
+            mode=mode,
+            log=log,
+            listener=listener,
+            on_listening=on_listening,
+        )
+
+
+async def _serve(
+    side: Resolved,
+    kind: type[Server],
+    *,
+    address: str,
+    transport: Transport,
+    charter: Charter,
+    mode: Mode,
+    log: Log | None,
+    listener: EffectListener | None,
+    on_listening: Callable[[str], None] | None,
+) -> SessionResult:
     roster = side.roster
-    server = find_server_role(side.protocol.server_role)(
+    server = kind(
         side.protocol,
         roster=roster,
         mode=mode,
@@ -109,7 +141,7 @@ async def serve(
         listener=listener,
     )
     with naming_address(address, field="--listen"):
-        listening = await opened.open_listener(address)
+        listening = await transport.open_listener(address)
     if on_listening is not None:
         on_listening(listening.address)
     return await server.serve(listening)
@@ -131,6 +163,7 @@ def serve_in_folder(
     """Serve a session and leave what came of it in a folder; who paid what is in the clients' own.
 
     Arguments and errors are those of `serve`; after an error the folder holds the events, and `run.json` the failure.
+    Where nobody was there to be told the outcome, that is an `UnheardError`, and the folder holds the outcome as well.
     """
     how = {"transport": transport, "kind": mode.kind.value}
     with open_run(folder, side, how, has_ledger=False, is_live=True) as run:
@@ -148,7 +181,13 @@ def serve_in_folder(
         )
         left = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
         run.ending["transcript"] = left.transcript
+        unheard = None
+        if left.num_told == 0:
+            unheard = UnheardError(role=side.protocol.client_role, num_parties=len(side.names))
+            run.ending["failure"] = describe_failure(unheard)
     scenario = side.scenario
     result = published(side.protocol, left, session=scenario.name, kind=mode.kind, num_parties=len(side.names))
     write_outcome(folder, left.outcome, result, title=scenario.title or scenario.name, pictures=pictures)
+    if unheard is not None:
+        raise unheard
     return left

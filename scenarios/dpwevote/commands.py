@@ -16,17 +16,22 @@ def variants(scenario: str, settings: tuple[str, ...], data: str | None) -> None
     psephos variants consortium
     psephos variants consortium --set epsilon=3 --set 'candidates=["a", "b", "c"]'
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.dpwevote import Parameters
+    from ...protocol.dpwevote import DPWeVote, Parameters
     from ...protocol.errors import ConfigurationError
     from ..presentation import make_console
     from ..running.resolution import resolve
+    from ..system import find_protocol
     from .variants import show_variants
 
-    side = resolve(load(scenario, settings, data), is_served=True)
-    parameters = side.protocol.parameters
-    if not isinstance(parameters, Parameters):
-        raise ConfigurationError(field="scenario", value=scenario, allowed="one of protocol 'dpwevote'")
+    loaded = load(scenario, settings, data)
+    if not issubclass(find_protocol(loaded.protocol), DPWeVote):
+        allowed = f"{DPWeVote.name!r}, of whose votes there are variants to compare"
+        raise ConfigurationError(field="protocol", value=loaded.protocol, allowed=allowed)
+    side = resolve(loaded, is_served=True)
+    parameters: Parameters = side.protocol.parameters
     if parameters.public_weights:
-        allowed = "one with private weights: where they are public, opinions alone are reported, by 'joint'"
-        raise ConfigurationError(field="scenario", value=scenario, allowed=allowed)
+        allowed = (
+            "false: if weights are public, only opinions are reported, by 'joint'; variants report private weights"
+        )
+        raise ConfigurationError(field="public_weights", value=True, allowed=allowed)
     show_variants(make_console(), parameters, num_partners=len(side.names))

@@ -201,14 +201,15 @@ def page_of_calibration(found: Mapping[str, Sequence[Table]], *, trials: int, se
         seed: of everything drawn.
     """
     parts = [
-        "# Claims held against what is found",
+        "# Calibration: claimed and counted errors",
         (
-            f"`psephos calibrate all` draws {trials:,} societies a cell (seed {seed}), lets the protocols decide and "
-            "claim, and counts how often they were wrong. *Claimed* is the mean of the claimed probabilities of an "
-            f"error, *found* the share that was wrong; *small* are claims below {100 * SMALL:g} %, which people act "
-            "on. A claim holds under the prior that it names; under another one it may be too low or too high, and the "
-            "tables say by how much. A *verdict* needs no prior: it is wrong in at most the stated share of cases, "
-            "whatever the truth is."
+            "This page is for everybody who wants to know how far a claimed probability of an error can be trusted. "
+            f"`psephos calibrate all` draws {trials:,} societies for each cell (seed {seed}), lets the protocols "
+            "decide and claim, and counts how often they were wrong. *Claimed* is the mean of the claimed "
+            "probabilities of an error, and *found* is the share that was wrong. *Small* are claims below "
+            f"{100 * SMALL:g} %, which people act on. A claim holds under the prior that it names. Under another prior "
+            "it may be too low or too high, and the tables say by how much. A *verdict* needs no prior: whatever the "
+            "truth is, it is wrong in at most the stated share of cases."
         ),
     ]
     for system, part in _parts(found):

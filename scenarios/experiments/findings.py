@@ -6,6 +6,7 @@ one number, held against that number as it is computed here and now; `psephos au
 
 import enum
 import math
+import string
 from collections.abc import Callable, Iterable
 from typing import Final, Literal
 
@@ -13,10 +14,22 @@ import msgspec
 
 from ..system import load_each
 
-__all__ = ["AUDIT", "BoundedFinding", "Certainty", "Finding", "Judged", "Judgement", "findings_on_papers", "in_a_row"]
+__all__ = [
+    "AUDIT",
+    "READINGS",
+    "BoundedFinding",
+    "Certainty",
+    "Finding",
+    "Judged",
+    "Judgement",
+    "findings_on_papers",
+    "in_a_row",
+]
 
 AUDIT: Final = "psephos audit papers"
 """What shows those findings that nothing else shows."""
+READINGS: Final = "docs/readings.md"
+"""The page of the manual that explains every reading by its identifier."""
 
 # Laws are written in floats.
 _ROUNDING: Final = 1e-6
@@ -88,15 +101,16 @@ class BoundedFinding(Judged, frozen=True, kw_only=True):
     Args:
         key: the reading's, as the documentation has it, with a letter where it has several.
         paper: a short citation.
-        claim: what the paper says, and where.
-        quantity: what both numbers are.
+        claim: what the paper says, and where: a sentence without its full stop.
+        quantity: what both numbers measure, and in which case.
         claimed: the paper's number; None where it has none.
         bound: how the paper bounds it.
         found: ours.
         certainty: what ours is.
         command: a command line that shows it.
-        only: where a contradicted claim holds nevertheless, as a phrase that goes on from "it holds only".
-        note: a sentence on the number.
+        only: where a contradicted claim holds nevertheless, as a phrase that goes on from "the claim holds only".
+        note: what is true, in a sentence or two.
+        compared: what the claimed number is, where the paper claims no number but that two are equal or ordered.
         tolerance: what is no difference, in units or as a part of the claimed number, whichever is more: larger where
             that one was sampled, or has few digits.
     """
@@ -112,6 +126,7 @@ class BoundedFinding(Judged, frozen=True, kw_only=True):
     command: str = AUDIT
     only: str = ""
     note: str = ""
+    compared: str = ""
     tolerance: float = _ROUNDING
 
     def __post_init__(self) -> None:
@@ -153,6 +168,11 @@ class BoundedFinding(Judged, frozen=True, kw_only=True):
         if refuted:
             return Judgement.IN_PART if self.only else Judgement.REFUTED
         return Judgement.HOLDS if confirmed else Judgement.OPEN
+
+    @property
+    def reading(self) -> str:
+        """Where the manual explains the reading: a page and the place in it."""
+        return f"{READINGS}#{self.key.rstrip(string.ascii_lowercase).lower()}"
 
     @property
     def _bounds_below(self) -> bool:

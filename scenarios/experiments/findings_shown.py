@@ -1,17 +1,24 @@
-"""Findings as people read them: sentences on a page and in a terminal, or a table of numbers for each paper."""
+"""Findings as people read them: sentences on a page and in a terminal, with the numbers behind them."""
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ..presentation.terminal import show_table
-from .findings import BoundedFinding, Finding, Judged, Judgement
+from ..presentation.terminal import show_facts
+from .findings import READINGS, BoundedFinding, Certainty, Finding, Judged, Judgement
 
-__all__ = ["count_in_words", "findings_in_markdown", "show_bounded_findings", "show_findings"]
+__all__ = [
+    "bounded_finding_as_data",
+    "count_in_words",
+    "findings_in_markdown",
+    "show_bounded_findings",
+    "show_findings",
+]
 
 _STYLES: Final = {
     Judgement.HOLDS: "green",
@@ -22,6 +29,20 @@ _STYLES: Final = {
 }
 _WORDS: Final = {Judgement.HOLDS: "holds", Judgement.REFUTED: "does not hold"}
 """As sentences have it."""
+_MEANINGS: Final = {
+    Judgement.HOLDS: "the claim is true",
+    Judgement.IN_PART: "the claim is true only in the cases that the entry names",
+    Judgement.REFUTED: "the claim is not true",
+    Judgement.OPEN: "the bounds that are known do not decide",
+    Judgement.SILENT: "the paper gives no number",
+}
+_CERTAINTIES: Final = {
+    Certainty.EXACT: "exact",
+    Certainty.PROVEN: "a proven bound",
+    Certainty.FOUND: "one case reaches it",
+    Certainty.NORMAL: "by the normal law",
+    Certainty.SAMPLED: "sampled, 99.9 % confidence",
+}
 
 
 def _count(findings: Iterable[Judged]) -> Counter[Judgement]:
@@ -59,39 +80,44 @@ def show_findings(console: Console, heading: str, findings: Sequence[Finding]) -
 
 
 def show_bounded_findings(console: Console, findings: Sequence[BoundedFinding]) -> None:
-    """Print what is found of papers' claims as tables, paper by paper, after a line that counts them.
+    """Print what is found of papers' claims, paper by paper: each claim, what is true, the numbers, and the command.
 
     Args:
         console: where to.
         findings: those of a paper following each other.
     """
     counted = _count(findings)
-    told = ", ".join(f"{judgement} {counted[judgement]}" for judgement in Judgement if counted[judgement])
+    present = [judgement for judgement in Judgement if counted[judgement]]
+    told = ", ".join(f"{judgement} {counted[judgement]}" for judgement in present)
     console.print(Text(f"{len(findings)} claims: {told}."))
+    show_facts(console, {judgement: _MEANINGS[judgement] for judgement in present})
+    console.print(Text(f"{READINGS} explains each entry under its letter and number, such as W1."))
     for paper, of_paper in itertools.groupby(findings, key=lambda finding: finding.paper):
         console.print()
         console.print(Text(paper, style="bold"))
-        show_table(
-            console,
-            ["", "claim", "verdict", "shown by"],
-            ["claimed", "found", "which is"],
-            rows=[_row(finding) for finding in of_paper],
-            drop=["shown by"],
-        )
+        for finding in of_paper:
+            console.print()
+            judgement = finding.judgement
+            console.print(Text.assemble((finding.key, "bold"), "  ", (judgement, _STYLES[judgement])))
+            show_facts(console, _facts(finding), spaced=False)
 
 
-def _row(finding: BoundedFinding) -> list[str | Text]:
-    told = Text.assemble(f"{finding.claim}: ", (f"{finding.quantity}.", "dim"))
-    if finding.note:
-        told.append(f" {finding.note}")
+def _facts(finding: BoundedFinding) -> Mapping[str, str]:
+    """Return a finding in sentences, each by what it says."""
+    truth = [finding.note] if finding.note else []
     if finding.judgement is Judgement.IN_PART:
-        told.append(f" It holds only {finding.only}.", style="italic")
-    return [
-        finding.key,
-        told,
-        Text(finding.judgement, style=_STYLES[finding.judgement]),
-        finding.command,
-        finding.claimed_text,
-        finding.found_text,
-        finding.certainty.value,
-    ]
+        truth.append(f"The claim holds only {finding.only}.")
+    claimed = "the paper gives no number"
+    if finding.claimed is not None:
+        claimed = f"claimed {finding.claimed_text}" + (f" ({finding.compared})" if finding.compared else "")
+    return {
+        "paper": f"{finding.claim}.",
+        "truth": " ".join(truth),
+        "numbers": f"{finding.quantity}: {claimed}, found {finding.found_text} ({_CERTAINTIES[finding.certainty]}).",
+        "command": finding.command,
+    }
+
+
+def bounded_finding_as_data(finding: BoundedFinding) -> Mapping[str, object]:
+    """Return a finding for a program: its fields, the verdict, and where the manual explains the reading."""
+    return msgspec.structs.asdict(finding) | {"judgement": finding.judgement, "reading": finding.reading}

@@ -22,9 +22,9 @@ __all__ = ["decide"]
     "--level",
     type=float,
     metavar="SHARE",
-    help="Of the verdict, in (0, 0.5): how often, at most, noise alone would make a wrong one.  [default: 0.05]",
+    help="How often, at most, noise makes the verdict wrong; in (0, 0.5).  [default: 0.05]",
 )
-@click.option("--prior", metavar="NAME", help="Of the certainty: ball or size.  [default: ball]")
+@click.option("--prior", metavar="NAME", help="The prior of the certainty: ball or size.  [default: ball]")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each decision and nothing else.")
 def decide(
     run: Path,
@@ -38,8 +38,8 @@ def decide(
 ) -> None:
     """Say which of two alternatives the society of RUN prefers.
 
-    RUN is the folder of a run of moral preferences, or that of a voter who took part in one (`psephos join`), or a
-    result.json or outcome.json. The answer is computed from what was released, so that it costs no privacy.
+    RUN is the folder of a run of moral preferences, the folder of a voter who took part in one (`psephos join`), or
+    a result.json or outcome.json. The answer is computed from the release alone, so it costs no privacy.
 
     \b
     psephos decide runs/moral-machine --first "Man=1, Dog=0" --second "Man=0, Dog=2"
@@ -50,13 +50,14 @@ def decide(
     1,first,1,0
     1,second,0,2
 
-    Two numbers come with a choice. The probability is the society's own: how likely it is to prefer an alternative
-    (with --json and in tables: the first). The certainty is about the noise: how likely the choice is the one that
-    would have been made without it, on average over societies that are as the prior says: anywhere in the ball that
-    preferences are in ("ball"), or in a ball of any size up to that ("size": weak preferences are as likely as strong
-    ones). The verdict holds for every society: it is the choice, or that the two are too close to tell. Where only the
-    direction of preferences was released there is no probability, and no certainty and no verdict where the release has
-    no standard errors.
+    Three things come with a choice. The probability is how likely the society is to prefer an alternative (with --json
+    and in tables: the first). The certainty is how likely the same choice would be made without noise. It is an average
+    over societies as the prior has them: their preferences are anywhere in the ball of possible ones ("ball"), or in a
+    ball of any size up to that, so that weak preferences are as likely as strong ones ("size"). The verdict needs no
+    prior: it is the choice, or "too close to tell".
+
+    If only the direction of preferences was released, there is no probability. If the release has no standard errors,
+    there is neither certainty nor verdict.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     import msgspec
 
@@ -74,7 +75,7 @@ def decide(
 
     for option, given in (("--first", first), ("--second", second)):
         if pairs_file is not None and given is not None:
-            raise ConfigurationError(field=option, value=given, allowed="left out beside --pairs")
+            raise ConfigurationError(field=option, value=given, allowed="left out, since --pairs is given")
         if pairs_file is None and given is None:
             allowed = "given: an alternative, as in 'Man=1, Dog=0' (or --pairs FILE)"
             raise ConfigurationError(field=option, value="nothing", allowed=allowed)

@@ -1,6 +1,7 @@
 """How outcomes are shown: in a terminal, as a table, as a picture.
 
-A system brings presenters, which are found by the type of what they show. Any other outcome is shown by its fields.
+A system brings presenters, which are found by the type of what they show. Any other outcome is shown by its
+fields and estimates (`plain`).
 """
 
 from collections.abc import Mapping
@@ -57,7 +58,7 @@ def said_of(outcome: msgspec.Struct) -> Text:
 
 
 def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, str] | None = None) -> Rows:
-    """Return the rows of `estimates.csv`: one for each candidate, task, feature or alternative; one of another outcome.
+    """Return the rows of `estimates.csv`: one for each candidate, task, feature or alternative, or struct in it.
 
     Args:
         outcome: what was released.
@@ -75,7 +76,7 @@ def draw_outcome(
     gold: Mapping[str, str] | None = None,
     folder: Path,
 ) -> list[Path]:
-    """Draw an outcome as `estimates.svg` and `estimates.png`; nothing for outcomes without a picture of their own.
+    """Draw an outcome as `estimates.svg` and `estimates.png`; nothing for outcomes without estimates.
 
     Args:
         outcome: what was released.

@@ -175,9 +175,9 @@ def save_pictures(pictures: Mapping[str, Picture], folder: Path) -> list[Path]:
     return [path for name, picture in pictures.items() for path in save_picture(picture, folder=folder, name=name)]
 
 
-def fold(name: str) -> str:
-    """Return a name in as many lines as it needs beside its row."""
-    return textwrap.fill(name, _CHARACTERS_OF_NAME)
+def fold(name: str, *, most_lines: int | None = None) -> str:
+    """Return a name in as many lines as it needs beside its row, or in so many of them."""
+    return textwrap.fill(name, _CHARACTERS_OF_NAME, max_lines=most_lines, placeholder=" …")
 
 
 def size_of_rows(names: Sequence[str], *, row: float = 0.4, frame: float = 1.7) -> tuple[float, float]:

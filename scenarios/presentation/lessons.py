@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..adversaries.role import Figure, Lesson, Series
 from .drawing import COLORS, INK, MUTED, POOR, RULE, WIDTH, Picture, clean, fold, name_ticks, save_picture
-from .terminal import show_note, show_table
+from .terminal import show_note, show_table, title_of
 
 __all__ = ["draw_lesson", "show_lesson", "written_lesson"]
 
@@ -48,8 +48,8 @@ def show_lesson(console: Console, lesson: Lesson) -> None:
         ordered = [*texts, *(key for key in headers if key not in texts)]
         show_table(
             console,
-            [_title(key) for key in texts],
-            [_title(key) for key in ordered[len(texts) :]],
+            [title_of(key) for key in texts],
+            [title_of(key) for key in ordered[len(texts) :]],
             rows=[[_cell(row[key]) for key in ordered] for row in lesson.rows],
         )
     if lesson.figures:
@@ -124,12 +124,6 @@ def _draw_bars(axes: Any, series: Series, *, number: int, number_of_all: int) ->
             axes.errorbar(place, height, yerr=error, color=INK, capsize=3)
         if len(series.x) * number_of_all <= _MOST_ANNOTATED:
             axes.annotate(f"{height:.3f}", (place, height + error), ha="center", va="bottom", color=INK)
-
-
-def _title(key: str) -> str:
-    """Return a table's header for a key: with spaces, the first letter large, Greek as it is written."""
-    words = key.replace("_", " ")
-    return words if len(words) == 1 else words[:1].upper() + words[1:]
 
 
 def _cell(value: str | float) -> str:

@@ -1,15 +1,48 @@
-"""Any outcome without a room of its own: a table of its fields."""
+"""Any outcome without a presenter of its own: tables of its fields, and bars for what it estimates."""
 
-from collections.abc import Iterable
+import functools
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from rich.console import Console
+from rich.text import Text
 
 from ...protocol.estimators import Estimate
+from .drawing import (
+    COLORS,
+    ERRORS_SHOWN,
+    INK,
+    MOST_ROWS,
+    TRUTH,
+    Marks,
+    Picture,
+    annotate_row,
+    fold,
+    name_rows,
+    size_of_rows,
+)
+from .fields import Field, Line, Table, number_of, plain, tables_of, truth_of
+from .numbers import decimals_of, rounded, some
 from .presenter import Known, Presenter, Rows
-from .terminal import Cell, estimate_text, show_table
+from .terminal import Cell, show_note, show_table, title_of
 
 __all__ = ["PLAIN", "columns_of"]
+
+# A longer table is for a file.
+_MOST_LINES: Final = 40
+_MOST_PANELS: Final = 6
+_FEWEST_ROWS: Final = 6
+"""Of a panel, however many panels there are."""
+_COMPARABLE: Final = 20.0
+"""Numbers of single fields stand on one axis where none reaches so many times as far as another."""
+_PANEL_INCHES: Final = 0.9
+"""What a panel takes beside its rows."""
+_ROW_INCHES: Final = 0.25
+"""What a row takes beside the lines of its name."""
+_HEIGHT_OF_BARS: Final = 0.45
 
 
 def columns_of(released: msgspec.Struct, fields: Iterable[str]) -> dict[str, object]:
@@ -17,31 +50,249 @@ def columns_of(released: msgspec.Struct, fields: Iterable[str]) -> dict[str, obj
     columns: dict[str, object] = {}
     for field in fields:
         value = getattr(released, field)
-        if isinstance(value, Estimate):
-            columns |= {field: value.value, f"{field}_standard_error": value.standard_error}
-        elif value is not None:
-            columns[field] = msgspec.to_builtins(value)
+        if value is not None:
+            columns |= _columns(field, value)
     return columns
 
 
+def _columns(column: str, field: Field) -> dict[str, object]:
+    if isinstance(field, Estimate):
+        return {column: field.value, f"{column}_standard_error": field.standard_error}
+    return {column: msgspec.to_builtins(field)}
+
+
+def _truth_in(table: Table, line: Line, column: str, known: Known) -> tuple[str, Field] | None:
+    """Return what is true of a cell, and the name by which that is told; None where nobody says."""
+    truth: Mapping[str, Field] = known.truth or {}
+    return next(((name, truth[name]) for name in truth_of(table, line, column) if name in truth), None)
+
+
+def _truths(table: Table, column: str, known: Known) -> list[Field] | None:
+    """Return what is true of a column, None where nobody says; None for a column of which nothing is told."""
+    found = [_truth_in(table, line, column, known) for line in table.lines]
+    return [None if each is None else each[1] for each in found] if any(found) else None
+
+
 def _show(console: Console, outcome: msgspec.Struct, known: Known) -> None:
-    released = [(name, _plain(getattr(outcome, name))) for name in outcome.__struct_fields__]
-    true = [
-        (f"{name} (true)", f"{value:,.6g}" if isinstance(value, int | float) else str(value))
-        for name, value in (known.truth or {}).items()
-    ]
-    show_table(console, ("Released", "Value"), rows=[*released, *true])
+    tables = tables_of(outcome)
+    others = [table for table in tables if table.name]
+    for table in others:
+        if len(others) > 1:
+            console.print(Text(title_of(table.name), style="bold"))
+        _show_table(console, table, known)
+        console.print()
+    _show_fields(console, tables, known)
+    if any(table.measured for table in tables):
+        show_note(console, "± is one standard error of the randomization")
 
 
-def _plain(value: object) -> Cell:
-    if isinstance(value, Estimate):
-        return estimate_text(value)
-    return f"{value:,.6g}" if isinstance(value, float) else str(msgspec.to_builtins(value))
+def _show_table(console: Console, table: Table, known: Known) -> None:
+    """Print a table's lines, numbers to the right and what is true beside them."""
+    texts: dict[str, Sequence[Cell]] = {
+        title_of(key): [line.keys.get(key, "") for line in table.lines] for key in table.keys
+    }
+    numbers: dict[str, Sequence[Cell]] = {}
+    true: list[str] = []
+    for column in table.columns:
+        cells = [line.cells.get(column) for line in table.lines]
+        is_number = all(cell is None or number_of(cell) is not None for cell in cells)
+        kind, title = numbers if is_number else texts, title_of(column)
+        kind[title] = _written(cells)
+        if (truths := _truths(table, column, known)) is not None:
+            title = f"True {column.replace('_', ' ')}"
+            kind[title] = _written(truths)
+            true.append(title)
+    rows = list(zip(*texts.values(), *numbers.values(), strict=True))[:_MOST_LINES]
+    drop = [*reversed(list(numbers)[1:]), *reversed(list(texts)[1:])]
+    left_out = show_table(
+        console, list(texts), list(numbers), rows=rows, drop=sorted(drop, key=lambda title: title in true)
+    )
+    if left_out:
+        show_note(console, f"no room for {', '.join(left_out)}: see {known.table}")
+    if len(table.lines) > len(rows):
+        show_note(console, f"… and {some(len(table.lines) - len(rows), 'more line')} in {known.table}")
 
 
-def _rows(outcome: msgspec.Struct, _known: Known) -> Rows:
-    return [columns_of(outcome, outcome.__struct_fields__)]
+def _show_fields(console: Console, tables: Sequence[Table], known: Known) -> None:
+    """Print the outcome's own fields, and what is told to be true of nothing that was shown."""
+    told = {
+        found[0]
+        for table in tables
+        for line in table.lines
+        for column in table.columns
+        if (found := _truth_in(table, line, column, known)) is not None
+    }
+    rows: list[Sequence[Cell]] = []
+    for table in tables:
+        for column in () if table.name else table.columns:
+            (line,) = table.lines
+            true = _truth_in(table, line, column, known)
+            rows.append([column, *_written([line.cells[column]]), "" if true is None else _number(true[1])])
+    rows += [[f"{name} (true)", _number(value), ""] for name, value in (known.truth or {}).items() if name not in told]
+    with_truth = any(row[-1] for row in rows)
+    headers = ("Released", "Value", "True") if with_truth else ("Released", "Value")
+    if rows:
+        show_table(console, headers, rows=[row[: len(headers)] for row in rows])
 
 
-PLAIN: Presenter[msgspec.Struct] = Presenter(show=_show, rows=_rows, draw=lambda _outcome, _known: None)
-"""One row for the whole outcome, and no picture."""
+def _written(cells: Sequence[Field]) -> list[Cell]:
+    """Return the cells of one column, estimates with as many decimals as the least error deserves."""
+    found = [cell for cell in cells if isinstance(cell, Estimate) and _is_drawn(cell)]
+    decimals = decimals_of((each.value for each in found), (each.standard_error for each in found)) if found else 0
+    return [_estimate(cell, decimals) if isinstance(cell, Estimate) else _number(cell) for cell in cells]
+
+
+def _estimate(estimate: Estimate, decimals: int) -> str:
+    if not estimate.standard_error or not _is_drawn(estimate):
+        return _number(estimate.value)
+    return f"{rounded(estimate.value, decimals)} ± {estimate.standard_error:,.{decimals}f}"
+
+
+def _number(field: Field) -> str:
+    """Return a number, or what else a cell holds."""
+    return plain(float(field) if isinstance(field, int) and not isinstance(field, bool) else field)
+
+
+def _is_drawn(estimate: Estimate) -> bool:
+    """Whether a number and its error have a place on an axis."""
+    return math.isfinite(estimate.value) and math.isfinite(estimate.standard_error)
+
+
+def _rows(outcome: msgspec.Struct, known: Known) -> Rows:
+    tables = tables_of(outcome)
+    others = [table for table in tables if table.name]
+    (own,) = next((_rows_of(table, known) for table in tables if not table.name), [dict[str, object]()])
+    if not others:
+        return [own]
+    rows: Rows = []
+    for table in others:
+        which: dict[str, object] = {"table": table.name} if len(others) > 1 else {}
+        rows += [{**which, **row} for row in _rows_of(table, known)]
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    beside = {f"outcome_{name}" if name in columns else name: value for name, value in own.items()}
+    return [{**{column: row.get(column, "") for column in columns}, **beside} for row in rows]
+
+
+def _rows_of(table: Table, known: Known) -> Rows:
+    """Return a table's lines as rows of a file, with what is true of a column behind them."""
+    truths = {column: _truths(table, column, known) for column in table.columns}
+    rows: Rows = []
+    for place, line in enumerate(table.lines):
+        row: dict[str, object] = {key: line.keys.get(key, "") for key in table.keys}
+        for column in table.columns:
+            field = line.cells.get(column)
+            if field is not None or table.name:
+                row |= _columns(column, "" if field is None else field)
+        for column, of_column in truths.items():
+            if of_column is not None:
+                true = of_column[place]
+                row[f"true_{column}"] = "" if true is None else true
+        rows.append(row)
+    return rows
+
+
+class _Bar(NamedTuple):
+    """One estimate, with what is true of it where somebody says."""
+
+    name: str
+    estimate: Estimate
+    true: float | None
+
+
+class _Panel(NamedTuple):
+    """Estimates that share an axis."""
+
+    label: str
+    bars: Sequence[_Bar]
+
+
+def _draw(outcome: msgspec.Struct, known: Known) -> Picture | None:
+    panels = [panel for table in tables_of(outcome) for panel in _panels_of(table, known)]
+    if not panels:
+        return None
+    shown = panels[:_MOST_PANELS]
+    most = max(MOST_ROWS // len(shown), _FEWEST_ROWS)
+    names = [[fold(bar.name, most_lines=3) for bar in panel.bars[:most]] for panel in shown]
+    heights = [size_of_rows(each, row=_ROW_INCHES, frame=_PANEL_INCHES)[1] for each in names]
+    width, frame = size_of_rows([""], row=0.0)
+    return Picture(
+        draw=functools.partial(_draw_panels, shown=shown, names=names, heights=heights),
+        size=(width, frame - _PANEL_INCHES + sum(heights)),
+        panels=(len(shown), 1),
+        title="" if shown == panels else f" (the first {len(shown)} of {len(panels)} kinds of estimates)",
+    )
+
+
+def _panels_of(table: Table, known: Known) -> Iterator[_Panel]:
+    """Yield what is drawn of a table: a panel for each column; of the outcome's own, one for what is comparable."""
+    for column in table.measured if table.name else ():
+        bars = [bar for line in table.lines if (bar := _bar(table, line, column, line.name, known)) is not None]
+        if bars:
+            label = table.name if column == "value" else f"{table.name}: {column}"
+            yield _Panel(label.replace("_", " "), bars)
+    if table.name:
+        return
+    (line,) = table.lines
+    groups: list[list[_Bar]] = []
+    for column in table.measured:
+        bar = _bar(table, line, column, column.replace("_", " "), known)
+        if bar is None:
+            continue
+        for group in groups:
+            reaches = [_reach(each) for each in (*group, bar)]
+            if max(reaches) <= _COMPARABLE * min(reaches):
+                group.append(bar)
+                break
+        else:
+            groups.append([bar])
+    yield from (_Panel("", group) for group in groups)
+
+
+def _bar(table: Table, line: Line, column: str, name: str, known: Known) -> _Bar | None:
+    estimate = line.cells.get(column)
+    if not isinstance(estimate, Estimate) or not _is_drawn(estimate):
+        return None
+    told = _truth_in(table, line, column, known)
+    return _Bar(name, estimate, None if told is None else number_of(told[1]))
+
+
+def _reach(bar: _Bar) -> float:
+    """Return how far from 0 a bar goes."""
+    return abs(bar.estimate.value) + ERRORS_SHOWN * bar.estimate.standard_error
+
+
+def _draw_panels(
+    panels: Any, *, shown: Sequence[_Panel], names: Sequence[Sequence[str]], heights: Sequence[float]
+) -> Marks:
+    panels[0, 0].get_gridspec().set_height_ratios(heights)
+    for axes, panel, of_panel in zip(panels.flat, shown, names, strict=True):
+        _draw_bars(axes, panel, of_panel)
+    bars = list(
+        itertools.chain.from_iterable(panel.bars[: len(each)] for panel, each in zip(shown, names, strict=True))
+    )
+    has_errors = any(bar.estimate.standard_error for bar in bars)
+    mark: dict[str, Any] = {"marker": "s", "markersize": 9, "mfc": COLORS["blue"], "mec": COLORS["blue"]}
+    mark |= {"color": INK, "linewidth": 1.5} if has_errors else {"linestyle": "none"}
+    marks: dict[str, dict[str, Any]] = {f"estimate{' ± 2 standard errors' if has_errors else ''}": mark}
+    return {**marks, "truth": TRUTH} if any(bar.true is not None for bar in bars) else marks
+
+
+def _draw_bars(axes: Any, panel: _Panel, names: Sequence[str]) -> None:
+    shown = panel.bars[: len(names)]
+    estimates = [bar.estimate for bar in shown]
+    axes.barh(range(len(shown)), [each.value for each in estimates], height=_HEIGHT_OF_BARS, color=COLORS["blue"])
+    decimals = decimals_of((each.value for each in estimates), (each.standard_error for each in estimates))
+    for row, bar in enumerate(shown):
+        if bar.estimate.standard_error:
+            error = ERRORS_SHOWN * bar.estimate.standard_error
+            axes.errorbar(bar.estimate.value, row, xerr=error, color=INK, capsize=4, linewidth=1.5)
+        if bar.true is not None and math.isfinite(bar.true):
+            axes.plot(bar.true, row, **TRUTH)
+        annotate_row(axes, row, _estimate(bar.estimate, decimals), color=INK)
+    axes.axvline(0, color=INK, linewidth=0.8)
+    is_all = len(shown) == len(panel.bars)
+    name_rows(axes, names, x=panel.label + ("" if is_all else f" (the first {len(shown)} of {len(panel.bars):,})"))
+
+
+PLAIN: Presenter[msgspec.Struct] = Presenter(show=_show, rows=_rows, draw=_draw)
+"""Tables of all fields, and a bar for each estimate."""

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ...protocol.estimators import Estimate
 
-__all__ = ["Cell", "estimate_text", "make_console", "percent", "show_facts", "show_note", "show_table"]
+__all__ = ["Cell", "estimate_text", "make_console", "percent", "show_facts", "show_note", "show_table", "title_of"]
 
 Cell: TypeAlias = str | Text
 
@@ -45,15 +45,16 @@ class _Console(Console):
         os.close(nowhere)
 
 
-def show_facts(console: Console, facts: Mapping[str, Cell]) -> None:
-    """Print what stands above a table: a line for each fact, behind what it is a fact of."""
+def show_facts(console: Console, facts: Mapping[str, Cell], *, spaced: bool = True) -> None:
+    """Print a line for each fact, behind what it is a fact of, and an empty line below them if `spaced`."""
     table = Table.grid(padding=(0, 0, 0, _PADDING))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for label, said in facts.items():
         table.add_row(Text(label, style="bold"), _as_text(said))
     console.print(table)
-    console.print()
+    if spaced:
+        console.print()
 
 
 def show_note(console: Console, text: str, *, style: str = "dim") -> None:
@@ -68,7 +69,7 @@ def show_table(
     *,
     rows: Sequence[Sequence[Cell]],
     drop: Sequence[str] = (),
-) -> None:
+) -> list[str]:
     """Print a table that never breaks a number, nor a word where there is any other way.
 
     Args:
@@ -77,14 +78,19 @@ def show_table(
         numbers: the headers of the others.
         rows: a cell for each header.
         drop: headers of columns that a narrow console goes without, the first of them first.
+
+    Returns:
+        The headers of the columns that it went without.
     """
     columns = {
         header: [_as_text(row[place]) for row in rows] for place, header in enumerate(itertools.chain(texts, numbers))
     }
+    left_out: list[str] = []
     for dropped in drop:
         if _spare(console, columns, texts) >= 0:
             break
         columns.pop(dropped, None)
+        left_out.append(dropped)
     spare = _spare(console, columns, texts)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False, padding=(0, _PADDING, 0, 0))
     for header, cells in columns.items():
@@ -99,6 +105,7 @@ def show_table(
     for row in zip(*columns.values(), strict=True):
         table.add_row(*row)
     console.print(table)
+    return left_out
 
 
 def estimate_text(estimate: Estimate, *, signed: bool = False) -> Text:
@@ -109,6 +116,12 @@ def estimate_text(estimate: Estimate, *, signed: bool = False) -> Text:
         return Text(f"{estimate.value:,.6g}")
     value = f"{estimate.value:{'+' if signed else ''},.{decimals}f}"
     return Text(f"{value} ± {estimate.standard_error:,.{decimals}f}")
+
+
+def title_of(key: str) -> str:
+    """Return a table's header for a key: with spaces, the first letter large, Greek as it is written."""
+    words = key.replace("_", " ")
+    return words if len(words) == 1 else words[:1].upper() + words[1:]
 
 
 def percent(probability: float) -> str:

@@ -1,27 +1,138 @@
-"""A protocol's own code, blamed in a sentence for what it did not foresee."""
+"""Code that somebody brought, blamed in a sentence for what it raised: before a session begins, and while it runs."""
 
 import contextlib
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Iterable, Mapping
+from typing import Any, Final, NamedTuple, cast
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.blaming import Frame, frames_of, is_ours, packages_of, place_of, plugin_of, reason_of
+from ...protocol.errors import PluginError, PsephosError, UnusablePluginError
 from ...protocol.phases import PhasedProtocol
 
-__all__ = ["blaming"]
+__all__ = ["Plugin", "blaming", "blaming_plugins", "parts_of"]
+
+# What parameters and entries that nobody foresaw most often come to.
+_OF_VALUES: Final = (ArithmeticError, LookupError, TypeError, ValueError)
+
+
+class Plugin(NamedTuple):
+    """What takes part in a session: what an error calls it, and the classes of which it is made."""
+
+    name: str
+    kinds: tuple[type, ...]
 
 
 @contextlib.contextmanager
 def blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
-    """Turn what a protocol's own code makes of parameters and entries that it did not foresee into a sentence.
+    """Turn what a protocol's own code raises before a session begins into a sentence.
 
     Raises:
-        ConfigurationError: as the code inside, or in place of its arithmetic, lookup, type and value errors.
+        UnusablePluginError: in place of any exception, but Psephos's own, and the system's where it is not raised by
+            the protocol's own code.
     """
     try:
         yield
-    except ConfigurationError:
+    except PsephosError:
         raise
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        allowed = f"what protocol {kind.name!r} can take"
-        value = f"{type(error).__name__}: {error}"
-        raise ConfigurationError(field="parameters and entries", value=value, allowed=allowed) from error
+    except Exception as error:
+        modules = {each.__module__ for each in kind.__mro__ if not is_ours(each.__module__)} or {kind.__module__}
+        entered = next((frame for frame in frames_of(error) if frame.module in modules), None)
+        if isinstance(error, OSError) and entered is None:
+            raise
+        step, place = (
+            ("", "") if entered is None else (entered.code.co_name, place_of(error, packages_of(kind.__mro__)))
+        )
+        name, reason = plugin_of(kind), reason_of(error)
+        if isinstance(error, _OF_VALUES):
+            at = f" in {step} ({place})" if entered is not None else ""
+            raise UnusablePluginError(
+                plugin=name,
+                step=step or "what it was given",
+                reason=reason,
+                place=place,
+                field="parameters and entries",
+                value=reason,
+                allowed=f"what {name} can take{at}",
+            ) from error
+        if entered is None:  # a bug of ours: its traceback is what we want to be sent
+            raise
+        raise UnusablePluginError(plugin=name, step=step, reason=reason, place=place) from error
+
+
+def parts_of(protocol: PhasedProtocol[Any, Any]) -> Plugin:
+    """Return a protocol with its phases and their mechanisms."""
+    parts = [part for phase in protocol.phases for part in (phase, phase.mechanism)]
+    return Plugin(plugin_of(protocol), (type(protocol), *(type(part) for part in parts)))
+
+
+@contextlib.contextmanager
+def blaming_plugins(plugins: Iterable[Plugin], *, is_private: bool = False, is_set_up: bool = False) -> Generator[None]:
+    """Turn what somebody's code raises while a session runs into a sentence; whatever tasks it passed.
+
+    Args:
+        plugins: whoever takes part, ours or anybody's.
+        is_private: whether an exception's own text is left out (`protocol.blaming`).
+        is_set_up: whether the session has not begun.
+
+    Raises:
+        PluginError: in place of an exception, or a group of them, that somebody else's code raised; before the session
+            begins, an `UnusablePluginError`.
+    """
+    try:
+        yield
+    except (PsephosError, OSError):
+        raise
+    except (Exception, BaseExceptionGroup) as error:
+        found = _blamed(
+            error, tuple(plugins), is_private=is_private, kind=UnusablePluginError if is_set_up else PluginError
+        )
+        if found is None:
+            raise
+        raise found from found.__cause__
+
+
+def _blamed(
+    error: BaseException, plugins: tuple[Plugin, ...], *, is_private: bool, kind: type[PluginError]
+) -> PluginError | None:
+    """Return the sentence for the first exception of a group that somebody else's code raised, if there is one."""
+    leaves = list(_leaves(error))
+    if not all(isinstance(leaf, Exception) for leaf in leaves):  # somebody interrupts
+        return None
+    for leaf in leaves:
+        if isinstance(leaf, PsephosError):
+            continue
+        frames = frames_of(leaf)
+        entered = _entered(frames, plugins)
+        if entered is None:
+            continue
+        plugin, frame = entered
+        reason = reason_of(leaf, is_private=is_private)
+        place = place_of(leaf, frozenset({frame.module.partition(".")[0]}))
+        found = kind(plugin=plugin, step=frame.code.co_name, reason=reason, place=place)
+        found.__cause__ = leaf
+        return found
+    return None
+
+
+def _leaves(error: BaseException) -> Generator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from _leaves(each)
+    else:
+        yield error
+
+
+def _entered(frames: Iterable[Frame], plugins: tuple[Plugin, ...]) -> tuple[str, Frame] | None:
+    """Return which plug-in's code an exception came out of, and where that was entered; None where it is all ours."""
+    classes: Mapping[tuple[str, str], str] = {
+        (each.__module__, each.__qualname__): plugin.name
+        for plugin in reversed(plugins)
+        for kind in plugin.kinds
+        for each in kind.__mro__
+        if not is_ours(each.__module__) and each is not object
+    }
+    packages = {module.partition(".")[0]: name for (module, _), name in classes.items()}
+    theirs = [frame for frame in frames if frame.module.partition(".")[0] in packages]
+    for frame in theirs:
+        if name := classes.get((frame.module, frame.code.co_qualname.rpartition(".")[0])):
+            return name, frame
+    return (packages[theirs[0].module.partition(".")[0]], theirs[0]) if theirs else None

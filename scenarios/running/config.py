@@ -98,7 +98,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 # A seed is a secret, so it is not shown.
                 raise ConfigurationError(field=field, value="a negative number", allowed="at least 0")
         if self.noise == "secure" and self.adversary:
-            allowed = "left out where noise is secure: an adversary's view is recorded in simulations alone"
+            allowed = "left out, since noise is secure: only simulations record an adversary's view"
             raise ConfigurationError(field="adversary", value=f"{len(self.adversary)} given", allowed=allowed)
         if self.noise == "secure" and self.seed is not None:
             raise ConfigurationError(field="seed", value="given", allowed="left out where noise is secure")

@@ -40,7 +40,7 @@ Key = TypeVar("Key", bound=Hashable)
 _ROUNDING = 1e-9
 _MODELS = {
     "local": "local model: against everybody else, all colluding",
-    "central": "central model: against whoever sees the release; the aggregator is trusted",
+    "central": "central model: against everybody who sees the release; the aggregator is trusted",
 }
 
 
@@ -186,7 +186,9 @@ def _show_excess(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) 
     units = dict.fromkeys(loss.unit for loss in stated if loss.proven > loss.claimed * (1 + _ROUNDING))
     if units:
         of_these = f"ε proven of {' and of '.join(units)} is more than claimed"
-        show_note(console, f"{of_these}: the paper's claim holds for less than is protected here", style="yellow")
+        show_note(
+            console, f"{of_these}: the paper's claim does not cover everything that is protected here", style="yellow"
+        )
 
 
 def _show_models(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:

@@ -20,14 +20,15 @@ from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, PhaseRules, hidden_phases
-from ..adversaries.reading import read_adversaries
+from ...transports.tap import check_tapped
+from ..adversaries.reading import find_adversary, read_adversaries
 from ..adversaries.role import Role, Scene
 from ..datasets import DATA_VARIABLE
-from ..plugins import ARRAY, check_transport
+from ..plugins import ARRAY, check_transport, make_transport
 from ..reading.conversion import convert
 from ..reading.sources import PartiesTable
 from ..system import find_protocol
-from .blaming import blaming
+from .blaming import Plugin, blaming, blaming_plugins, parts_of
 from .config import Scenario
 from .limits import check_descriptors
 from .parties import read_parties, sources_of
@@ -81,6 +82,11 @@ class Resolved(msgspec.Struct, kw_only=True):
     def roster(self) -> Roster:
         """Who may take part."""
         return Roster(self.names, self.inputs.public, fingerprints=self.fingerprints)
+
+    @property
+    def plugins(self) -> tuple[Plugin, ...]:
+        """Whose code runs beside the agents', to be blamed for what it raises: adversaries and the protocol."""
+        return (*(Plugin(f"role {role.name!r}", (type(role),)) for role in self.adversaries), parts_of(self.protocol))
 
     def scene(self, *, seed: int) -> Scene:
         """Return what is run, as adversaries find it.
@@ -148,11 +154,14 @@ def resolve(
             public = [column.name for column in protocol.columns() if not column.private]
             public_table = {name: table[name] for name in public if name in table}
             with parties.naming_lines():
+                private = [column.name for column in protocol.columns() if column.private]
+                protocol.check_columns([*public_table, *private])
                 public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
             protocol.check_roster(public_rows)
             inputs = Inputs(np.empty((len(public_rows), 0), dtype=np.int64), public_rows)
         else:
             with parties.naming_lines():
+                protocol.check_columns(table)
                 inputs = protocol.encode(table)
             protocol.check_roster(inputs.public)
             protocol.check_inputs(inputs)
@@ -232,8 +241,12 @@ def _adversaries_of(
     if not scenario.adversary:
         return ()
     scene = make_scene(scenario, protocol, names, inputs, seed=0)  # no draw of the session's own
-    adversaries = read_adversaries(scenario.adversary, scene, has_agents=scenario.transport != ARRAY)
+    roles = (str(table.get("role")) for table in scenario.adversary)
+    plugins = (Plugin(f"role {role!r}", (find_adversary(role),)) for role in roles)  # made where one is to be blamed
+    with blaming_plugins(plugins, is_set_up=True):
+        adversaries = read_adversaries(scenario.adversary, scene, has_agents=scenario.transport != ARRAY)
     if any(role.watches_traffic for role in adversaries):
+        check_tapped(make_transport(scenario.transport))
         check_descriptors(scenario.transport, num_parties=len(names), is_tapped=True)
     return adversaries
 
@@ -278,7 +291,7 @@ def _refuse_large(protocol: PhasedProtocol[Any, Any], public: IntArray) -> None:
     try:
         check_sizes(protocol, public)
     except ValueError as error:
-        allowed = f"small enough for messages: {error}. By arrays there are none (transport = 'array')"
+        allowed = f"small enough for messages: {error}. The array path needs no messages (transport = 'array')"
         raise ConfigurationError(field="the session of agents", value=protocol.name, allowed=allowed) from None
 
 
@@ -287,7 +300,7 @@ def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
     check_transport(scenario.transport)
     check_descriptors(scenario.transport, num_parties=num_parties)
     if record and scenario.transport == ARRAY:
-        allowed = "left out on the array path, where nobody sees anything"
+        allowed = "left out on the array path, which records no views"
         raise ConfigurationError(field="--record", value="given", allowed=allowed)
     if record and scenario.noise == "secure":
         raise ConfigurationError(field="--record", value="given", allowed="left out where noise is secure")
@@ -296,10 +309,10 @@ def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
 def _check_streamed(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> None:
     """Raise ConfigurationError unless the path keeps nothing of each party, and nobody wants to know it."""
     if scenario.transport != ARRAY:
-        allowed = f"{ARRAY!r} where {kind.client_role}s are streamed: no agents, and so no memory for each"
+        allowed = f"{ARRAY!r}, since {kind.client_role}s are streamed and agents would keep each of them in memory"
         raise ConfigurationError(field="transport", value=scenario.transport, allowed=allowed)
     if scenario.adversary:
-        allowed = f"left out where {kind.client_role}s are streamed: nobody's values are kept"
+        allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
         raise ConfigurationError(field="adversary", value=f"{len(scenario.adversary)} given", allowed=allowed)
 
 

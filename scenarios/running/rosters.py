@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from ...protocol.columns import unknown_column
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ..reading.sources import PartiesTable
@@ -65,7 +66,7 @@ def described_by(
     of_public = sources_of(kind).parameters_of_public_columns
     if own is None:
         if left_out := left_to_parties(kind, parameters):
-            allowed = "set, in the scenario or by --set: a roster has public columns alone, which do not say it"
+            allowed = "set, in the scenario or by --set: a roster has only public columns, and they do not say it"
             raise ConfigurationError(field=left_out[0], value="left out", allowed=allowed)
         return roster
     table = {name: entries for name, entries in own.table.items() if name != FINGERPRINT_COLUMN}
@@ -87,9 +88,7 @@ def check_columns(parties: PartiesTable, known: Sequence[str]) -> None:
     """Raise ConfigurationError if there is a column of another name, such as a misspelled one of certificates."""
     for name in parties.table:
         if name not in known:
-            field = f"{name} ({parties.source} line 1)" if parties.lines else name
-            allowed = f"left out: the columns are {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"  # noqa: PLR2004  as many as are shown
-            raise ConfigurationError(field=field, value="an unknown column", allowed=allowed)
+            raise unknown_column(name, known, field=f"{name} ({parties.source} line 1)" if parties.lines else "")
 
 
 def fingerprints_in(parties: PartiesTable) -> list[str] | None:

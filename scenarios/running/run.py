@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 import trio
 
-from ...agents.adversaries import Attempt
+from ...agents.adversaries import Attempt, Deviation
 from ...agents.driver import EffectListener
 from ...agents.events import Log
 from ...agents.modes import Deployment, Mode, Simulation, draw_session_id
@@ -26,12 +26,13 @@ from ...transports.tap import TappedTransport, Traffic
 from ..adversaries.role import Happened, Lesson, Scene
 from ..plugins import ARRAY, make_transport
 from ..presentation import draw_lesson, written_lesson
+from .blaming import Plugin, blaming_plugins
 from .folder import RunFolder
 from .resolution import Resolved
 from .results import result_of
 from .session import SessionRecord, Strangers, run_agents, run_arrays, run_streamed
 from .streams import StreamedInputs
-from .writing import open_run, write_outcome
+from .writing import describe_failure, open_run, write_outcome
 
 __all__ = ["Finished", "Watched", "run_in_folder", "run_session"]
 
@@ -97,6 +98,7 @@ def run_session(
     Raises:
         QuorumError: a phase closed without its quorum.
         ConfigurationError: the system has too few descriptors.
+        PluginError: as `run_agents` and `run_arrays`, and where an adversary's code raises something.
         OSError: the network does not work.
     """
     scenario = resolved.scenario
@@ -135,6 +137,14 @@ def run_session(
     if watched is not None and any(role.watches_traffic for role in resolved.adversaries):
         transport = TappedTransport(transport, watched.traffic.append)
     scene = resolved.scene(seed=seed)
+    deviations: dict[str, Deviation] = {}
+    plugins: list[Plugin] = []
+    with blaming_plugins(resolved.plugins):
+        for role in resolved.adversaries:
+            own = role.deviations(scene)
+            deviations.update(own)
+            plugins.append(Plugin(f"role {role.name!r}", (type(role), *map(type, own.values()))))
+        strangers = _strangers(resolved, scene, watched)
     session = functools.partial(
         run_agents,
         resolved.protocol,
@@ -149,9 +159,10 @@ def run_session(
         listener=listener,
         on_progress=on_progress,
         entries=entries,
-        deviations={name: each for role in resolved.adversaries for name, each in role.deviations(scene).items()},
+        deviations=deviations,
         views=None if watched is None else watched.views,
-        strangers=_strangers(resolved, scene, watched),
+        strangers=strangers,
+        plugins=plugins,
     )
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 
@@ -184,8 +195,9 @@ def run_in_folder(
         on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
 
     Raises:
-        QuorumError, ConfigurationError, OSError: as `run_session`; the folder then holds the scenario, the
+        QuorumError, ConfigurationError, PluginError, OSError: as `run_session`; the folder then holds the scenario, the
             events, the ledger, in `run.json` the failure, and what adversaries learnt.
+        UnheardError: nobody heard the outcome; the folder holds it all the same.
     """
     scenario, protocol = resolved.scenario, resolved.protocol
     seed = secrets.randbits(_SEED_BITS) if scenario.seed is None else scenario.seed
@@ -226,8 +238,11 @@ def run_in_folder(
                 run.ending["parties"] = streamed.note
         if not protocol.hides_participation:  # who is without an outcome may not have taken part
             run.ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}
+        if (unheard := record.unheard(protocol, len(resolved.names))) is not None:
+            run.ending["failure"] = describe_failure(unheard)
     seconds = time.perf_counter() - started
-    truth = protocol.truth(resolved.inputs) if resolved.may_show_truth else None
+    with blaming_plugins(resolved.plugins):
+        truth = protocol.truth(resolved.inputs) if resolved.may_show_truth else None
     gold = resolved.gold or None
     num_parties = len(resolved.names) if streamed is None else streamed.num_parties
     result = result_of(resolved, record, num_parties=num_parties, truth=truth)
@@ -247,6 +262,10 @@ def run_in_folder(
             attempts=watched.attempts,
         )
         lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
+    if unheard is not None:
+        if on_failure is not None:
+            on_failure(lessons)
+        raise unheard
     return Finished(
         record=record,
         result=result,
@@ -262,7 +281,8 @@ def run_in_folder(
 def _learn(resolved: Resolved, happened: Happened, folder: RunFolder, *, seed: int, pictures: bool) -> Sequence[Lesson]:
     """Let adversaries conclude, and write down what they learnt."""
     scene = resolved.scene(seed=seed)
-    lessons = [role.learn(scene, happened) for role in resolved.adversaries]
+    with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
+        lessons = [role.learn(scene, happened) for role in resolved.adversaries]
     folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
     for number, lesson in enumerate(lessons, start=1):
         if lesson.rows:

@@ -16,7 +16,7 @@ from ...agents.events import Log, log_effect
 from ...agents.modes import Mode, Simulation
 from ...agents.server import Server
 from ...protocol.effects import Closed, Effect, Opened
-from ...protocol.errors import ConfigurationError, PsephosError
+from ...protocol.errors import ConfigurationError, PsephosError, UnheardError
 from ...protocol.messages import Hello
 from ...protocol.phases import Inputs, Phase, PhasedProtocol
 from ...protocol.population import run_batches, run_population
@@ -29,6 +29,7 @@ from ...protocol.tally import Tally
 from ...protocol.views import View
 from ...transports.abc import Channel, Transport
 from ..plugins import ARRAY, check_transport, find_client_role, find_server_role, make_transport
+from .blaming import Plugin, blaming, blaming_plugins, parts_of
 from .limits import calm_collector, reserve_descriptors
 from .parties import check_names
 
@@ -90,6 +91,18 @@ class SessionRecord(msgspec.Struct, kw_only=True):
     endings: Mapping[str, PsephosError] = {}
     views: Sequence[View] = ()
 
+    def unheard(self, protocol: PhasedProtocol[Any, Any], num_parties: int) -> UnheardError | None:
+        """Return the error for a release that nobody heard; None where somebody did, or where that is private.
+
+        Args:
+            protocol: what was run.
+            num_parties: how many there were.
+        """
+        if protocol.hides_participation or not num_parties or len(self.endings) < num_parties:
+            return None
+        first = str(next(iter(self.endings.values())))
+        return UnheardError(role=protocol.client_role, num_parties=num_parties, first=first)
+
 
 async def run_agents(
     protocol: PhasedProtocol[Any, Any],
@@ -109,6 +122,7 @@ async def run_agents(
     deviations: Mapping[str, Deviation] | None = None,
     views: list[View] | None = None,
     strangers: Strangers | None = None,
+    plugins: Sequence[Plugin] = (),
 ) -> SessionRecord:
     """Run a session with one agent a party, all in this process, over `transport`.
 
@@ -133,9 +147,12 @@ async def run_agents(
         deviations: what parties do that do not follow the protocol, by name; the server's under `SERVER`.
         views: the caller's list, which gets every view however the session ends, where the mode records them.
         strangers: who else tries to take part.
+        plugins: whose code runs besides, to be blamed for what it raises.
 
     Raises:
         QuorumError: a phase closed without its quorum.
+        PluginError: the code of the protocol, of the transport, of an agent or of one of `plugins` raised something, or
+            the protocol's breaks its contract.
         ConfigurationError: the roster or a rule is not allowed, or the system has too few descriptors.
         OSError: no listener can be opened, or a party cannot connect.
     """
@@ -143,7 +160,14 @@ async def run_agents(
         classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))
     reserve_descriptors(transport, num_parties=len(names))
     entries = [] if entries is None else entries
-    with calm_collector(len(names)):
+    plugins = (
+        *plugins,
+        parts_of(protocol),
+        Plugin(f"transport {transport.name!r}", (type(transport),)),
+        Plugin(f"client role {classes.client.role!r}", (classes.client,)),
+        Plugin(f"server role {classes.server.role!r}", (classes.server,)),
+    )
+    with calm_collector(len(names)), blaming_plugins(plugins, is_private=protocol.keeps_words):
         server = classes.server(
             protocol,
             roster=Roster(names, inputs.public),
@@ -300,6 +324,7 @@ def run_arrays(
 
     Raises:
         ValueError: as `run_population`.
+        PluginError: as `run_population`, and where the protocol's mechanisms raise something.
     """
 
     def on_phase(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> None:
@@ -322,7 +347,8 @@ def run_arrays(
         for loss in losses
         if count
     )
-    result = run_population(protocol, inputs, noise=noise, on_phase=on_phase)
+    with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
+        result = run_population(protocol, inputs, noise=noise, on_phase=on_phase)
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,
@@ -357,6 +383,7 @@ def run_streamed(
 
     Raises:
         ValueError: as `run_batches`.
+        PluginError: as `run_arrays`.
     """
     phase = protocol.phases[0]
     tell = _telling(session, log, listener)
@@ -367,7 +394,8 @@ def run_streamed(
         if on_progress is not None:
             on_progress(phase.name, count, max(0, (num_parties or 0) - count))
 
-    result = run_batches(protocol, batches, noise=noise, on_batch=on_batch)
+    with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
+        result = run_batches(protocol, batches, noise=noise, on_batch=on_batch)
     tell(_closed(phase, result.tallies[0], None))
     return SessionRecord(
         outcome=result.outcome,
@@ -411,18 +439,26 @@ def simulate(
     seed: int,
     transport: str = "array",
     session: str = "simulation",
+    round_number: int = 0,
 ) -> OutcomeT:
     """Run one simulated session and return its outcome: the shortest way from values to a result.
+
+    It is the outcome of `psephos run`, bit for bit, of a scenario with the same protocol, parameters and parties, where
+    seed and round are the same and `session` is the scenario's name: of a file `tea.toml`, "tea".
 
     Args:
         protocol: what is run.
         parties: each party's entries, in the order of `protocol.columns()`.
         seed: ≥ 0; the same seed gives the same bits on every path.
         transport: "array", or "memory" or "tcp" for agents.
-        session: the session's name; other names draw other noise.
+        session: the session's name, in a scenario the scenario's; other names draw other noise.
+        round_number: tells repeated votes of one session apart; other rounds draw other noise.
 
     Raises:
         ConfigurationError: there are no parties, or a name, an entry, the seed or the transport is not allowed.
+        PluginError: the code of the protocol or of the transport raised something, or the protocol's breaks its
+            contract.
+        UnheardError: nobody heard the outcome.
 
     Privacy:
         None: a simulation's seed takes its noise off again.
@@ -435,9 +471,11 @@ def simulate(
             allowed = f"{len(columns)} entries: {', '.join(column.name for column in columns)}"
             raise ConfigurationError(field=f"entries of {name}", value=f"{len(entries)} entries", allowed=allowed)
     table = {column.name: [entries[place] for entries in parties.values()] for place, column in enumerate(columns)}
-    inputs = protocol.encode(table)
-    protocol.check_roster(inputs.public)
-    noise = SimulatedNoise(seed, session=session)
+    with blaming(type(protocol)):
+        inputs = protocol.encode(table)
+        protocol.check_roster(inputs.public)
+        protocol.check_inputs(inputs)
+    noise = SimulatedNoise(seed, session=session, round_number=round_number)
     if transport == ARRAY:
         return run_arrays(protocol, inputs=inputs, noise=noise, session=session).outcome  # pyright: ignore[reportReturnType]  the protocol's own
     agents = functools.partial(
@@ -448,4 +486,7 @@ def simulate(
         mode=Simulation(session, noise),
         transport=make_transport(transport),
     )
-    return trio.run(agents, restrict_keyboard_interrupt_to_checkpoints=True).outcome  # pyright: ignore[reportReturnType]  the protocol's own
+    record = trio.run(agents, restrict_keyboard_interrupt_to_checkpoints=True)
+    if (unheard := record.unheard(protocol, len(names))) is not None:
+        raise unheard
+    return record.outcome  # pyright: ignore[reportReturnType]  the protocol's own

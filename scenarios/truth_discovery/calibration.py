@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.arrays import FloatArray
 from ...protocol.estimators.truth_inference import KnownNoise, debiased_majority, support_limits
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.truth_discovery import CREDITS, find_truths, make_noise
@@ -23,10 +23,19 @@ from ..datasets import DATA_VARIABLE
 from ..experiments.calibration import Calibration, Drawn, Table
 from ..experiments.sheets import listed
 from .data.published import CROWDS, load_crowd
-from .data.synthetic import SyntheticCrowd, make_crowd
-from .paper.trials import Layout, draw_labels
+from .data.synthetic import make_crowd, skewed_crowd
+from .paper.trials import Layout, draw_labels, renumbering
 
-__all__ = ["CALIBRATION", "Confidences", "CreditRow", "CrowdRow", "SupportRow", "fit_credit"]
+__all__ = [
+    "CALIBRATION",
+    "Confidences",
+    "CreditRow",
+    "CrowdRow",
+    "SupportRow",
+    "credit_row",
+    "fit_credit",
+    "sessions_of",
+]
 
 _EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
 _MECHANISMS: Final = ("one_layer", "two_layer")
@@ -38,14 +47,7 @@ _LEVEL: Final = 0.05
 _AUTO: Final = "cautious"
 """What `auto` takes."""
 _MADE_UP: Final = {
-    f"made up, {classes} labels, {share:.0%} of one": SyntheticCrowd(
-        tasks=500,
-        workers=50,
-        answers_per_task=6,
-        classes=classes,
-        quality=(0.65, 0.12),
-        class_shares=(share, *((1 - share) / (classes - 1) for _ in range(classes - 1))),
-    )
+    f"made up, {classes} labels, {share:.0%} of one": skewed_crowd(classes, share)
     for classes in (2, 4)
     for share in (0.5, 0.8, 0.95)
 }
@@ -172,10 +174,18 @@ def _layouts() -> dict[str, Layout]:
     return {name: Layout.of(load_crowd(name, Path(folder))) for name in there}
 
 
-def _sessions(
+def sessions_of(
     layout: Layout, name: str, mechanism: str, estimators: Sequence[str], asked: Drawn
 ) -> dict[str, Confidences]:
-    """Return what estimators say of a crowd's reports at all prices, all of the same reports."""
+    """Return what estimators say of a crowd's reports at all prices, all of the same reports.
+
+    Args:
+        layout: the crowd.
+        name: its own, on which its noise depends.
+        mechanism: the perturbation.
+        estimators: by name.
+        asked: how many trials: a session for each hundred, at each price.
+    """
     gold, answers = layout.is_gold, layout.crowd.answers
     found: dict[str, list[FloatArray]] = {estimator: [] for estimator in estimators}
     right: dict[str, list[FloatArray]] = {estimator: [] for estimator in estimators}
@@ -186,7 +196,7 @@ def _sessions(
         noise = make_noise(parameters)
         for labels in draw_labels(layout, noise, SimulatedNoise(asked.seed, session=name), start=0, stop=sessions):
             # Ties go to the first label: by its number, a frequent one would flatter who has many ties.
-            numbers = _renumbering(answers.num_classes, answers.sizes, generator)
+            numbers = renumbering(answers.num_classes, answers.sizes, generator)
             reports = dataclasses.replace(answers, labels=numbers[answers.tasks, labels])
             truth = numbers[np.arange(answers.num_tasks), np.maximum(layout.crowd.truth, 0)]
             for estimator in estimators:
@@ -203,16 +213,14 @@ def _sessions(
     }
 
 
-def _renumbering(most: int, sizes: IntArray, generator: np.random.Generator) -> IntArray:
-    """Return for each task a new number for each label, the same for all answer sets of a size."""
-    numbers = np.tile(np.arange(most), (len(sizes), 1))
-    for size in np.unique(sizes).tolist():
-        numbers[sizes == size, :size] = generator.permutation(size)
-    return numbers
+def credit_row(estimator: str, mechanism: str, crowds: Sequence[Confidences]) -> CreditRow:
+    """Return what an estimator's confidences are worth on some crowds.
 
-
-def _credit_row(estimator: str, mechanism: str, crowds: Sequence[Confidences]) -> CreditRow:
-    """Return what an estimator's confidences are worth on some crowds, at least two."""
+    Args:
+        estimator: which one's, by name.
+        mechanism: the perturbation.
+        crowds: its confidences on each, at least two.
+    """
     credit = CREDITS[estimator]
     left_out = [fit_credit([*crowds[:place], *crowds[place + 1 :]]) for place in range(len(crowds))]
     model, claimed, found = (
@@ -286,7 +294,7 @@ def _tables(asked: Drawn) -> Iterator[Table]:
         asked.tell(f"truth-discovery: {name}")
         estimators = tuple(CREDITS) if name in published else ("majority", "truth_discovery", _AUTO)
         for mechanism in _MECHANISMS:
-            of_crowd = _sessions(layout, name, mechanism, estimators, asked)
+            of_crowd = sessions_of(layout, name, mechanism, estimators, asked)
             held[name, mechanism] = of_crowd
     if len(published) > 1:
         yield _credits(list(published), held)
@@ -303,7 +311,7 @@ def _tables(asked: Drawn) -> Iterator[Table]:
 
 def _credits(published: Sequence[str], held: Mapping[tuple[str, str], Mapping[str, Confidences]]) -> Table:
     rows = [
-        _credit_row(estimator, mechanism, [held[name, mechanism][estimator] for name in published])
+        credit_row(estimator, mechanism, [held[name, mechanism][estimator] for name in published])
         for estimator in CREDITS
         for mechanism in _MECHANISMS
     ]

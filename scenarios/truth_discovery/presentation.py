@@ -47,7 +47,8 @@ _BIN: Final = 0.05
 _CONFIDENCES: Final = {
     "majority": "the label's share of the reports, which is no probability",
     "truth_discovery": "from the label's share of the weighted reports",
-    "cautious": "from the label's posterior probability; another may be likelier, but not twice as likely",
+    "cautious": "from the label's posterior probability by noise_aware; the label is what cautious takes, by three "
+    "models, and another may be likelier",
 }
 _POSTERIOR: Final = "from the label's posterior probability"
 _IN_THE_LONG_RUN: Final = f"{100 * (1 - DEFAULT_LEVEL):g} %"

@@ -14,7 +14,7 @@ from psephos.protocol.errors import RemoteProtocolError, SessionAborted
 from psephos.protocol.messages import Abort, Message, decode, encode
 from psephos.transports import Channel, MemoryTransport, TCPTransport
 from psephos.transports import memory as memory_module
-from psephos.transports.tcp import parse_address
+from psephos.transports.addresses import parse_address
 
 # ruff: noqa: ARG001  a clock acts by being asked for
 

@@ -482,7 +482,6 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
             noise=True,
             least_odds=Real(2.0),
             clamp=Real(0.125),
-            max_rounds=Whole(3),
             max_iterations=Whole(5),
             tolerance=Real(0.125, may_be_infinite=True),
         )

@@ -1,8 +1,8 @@
 """No phase of any registered protocol may state less than it draws: for everybody, or for one public row.
 
 Each statement of each phase (`losses`, `losses_of`, `loss_groups`) is brought down to a share of what it is, and every
-path refuses it by the name `losses` before anything is charged or drawn. Unchanged, none is refused: that is what all
-other sessions show.
+path refuses it by the name `losses` before anything is charged or drawn. Unchanged, none is refused: `test_protocols`
+has that among the promises of every protocol.
 """
 
 import collections
@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 from helpers import SERVER, Session
 from hypothesis import assume, given
@@ -156,27 +155,6 @@ def test_losses_that_are_to_cover_everybody_are_refused_as_the_phase_is_made(
         with pytest.raises(ConfigurationError, match=r"at least what phase '.*' draws") as caught:
             _ = protocol.phases
     assert caught.value.field == "losses"
-
-
-@every_protocol
-@CHECKED
-@given(st.data())
-def test_no_loss_is_refused_as_it_is_and_kinds_have_everybody_once(name: str, data: st.DataObject) -> None:
-    session: Session = data.draw(SESSIONS[name])
-    public = session.inputs.public
-    session.protocol.check_loss_groups(public)
-    session.protocol.check_loss_groups(public[:0])
-    rows: list[list[int]] = public.tolist()
-    for row in rows:
-        session.protocol.check_losses(row)
-    for phase in session.protocol.phases:
-        everybody = np.arange(len(public))
-        assert sorted(place for places in phase.kinds_of(public) for place in everybody[places].tolist()) == list(
-            range(len(public))
-        )
-        for row, private in zip(rows, session.inputs.private.tolist(), strict=True):
-            values = phase.values_of(row)
-            assert all(value in held for value, held in zip(private[phase.columns], values, strict=True))
 
 
 @every_protocol

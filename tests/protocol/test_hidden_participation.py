@@ -252,13 +252,13 @@ def test_a_quorum_is_refused_wherever_it_is_named(where: str, quorum: float) -> 
     with pytest.raises(ConfigurationError) as caught:
         session.server()
     assert (caught.value.field, caught.value.value) == ("quorum", quorum)
-    assert caught.value.allowed.startswith("left out: who takes part is private")
+    assert caught.value.allowed.startswith("left out: participation is private")
 
 
 @pytest.mark.bad_input("a quorum where who takes part is private")
 def test_a_phase_that_waits_for_its_deadline_must_have_one() -> None:
     session = make_session(PhaseRules(deadline_seconds=float("inf")))
-    with pytest.raises(ConfigurationError, match=r"deadline_seconds must be finite: who takes part is private"):
+    with pytest.raises(ConfigurationError, match=r"deadline_seconds must be finite: participation is private"):
         session.server()
 
 
@@ -381,11 +381,11 @@ def test_a_phase_that_shows_who_reports_cannot_follow_one_that_hides() -> None:
     with pytest.raises(ConfigurationError) as caught:
         _ = Mixed(Count(order=("hidden", "shown"))).phases
     assert (caught.value.field, caught.value.value) == ("phases", "shown")
-    assert caught.value.allowed.startswith("before 'hidden', which hides who reports")
+    assert caught.value.allowed.startswith("before 'hidden': that phase hides who reports")
 
 
 def test_a_server_without_noise_is_no_server_of_a_phase_that_needs_it() -> None:
-    with pytest.raises(TypeError, match="'hidden' leaves its noise to the server"):
+    with pytest.raises(TypeError, match="in phase 'hidden' the server draws the noise"):
         released_tally(Hidden(), Tally(1, np.array([1])), None)
 
 

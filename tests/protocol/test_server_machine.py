@@ -28,6 +28,7 @@ from psephos.protocol import (
     LocalProtocolError,
     MalformedMessageError,
     PhaseRules,
+    PluginError,
     QuorumError,
     RemoteProtocolError,
     Roster,
@@ -709,6 +710,7 @@ def test_an_outcome_that_does_not_fit_into_a_message_ends_the_session_on_every_s
         return Huge()
 
     monkeypatch.setattr(vote, "outcome", outcome)
+    monkeypatch.setattr(vote, "outcome_type", Huge)
     session = Session(vote, make_inputs(vote, 2))
     server = session.server()
     server.start()
@@ -724,3 +726,66 @@ def test_an_outcome_that_does_not_fit_into_a_message_ends_the_session_on_every_s
     assert [type(message) for _, message in messages_of(effects)] == [Abort]
     assert messages_of(effects)[0][0] == session.names
     assert server.state is SessionState.ABORTED
+
+
+def test_the_first_reason_for_a_drop_stands_in_the_servers_error_and_is_told_to_nobody() -> None:
+    server = make_server(2)
+    join(server, "p0", "p1")
+    effects = server.receive("p0", Report(0, raw([77])))
+    failure = failure_of(effects)
+    assert isinstance(failure, QuorumError)
+    assert failure.first_drop.startswith("p0's report in phase 'weights' is not what the phase declares")
+    assert f"; the first was dropped because {failure.first_drop}" in str(failure)
+    aborts = [message for to, message in messages_of(effects) if isinstance(message, Abort) and "p1" in to]
+    assert [abort.phase for abort in aborts] == ["weights"]
+    assert "the first was dropped" not in aborts[0].reason
+
+
+def test_a_quorum_that_nobody_was_dropped_from_says_nothing_of_drops() -> None:
+    server = make_server(2)
+    join(server, "p0", "p1")
+    failure = failure_of(server.receive_loss("p0"))
+    assert isinstance(failure, QuorumError)
+    assert failure.first_drop == ""
+    assert "dropped" not in str(failure)
+
+
+def test_parties_are_told_which_protocol_failed_and_not_what_the_exception_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    vote = make_vote()
+
+    def outcome(_: object) -> msgspec.Struct:
+        raise KeyError("what nobody else shall read")
+
+    monkeypatch.setattr(vote, "outcome", outcome)
+    server = make_server(2, vote=vote)
+    join(server, "p0", "p1")
+    effects: list[Effect] = []
+    for report in (weight_report(), opinion_report()):
+        for name in ("p0", "p1"):
+            effects = server.receive(name, report)
+    failure = failure_of(effects)
+    assert isinstance(failure, PluginError)
+    assert (failure.plugin, failure.step) == ("protocol 'dpwevote'", "outcome")
+    assert "what nobody else shall read" in failure.reason
+    assert isinstance(failure.__cause__, KeyError)
+    (abort,) = (message for _, message in messages_of(effects))
+    assert isinstance(abort, Abort)
+    assert abort.reason == "protocol 'dpwevote' failed in outcome"
+    assert server.state is SessionState.ABORTED
+
+
+def test_a_result_says_how_many_were_there_to_hear_it() -> None:
+    told: list[int | None] = []
+    for num_gone in (0, 1, 2):
+        server = make_server(3, default_rules=PhaseRules(quorum=1))
+        join(server, "p0", "p1", "p2")
+        for name in ("p0", "p1", "p2"):
+            server.receive(name, weight_report())
+        for name in ("p0", "p1"):
+            server.receive(name, opinion_report())
+        for name in ("p0", "p1")[:num_gone]:
+            server.receive_loss(name)
+        told.append(finish(server.receive_loss("p2")).num_told)
+    assert told == [2, 1, 0]

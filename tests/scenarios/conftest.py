@@ -14,6 +14,7 @@ from typing import Any
 import coverage
 import pytest
 from adversary_runs import play, stage
+from approval import BALLOTS, SCENARIO, write_distribution
 from psephos.scenarios.cli import main
 
 __all__ = ["play", "stage"]
@@ -200,6 +201,18 @@ def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     importlib.invalidate_caches()
     yield "survey_elsewhere"
     sys.modules.pop("survey_elsewhere", None)
+
+
+@pytest.fixture
+def approval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder with an approval vote of somebody, which is registered: the current folder, with `tea.toml`."""
+    monkeypatch.setattr(sys, "path", [str(write_distribution(tmp_path / "site")), *sys.path])
+    importlib.invalidate_caches()
+    (tmp_path / "tea.toml").write_text(SCENARIO, encoding="utf-8")
+    (tmp_path / "ballots.csv").write_text(BALLOTS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    sys.modules.pop("approval_vote", None)
 
 
 @pytest.fixture(scope="session")

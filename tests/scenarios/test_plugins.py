@@ -55,13 +55,13 @@ def test_the_command_line_runs_it_and_shows_its_outcome(
     path = write("sum.toml", SCENARIO)
     ended = psephos("run", path, "--out", "out")
     assert (ended.status, ended.err) == (0, ""), survey
-    assert "total (true)" in ended.out
+    assert ["Released", "Value", "True"] in [line.split() for line in ended.out.splitlines()]
     assert "2 surveyors" in ended.out
     assert json.loads(Path("out/result.json").read_bytes())["truth"] == {"total": 13.0}
     assert not Path("out/estimates.svg").exists()
     rows = Path("out/estimates.csv").read_text(encoding="utf-8").splitlines()
-    assert rows[0] == "total,label"
-    assert rows[1].endswith(",nothing")
+    assert rows[0] == "total,label,true_total"
+    assert rows[1].endswith(",nothing,13.0")
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from psephos.protocol.errors import ConfigurationError, HandshakeError
 from psephos.transports import Channel, TCPTransport, TLSTransport
-from psephos.transports.keys import Identity, fingerprint_of, make_identity, read_certificate
 from psephos.transports.addresses import parse_address
+from psephos.transports.keys import Identity, fingerprint_of, make_identity, read_certificate
 
 # Never waited for: a handshake on loopback ends in milliseconds.
 PATIENCE = 30.0

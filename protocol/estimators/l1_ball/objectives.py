@@ -103,14 +103,14 @@ class _Probit(abc.ABC):
         """Make room for the systems of these differences."""
 
     def descend(self, points: FloatArray) -> FloatArray:
-        """See `ConvexFunctions.descend`."""
+        """Return −Σ_j h(β·V_j)·V_j with h = φ/Φ, and remember the curvature of each record's term."""
         np.multiply(self._differences, points, out=self._terms)
         slopes, self._curvatures = probit_derivatives(sum_over_features(self._terms))
         np.multiply(self._differences, slopes[:, None], out=self._terms)
         return -sum_over_records(self._terms)
 
     def keep(self, lanes: MaskArray) -> None:
-        """See `ConvexFunctions.keep`."""
+        """Forget the records of all lanes but these."""
         self._differences = np.compress(lanes, self._differences, axis=-1)
         self._curvatures = np.compress(lanes, self._curvatures, axis=-1)
         self._make_room()
@@ -130,7 +130,7 @@ class ProbitByRecords(_Probit):
         self._factors = np.zeros((num_records, num_records, lanes))
 
     def factorize(self, inverse_diagonal: FloatArray) -> None:
-        """See `ConvexFunctions.factorize`."""
+        """Prepare K = 1 + U·D⁻¹·Uᵀ, whose size is the number of records."""
         self._inverse_diagonal = inverse_diagonal
         np.multiply(self._differences, np.sqrt(self._curvatures)[:, None], out=self._scaled)
         for record in range(len(self._scaled)):
@@ -141,7 +141,7 @@ class ProbitByRecords(_Probit):
         factorize(self._factors)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """See `ConvexFunctions.solve`."""
+        """Return the solutions by Woodbury's identity."""
         inner = np.empty((len(right), len(self._scaled), right.shape[-1]))
         for side, each in enumerate(right):
             np.multiply(self._scaled, each * self._inverse_diagonal, out=self._terms)
@@ -173,7 +173,7 @@ class _FeatureSystem:
         factorize(self._factors)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """See `ConvexFunctions.solve`."""
+        """Return the solutions of the systems prepared last, for right-hand sides of shape (number, d, lanes)."""
         solutions = right * self._roots
         solve_factorized(self._factors, solutions)
         solutions *= self._roots
@@ -193,7 +193,7 @@ class ProbitByFeatures(_Probit):
         self._system = _FeatureSystem(num_features, lanes)
 
     def factorize(self, inverse_diagonal: FloatArray) -> None:
-        """See `ConvexFunctions.factorize`."""
+        """Prepare H + D with H = VᵀWV, W being the curvatures that were remembered."""
         np.multiply(self._differences, self._curvatures[:, None], out=self._scaled)
         for feature in range(len(inverse_diagonal)):
             terms = self._terms[:, : feature + 1]
@@ -202,7 +202,7 @@ class ProbitByFeatures(_Probit):
         self._system.factorize(self._hessians, inverse_diagonal)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """See `ConvexFunctions.solve`."""
+        """Return the solutions of the systems of these Hessians."""
         return self._system.solve(right)
 
 
@@ -220,19 +220,19 @@ class Quadratics:
         self._system = _FeatureSystem(*linear.shape)
 
     def descend(self, points: FloatArray) -> FloatArray:
-        """See `ConvexFunctions.descend`."""
+        """Return the gradients Hβ − c; the curvature H is the same everywhere."""
         return sum_over_features(self._hessians * points) - self._linear
 
     def factorize(self, inverse_diagonal: FloatArray) -> None:
-        """See `ConvexFunctions.factorize`."""
+        """Prepare H + D."""
         self._system.factorize(self._hessians, inverse_diagonal)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """See `ConvexFunctions.solve`."""
+        """Return the solutions of H + D, prepared last."""
         return self._system.solve(right)
 
     def keep(self, lanes: MaskArray) -> None:
-        """See `ConvexFunctions.keep`."""
+        """Forget the functions of all lanes but these."""
         self._linear = np.compress(lanes, self._linear, axis=-1)
         self._hessians = np.compress(lanes, self._hessians, axis=-1)
         self._system = _FeatureSystem(*self._linear.shape)

@@ -137,6 +137,7 @@ def dawid_skene(
     Raises:
         ValueError: an argument is out of range.
     """
+    check_class_prior(class_prior)
     if not 0 < floor <= 1:
         raise ValueError(f"floor must be in (0, 1], got {floor}")
     if not 0 <= smoothing < np.inf:
@@ -162,7 +163,7 @@ def maximize_confusions(
     answers: Answers,
     fit_of_size: Callable[[int], FitConfusions],
     *,
-    class_prior: ClassPrior,
+    class_prior: ClassPrior | Mapping[int, FloatArray],
     max_iterations: int,
     tolerance: float,
     rounds: int | None,
@@ -173,7 +174,7 @@ def maximize_confusions(
     Args:
         answers: as codes.
         fit_of_size: the M-step for answer sets of a size.
-        class_prior: see `dawid_skene`.
+        class_prior: see `dawid_skene`; or what it is for each size s, shape (s,).
         max_iterations: see `dawid_skene`.
         tolerance: see `dawid_skene`.
         rounds: see `dawid_skene`.
@@ -184,7 +185,6 @@ def maximize_confusions(
     """
     check_ties(ties)
     check_rounds(max_iterations, tolerance, rounds)
-    check_class_prior(class_prior)
     truths = np.full(answers.num_tasks, MISSING, dtype=np.int64)
     probabilities = np.full((answers.num_tasks, answers.num_classes), np.nan)
     num_answers = np.bincount(answers.workers, minlength=answers.num_workers).astype(np.float64)
@@ -240,7 +240,7 @@ def _run(
     answers: Answers,
     fit_confusions: FitConfusions,
     *,
-    class_prior: ClassPrior,
+    class_prior: ClassPrior | Mapping[int, FloatArray],
     max_iterations: int,
     tolerance: float,
     rounds: int | None,

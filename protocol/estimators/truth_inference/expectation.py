@@ -6,17 +6,18 @@ expected number of right reports is the M-step, which differs (`one_coin`, `nois
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from ...arrays import FloatArray
+from .answers import Answers
 from .elementwise import exp_in_place, log, snap_weights
 from .inference import Inference, Ties
 from .vote_table import VoteTable
 
-__all__ = ["ClassPrior", "WorkerFit", "check_class_prior", "class_log_priors", "maximize"]
+__all__ = ["ClassPrior", "WorkerFit", "check_class_prior", "class_log_priors", "maximize", "mean_posteriors"]
 
 ClassPrior: TypeAlias = Literal["estimated", "uniform"]
 """How probable each label is before any answer: its mean posterior, apart for each size of answer set, or alike."""
@@ -48,14 +49,37 @@ def check_class_prior(class_prior: str) -> None:
         raise ValueError(f"class_prior must be one of {', '.join(get_args(ClassPrior))}, got {class_prior!r}")
 
 
-def class_log_priors(table: VoteTable, probabilities: FloatArray, class_prior: ClassPrior) -> FloatArray:
+def mean_posteriors(answers: Answers, found: Inference) -> Mapping[int, FloatArray]:
+    """Return each label's mean probability over the answered tasks, for each size s of answer sets, shape (s,).
+
+    Args:
+        answers: any number; a size of which no task is answered has all labels alike.
+        found: what an estimator makes of them.
+    """
+    priors: dict[int, FloatArray] = {}
+    is_answered = ~np.isnan(found.probabilities[:, 0])
+    for size in np.unique(answers.sizes).tolist():
+        rows = found.probabilities[is_answered & (answers.sizes == size), :size]
+        # Multiples of 2⁻³⁰, so that their sum is exact in any order.
+        priors[size] = rows.sum(axis=0) / len(rows) if len(rows) else np.full(size, 1 / size)
+    return priors
+
+
+def class_log_priors(
+    table: VoteTable, probabilities: FloatArray, class_prior: ClassPrior | Mapping[int, FloatArray]
+) -> FloatArray:
     """Return the logarithm of each label's prior probability, shape (labels, kinds).
 
     Args:
         table: the answers.
         probabilities: shape (labels, tasks), 0 for labels that a task does not have.
-        class_prior: whether they are the mean probabilities, with a floor, or all alike.
+        class_prior: whether they are the mean probabilities, with a floor, or all alike, or what each size has.
     """
+    if isinstance(class_prior, Mapping):
+        fixed = np.zeros((table.num_labels, table.num_kinds))
+        for kind, size in enumerate(table.sizes.tolist()):
+            fixed[:size, kind] = class_prior[size]
+        return snap_weights(log(np.maximum(fixed, _LEAST_PRIOR)))
     if class_prior == "uniform":
         return snap_weights(np.broadcast_to(-log(table.sizes), (table.num_labels, table.num_kinds)))
     priors = np.empty((table.num_labels, table.num_kinds))

@@ -9,6 +9,9 @@ tell workers apart.
 Source: Li et al. (2018), Definition 5.1, for the channel; the estimators are ours.
 """
 
+import dataclasses
+from collections.abc import Mapping
+
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
@@ -16,13 +19,14 @@ from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
 from .answers import Answers
 from .confusions import ConfusionFit, Confusions, FitConfusions, maximize_confusions, relative_frequencies
-from .elementwise import exp_in_place, log
+from .elementwise import exp_in_place, log, snap_weights
 from .expectation import ClassPrior, WorkerFit, check_class_prior, maximize
 from .inference import Inference, Ties, check_rounds, check_ties
 from .noise import KnownNoise
 from .vote_table import VoteTable
+from .votes import vote_in_turns
 
-__all__ = ["noise_aware_dawid_skene", "noise_aware_one_coin"]
+__all__ = ["confusions_at_prior", "noise_aware_dawid_skene", "noise_aware_one_coin", "noise_aware_votes"]
 
 _NUM_COMPETENCES = 40
 _MAX_CELLS = 2**19
@@ -91,6 +95,32 @@ def noise_aware_one_coin(
     )
 
 
+def noise_aware_votes(
+    answers: Answers, noise: KnownNoise, *, most_competence: float, max_iterations: int, ties: Ties
+) -> Inference:
+    """Return the truths of the paper's truth discovery with weights that know the perturbation.
+
+    A vote weighs the expectation of log(r(s − 1)/(1 − r)) given how many of the worker's reports are the current
+    truths: where reports say little, all weights are alike, and it is a majority.
+
+    Args:
+        answers: perturbed; any number.
+        noise: the perturbation, for each size of answer set.
+        most_competence: a worker's competence (see `noise_aware_one_coin`) is uniform on [0, most_competence]. Below 1,
+            so that nobody is believed alone against many.
+        max_iterations: see `truth_discovery`.
+        ties: see `truth_discovery`.
+    """
+    table = VoteTable(answers)
+    workers = _CompetenceGrid(table.sizes, noise, prior=(1.0, 1.0), least=0.0, most=most_competence)
+
+    def fit_workers(agreements: FloatArray) -> WorkerFit:
+        fit = workers.fit(agreements, table.answers_of_workers)
+        return dataclasses.replace(fit, weights=snap_weights(fit.weights))
+
+    return vote_in_turns(table, fit_workers, max_iterations=max_iterations, ties=ties)
+
+
 class _CompetenceGrid:
     """What a worker may be: the nodes are all pairs of a competence and a flip probability.
 
@@ -99,14 +129,17 @@ class _CompetenceGrid:
         noise: the perturbation.
         prior: a Beta distribution's parameters.
         least: the least competence.
+        most: the greatest.
 
     Raises:
         ValueError: a size has no flip probability.
     """
 
-    def __init__(self, sizes: IntArray, noise: KnownNoise, *, prior: tuple[float, float], least: float) -> None:
+    def __init__(
+        self, sizes: IntArray, noise: KnownNoise, *, prior: tuple[float, float], least: float, most: float = 1.0
+    ) -> None:
         places = (np.arange(_NUM_COMPETENCES) + 0.5) / _NUM_COMPETENCES
-        competences = least + (1 - least) * places
+        competences = least + (most - least) * places
         flips, choices = noise.values_of(sizes), sizes[:, None]
         # Competences below −1/(s − 1) would make a right answer less than impossible.
         rights = np.clip(competences + (1 - competences) / choices, 0.0, 1.0)
@@ -207,10 +240,37 @@ def noise_aware_dawid_skene(
     Raises:
         ValueError: an argument is out of range, or a size of answer set has no flip probability.
     """
+    check_class_prior(class_prior)
     if not 0 < prior_answers < np.inf:
         raise ValueError(f"prior_answers must be above 0, got {prior_answers}")
     if not 0.5 < prior_quality < 1:  # noqa: PLR2004  guessing between two labels
         raise ValueError(f"prior_quality must be in (1/2, 1), got {prior_quality}")
+    return confusions_at_prior(
+        answers,
+        noise,
+        class_prior,
+        prior_answers=prior_answers,
+        prior_quality=prior_quality,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        rounds=rounds,
+        ties=ties,
+    )
+
+
+def confusions_at_prior(
+    answers: Answers,
+    noise: KnownNoise,
+    class_prior: ClassPrior | Mapping[int, FloatArray],
+    *,
+    prior_answers: float = 10.0,
+    prior_quality: float = 0.7,
+    max_iterations: int,
+    tolerance: float,
+    rounds: int | None = None,
+    ties: Ties,
+) -> Confusions:
+    """Return what `noise_aware_dawid_skene` does; the class prior may also be fixed, shape (s,) for each size s."""
     sizes = np.unique(answers.sizes)
     flips = dict(zip(sizes.tolist(), noise.means_of(sizes).tolist(), strict=True))
 

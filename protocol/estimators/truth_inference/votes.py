@@ -3,17 +3,20 @@
 Source: Li et al. (2018), section 4, equations (1) to (3), with reading T2.
 """
 
+from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from ...arguments import exact_arguments
+from ...arrays import FloatArray
 from .answers import Answers
 from .elementwise import log, log_odds, snap_weights
+from .expectation import WorkerFit
 from .inference import Inference, Ties, check_rounds, check_ties
 from .vote_table import VoteTable
 
-__all__ = ["Normalization", "majority_vote", "truth_discovery"]
+__all__ = ["Normalization", "majority_vote", "truth_discovery", "vote_in_turns"]
 
 Normalization: TypeAlias = Literal["answered", "all"]
 """What a worker's number of right answers is divided by: its own answers, or all tasks as equation (3) prints."""
@@ -94,17 +97,40 @@ def truth_discovery(
         raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
     if normalization not in get_args(Normalization):
         raise ValueError(f"normalization must be one of {', '.join(get_args(Normalization))}, got {normalization!r}")
-    inner: Ties = "first" if ties == "missing" else ties
     table = VoteTable(answers)
     num_answers = np.maximum(table.answers_of_workers.sum(axis=1), 1.0)
     divisors = num_answers if normalization == "answered" else float(max(table.num_tasks, 1))
     others = log(table.sizes - 1.0)
+
+    def fit_workers(agreements: FloatArray) -> WorkerFit:
+        shares = np.clip(agreements.sum(axis=1) / divisors, clamp, 1 - clamp)
+        return WorkerFit(
+            weights=snap_weights(log_odds(shares)[:, None] + others),
+            log_misses=log(1 - shares)[:, None] - others,
+            qualities=shares,
+        )
+
+    return vote_in_turns(table, fit_workers, max_iterations=max_iterations, ties=ties)
+
+
+def vote_in_turns(
+    table: VoteTable, fit_workers: Callable[[FloatArray], WorkerFit], *, max_iterations: int, ties: Ties
+) -> Inference:
+    """Return the truths after rounds of weights and weighted votes from the majority's truths on.
+
+    Args:
+        table: the answers.
+        fit_workers: from how many answers of each worker are the current truths, shape (workers, kinds). Its weights
+            are multiples of 2⁻³².
+        max_iterations: it ends when the truths repeat, or after so many rounds.
+        ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
+    """
+    inner: Ties = "first" if ties == "missing" else ties
     truths = table.choose(table.counts, ties=inner)
     num_iterations, has_converged = 0, False
     while True:
-        shares = np.clip(table.agree_with(truths).sum(axis=1) / divisors, clamp, 1 - clamp)
-        weights = snap_weights(log_odds(shares)[:, None] + others)
-        scores = table.vote(weights)
+        fit = fit_workers(table.agree_with(truths))
+        scores = table.vote(fit.weights)
         previous, truths = truths, table.choose(scores, ties=inner)
         num_iterations += 1
         has_converged = np.array_equal(previous, truths)
@@ -117,8 +143,8 @@ def truth_discovery(
         truths=truths,
         confidences=rows.max(axis=1),
         probabilities=rows,
-        qualities=table.hide_silent(shares),
-        weights=table.hide_silent(weights[:, 0]),
+        qualities=table.hide_silent(fit.qualities),
+        weights=table.hide_silent(fit.weights[:, 0]),
         num_iterations=num_iterations,
         has_converged=has_converged,
     )

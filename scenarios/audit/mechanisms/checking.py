@@ -17,6 +17,7 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.mechanisms import (
     CLAMP_IN_SCALES,
     DiscreteLaplace,
+    Mechanism,
     PostProcessed,
     Prepared,
     RowMechanism,
@@ -103,7 +104,18 @@ def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[View]:
         return [*views, _together(row, noise)] if len(row) > 1 else views
     if isinstance(mechanism, SphericalLaplace) and mechanism.dimension in _WITH_MARGINS:
         return _numbers(row, _spherical_noise(mechanism.scale, mechanism.dimension), mechanism.report_range)
+    if isinstance(mechanism, Mechanism) and high - low < _MOST_OUTPUTS:
+        return [_number(mechanism, value, place) for place, value in enumerate(row)]
     raise NotImplementedError(f"the law of {type(mechanism).__name__} is not written down")
+
+
+def _number(mechanism: Mechanism, value: int, place: int) -> View:
+    """Return one number by itself, where numbers are randomized independently."""
+    low, high = mechanism.report_range
+    reports = np.arange(low, high + 1, dtype=np.int64)
+    law = np.exp(mechanism.log_probabilities(reports, np.array([value], dtype=np.int64))[:, 0])
+    encode = numbering(reports[:, None])
+    return View(f"number {place + 1}", law / law.sum(), lambda drawn: encode(drawn[:, place : place + 1])[:, 0])
 
 
 def _whole(mechanism: RowMechanism, row: PrivateRow) -> View:

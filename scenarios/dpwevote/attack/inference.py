@@ -171,7 +171,7 @@ class DPWeVoteAttack(Attack):
         """
         channel = session_channel(self.protocol, rows, public=public)
         if channel is None:
-            allowed = "one: what a partner may report cannot be listed"
+            allowed = "one: a partner has too many possible reports to list"
             raise ConfigurationError(field="votes", value=num_votes, allowed=allowed)
         added = self._tables_of_reports(public)
         counted = np.any(added, axis=0)  # of other groups' partners it does not matter what they say

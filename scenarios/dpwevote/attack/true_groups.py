@@ -55,13 +55,13 @@ def evaluate_true_groups(parameters: Parameters) -> TrueGroups:
     variant = protocol.parameters.variant
     if variant not in _COUNTED_BY_GROUP or protocol.parameters.public_weights:
         value = "public weights" if protocol.parameters.public_weights else variant
-        allowed = f"private weights, and one of {', '.join(_COUNTED_BY_GROUP)}: no group is reported otherwise"
+        allowed = f"one of {', '.join(_COUNTED_BY_GROUP)} with private weights: only these report a group"
         raise ConfigurationError(field="variant", value=value, allowed=allowed)
     attack = DPWeVoteAttack(protocol)
     candidates = attack.candidates(_WEIGHT)
     channel = session_channel(protocol, candidates.rows, public=())
     if channel is None:
-        allowed = "fewer: what a partner may report cannot be listed"
+        allowed = "fewer: a partner has too many possible reports to list"
         raise ConfigurationError(
             field="candidates", value=f"{len(protocol.parameters.candidates)} candidates", allowed=allowed
         )

@@ -42,7 +42,7 @@ class _SharedNoise(SimulatedNoise):
     """Noise that every party takes from the first place of the roster."""
 
     def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
-        """See `SimulatedNoise.uniforms`."""
+        """Return the uniforms of place 0, for every party alike."""
         first = super().uniforms(protocol=protocol, phase=phase, start=0, stop=1, slots=slots)
         return np.repeat(first, stop - start, axis=0)
 
@@ -71,7 +71,7 @@ class _RawMachine(ClientMachine):
     __slots__ = ()
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
-        """See `ClientMachine.receive`."""
+        """Return what the honest machine does, with raw values in the reports of later phases."""
         return [self._raw(effect) for effect in super().receive(sender, message)]
 
     def _raw(self, effect: Effect) -> Effect:
@@ -118,7 +118,7 @@ class _SharedDraw(SecureNoise):
     def randomize(
         self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:
-        """See `NoiseSource.randomize`."""
+        """Return reports that are all true or all false, as one draw for the first value decides."""
         (report,) = super().randomize(mechanism, values[:1], protocol=protocol, phase=phase, place=place)
         low, high = mechanism.value_range
         return [report, *((value if report == values[0] else low + high - value) for value in values[1:])]

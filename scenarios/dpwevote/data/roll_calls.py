@@ -66,7 +66,7 @@ def _load_assembly(options: RollCall, folder: Path, parameters: Mapping[str, Any
             lines.append(line)
             votes.append(opinions[vote])
     if not names:
-        allowed = f"the number of a roll call in which {path.name} has at least one state vote yes or no"
+        allowed = f"the number of a roll call in which at least one state of {path.name} votes yes or no"
         raise ConfigurationError(field="roll_call", value=options.roll_call, allowed=allowed)
     return PartiesTable(
         names=names,

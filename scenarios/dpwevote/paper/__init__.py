@@ -12,12 +12,12 @@ __all__ = ["PAPER"]
 PAPER: Final = Paper(
     help="""Tables 3 and 4 and Figure 4 of DPWeVote's paper; skewed votes, power, better mechanisms, prices.
 
-    The folder gets a CSV for each table, a PNG and an SVG for each figure, summary.md with what holds and what does
-    not, and reproduction.json with every number. Less than a minute.
+    The run's folder gets a CSV for each table, a PNG and an SVG for each figure, summary.md, which says which claims
+    hold, and reproduction.json with every number. It takes less than a minute.
     """,
     experiments=f"{__name__}.declaration:EXPERIMENTS",
     trials=2_000,
-    about_trials="Votes of each cell; the paper has 2,000.",
+    about_trials="How many votes for each cell; the paper has 2,000.",
     least_trials=100,
     most_trials=1_000_000,
 )

@@ -31,7 +31,7 @@ _CANDIDATES: Final = 3
 _SKEWED_EPSILON: Final = 2.0
 _YES, _NO = 300, 200
 _PARTNERS: Final = 10
-_found: Final = functools.partial(BoundedFinding, paper="Yan, Liu, Liu 2018")
+_found: Final = functools.partial(BoundedFinding, paper="DPWeVote: Yan, Liu and Liu (2018)")
 
 
 def findings_on_dpwevote() -> Iterator[BoundedFinding]:
@@ -73,11 +73,13 @@ def _collusion() -> BoundedFinding:
     right = float(weights.diagonal().mean() * opinions.diagonal().mean())
     return _found(
         key="W10",
-        claim="Randomized response prevents the maximum collusion, of the server and N - 1 partners (2.1.3)",
-        quantity="chance to guess the last partner's weight and opinion, ε = 1",
+        claim="Randomized response prevents the largest collusion, of the server with N - 1 partners (Section 2.1.3)",
+        quantity="chance that this coalition guesses the last partner's weight and opinion at ε = 1",
         claimed=1 / guesses,
         found=right,
-        only="up to ε, which allows this",
+        only="within the limits of ε, which allows this chance",
+        note="The coalition guesses better than by chance, since a report is the true input more often than any other.",
+        compared="a blind guess",
     )
 
 
@@ -85,12 +87,12 @@ def _true_groups() -> BoundedFinding:
     parameters = _vote("printed", _EPSILON).parameters
     return _found(
         key="W1",
-        claim="Opinions are counted by weight group and weights stay private (4.3), if the group is the true one",
-        quantity="ε of the weight, ε = 1",
+        claim="Opinions are counted by weight group, and weights stay private (Section 4.3; which group is not said)",
+        quantity="loss of a partner's weight at ε = 1, opinions counted by the true group",
         claimed=parameters.loss_of_weight,
         found=evaluate_true_groups(parameters).true.greatest_log_odds_ratio,
         only="if opinions are counted by the reported group",
-        note="The count an opinion goes into tells the weight.",
+        note="If an opinion is counted in the partner's true group, the server reads the weight from the group.",
     )
 
 
@@ -101,37 +103,38 @@ def _bias() -> BoundedFinding:
     # The last pair is the greatest weight with "yes"; its margin is w·φ − w/2, of which w/2 is estimated without bias.
     return _found(
         key="W2",
-        claim="The sum of weighted opinions is estimated by (8b), with unbiased numbers (4.1)",
-        quantity="mean contribution of a yes of weight 3, ε = 2",
+        claim="Equation (8b) estimates the sum of weighted opinions from unbiased numbers (Section 4.1)",
+        quantity="what a yes of weight 3 adds to the sum on average, ε = 2",
         claimed=greatest,
         bound="=",
         found=float(law.means[-1] - law.true[-1]) + greatest,
         command=_REPRODUCE,
-        note="The reported group's weight is nearer to the mean than the partner's.",
+        note="The estimate is biased: (8b) uses the weight that was reported, which is nearer to the mean weight.",
     )
 
 
 def _one_candidate() -> BoundedFinding:
     return _found(
         key="W11",
-        claim="DPWeVote is ε-LDP with ε = ε₁ + ε₂ (Theorem 4.3), for one candidate",
-        quantity="ε of weight and opinion",
+        claim="A vote on one candidate is ε-LDP with ε = ε₁ + ε₂ (Theorem 4.3)",
+        quantity="loss of weight and opinion together at ε = 1",
         claimed=_EPSILON,
         found=_exact_loss(_vote("printed", _EPSILON)),
         command=_AUDIT,
+        note="It loses exactly this.",
     )
 
 
 def _several_candidates() -> BoundedFinding:
     return _found(
         key="W5",
-        claim="DPWeVote is ε-LDP (Theorem 4.3), with all phases run for each of k candidates (4.1)",
-        quantity=f"ε of weight and opinions, k = {_CANDIDATES}",
+        claim="A vote on k candidates, which runs all phases for each of them (Section 4.1), is ε-LDP (Theorem 4.3)",
+        quantity=f"loss of weight and opinions together at ε = 1, k = {_CANDIDATES}",
         claimed=_EPSILON,
         found=_exact_loss(_vote("printed", _EPSILON, candidates=_CANDIDATES)),
         command=_AUDIT,
         only="for one candidate",
-        note="The loss is kε: no phase forgets what the others told.",
+        note="The loss is kε, since what a partner reports for one candidate adds to what it reports for another.",
     )
 
 
@@ -146,11 +149,11 @@ def _ties() -> BoundedFinding:
         law = np.convolve(law, step)
     return _found(
         key="W4",
-        claim="A candidate passes with at least the quota (2.1.2), or with more (4.3, 4.4)",
-        quantity=f"share of votes that are ties, n = {_PARTNERS}",
+        claim="A candidate passes if its support is at least the quota (Section 2.1.2), or above it (4.3 and 4.4)",
+        quantity=f"share of votes with {_PARTNERS} partners that are ties",
         claimed=None,
         found=float(law[len(law) // 2]),
-        note="The two rules differ in as many decisions.",
+        note="The paper has two rules. They decide differently in every tie.",
     )
 
 
@@ -158,27 +161,28 @@ def _laplace_loss() -> BoundedFinding:
     vote = _vote("laplace", _EPSILON)
     return _found(
         key="W13",
-        claim="The Laplace baseline has sensitivities of 2 and 1, and ε = ε₁ + ε₂ (5.1.3)",
-        quantity="ε of weight and opinion",
+        claim="The Laplace baseline has sensitivities of 2 and 1, and loses ε = ε₁ + ε₂ (Section 5.1.3)",
+        quantity="loss of weight and opinion together at ε = 1",
         claimed=_EPSILON,
         found=total_of(vote.losses).proven,
         certainty=Certainty.PROVEN,
         command=_AUDIT,
+        note="The proof gives the same bound.",
     )
 
 
 def _laplace_error() -> BoundedFinding:
     return _found(
         key="W3",
-        claim="The Laplace baseline's MSE_q of Table 4, n = 10 and ε = 1",
-        quantity="MSE_q",
+        claim="The Laplace baseline's estimate of the quota has the mean squared error of Table 4",
+        quantity="relative mean squared error of the quota (MSE_q), 10 partners, ε = 1",
         claimed=TABLE_4["laplace", _PARTNERS][EPSILONS.index(_EPSILON)],
         bound="=",
         found=expected_quota_error(_vote("laplace", _EPSILON), num_partners=_PARTNERS),
         command=_REPRODUCE,
         # 2,000 runs scatter by three percent.
         tolerance=0.05,
-        note="Its mean is 8n·E[(Σw)⁻²]/ε², not 2/(nε²) = 0.2.",
+        note="The exact mean agrees with the table's samples. It is 8n·E[(Σw)⁻²]/ε², not 2/(nε²) = 0.2.",
     )
 
 
@@ -189,27 +193,30 @@ def _skewed() -> Iterator[BoundedFinding]:
     printed, laplace, joint = (
         chance_of_passing(law_of(_vote(variant, _SKEWED_EPSILON)), numbers) for variant in variants
     )
-    case = "all of 500 weights 3, 60 % yes, ε = 2"
+    case = "share of right decisions, 500 partners of weight 3, 60 % yes, ε = 2"
     yield _found(
         key="W2b",
-        claim="Above ε = 1 the data utility is high (1; 5.1.2)",
-        quantity=f"share of right decisions, {case}",
+        claim="Above ε = 1 the decisions are of high utility (Sections 1 and 5.1.2)",
+        quantity=case,
         claimed=0.5,
         bound="≥",
         found=printed,
         certainty=Certainty.NORMAL,
         command=_REPRODUCE,
         only="on evenly spread weights",
-        note=f"A coin does better, and an estimate without bias is right in {100 * joint:.0f} %.",
+        note=f"On uneven weights a coin decides better. An unbiased estimate is right in {100 * joint:.0f} %.",
+        compared="a coin",
     )
     yield _found(
         key="W12",
-        claim="DPWeVote always outperforms the Laplace mechanism (5.3)",
-        quantity=f"share of right decisions, {case}; claimed: the baseline's",
+        claim="DPWeVote always outperforms the Laplace mechanism (Section 5.3)",
+        quantity=case,
         claimed=laplace,
         bound="≥",
         found=printed,
         certainty=Certainty.NORMAL,
         command=_REPRODUCE,
         only="on evenly spread weights",
+        note="On uneven weights the Laplace mechanism decides better, since its estimate is unbiased.",
+        compared="the Laplace mechanism",
     )

@@ -13,8 +13,8 @@ from .tables import sheets_of
 __all__ = ["EXPERIMENTS"]
 
 _READINGS: Final = (
-    "W1 to W9 are readings: the questions that the paper leaves open, each with the answer taken here, as the "
-    "manual's page on DPWeVote lists them by number."
+    "W1 to W9 are readings: the questions that the paper leaves open, each with the answer taken here. "
+    "docs/readings.md explains each by its number."
 )
 
 EXPERIMENTS: Final = Experiments(

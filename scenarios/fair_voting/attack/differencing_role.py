@@ -146,7 +146,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
             sizes = list(protocol.parameters.group_sizes)
             sizes[int(scene.inputs.public[place, 0])] -= 1
             if 0 in sizes:
-                allowed = "a voter with another one in its group, which else is empty once it has left"
+                allowed = "a voter whose group has another voter: otherwise the group is empty without it"
                 raise ConfigurationError(field="target", value=self.target, allowed=allowed)
             second = FairVoting(msgspec.structs.replace(protocol.parameters, group_sizes=tuple(sizes)))
         return TwoElections(FairVotingAttack(protocol, seed=scene.seed), second, self.change)

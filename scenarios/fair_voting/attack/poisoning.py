@@ -44,7 +44,7 @@ class PoisonedRankings(Poisoning):
         """Refuse a session that releases its winner alone. See `Poisoning.check_protocol`."""
         phase = self.protocol.phase
         if isinstance(phase, DisclosedRankings) and phase.choice is not None:
-            allowed = "'laplace' or a local one: this one releases no estimate that a shift could be seen in"
+            allowed = "'laplace' or a local one: this one releases no estimate in which a shift could be seen"
             raise ConfigurationError(field="mechanism", value=self._parameters.mechanism, allowed=allowed)
         if phase.mechanism.report_range[1] >= _MOST_TRIED and phase.num_reported == 1:
             allowed = f"few enough for {_MOST_TRIED} possible reports"

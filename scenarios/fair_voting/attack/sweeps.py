@@ -122,7 +122,7 @@ class TwoElections:
             and ours.make_scoring(is_centered=ours.is_centered) == theirs.make_scoring(is_centered=theirs.is_centered)
         )
         if not fits:
-            allowed = "one with the same alternatives, groups and scores, which publishes alike"
+            allowed = "one with the same alternatives, groups and scores that publishes in the same way"
             raise ConfigurationError(field="second", value="another vote", allowed=allowed)
 
     @functools.cached_property

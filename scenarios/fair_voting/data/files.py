@@ -95,7 +95,7 @@ class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
         if cuts and (cuts[0] < 1 or any(high <= low for low, high in itertools.pairwise(cuts))):
             raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(cuts), allowed="ages that ascend, from 1")
         if cuts and (self.group_names or not self.group_column):
-            allowed = "left out beside group_names, and where there is no group_column"
+            allowed = "left out with group_names, and without group_column"
             raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(cuts), allowed=allowed)
         if self.group_column == "age" and not cuts:
             allowed = "given for the column 'age', such as [30, 60]"
@@ -147,7 +147,7 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
         if self.groups or self.group_rule:
             check_groups(self.groups)
         if self.groups and (self.group_files or self.age_cuts):
-            allowed = "left out where group_files or age_cuts name them"
+            allowed = "left out, since group_files or age_cuts name them"
             raise ConfigurationError(field=f"{_FIELD}.groups", value=list(self.groups), allowed=allowed)
 
 

@@ -73,7 +73,7 @@ def groups_in_turn(ballots: FileBallots, groups: Sequence[str]) -> Grouping:
     if np.any(is_repeated):
         line = int(ballots.lines[np.argmax(is_repeated)])
         count = int(np.count_nonzero(ballots.lines == line))
-        allowed = "1 where voters of the groups take turns: otherwise the order of the lines is not that of the voters"
+        allowed = "1, since voters of the groups take turns: otherwise the order of the lines is not that of the voters"
         raise ConfigurationError(field=f"count ({ballots.source} line {line})", value=count, allowed=allowed)
     return Grouping(tuple(groups), np.arange(len(ballots)) % len(groups))
 
@@ -239,7 +239,7 @@ def groups_of_companion(
 def check_groups(groups: Sequence[str]) -> None:
     """Raise ConfigurationError unless these are the names of two or more groups."""
     if len(groups) < _LEAST or len(set(groups)) < len(groups):
-        allowed = "two or more of them, each with a name of its own"
+        allowed = "two or more, each with its own name"
         raise ConfigurationError(field="voters.groups", value=list(groups)[:_MAX_SHOWN], allowed=allowed)
     for name in groups:
         check_party_name(name, field="group")

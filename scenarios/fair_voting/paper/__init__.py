@@ -12,13 +12,13 @@ __all__ = ["PAPER"]
 PAPER: Final = Paper(
     help="""Table 1 of the paper on fair and private voting; other objectives, better mechanisms, real profiles.
 
-    The folder gets a CSV for each table, a PNG and an SVG for each figure, summary.md with what holds and what does
-    not, and reproduction.json with every number. Some minutes. All voters of Table 1 are made up; the trade-off of
-    fairness, welfare and privacy on published profiles is left out without data sets.
+    The run's folder gets a CSV for each table, a PNG and an SVG for each figure, summary.md, which says which claims
+    hold, and reproduction.json with every number. It takes some minutes. All voters of Table 1 are made up. The
+    trade-off of fairness, welfare and privacy is of published profiles; it is left out without data sets.
     """,
     experiments=f"{__name__}.declaration:EXPERIMENTS",
     trials=1_000,
-    about_trials="Elections of each cell; the paper has 1,000.",
+    about_trials="How many elections for each cell; the paper has 1,000.",
     least_trials=10,
     most_trials=20_000,
     takes_data=True,

@@ -31,7 +31,7 @@ _REPRODUCE: Final = "psephos reproduce fair-voting"
 _ALTERNATIVES: Final = ("a", "b", "c", "d")
 _DELTA: Final = 1e-3
 _TABLE_SIZES: Final = (500, 1_000)
-_found: Final = functools.partial(BoundedFinding, paper="Mohsin")
+_found: Final = functools.partial(BoundedFinding, paper="Fair and private voting: Mohsin (project report)")
 
 
 def findings_on_fair_voting() -> Iterator[BoundedFinding]:
@@ -66,60 +66,65 @@ def _algorithm_1(relation: NeighboringRelation) -> BoundedFinding:
     return _found(
         key="F1" if is_replaced else "F7",
         claim="Algorithm 1 is ε-DP (claim 1)",
-        quantity=f"ε of a voter whose ranking is {'replaced' if is_replaced else 'added or removed'}, m = 4",
+        quantity=f"loss of a voter whose ranking is {'replaced' if is_replaced else 'added or removed'}, ε = 1, "
+        "m = 4 alternatives",
         claimed=1.0,
         found=float(found.max()),
         command=_AUDIT,
         only="if a voter is added or removed, not replaced" if is_replaced else "",
-        note="A reversed ranking moves W by ⌊m²/2⌋/n, not m(m - 1)/2n." if is_replaced else "",
+        note="Reversing one of n rankings changes the welfares W by ⌊m²/2⌋/n in all, not by m(m - 1)/2n."
+        if is_replaced
+        else "It loses exactly this.",
     )
 
 
 def _unbiased() -> BoundedFinding:
     return _found(
         key="F3",
-        claim="ΔŴ is an unbiased estimator of ΔW (claim 1)",
-        quantity=f"mean of ΔŴ where ΔW = 0, ε = {EPSILONS[0]:g}, groups of {_TABLE_SIZES[0]} and {_TABLE_SIZES[1]:,}",
+        claim="The noisy disparity ΔŴ is an unbiased estimator of the disparity ΔW (claim 1)",
+        quantity=f"mean of ΔŴ if ΔW = 0, ε = {EPSILONS[0]:g}, groups of {_TABLE_SIZES[0]} and {_TABLE_SIZES[1]:,}",
         claimed=0.0,
         bound="=",
         found=mean_without_disparity(_TABLE_SIZES, epsilon=EPSILONS[0], num_alternatives=len(_ALTERNATIVES)),
         command=_REPRODUCE,
-        note="It is an absolute value, and never negative.",
+        note="ΔŴ is an absolute value. Noise cannot make it negative, so its mean is too large.",
     )
 
 
 def _algorithm_2() -> Iterator[BoundedFinding]:
-    claim = f"Algorithm 2 is ε-DP (claim 2), at label {LABEL:g}"
+    claim = "Algorithm 2 is ε-DP (claim 2)"
+    loss = f"loss of a voter at ε = {LABEL:g}"
     yield _found(
         key="F4",
         claim=claim,
-        quantity=f"ε of a voter, S/n as printed, groups of {LARGE_SIZES[0]} and {LARGE_SIZES[1]:,}, γ = {GAMMA:g}",
+        quantity=f"{loss}, printed scale S/n, groups of {LARGE_SIZES[0]} and {LARGE_SIZES[1]:,}, γ = {GAMMA:g}",
         claimed=LABEL,
         found=_disliked_loss(_sampling(scale="printed", group_sizes=LARGE_SIZES)),
         certainty=Certainty.FOUND,
         command=_AUDIT,
-        note="What nobody likes wins, until one voter likes it.",
+        note="An alternative that nobody likes wins, until one voter likes it. The winner tells that voter's ranking.",
     )
     for letter, gamma in (("b", GAMMA), ("c", 0.01)):
         yield _found(
             key=f"F4{letter}",
             claim=claim,
-            quantity=f"ε of a voter, S/n as printed, 500 and 1,000, ties to the first alternative, γ = {gamma:g}",
+            quantity=f"{loss}, printed scale S/n, groups of 500 and 1,000, ties to the first one, γ = {gamma:g}",
             claimed=LABEL,
             found=_disliked_loss(_sampling(scale="printed", gamma=gamma), ties="first"),
             certainty=Certainty.FOUND,
             command=_REPRODUCE,
+            note="The loss is larger than the label ε, and the larger, the smaller γ is.",
         )
     fair = _sampling(scale="unbiased")
     yield _found(
         key="F4d",
         claim=claim,
-        quantity=f"ε of a voter, estimates without bias, ties by lot, 500 and 1,000, γ = {GAMMA:g}",
+        quantity=f"{loss}, unbiased scale, groups of 500 and 1,000, ties by lot, γ = {GAMMA:g}",
         claimed=LABEL,
         found=_disliked_loss(fair),
         certainty=Certainty.FOUND,
         command=_REPRODUCE,
-        note=f"Open: {fair.losses[0].proven:.2f} is proven.",
+        note=f"This is not known: no case above the label was found, and only {fair.losses[0].proven:.2f} is proven.",
     )
 
 
@@ -143,14 +148,15 @@ def _condition() -> BoundedFinding:
     few, enough = limits_of_samples()
     return _found(
         key="F2",
-        claim="n_s = O((m/ε²)·log(m/δ)) must be at most min n/ε (claim 2), which makes Table 1's N/A cells",
-        quantity="most that n_s·ε² is by the cells with an election; claimed: by the others",
+        claim="The number of samples n_s = O((m/ε²)·log(m/δ)) must be at most min n/ε; elsewhere Table 1 has N/A",
+        quantity="largest n_s·ε² that the cells with an election allow",
         claimed=few,
         bound=">",
         found=enough,
         certainty=Certainty.PROVEN,
         command=_REPRODUCE,
-        note="No constant fits; ε·min n fits for some.",
+        note="No constant in O(·) gives Table 1's N/A cells. The condition n_s ≤ ε·min n does, for some constants.",
+        compared="needed for the N/A cells",
     )
 
 
@@ -158,12 +164,13 @@ def _sampled_twice() -> BoundedFinding:
     by_reading = {reading: _sampling(reading=reading).losses[0].proven for reading in ("group", "subsample")}
     return _found(
         key="F4e",
-        claim="Voters are sampled (line 4), and then drawn from all (line 9)",
-        quantity=f"proven ε if drawn from all, label {LABEL:g}, 500 and 1,000",
+        claim="Algorithm 2 samples voters (line 4), and then draws from all voters (line 9)",
+        quantity=f"proven loss of a voter at ε = {LABEL:g} if all may be drawn, groups of 500 and 1,000",
         claimed=None,
         found=by_reading["group"],
         certainty=Certainty.PROVEN,
-        note=f"Line 4 is then idle. From the sampled ones {by_reading['subsample']:.2f} is proven.",
+        note="The two lines contradict each other: by line 9, line 4 has no effect. If only sampled voters are drawn, "
+        f"{by_reading['subsample']:.2f} is proven.",
     )
 
 
@@ -171,12 +178,13 @@ def _without_random_winners() -> BoundedFinding:
     vote = _sampling(gamma=0.0)
     return _found(
         key="F8",
-        claim="Algorithm 2 is ε-DP for every γ, which has no value (Algorithm 2, line 2)",
-        quantity="ε of a voter, γ = 0, ties to the first alternative",
+        claim="Algorithm 2 is ε-DP for every γ; the report gives no value for γ (Algorithm 2, line 2)",
+        quantity=f"loss of a voter at ε = {LABEL:g}, γ = 0, ties to the first alternative",
         claimed=LABEL,
         found=_disliked_loss(vote, ties="first"),
         certainty=Certainty.EXACT,
         only="for γ > 0, if at all",
+        note="Without the random winners that γ > 0 gives, one voter can make an outcome possible that was impossible.",
     )
 
 
@@ -196,12 +204,13 @@ def _smaller_labels() -> BoundedFinding:
     ]
     return _found(
         key="F9",
-        claim='A smaller label is the "high privacy version" (Experimental Results)',
-        quantity=f"ε of one pair of profiles at label {least:g}; claimed: at label {greatest:g}",
+        claim='A smaller label ε is the "high privacy version" (Experimental Results)',
+        quantity=f"loss in one pair of profiles at the label ε = {least:g}",
         claimed=losses[1],
         found=losses[0],
         command=_REPRODUCE,
-        note="A smaller label asks more voters, and tells more.",
+        note="A smaller label makes Algorithm 2 ask more voters, so the winner tells more.",
+        compared=f"at ε = {greatest:g}",
     )
 
 
@@ -212,10 +221,11 @@ def _objective() -> BoundedFinding:
     fairest = int(np.argmin(np.abs(utilities[0] - utilities[1])))
     return _found(
         key="F5",
-        claim="An outcome is fairer where the groups' utilities differ less (Algorithms for Fair ..., line 5)",
-        quantity="welfare of the winner over the best alternative's, in a society like Table 1's",
+        claim="An outcome is fairer if the groups' utilities differ less (Algorithms for Fair ..., line 5)",
+        quantity="welfare of the fairest alternative, divided by that of the best, in a society like Table 1's",
         claimed=None,
         found=float(welfare[fairest] / welfare.max()),
         command=_REPRODUCE,
-        note=f"Parity elects what both groups like least: W = {welfare[fairest]:.2f}, the table's 0.68.",
+        note="By that rule the alternative can win that both groups like least: here its welfare is "
+        f"{welfare[fairest]:.2f}, as is the winner's in Table 1.",
     )

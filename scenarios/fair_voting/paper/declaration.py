@@ -24,7 +24,7 @@ _SOCIETIES: Final = (
 )
 _READINGS: Final = (
     "F1 to F6 are readings: the questions that the paper leaves open or has wrong, each with the answer taken "
-    "here, as the manual's page on fair and private voting lists them by number."
+    "here. docs/readings.md explains each by its number."
 )
 
 

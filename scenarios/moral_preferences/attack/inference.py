@@ -188,7 +188,7 @@ class MoralAttack(Attack):
                 logs[of_level] = self._law_of(mechanism, np.clip(total, low, high)[None, :], candidates.rows)
                 continue
             if not isinstance(mechanism, AdditiveNoise):
-                allowed = "one voter at most without the coalition: places of maxima have no additive noise"
+                allowed = "all voters but one: where an objective is largest, the noise is not additive"
                 raise ConfigurationError(field="coalition", value=f"{num_honest} honest voters", allowed=allowed)
             num_draws = 1 if isinstance(phase, CentralPhase) else num_honest
             logs[of_level] = self._of_crowd(mechanism, total, candidates.rows, num_honest - 1, num_draws)
@@ -249,7 +249,7 @@ class MoralAttack(Attack):
             raise ConfigurationError(field="mechanism", value="functional", allowed=allowed)
         if seen.coalition.has_server:
             if not np.all(seen.told[0][targets]):
-                raise ConfigurationError(field="target", value="one without a report", allowed="who reported")
+                raise ConfigurationError(field="target", value="one without a report", allowed="a voter that reported")
             return seen.reports[0][targets].astype(np.float64)
         rows = np.empty((len(targets), phase.num_values))
         for place, level in enumerate(self._levels_of(seen.public[targets]).tolist()):

@@ -85,7 +85,7 @@ class MembershipRole(Role, frozen=True, kw_only=True):
             raise ConfigurationError(field="budget", value=self.budget, allowed="above 0")
         mechanism_faced(_protocol_of(scene), scene.inputs.public[place].tolist())
         if not len(_population(scene, coalition, place)):
-            allowed = "one whose preferences are not everybody's"
+            allowed = "one whose preferences differ from the other voters'"
             raise ConfigurationError(field="target", value=self.target, allowed=allowed)
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:

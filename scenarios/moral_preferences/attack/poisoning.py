@@ -53,7 +53,9 @@ class PoisonedPreferences(Poisoning):
         """Refuse reports that are no vectors of features, or of which some weigh more. See the base class."""
         parameters = self._parameters
         if parameters.mechanism == "pooled" or (parameters.mechanism == "functional" and not parameters.is_local):
-            allowed = "'laplace', 'direction' or 'functional': pooled coefficients are no mean that could be pushed"
+            allowed = (
+                "'laplace', 'direction' or 'functional': with pooled coefficients the release is not a mean of reports"
+            )
             raise ConfigurationError(field="mechanism", value=parameters.mechanism, allowed=allowed)
         if parameters.is_personal:
             allowed = "left out: poisoning is known where all voters have one epsilon"

@@ -69,13 +69,13 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
             raise ConfigurationError(field="target", value=self.target, allowed=allowed)
         parameters = cast("MoralPreferences", scene.protocol).parameters
         if parameters.paradigm.level is not Level.RECORD:
-            allowed = "RLCP or RLDP: here ε protects all that a voter says"
+            allowed = "RLCP or RLDP: here ε protects everything that a voter says"
             raise ConfigurationError(field="paradigm", value=parameters.paradigm.value, allowed=allowed)
         if parameters.mechanism not in _MECHANISMS:
             allowed = f"one that adds up records: {', '.join(_MECHANISMS)}"
             raise ConfigurationError(field="mechanism", value=parameters.mechanism, allowed=allowed)
         if parameters.is_local and not coalition.has_server:
-            allowed = "'server' and whoever else: it has the target's report"
+            allowed = "'server', alone or with voters: it has the target's report"
             raise ConfigurationError(field="members", value=list(self.members)[:3], allowed=allowed)
         is_maximal = len(coalition.members) == len(scene.names) - 1
         if not parameters.is_local and (coalition.has_server or not is_maximal):

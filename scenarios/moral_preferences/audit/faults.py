@@ -44,7 +44,7 @@ class _HalvedNoise(SecureNoise):
     def randomize(
         self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:
-        """See `NoiseSource.randomize`."""
+        """Return values with noise of half the stated scale, where it is Laplace noise."""
         if isinstance(mechanism, VectorLaplace):
             mechanism = dataclasses.replace(mechanism, scale=mechanism.scale / 2)
         return super().randomize(mechanism, values, protocol=protocol, phase=phase, place=place)

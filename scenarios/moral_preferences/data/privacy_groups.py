@@ -104,7 +104,7 @@ def read_epsilons(path: Path, *, voters: Sequence[str], field: str) -> list[floa
     for line, (name, entry) in read_rows(path, "voter", "epsilon", field=field):
         where = f"{path.name} line {line}"
         if name in epsilons:
-            raise ConfigurationError(field=f"voter ({where})", value=name, allowed="there once")
+            raise ConfigurationError(field=f"voter ({where})", value=name, allowed="named once")
         epsilons[name] = _epsilon_of(entry, where)
     missing = next((voter for voter in voters if voter not in epsilons), None)
     if missing is not None:

@@ -74,7 +74,7 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
     convert(parties["stream"], bool, f"{_FIELD}.stream")
     for name in ("data", "choices", "epsilons", *(("generator",) if "responses" in options else ())):
         if name in options:
-            allowed = "left out where voters are streamed: from responses, or from a generator"
+            allowed = "left out: streamed voters come from responses or from a generator"
             raise ConfigurationError(field=f"{_FIELD}.{name}", value=options[name], allowed=allowed)
     given = options.pop("groups", None)
     groups: PrivacyGroups | None = None if given is None else convert(given, PrivacyGroups, f"{_FIELD}.groups")

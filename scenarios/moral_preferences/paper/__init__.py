@@ -12,13 +12,13 @@ __all__ = ["PAPER"]
 PAPER: Final = Paper(
     help="""Figures 1 to 10 of the moral preferences paper; better mechanisms at the same epsilon, weights, projections.
 
-    The folder gets a CSV for each figure and table, a PNG and an SVG for each picture, summary.md with what holds and
-    what does not, and reproduction.json with every number. Some minutes. All voters are made up; those of Figures 8, 9
-    and 10(b) are a stand-in for the Moral Machine's.
+    The run's folder gets a CSV for each figure and table, a PNG and an SVG for each picture, summary.md, which says
+    which claims hold, and reproduction.json with every number. It takes some minutes. All voters are made up; those of
+    Figures 8, 9 and 10(b) are a stand-in for the Moral Machine's.
     """,
     experiments=f"{__name__}.declaration:EXPERIMENTS",
     trials=100,
-    about_trials="Repetitions of each point.",
+    about_trials="How many repetitions of each point.",
     least_trials=10,
     most_trials=100_000,
     takes_workers=True,

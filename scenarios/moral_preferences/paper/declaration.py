@@ -19,7 +19,7 @@ _STAND_INS: Final = (
 )
 _READINGS: Final = (
     "M1 to M14 are readings: the questions that the paper leaves open or has wrong, each with the answer taken "
-    "here, as the manual's page on moral preferences lists them by number."
+    "here. docs/readings.md explains each by its number."
 )
 
 EXPERIMENTS: Final = Experiments(

@@ -174,7 +174,7 @@ def infer_flips(weights: FloatArray, sets: IntArray, beliefs: FloatArray, mechan
         ConfigurationError: workers draw no flip probability of their own.
     """
     if not isinstance(mechanism, TwoLayer):
-        allowed = "a mechanism whose workers draw one each, for all their answers: two_layer"
+        allowed = "two_layer, in which each worker draws one for all its answers"
         raise ConfigurationError(field="secret", value="flip_probability", allowed=allowed)
     exact, fine = (flip_law(mechanism, degree=degree) for degree in (weights.shape[1] + 2, _INTERVAL_DEGREE))
     flips, shares = exact.flips[0], _node_shares(weights, sets, beliefs, exact)

@@ -37,7 +37,7 @@ class PoisonedTruths(Poisoning):
     def check_protocol(self) -> None:
         """Refuse reports that say nothing. See `Poisoning.check_protocol`."""
         if self.protocol.noise.least_signal < _LEAST_SIGNAL:
-            raise ConfigurationError(field="epsilon", value=0, allowed="above 0, where answers could be counted")
+            raise ConfigurationError(field="epsilon", value=0, allowed="above 0, so that answers can be counted")
 
     def aims(self) -> Sequence[str]:
         """Return all labels, then all of them task by task."""

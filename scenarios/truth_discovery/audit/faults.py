@@ -64,7 +64,7 @@ class _FirstSetAlone(SecureNoise):
     def randomize(
         self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:
-        """See `NoiseSource.randomize`."""
+        """Return the labels of the first set as randomized, and those of the others as they are."""
         reports = super().randomize(mechanism, values, protocol=protocol, phase=phase, place=place)
         return [value if value >= len(BINARY) else report for value, report in zip(values, reports, strict=True)]
 

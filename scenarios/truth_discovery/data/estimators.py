@@ -222,11 +222,11 @@ class NoiseAwareOneCoin(_NoiseAware[Inference], IterativeEstimator[Inference]):
 
 @dataclasses.dataclass(eq=False)
 class CautiousTruthDiscovery(_NoiseAware[Inference]):
-    """The paper's truths, unless two estimators that know the perturbation find another label likely enough.
+    """The paper's truths, unless three estimators that know the perturbation find another label likely enough.
 
     Args:
-        n_iter: of each of the two.
-        tol: of each of the two.
+        n_iter: of each of them, the paper's included.
+        tol: of those that are fitted by EM.
         flip_probability: see `NoiseAwareOneCoin`.
         epsilon: see `NoiseAwareOneCoin`.
         bounds: see `NoiseAwareOneCoin`.
@@ -243,7 +243,7 @@ class CautiousTruthDiscovery(_NoiseAware[Inference]):
     n_iter: int = 100
     tol: float = 1e-6
     _: dataclasses.KW_ONLY
-    least_odds: float = 2.0
+    least_odds: float = 1.4
     clamp: float = 0.05
 
     def _infer(self, answers: Answers) -> Inference:

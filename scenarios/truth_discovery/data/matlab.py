@@ -42,7 +42,7 @@ def read_matrix(content: bytes, name: str) -> Matrix:
         ValueError: there is no such variable, or something in the file is not what it should be.
     """
     if len(content) < _HEADER_BYTES or content[124:128] != b"\x00\x01IM":
-        raise ValueError("no MATLAB file of version 5")
+        raise ValueError("it is not a MATLAB file of version 5")
     try:
         for kind, data in _elements(content[_HEADER_BYTES:]):
             element = (kind, data)
@@ -102,7 +102,7 @@ def _entries(kind: int, number_type: int, data: bytes) -> Iterator[Value]:
         size = struct.calcsize(_NUMBERS[number_type])
         for number in struct.unpack(f"<{len(data) // size}{_NUMBERS[number_type]}", data):
             if not math.isfinite(number) or number != int(number):
-                raise ValueError(f"it holds {number}, which is no integer")
+                raise ValueError(f"it holds {number}, which is not an integer")
             yield int(number)
     else:
         raise ValueError(f"it holds a matrix of class {kind} and type {number_type}")

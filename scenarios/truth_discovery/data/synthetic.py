@@ -17,7 +17,7 @@ from ....protocol.estimators.truth_inference import Answers
 from ....protocol.randomness import philox_rows, stream_key
 from .crowd import Crowd
 
-__all__ = ["PEER_GRADING_STAND_IN", "PeerGrading", "SyntheticCrowd", "make_crowd", "make_peer_grading"]
+__all__ = ["PEER_GRADING_STAND_IN", "PeerGrading", "SyntheticCrowd", "make_crowd", "make_peer_grading", "skewed_crowd"]
 
 _MAX_ANSWERS: Final = 100_000_000
 _MAX_CELLS: Final = 1_000_000_000
@@ -137,6 +137,18 @@ class PeerGrading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         _check("satisfactory_share", self.satisfactory_share, is_allowed=is_allowed, allowed="in [0, 1]")
         _check("seed", self.seed, is_allowed=self.seed >= 0, allowed="at least 0")
         _check_quality(self.quality)
+
+
+def skewed_crowd(classes: int, share: float) -> SyntheticCrowd:
+    """Return a crowd on which estimators are judged: 3,000 answers, one label with this share, the others alike."""
+    return SyntheticCrowd(
+        tasks=500,
+        workers=50,
+        answers_per_task=6,
+        classes=classes,
+        quality=(0.65, 0.12),
+        class_shares=(share, *((1 - share) / (classes - 1) for _ in range(classes - 1))),
+    )
 
 
 def make_crowd(spec: SyntheticCrowd) -> Crowd:

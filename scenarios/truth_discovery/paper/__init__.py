@@ -12,12 +12,13 @@ __all__ = ["PAPER"]
 PAPER: Final = Paper(
     help="""Tables 2 and 3 and Figures 1 to 4 of the truth discovery paper; equal proven loss, better estimators.
 
-    The folder gets a CSV for each table, a PNG and an SVG for each figure, summary.md with what holds and what does
-    not, and reproduction.json with every number. Some minutes; without data sets (Table 3 is of one) some seconds.
+    The run's folder gets a CSV for each table, a PNG and an SVG for each figure, summary.md, which says which claims
+    hold, and reproduction.json with every number. It takes some minutes, and without data sets some seconds: Table 3
+    and other parts are then left out.
     """,
     experiments=f"{__name__}.declaration:EXPERIMENTS",
     trials=100,
-    about_trials="Of each cell; the paper has 100.",
+    about_trials="How many trials for each cell; the paper has 100.",
     least_trials=10,
     most_trials=100_000,
     takes_data=True,

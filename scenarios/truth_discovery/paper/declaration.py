@@ -15,7 +15,7 @@ __all__ = ["EXPERIMENTS"]
 
 _READINGS: Final = (
     "T1 to T9 are readings: the questions that the paper leaves open or has wrong, each with the answer taken "
-    "here, as the manual's page on truth discovery lists them by number."
+    "here. docs/readings.md explains each by its number."
 )
 
 

@@ -22,7 +22,7 @@ from ....protocol.randomness import SimulatedNoise
 from ....protocol.truth_discovery import Noise, Parameters, TruthDiscovery, find_truths
 from ..data import Crowd
 
-__all__ = ["Layout", "clean_accuracy", "draw_labels", "run_trials"]
+__all__ = ["Layout", "clean_accuracy", "draw_labels", "renumbering", "run_trials"]
 
 _SEPARABLE: Final = frozenset({"majority", "truth_discovery"})
 """Estimators that find many crowds at once as they find each."""
@@ -114,6 +114,14 @@ def draw_labels(layout: Layout, noise: Noise, source: SimulatedNoise, *, start: 
         own = uniforms[answers.workers[:, None], columns]
         labels[trial - start] = noise.mechanism.randomize_rows(layout.codes[:, None], own)[:, 0] - layout.offsets
     return labels
+
+
+def renumbering(most: int, sizes: IntArray, generator: np.random.Generator) -> IntArray:
+    """Return for each task a new number for each label, the same for all answer sets of a size."""
+    numbers = np.tile(np.arange(most), (len(sizes), 1))
+    for size in np.unique(sizes).tolist():
+        numbers[sizes == size, :size] = generator.permutation(size)
+    return numbers
 
 
 def run_trials(

@@ -177,7 +177,7 @@ def test_a_column_that_nobody_knows_is_refused() -> None:
 
 def test_epsilons_of_ones_own_are_left_out_where_everybody_has_the_same() -> None:
     error = refusal(make_preferences(), {"records": [[PAIR]], "epsilon": [1.0]})
-    assert (error.field, error.allowed) == ("epsilon", "left out where everybody has the same ε")
+    assert (error.field, error.allowed) == ("epsilon", "left out, since everybody has the same ε")
 
 
 # Levels of ε
@@ -234,7 +234,7 @@ def test_a_voter_may_state_its_epsilon_and_is_told_if_the_server_has_another() -
     assert protocol.encode_own({"records": [PAIR], "epsilon": "1.0"}, (2,)) == expected
     with pytest.raises(ConfigurationError) as caught:
         protocol.encode_own({"records": [PAIR], "epsilon": 0.2}, (2,))
-    assert (caught.value.field, caught.value.allowed) == ("epsilon", "what the server has: 1")
+    assert (caught.value.field, caught.value.allowed) == ("epsilon", "the ε that the server has: 1")
     with pytest.raises(ConfigurationError):
         protocol.encode_own({"records": [PAIR], "epsilon": 0.5}, (2,))
 
@@ -271,7 +271,7 @@ def test_a_row_that_no_records_give_is_neither_drawn_for_nor_counted(given: dict
         protocol.check_row(bad, ())
     private = inputs.private.copy()
     private[1] = bad
-    with pytest.raises(ValueError, match=r"no summary of any records|takes values in"):
+    with pytest.raises(ValueError, match=r"not a summary of records|takes values in"):
         protocol.check_inputs(Inputs(private, inputs.public))
 
 

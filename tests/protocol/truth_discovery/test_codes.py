@@ -117,8 +117,8 @@ def test_a_task_that_is_not_allowed_is_refused_by_column_and_row(
         (1, ["Yes"], "Yes", "one of no, yes (task 'bridge')"),
         (2, "blue;yes", "yes", "one of red, green, blue (task 'door')"),
         (2, ["blue", 1], 1, "one of red, green, blue (task 'door')"),
-        (3, "yes;no", "2 answers", "at most 1, as many as tasks"),
-        (4, "yes", "1 answers", "at most 0, as many as tasks"),
+        (3, "yes;no", "2 answers", "at most 1, the number of tasks"),
+        (4, "yes", "1 answers", "at most 0, the number of tasks"),
     ],
 )
 def test_an_answer_that_is_not_allowed_is_refused_by_column_and_row(
@@ -327,7 +327,7 @@ def test_a_public_row_that_is_none_is_refused_before_it_is_read(public: tuple[in
         lambda: PROTOCOL.check_public(public),
         lambda: PROTOCOL.encode_own({"answers": "bridge=no"}, public),
     ):
-        with pytest.raises(ConfigurationError, match=r"a place, and 3 distinct tasks of 4") as caught:
+        with pytest.raises(ConfigurationError, match=r"a place and 3 distinct tasks of 4") as caught:
             read()
         assert caught.value.field == "the server's public row"
 
@@ -344,7 +344,7 @@ def test_a_worker_may_say_what_it_is_asked_in_any_order(tasks: object) -> None:
 
 @pytest.mark.parametrize("tasks", ["bridge;door", "bridge;door;flag", ""])
 def test_a_worker_who_is_asked_something_else_than_it_says_refuses(tasks: str) -> None:
-    with pytest.raises(ConfigurationError, match="what the server has: door; a = b; bridge") as caught:
+    with pytest.raises(ConfigurationError, match="the tasks that the server has: door; a = b; bridge") as caught:
         PROTOCOL.encode_own({"tasks": tasks, "answers": "bridge=no"}, (7, *ASKED))
     assert caught.value.field == "tasks"
 

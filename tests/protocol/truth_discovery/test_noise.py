@@ -526,5 +526,5 @@ def test_fresh_draws_may_be_certain_and_shared_ones_may_not() -> None:
     certain = Discrete((0.0, 1.0), (0.7, 0.3))
     fresh = make_noise(make(2, TWO, mechanism="fresh_two_layer", hyper=certain))
     assert fresh.epsilons[0] == pytest.approx(math.log(0.7 / 0.3))
-    with pytest.raises(ConfigurationError, match="are all told"):
+    with pytest.raises(ConfigurationError, match="reports reveal all answers"):
         make_noise(make(2, TWO, mechanism="two_layer", hyper=certain))

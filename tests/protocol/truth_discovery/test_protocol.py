@@ -204,7 +204,7 @@ def test_a_tie_is_broken_as_the_parameters_say(estimator: Any, ties: Any) -> Non
     protocol = make(1, estimator=estimator, ties=ties)
     outcome = protocol.outcome([clean_tally(protocol, [["yes"], ["no"]])])
     assert outcome.truths == ("no" if ties == "first" else "yes",)
-    # The paper's estimator starts from the majority, and then believes who was with it.
+    # Rounds of votes start from the majority, and then believe who was with it.
     assert outcome.confidences == (0.5,) or estimator == "truth_discovery"
 
 

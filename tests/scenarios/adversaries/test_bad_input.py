@@ -57,7 +57,7 @@ ADVERSARIES: dict[str, tuple[str, list[str], list[str]]] = {
     "one in a deployment's noise": (
         "role='coalition', members=['server']",
         ["noise=secure"],
-        ["adversary must be left out where noise is secure"],
+        ["adversary must be left out, since noise is secure"],
     ),
     "a partner with the server's name": (
         "role='coalition', members=['server']",

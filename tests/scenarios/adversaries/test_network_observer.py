@@ -2,9 +2,12 @@
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from psephos.protocol import ConfigurationError
+from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.running.resolution import Resolved
 
 Stage = Callable[..., Resolved]
@@ -44,3 +47,24 @@ def test_a_long_name_is_seen_and_said(play: Play, stage: Stage) -> None:
     (lesson,) = play("dpwevote", OBSERVER, parties=partners).lessons
     assert "names have 3 to 8 bytes" in lesson.sentences[1]
     assert "sizes tell who has a long name, and no value" in lesson.sentences[1]
+
+
+@pytest.mark.usefixtures("approval")
+@pytest.mark.parametrize("transport", ["memory", "tcp", "unix"])
+def test_it_watches_a_protocol_of_somebody_over_a_transport_of_somebody(transport: str) -> None:
+    scenario = load_scenario("tea.toml", [f"transport={transport}", "adversary=[{ role = 'network-observer' }]"])
+    (lesson,) = run_in_folder(resolve(scenario), RunFolder(Path("out")), pictures=False).lessons
+    assert lesson.sentences[0].startswith("300 connections were seen")
+    assert [(row["phase"], row["bits as sent"]) for row in lesson.rows] == [("ballots", pytest.approx(0.0, abs=1e-9))]
+    timeline, _ = lesson.figures
+    assert {series.name for series in timeline.series if series.y} == {"to the server", "to the party"}
+
+
+@pytest.mark.usefixtures("approval")
+def test_what_cannot_be_relayed_is_refused_before_anything_runs() -> None:
+    settings = ["adversary=[{ role = 'network-observer' }]", "transport=known"]
+    with pytest.raises(ConfigurationError, match="one over TCP, or one whose ends do not know each other") as caught:
+        resolve(load_scenario("tea.toml", settings))
+    assert (caught.value.field, caught.value.value) == ("transport", "known")
+    with pytest.raises(ConfigurationError, match="network-observer"):
+        resolve(load_scenario("tea.toml", [*settings, "transport=array"]))

@@ -42,7 +42,7 @@ def test_a_party_whose_name_looks_like_a_range_is_meant_itself(stage: Stage) -> 
 
 
 def test_a_star_without_a_target_is_everybody_of_whom_nobody_is_left(stage: Stage) -> None:
-    with pytest.raises(ConfigurationError, match="nobody is left of whom anything could be learnt") as caught:
+    with pytest.raises(ConfigurationError, match="no party is left about whom anything could be learnt") as caught:
         stage("dpwevote", {"role": "coalition", "members": ["*"]})
     assert (caught.value.field, caught.value.value) == ("adversary 1: members", "all 4")
 
@@ -102,7 +102,7 @@ def test_arrays_have_no_channels_on_which_to_deviate_or_to_listen(stage: Stage, 
 
 def test_no_party_deviates_in_two_ways_of_which_one_would_be_forgotten(stage: Stage) -> None:
     equivocator, liar = ({"role": role, **DEVIATING[role]} for role in ("equivocator", "liar"))
-    with pytest.raises(ConfigurationError, match="a party that no other adversary lets deviate") as caught:
+    with pytest.raises(ConfigurationError, match="a party that deviates for one adversary only") as caught:
         stage("dpwevote", equivocator, liar)
     assert (caught.value.field, caught.value.value) == ("adversary 'liar'", "server")
     leaver, replayer = ({"role": role, **DEVIATING[role]} for role in ("leaver", "replayer"))
@@ -112,7 +112,7 @@ def test_no_party_deviates_in_two_ways_of_which_one_would_be_forgotten(stage: St
 
 
 def test_where_noise_is_secure_nobody_s_view_is_recorded(stage: Stage) -> None:
-    with pytest.raises(ConfigurationError, match="left out where noise is secure") as caught:
+    with pytest.raises(ConfigurationError, match="left out, since noise is secure") as caught:
         stage("dpwevote", settings=["noise=secure", "adversary=[{role='coalition', members=['server']}]"])
     assert caught.value.field == "adversary"
 

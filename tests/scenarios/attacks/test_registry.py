@@ -1,11 +1,10 @@
-"""Every protocol here has its attack; of another's nothing is pretended."""
+"""Every protocol here has its attack; another's is attacked by its reports."""
 
 import importlib
 
 import pytest
-from psephos.protocol import ConfigurationError
 from psephos.scenarios import load_scenario, resolve
-from psephos.scenarios.attacks import find_attack
+from psephos.scenarios.attacks import ReportAttack, find_attack
 
 
 @pytest.mark.parametrize(
@@ -25,8 +24,8 @@ def test_a_protocol_s_attack_is_found_by_its_name(scenario: str, name: str) -> N
     assert attack.secrets
 
 
-def test_a_protocol_without_an_attack_is_refused_with_those_that_have_one(survey: str) -> None:
+def test_a_protocol_without_an_attack_has_what_the_reports_tell(survey: str) -> None:
     module = importlib.import_module(survey)
-    with pytest.raises(ConfigurationError, match="dpwevote, fair-voting, moral-preferences, truth-discovery") as caught:
-        find_attack(module.BoundedTotal(module.Bounds()))
-    assert (caught.value.field, caught.value.value) == ("protocol", "bounded-total")
+    attack = find_attack(module.BoundedTotal(module.Bounds()))
+    assert isinstance(attack, ReportAttack)
+    assert attack.secrets == ("row",)

@@ -204,7 +204,7 @@ def test_a_confidence_out_of_range_is_refused(confidence: float) -> None:
 
 @pytest.mark.bad_input("too few samples for any statement")
 def test_so_few_samples_that_no_statement_is_possible_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"samples must be at least \d+: fewer allow no statement"):
+    with pytest.raises(ConfigurationError, match=r"samples must be at least \d+: with fewer no statement is possible"):
         audit(make_case(sampled_pair()), samples=10, confidence=CONFIDENCE)
 
 

@@ -70,7 +70,10 @@ def test_a_name_stands_for_its_group_and_all_for_all(known: Callable[..., None])
     known(make_case("one"), make_case("two", group="dice"), make_case("three"))
     assert names(cases_of("all")) == ["one", "two", "three"]
     assert names(cases_of("coins")) == ["one", "three"]
-    with pytest.raises(ConfigurationError, match="must be all, faults, papers, or one of coins, dice, got 'cards'"):
+    with pytest.raises(
+        ConfigurationError,
+        match="must be all, faults, papers, a registered protocol, a scenario, or one of coins, dice, got 'cards'",
+    ):
         cases_of("cards")
     assert sources_of("both") == ["simulated", "secure"]
     assert sources_of("secure") == ["secure"]
@@ -182,7 +185,10 @@ def test_the_command_ends_with_1_where_a_proof_is_refuted_and_prints_json(
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("nothing",), "mechanism or protocol must be all, faults, papers, or one of coins, got 'nothing'"),
+        (
+            ("nothing",),
+            "mechanism or protocol must be all, faults, papers, a registered protocol, a scenario, or one of coins",
+        ),
         (("all", "--confidence", 1), "confidence must be in (0, 1), both excluded, got 1.0"),
         (("all", "--confidence", "nan"), "confidence must be in (0, 1), both excluded, got nan"),
         (("all", "--samples", 5), "samples must be at least"),
@@ -191,6 +197,11 @@ def test_the_command_ends_with_1_where_a_proof_is_refuted_and_prints_json(
         (("faults", "--quick"), "--quick must be left out of an audit of faults, got 'True'"),
         (("all", "--quick", "--thorough"), "--quick and --thorough must be given one at a time, got 'both'"),
         (("all", "--quick", "--samples", 100), "samples must be at least"),
+        (("papers", "--set", "epsilon=1"), "--set must be left out of an audit of papers, got "),
+        (("all", "--set", "epsilon=1"), "--set must be left out of an audit of all, whose parameters are fixed"),
+        (("coins", "--data", "folder"), "--data must be left out of an audit of coins, whose parameters are fixed"),
+        (("nowhere.toml",), "scenario must be a file, or one of "),
+        (("consortium",), "scenario must be of a protocol without audits of its own: psephos audit dpwevote runs"),
         (("papers", "--confidence", 0.5), "--confidence must be left out of an audit of papers, got '0.5'"),
     ],
 )

@@ -51,8 +51,8 @@ def test_a_folder_gets_the_page_and_a_file_for_each_table(psephos: Psephos, tmp_
     assert ended.status == 0
     assert (folder / "dpwevote-asked.csv").read_text(encoding="utf-8").split() == ["trials,seed", "12,1"]
     page = (folder / "calibration.md").read_text(encoding="utf-8")
-    assert page.startswith("# Claims held against what is found")
-    assert "draws 12 societies a cell (seed 1)" in page
+    assert page.startswith("# Calibration: claimed and counted errors")
+    assert "draws 12 societies for each cell (seed 1)" in page
     assert "## A vote\n\nIt claims.\n\n**What was asked**" in page
 
 

@@ -204,7 +204,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "a server of a simulation without a seed": (
         (*SERVE, "127.0.0.1:0", "--simulate"),
-        "--seed must be given beside --simulate, on both sides, got 'left out'",
+        "--seed must be given together with --simulate, on both sides, got 'left out'",
     ),
     "a server of a deployment with a seed": (
         (*SERVE, "127.0.0.1:0", "--seed", 7),
@@ -224,7 +224,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "a client of a simulation without a seed": (
         (*JOIN, "ann.csv", "--simulate"),
-        "--seed must be given beside --simulate, on both sides, got 'left out'",
+        "--seed must be given together with --simulate, on both sides, got 'left out'",
     ),
     "a client of a deployment with a seed": (
         (*JOIN, "ann.csv", "--seed", 7),

@@ -29,8 +29,8 @@ from psephos.scenarios.deployment.client import Heard
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.own_entries import read_own_entries
 from psephos.scenarios.running.folder import RunFolder
+from psephos.transports.addresses import format_address
 from psephos.transports.framing import FrameDecoder, encode_frames
-from psephos.transports.tcp import format_address
 
 Write = Callable[[str, str | bytes], Path]
 

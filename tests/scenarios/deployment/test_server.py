@@ -17,7 +17,7 @@ from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.server import roster_rows
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.running.rosters import FINGERPRINT_COLUMN as OWN_COLUMN
-from psephos.transports.tcp import format_address
+from psephos.transports.addresses import format_address
 
 Write = Callable[[str, str | bytes], Path]
 

@@ -20,7 +20,7 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
     "fair coins for two thirds": (
         FINE,
         ["error_prior=mixed", "quota_fraction=0.667"],
-        ["error_prior must be 'uniform' where the quota is not half of all weight", "got 'mixed'"],
+        ["error_prior must be 'uniform', since the quota is not half of all weight", "got 'mixed'"],
     ),
     "a level of one half": (FINE, ["level=0.5"], ["level must be a number in (0, 0.5), got 0.5"]),
     "a weight outside the set": (

@@ -5,6 +5,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,12 +13,13 @@ import numpy as np
 import pytest
 from psephos.scenarios.cli.group import cli
 from psephos.scenarios.experiments.findings import BoundedFinding, Certainty, Judgement, findings_on_papers, in_a_row
-from psephos.scenarios.experiments.findings_shown import show_bounded_findings
+from psephos.scenarios.experiments.findings_shown import bounded_finding_as_data, show_bounded_findings
 from rich.console import Console
 
 # Of which the command audits each by itself, beside the claims.
 GROUPS = {"dpwevote", "truth-discovery", "moral-preferences", "fair-voting"}
 WIDTH = 110
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +154,27 @@ def test_every_command_exists(found: Mapping[str, BoundedFinding]) -> None:
         ), finding.key
 
 
-def test_tables_fit_a_terminal(found: Mapping[str, BoundedFinding]) -> None:
+def test_every_reading_is_explained_where_its_finding_says(found: Mapping[str, BoundedFinding]) -> None:
+    for finding in found.values():
+        page, _, anchor = finding.reading.partition("#")
+        assert f"### {anchor.upper()}\n" in (ROOT / page).read_text(encoding="utf-8"), finding.key
+
+
+def test_every_entry_says_what_is_claimed_and_what_is_true_in_sentences(found: Mapping[str, BoundedFinding]) -> None:
+    for finding in found.values():
+        assert finding.claim[0].isupper(), finding.key
+        assert finding.claim[-1] not in ".…", finding.key
+        assert finding.note[0].isupper(), finding.key
+        assert finding.note.endswith("."), finding.key
+        assert "claimed:" not in finding.quantity, finding.key
+
+
+def test_a_program_is_given_the_verdict_and_the_place_of_the_reading(found: Mapping[str, BoundedFinding]) -> None:
+    data = bounded_finding_as_data(found["T3b"])
+    assert (data["key"], data["judgement"], data["reading"]) == ("T3b", "in part", "docs/readings.md#t3")
+
+
+def test_findings_fit_a_terminal(found: Mapping[str, BoundedFinding]) -> None:
     text = io.StringIO()
     show_bounded_findings(Console(file=text, width=WIDTH), list(found.values()))
     lines = text.getvalue().splitlines()
@@ -161,6 +183,9 @@ def test_tables_fit_a_terminal(found: Mapping[str, BoundedFinding]) -> None:
     first_words = {line.split()[0] for line in lines if line and not line.startswith(" ")}
     assert found.keys() <= first_words
     assert lines[0] == f"{len(found)} claims: holds 11, in part 18, refuted 15, open 1, silent 3."
+    assert "docs/readings.md" in text.getvalue()
+    assert text.getvalue().count("\npaper ") == text.getvalue().count("\nnumbers ") == len(found)
+    assert text.getvalue().count("\ncommand  psephos ") == len(found)
 
 
 def finding(**given: Any) -> BoundedFinding:

@@ -128,8 +128,8 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
     "epsilon of text": (["epsilon=much"], ["epsilon must be a number, got 'much'"]),
     "too few scores": (["scores=[3, 2, 1]"], ["scores must be 4 numbers, one for each position, got [3.0, 2.0, 1.0]"]),
     "no scores": (["scores=[]"], ["scores must be 4 numbers, one for each position, got []"]),
-    "scores that rise": (["scores=[1, 2, 3, 0]"], ["scores must be falling", "got [1.0, 2.0, 3.0, 0.0]"]),
-    "scores that are all alike": (["scores=[1, 1, 1, 1]"], ["scores must be falling", "not all alike"]),
+    "scores that rise": (["scores=[1, 2, 3, 0]"], ["scores must be decreasing", "got [1.0, 2.0, 3.0, 0.0]"]),
+    "scores that are all alike": (["scores=[1, 1, 1, 1]"], ["scores must be decreasing", "not all equal"]),
     "a score that is no number": (["scores=[3, 2, 1, nan]"], ["scores must be in [-1e+06, 1e+06], got nan"]),
     "a score without end": (["scores=[inf, 2, 1, 0]"], ["scores must be in [-1e+06, 1e+06], got inf"]),
     "a score in words": (["scores=['a', 2, 1, 0]"], ["parameters.scores[0] must be a number, got 'a'"]),
@@ -155,11 +155,11 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
     ),
     "too many samples": (
         ["mechanism=sampling", "epsilon=0.001"],
-        ["epsilon must be larger: it takes 33176199 samples, of at most 1048576, got 0.001"],
+        ["epsilon must be larger: this one takes 33176199 samples of at most 1048576, got 0.001"],
     ),
     "too few voters to sample first": (
         ["mechanism=sampling", "reading=subsample", "num_samples=501"],
-        ["num_samples must be at most the smallest group's 500 voters", "got 501"],
+        ["num_samples must be at most 500, the voters of the smallest group", "got 501"],
     ),
     "pairs for unequal steps": (
         ["mechanism=sampled_pair", "scores=plurality"],
@@ -239,7 +239,7 @@ ORDERS: dict[str, tuple[str, str, str, list[str]]] = {
         ["group (g.csv line 6, voter 1) must be 'old', since line 2 has that: a voter is in one group, got 'young'"],
     ),
     "a voter that there is not": ("soc", "4,young", "5,young", ["voter (g.csv line 5) must be", "1 to 4, got '5'"]),
-    "one group": ("soc", "young", "old", ["voters.groups must be two or more of them", "got ['old']"]),
+    "one group": ("soc", "young", "old", ["voters.groups must be two or more", "got ['old']"]),
 }
 BUDGET_FINE = """META
 key;value
@@ -269,7 +269,7 @@ BUDGETS: dict[str, tuple[str, str, list[str]]] = {
     "a project invented": ("M;p3,p2", "M;p3,p9", ["vote (x.pb line 14, voter 'v2') must be a project_id", "got 'p9'"]),
     "a voter in no group": ("30;M", "30;", ["sex (x.pb line 14, voter 'v2') must be a group", "got ''"]),
     "a voter twice": ("v2;", "v1;", ["voter_id (x.pb line 14) must be another voter: line 13 has", "got 'v1'"]),
-    "one group": (";M;", ";F;", ["voters.groups must be two or more of them", "got ['F']"]),
+    "one group": (";M;", ";F;", ["voters.groups must be two or more", "got ['F']"]),
     "an unknown type": ("ordinal", "ordnal", ["vote_type (x.pb line 5) must be one of ordinal", "got 'ordnal'"]),
     "an entry too few": ("30;M;p3,p2", "30;p3,p2", ["x.pb line 14 must be 4 entries", "got '3 entries'"]),
 }

@@ -249,7 +249,10 @@ FAULTS: dict[str, tuple[str | bytes, list[str]]] = {
     ),
     "another's ranking": ("voter,ranking\nbob,a > b > c\n", ["voter (ann.csv line 2) must be 'ann', got 'bob'"]),
     "an entry too many": ("ranking\na,b,c\n", ["ann.csv line 2 must be 1 entries: ranking", "3 entries"]),
-    "another group": ("group,ranking\nsouth,a > b > c\n", ["group must be what the server has: north, got 'south'"]),
+    "another group": (
+        "group,ranking\nsouth,a > b > c\n",
+        ["group must be the group that the server has: north, got 'south'"],
+    ),
     "two groups": ("group,ranking\nnorth;south,a > b > c\n", ["group", "north", "got 'north;south'"]),
     "nothing": ("", ["ann.csv line 1 must be a header"]),
     "no UTF-8": (b"ranking\n\xff", ["--input must be a readable CSV file"]),

@@ -240,8 +240,8 @@ def test_what_an_adversary_does_in_a_session_without_a_quorum_is_said(tmp_path: 
 
 
 REFUSED: dict[str, tuple[list[str], list[str]]] = {
-    "for every phase": (["quorum=0.5"], ["quorum must be left out: who takes part is private", "got 0.5"]),
-    "of everybody": (["quorum=1.0"], ["quorum must be left out: who takes part is private", "got 1.0"]),
+    "for every phase": (["quorum=0.5"], ["quorum must be left out: participation is private", "got 0.5"]),
+    "of everybody": (["quorum=1.0"], ["quorum must be left out: participation is private", "got 1.0"]),
     "of joining": (["phases.join.quorum=2"], ["phases.join.quorum must be left out", "got 2"]),
     "of the phase": (["phases.rankings.quorum=0.9"], ["phases.rankings.quorum must be left out", "got 0.9"]),
     "by arrays": (["quorum=2", "transport=array"], ["quorum must be left out", "got 2"]),
@@ -269,7 +269,7 @@ def test_a_deployment_needs_certificates_where_who_takes_part_is_private(psephos
     path = write("plans.toml", PLANS)
     ended = psephos("serve", path, "--listen", "127.0.0.1:0", "--out", "out")
     assert (ended.status, ended.out) == (2, "")
-    assert ended.err.startswith("psephos: --roster must be given, with certificates: who takes part is private here")
+    assert ended.err.startswith("psephos: --roster must be given, with certificates: participation is private here")
     assert not Path("out").exists()
     side = resolve(load_scenario(str(path)), is_served=True)
     with pytest.raises(ConfigurationError, match="--roster must be given, with certificates"):

@@ -67,7 +67,7 @@ CHOICES: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "two epsilons of a voter": (
         CHOICES_FINE,
         ["voters.choices=own.csv", "voters.epsilons=two.csv", "paradigm=VLDP"],
-        ["voter (two.csv line 4) must be there once, got 'ann'"],
+        ["voter (two.csv line 4) must be named once, got 'ann'"],
     ),
     "fractions of groups above 1": (
         CHOICES_FINE,

@@ -1,12 +1,20 @@
 """Outcomes of protocols without a room of their own: their fields, by name."""
 
+import html
+import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import pytest
 from pages import Page
 from psephos.protocol.dpwevote import Outcome, PossibleRanges
 from psephos.protocol.estimators import Estimate
 from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome
+from psephos.scenarios.presentation.drawing import MOST_ROWS, TRUTH
+from psephos.scenarios.presentation.plain import PLAIN
+from psephos.scenarios.presentation.presenter import Known
 
 
 class Answer(msgspec.Struct):
@@ -24,6 +32,37 @@ class Estimated(msgspec.Struct):
     note: str | None = None
 
 
+class Approved(msgspec.Struct):
+    """How many approve of one candidate."""
+
+    name: str
+    approvals: Estimate
+
+
+class Votes(msgspec.Struct):
+    """How many approve of each."""
+
+    candidates: tuple[Approved, ...]
+    num_voters: int
+
+
+class Two(msgspec.Struct):
+    """Two tables, and a name that one of them has too."""
+
+    candidates: tuple[Approved, ...]
+    voters: dict[str, int]
+    name: str
+
+
+class Fields(msgspec.Struct):
+    """Estimates of different size."""
+
+    yes: Estimate
+    no: Estimate
+    salary: Estimate
+    lost: Estimate
+
+
 class Derived(Outcome, frozen=True, kw_only=True):
     """What a protocol made from another releases."""
 
@@ -33,20 +72,27 @@ class Derived(Outcome, frozen=True, kw_only=True):
 def test_another_protocols_outcome_is_a_table_of_its_fields() -> None:
     page = Page()
     show_outcome(page.console, Answer(1234.5, "plain"), truth={"mean": 1200.0})
-    assert ["mean", "1,234.5"] in [line.split() for line in page.text.splitlines()]
-    assert "mean (true)" in page.text
+    assert ["Released", "Value", "True"] in page.lines
+    assert ["mean", "1,234.5", "1,200"] in page.lines
 
 
 def test_a_truth_in_words_is_shown_in_words() -> None:
     page = Page()
     show_outcome(page.console, Answer(1234.5, "plain"), truth={"name": "[flowery]"})
-    assert ["name", "(true)", "[flowery]"] in page.lines
+    assert ["name", "plain", "[flowery]"] in page.lines
+
+
+def test_a_truth_of_nothing_that_is_shown_has_a_line_of_its_own() -> None:
+    page = Page()
+    show_outcome(page.console, Answer(1234.5, "plain"), truth={"turnout": 0.5})
+    assert ["turnout", "(true)", "0.5"] in page.lines
 
 
 def test_what_one_party_is_told_is_a_table_too() -> None:
     page = Page()
     show_outcome(page.console, Estimated(Estimate(3.0, 0.5), "yours"))
-    assert ["mean", "3.0", "±", "0.5"] in page.lines
+    assert ["mean", "3.00", "±", "0.50"] in page.lines
+    assert "± is one standard error" in page.text
 
 
 def test_another_protocols_outcome_has_a_column_for_each_field_and_its_error() -> None:
@@ -54,7 +100,7 @@ def test_another_protocols_outcome_has_a_column_for_each_field_and_its_error() -
     assert row == {"mean": 1 / 3, "mean_standard_error": 0.5, "name": "plain"}
 
 
-def test_an_outcome_without_a_picture_of_its_own_leaves_none(tmp_path: Path) -> None:
+def test_an_outcome_without_estimates_leaves_no_picture(tmp_path: Path) -> None:
     assert draw_outcome(Answer(1.0, "a"), title="A survey", truth=None, folder=tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 
@@ -79,3 +125,139 @@ def test_an_outcome_made_from_another_is_shown_as_that() -> None:
     )
     show_outcome(page.console, derived, truth=None)
     assert "from the reports of 7 partners" in page.text
+
+
+def tea_and(number: int, *, prefix: str = "drink") -> Votes:
+    """Return an outcome with so many candidates beside tea."""
+    others = (Approved(f"{prefix} {place}", Estimate(float(place), 2.0)) for place in range(number))
+    return Votes((Approved("tea", Estimate(197.27, 7.37)), *others), num_voters=300)
+
+
+def test_structs_of_an_outcome_are_rows_of_a_table_with_the_truth_beside_them() -> None:
+    page = Page()
+    show_outcome(page.console, tea_and(1), truth={"tea": 200.0, "drink 0": 1.0})
+    assert ["Name", "Approvals", "True", "approvals"] in page.lines
+    assert ["tea", "197.3", "±", "7.4", "200"] in page.lines
+    assert ["num_voters", "300"] in page.lines
+    assert "{" not in page.text
+    assert "(true)" not in page.text
+
+
+def test_shares_have_as_many_decimals_as_their_errors_deserve() -> None:
+    page = Page()
+    show_outcome(page.console, Votes((Approved("tea", Estimate(0.3127, 0.0214)),), 3), truth=None)
+    assert ["tea", "0.313", "±", "0.021"] in page.lines
+
+
+def test_a_long_table_is_cut_and_says_where_the_rest_is() -> None:
+    page = Page()
+    show_outcome(page.console, tea_and(99), truth=None)
+    assert "… and 60 more lines in estimates.csv" in page.text
+    assert ["drink", "38", "38.0", "±", "2.0"] in page.lines
+    assert "drink 39" not in page.text
+
+
+def test_a_narrow_terminal_goes_without_columns_and_names_them() -> None:
+    page = Page(width=30)
+    show_outcome(page.console, tea_and(1), truth={"tea": 200.0})
+    assert "no room for True approvals: see estimates.csv" in " ".join(page.text.split())
+
+
+def test_rows_of_structs_have_the_errors_the_truth_and_the_rest_of_the_outcome_beside_them() -> None:
+    rows = rows_of(tea_and(1), truth={"tea": 200.0})
+    assert rows == [
+        {
+            "name": "tea",
+            "approvals": 197.27,
+            "approvals_standard_error": 7.37,
+            "true_approvals": 200.0,
+            "num_voters": 300,
+        },
+        {
+            "name": "drink 0",
+            "approvals": 0.0,
+            "approvals_standard_error": 2.0,
+            "true_approvals": "",
+            "num_voters": 300,
+        },
+    ]
+
+
+def test_rows_of_several_tables_say_which_and_have_the_same_keys() -> None:
+    rows = rows_of(Two((Approved("tea", Estimate(1.0, 0.5)),), {"north": 3}, name="both"), truth=None)
+    assert [(row["table"], row["name"], row["voters"], row["value"]) for row in rows] == [
+        ("candidates", "tea", "", ""),
+        ("voters", "", "north", 3),
+    ]
+    assert [row["outcome_name"] for row in rows] == ["both", "both"]
+    assert rows[0].keys() == rows[1].keys()
+
+
+def panels_of(outcome: msgspec.Struct, *, truth: Mapping[str, float] | None = None) -> tuple[list[Any], list[str], str]:
+    """Draw an outcome; return its panels, what the legend explains, and how the title goes on."""
+    figures: Any = pytest.importorskip("matplotlib.figure", reason="matplotlib is not installed")
+    picture = PLAIN.draw(outcome, Known(truth=truth))
+    assert picture is not None
+    axes = figures.Figure(figsize=picture.size).subplots(*picture.panels, squeeze=False)
+    marks = picture.draw(axes)
+    assert marks is not None
+    return list(axes.flat), list(marks), picture.title
+
+
+def test_a_bar_is_as_long_as_its_estimate_and_its_whisker_two_standard_errors() -> None:
+    (axes,), explained, title = panels_of(tea_and(1), truth={"tea": 200.0})
+    assert [bar.get_width() for bar in axes.patches] == [197.27, 0.0]
+    whiskers = [bars.get_segments()[0][:, 0].tolist() for bars in axes.collections]
+    assert whiskers == [pytest.approx([197.27 - 14.74, 197.27 + 14.74]), pytest.approx([-4.0, 4.0])]
+    marked = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == TRUTH["marker"]]
+    assert marked == [200.0]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["tea", "drink 0"]
+    assert [text.get_text() for text in axes.texts] == ["197.3 ± 7.4", "0.0 ± 2.0"]
+    assert (explained, title, axes.get_xlabel()) == (
+        ["estimate ± 2 standard errors", "truth"],
+        "",
+        "candidates: approvals",
+    )
+
+
+def test_without_a_truth_and_without_errors_none_is_explained() -> None:
+    _, explained, _ = panels_of(tea_and(0))
+    assert explained == ["estimate ± 2 standard errors"]
+    _, explained, _ = panels_of(Estimated(Estimate(3.0, 0.0), "yours"))
+    assert explained == ["estimate"]
+
+
+def test_a_picture_of_many_is_cut_and_says_so() -> None:
+    (axes,), _, _ = panels_of(tea_and(99))
+    assert len(axes.patches) == MOST_ROWS
+    assert axes.get_xlabel() == "candidates: approvals (the first 40 of 100)"
+
+
+def test_a_long_name_is_folded_and_cut() -> None:
+    (axes,), _, _ = panels_of(tea_and(1, prefix="a drink of which much could be said " * 9))
+    assert [text.get_text().count("\n") for text in axes.get_yticklabels()] == [0, 2]
+    assert axes.get_yticklabels()[1].get_text().endswith("…")
+
+
+def test_single_fields_share_an_axis_where_they_can_be_compared() -> None:
+    fields = Fields(
+        yes=Estimate(210.0, 8.0), no=Estimate(80.0, 8.0), salary=Estimate(2998.0, 12.0), lost=Estimate(math.nan, 1.0)
+    )
+    panels, _, title = panels_of(fields, truth={"no": 90.0})
+    assert [[text.get_text() for text in axes.get_yticklabels()] for axes in panels] == [["yes", "no"], ["salary"]]
+    assert title == ""
+
+
+def test_of_many_kinds_of_estimates_the_first_are_drawn_and_the_title_says_so() -> None:
+    held = {f"kind_{place}": (Approved("tea", Estimate(1.0, 0.5)),) for place in range(8)}
+    kinds = msgspec.defstruct("Kinds", [(name, tuple) for name in held])(**held)
+    panels, _, title = panels_of(kinds)
+    assert len(panels) == 6
+    assert title == " (the first 6 of 8 kinds of estimates)"
+
+
+def test_the_picture_of_an_outcome_of_somebody_is_written(tmp_path: Path) -> None:
+    svg, png = draw_outcome(tea_and(1), title="What is served", truth={"tea": 200.0}, folder=tmp_path)
+    text = html.unescape(svg.read_text(encoding="utf-8"))
+    assert all(f">{part}<" in text for part in ("What is served", "tea", "truth", "estimate ± 2 standard errors"))
+    assert png.read_bytes().startswith(b"\x89PNG")

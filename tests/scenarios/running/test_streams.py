@@ -300,14 +300,14 @@ def test_only_a_table_asks_to_be_streamed(parties: object, *, is_one: bool) -> N
 def test_adversaries_do_not_watch_a_stream() -> None:
     error = refusal("adversary=[{role='coalition', members=['server']}]")
     assert (error.field, error.value) == ("adversary", "1 given")
-    assert error.allowed.startswith("left out where voters are streamed")
+    assert error.allowed.startswith("left out, since voters are streamed")
 
 
 @pytest.mark.parametrize("transport", ["memory", "tcp", "pigeon"])
 def test_agents_are_not_streamed(transport: str) -> None:
     error = refusal(f"transport={transport}")
     assert (error.field, error.value) == ("transport", transport)
-    assert error.allowed.startswith("'array' where voters are streamed")
+    assert error.allowed.startswith("'array', since voters are streamed")
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_agents_are_not_streamed(transport: str) -> None:
         (("deadline_seconds=0",), "deadline_seconds", "positive"),
         (("phases.weights.quorum=1",), "phases", "rules for join, preferences"),
         (("voters.voters=0",), "voters", "in [1,"),
-        (("voters.choices=a.csv", "voters.stream=true"), "voters.choices", "left out where voters are streamed"),
+        (("voters.choices=a.csv", "voters.stream=true"), "voters.choices", "left out: streamed voters come from"),
         (("voters.responses=none.csv", "voters.stream=true"), "voters.responses", "a readable file"),
     ],
 )
@@ -372,7 +372,7 @@ def test_nothing_of_a_stream_can_be_recorded(psephos: Psephos) -> None:
     words = [word for setting in STREAMED for word in ("--set", setting)]
     ended = psephos("run", "moral-synthetic", *words, "--record", "--out", "out")
     assert (ended.status, ended.out) == (2, "")
-    assert "--record must be left out on the array path, where nobody sees anything" in ended.err
+    assert "--record must be left out on the array path, which records no views" in ended.err
     assert not Path("out").exists()
 
 

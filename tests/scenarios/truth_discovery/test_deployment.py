@@ -277,7 +277,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no pairs": ({"answers": "yes; no"}, "answers must be of the form task=label; task=label, got 'yes'"),
     "other tasks than the server's": (
         {"tasks": "q1; q2", "answers": "q1=yes"},
-        "tasks must be what the server has: q1; q2; q3, got 'q1; q2'",
+        "tasks must be the tasks that the server has: q1; q2; q3, got 'q1; q2'",
     ),
     "no answers": ({"tasks": "q1; q2; q3"}, "answers must be a column of the table, got 'no such column'"),
     "an unknown column": (

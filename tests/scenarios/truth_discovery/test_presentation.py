@@ -156,6 +156,7 @@ def test_what_has_not_converged_is_said_to() -> None:
         ("majority", "the label's share of the reports, which is no probability"),
         ("truth_discovery", "from the label's share of the weighted reports"),
         ("dawid_skene", "from the label's posterior probability"),
+        ("cautious", "from the label's posterior probability by noise_aware; the label is what cautious takes"),
     ],
 )
 def test_what_a_confidence_means_depends_on_the_estimator(estimator: str, meaning: str) -> None:

@@ -1,5 +1,6 @@
-"""The paper's truths, but where two models that know the perturbation agree on another one."""
+"""The paper's truths, but where three models that know the perturbation find another one likelier on average."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,11 @@ from psephos.protocol.estimators.truth_inference import (
     Answers,
     KnownNoise,
     cautious_truth_discovery,
-    noise_aware_dawid_skene,
     noise_aware_one_coin,
     truth_discovery,
 )
+from psephos.protocol.estimators.truth_inference.cautious import keep_unless_likelier
+from psephos.protocol.estimators.truth_inference.noise_aware import confusions_at_prior, noise_aware_votes
 
 
 def perturbed(seed: int, *, tasks: int = 120, workers: int = 25, size: int = 2, flip: float = 0.35) -> Answers:
@@ -32,10 +34,12 @@ def test_a_label_is_given_up_exactly_where_another_is_likelier_by_the_odds(size:
     num_given_up = num_kept = 0
     for seed in range(6):
         answers = perturbed(seed, size=size)
-        paper, coin = truth_discovery(answers), noise_aware_one_coin(answers, noise)
-        full = noise_aware_dawid_skene(answers, noise)
+        paper, coin = truth_discovery(answers, max_iterations=100), noise_aware_one_coin(answers, noise)
+        votes = noise_aware_votes(answers, noise, most_competence=0.9, max_iterations=100, ties="first")
+        prior = {size: coin.probabilities.mean(axis=0)}
+        full = confusions_at_prior(answers, noise, prior, max_iterations=100, tolerance=1e-6, ties="first")
         found = cautious_truth_discovery(answers, noise, least_odds=2.0)
-        mean = (coin.probabilities + full.probabilities) / 2
+        mean = (coin.probabilities + votes.probabilities + full.probabilities) / 3
         for task in range(answers.num_tasks):
             theirs, likeliest = int(paper.truths[task]), int(mean[task].argmax())
             gives_up = mean[task, likeliest] > 2.0 * mean[task, theirs]
@@ -43,11 +47,12 @@ def test_a_label_is_given_up_exactly_where_another_is_likelier_by_the_odds(size:
             num_given_up += gives_up
             num_kept += not gives_up and likeliest != theirs
         assert found.probabilities == pytest.approx(mean, abs=1e-9)
-        chosen = found.probabilities[np.arange(answers.num_tasks), found.truths]
+        chosen = coin.probabilities[np.arange(answers.num_tasks), found.truths]
         assert np.array_equal(found.confidences, chosen)
         assert np.array_equal(found.weights, coin.weights)
         assert np.array_equal(found.qualities, coin.qualities)
-        assert found.has_converged == (coin.has_converged and full.has_converged)
+        assert found.num_iterations == max(coin.num_iterations, votes.num_iterations, full.num_iterations)
+        assert found.has_converged == (coin.has_converged and votes.has_converged and full.has_converged)
     assert num_given_up
     assert num_kept
 
@@ -55,20 +60,39 @@ def test_a_label_is_given_up_exactly_where_another_is_likelier_by_the_odds(size:
 def test_odds_without_end_keep_the_papers_truths() -> None:
     answers, noise = perturbed(1), KnownNoise.fixed({2: 0.35})
     assert np.array_equal(
-        cautious_truth_discovery(answers, noise, least_odds=1e300).truths, truth_discovery(answers).truths
+        cautious_truth_discovery(answers, noise, least_odds=1e300).truths,
+        truth_discovery(answers, max_iterations=100).truths,
     )
 
 
 def test_where_reports_say_nothing_the_papers_truths_stay() -> None:
     answers = perturbed(2, flip=0.5)
     found = cautious_truth_discovery(answers, KnownNoise.fixed({2: 0.5}))
-    assert np.array_equal(found.truths, truth_discovery(answers).truths)
+    assert np.array_equal(found.truths, truth_discovery(answers, max_iterations=100).truths)
 
 
-def test_what_the_paper_is_asked_is_passed_on() -> None:
-    answers, noise = perturbed(3), KnownNoise.fixed({2: 0.35})
-    one = cautious_truth_discovery(answers, noise, clamp=0.4, max_rounds=1, least_odds=1e300)
-    assert np.array_equal(one.truths, truth_discovery(answers, clamp=0.4, max_iterations=1).truths)
+@pytest.mark.parametrize("rounds", [1, 50])
+def test_the_papers_truths_are_those_of_as_many_rounds_by_itself(rounds: int) -> None:
+    """Of a crowd that takes more than the ten rounds that the paper's function has by default."""
+    noise = KnownNoise.fixed({2: 0.35})
+    answers = next(
+        each
+        for each in (perturbed(seed) for seed in itertools.count())
+        if truth_discovery(each, clamp=0.4, max_iterations=50).num_iterations > 10
+    )
+    found = cautious_truth_discovery(answers, noise, clamp=0.4, max_iterations=rounds, least_odds=1e300)
+    assert np.array_equal(found.truths, truth_discovery(answers, clamp=0.4, max_iterations=rounds).truths)
+
+
+def test_truths_stay_at_equal_odds_and_the_likeliest_of_several_is_taken_by_the_rule() -> None:
+    probabilities = np.array([[0.25, 0.5, 0.25], [0.2, 0.4, 0.4], [0.2, 0.4, 0.4], [np.nan] * 3])
+    truths = np.array([0, 0, 1, -1])
+    kept = keep_unless_likelier(truths, probabilities, least_odds=2.0, ties="first")
+    assert kept.tolist() == [0, 0, 1, -1]
+    for ties, chosen in (("first", 1), ("last", 2)):
+        rule: Any = ties
+        kept = keep_unless_likelier(truths, probabilities, least_odds=1.5, ties=rule)
+        assert kept.tolist() == [1, chosen, 1, -1]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +102,6 @@ def test_what_the_paper_is_asked_is_passed_on() -> None:
         ({"least_odds": np.inf}, "least_odds"),
         ({"least_odds": np.nan}, "least_odds"),
         ({"clamp": 0.5}, "clamp"),
-        ({"max_rounds": 0}, "max_iterations"),
         ({"max_iterations": 0}, "max_iterations"),
         ({"tolerance": -1.0}, "tolerance"),
         ({"ties": "random"}, "ties"),

@@ -51,13 +51,13 @@ def test_a_weight_that_is_reported_for_each_candidate_costs_as_often() -> None:
     ],
 )
 def test_where_no_group_is_reported_there_is_nothing_to_compare(settings: dict[str, Any], value: str) -> None:
-    with pytest.raises(ConfigurationError, match="no group is reported otherwise") as caught:
+    with pytest.raises(ConfigurationError, match="only these report a group") as caught:
         evaluate_true_groups(Parameters(candidates=("m",), weights=(1, 2), epsilon=1.0, **settings))
     assert caught.value.value == value
 
 
 def test_reports_that_cannot_be_listed_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="what a partner may report cannot be listed"):
+    with pytest.raises(ConfigurationError, match="a partner has too many possible reports to list"):
         evaluate_true_groups(
             Parameters(
                 candidates=("a", "b", "c"),

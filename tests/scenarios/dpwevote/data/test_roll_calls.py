@@ -72,8 +72,8 @@ def test_the_candidate_is_the_resolution_unless_it_is_named(
     [
         ({}, {"roll_call": 5}, "roll_call", "one of the 4 roll calls in un_roll_calls.csv, between 3 and 7"),
         ({}, {"roll_call": -3}, "roll_call", "one of the 4 roll calls"),
-        ({}, {"roll_call": 6}, "roll_call", "at least one state vote yes or no"),
-        ({}, {"roll_call": 7}, "roll_call", "at least one state vote yes or no"),
+        ({}, {"roll_call": 6}, "roll_call", "at least one state of"),
+        ({}, {"roll_call": 7}, "roll_call", "at least one state of"),
         ({}, {"roll_call": "last"}, "partners.roll_call", "an integer"),
         ({}, {}, "partners", "with the required key 'roll_call'"),
         ({}, {"roll_call": 3, "abstentions": "maybe"}, "partners.abstentions", "one of absent, no, yes"),

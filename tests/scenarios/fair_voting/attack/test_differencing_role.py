@@ -101,7 +101,7 @@ FOUR = (
         (differencing(secret="weight"), WINNER, "secret", "ranking, favorite, pair"),  # noqa: S106  what is inferred
         (differencing(change="died"), WINNER, "", "left"),
         (differencing(), (), "mechanism", "the aggregator is trusted"),
-        (differencing(), (*WINNER, ALONE), "target", "another one in its group"),
+        (differencing(), (*WINNER, ALONE), "target", "whose group has another voter"),
         (differencing(), (*SUMS, MANY), "members", "but 16 at most"),
         (differencing(change="changed"), (*SUMS, *FOUR), "members", "but 4 at most"),
     ],

@@ -148,7 +148,7 @@ def test_what_cannot_be_is_refused_before_anything_runs(
 
 def test_who_is_like_everybody_cannot_be_told_from_anybody(stage: Stage) -> None:
     voters = "voters={generator='normal', voters=1, records=6, features=2}"
-    with pytest.raises(ConfigurationError, match="whose preferences are not everybody's"):
+    with pytest.raises(ConfigurationError, match="whose preferences differ from the other voters'"):
         stage("moral-preferences", membership(members=[]), parties=voters)
 
 

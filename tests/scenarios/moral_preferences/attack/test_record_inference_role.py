@@ -109,7 +109,7 @@ def test_games_need_no_session_that_came_to_its_end(play: Play) -> None:
     [
         (inference(), (), "paradigm", "RLCP or RLDP"),
         (inference(), (LOCAL,), "mechanism", "functional, pooled, direction"),
-        (inference(members=["*"]), (LOCAL, "mechanism=pooled"), "members", "'server' and whoever else"),
+        (inference(members=["*"]), (LOCAL, "mechanism=pooled"), "members", "'server', alone or with voters"),
         (inference(), (CENTRAL, "mechanism=pooled"), "members", "all other voters"),
         (inference(members=["voter 000000002"]), (CENTRAL, "mechanism=pooled"), "members", "all other voters"),
         (inference(members=["server", "voter 000000001"]), (LOCAL, "mechanism=pooled"), "target", "no member"),

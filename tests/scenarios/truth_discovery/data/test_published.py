@@ -244,7 +244,7 @@ def test_a_damaged_file_is_refused(
     [
         ({"score": 26}, "score (gradeass3.mat row 2)", "an integer in [1, 25]"),
         ({"score": "high"}, "score (gradeass3.mat row 2)", "an integer in [1, 25]"),
-        ({"score": 2.5}, "data", "2.5, which is no integer"),
+        ({"score": 2.5}, "data", "2.5, which is not an integer"),
         ({"score": np.array([1, 2])}, "score (gradeass3.mat row 2)", "an integer in [1, 25]"),
         ({"width": 3}, "data", "rows of 4 entries in gradeass3 of peer_grading/gradeass3.mat"),
         ({"staff": np.array([[7, 0, 3]])}, "score (ground3.mat row 1)", "an integer in [1, 25]"),

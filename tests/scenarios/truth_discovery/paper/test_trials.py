@@ -15,7 +15,7 @@ from psephos.scenarios.truth_discovery.data.parties import as_parties
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from psephos.scenarios.truth_discovery.paper import trials as module
 from psephos.scenarios.truth_discovery.paper.cells import ESTIMATOR_NAMES, Cells, noise_at, with_estimator
-from psephos.scenarios.truth_discovery.paper.trials import Layout, clean_accuracy, draw_labels, run_trials
+from psephos.scenarios.truth_discovery.paper.trials import Layout, clean_accuracy, draw_labels, renumbering, run_trials
 from psephos.scenarios.truth_discovery.paper.workloads import Workloads
 
 SEED, CELL = 5, "a cell"
@@ -149,3 +149,16 @@ def test_cells_are_measured_once_and_by_their_law(layout: Layout, monkeypatch: p
     monkeypatch.setattr("psephos.scenarios.truth_discovery.paper.cells.run_trials", never)
     again = cells.accuracies("crowd", noise, ("truth_discovery",), trials=3)
     assert again[0] is first[1]
+
+
+def test_labels_are_renumbered_alike_in_all_tasks_of_a_size() -> None:
+    sizes, generator = np.array([2, 4, 2, 4]), np.random.default_rng(3)
+    seen: set[tuple[int, ...]] = set()
+    for _ in range(200):
+        numbers = renumbering(4, sizes, generator)
+        assert numbers[0].tolist() == numbers[2].tolist()
+        assert numbers[1].tolist() == numbers[3].tolist()
+        assert sorted(numbers[0, :2].tolist()) == [0, 1]
+        assert sorted(numbers[1].tolist()) == [0, 1, 2, 3]
+        seen |= {tuple(numbers[0, :2].tolist()), tuple(numbers[1].tolist())}
+    assert len(seen) == 2 + 24

@@ -1,0 +1,98 @@
+"""Code that somebody brought, blamed in one sentence for what it raised: which plug-in, in which step, at which line.
+
+What the sentence quotes is the exception's own text. Where a server is trusted with values, or it is private who takes
+part, that text may hold what nobody shall read, and is left out.
+"""
+
+import contextlib
+from collections.abc import Generator, Iterable
+from types import CodeType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .errors import PluginError, PsephosError
+
+if TYPE_CHECKING:
+    from .phases import PhasedProtocol
+
+__all__ = ["Frame", "blaming", "frames_of", "is_ours", "packages_of", "place_of", "plugin_of", "reason_of"]
+
+_WITHHELD = "what it says is left out, since it may tell what is private"
+
+
+class Frame(NamedTuple):
+    """Where an exception passed: a module's name, its code, and the line."""
+
+    module: str
+    code: CodeType
+    line: int
+
+
+def plugin_of(protocol: "PhasedProtocol[Any, Any] | type[PhasedProtocol[Any, Any]]") -> str:
+    """Return what an error calls a protocol."""
+    return f"protocol {protocol.name!r}"
+
+
+def is_ours(module: str) -> bool:
+    """Return whether a module is of this distribution."""
+    return module == "psephos" or module.startswith("psephos.")
+
+
+def packages_of(kinds: Iterable[type]) -> frozenset[str]:
+    """Return the packages that classes are from, ours left out where there are others."""
+    modules = {kind.__module__ for kind in kinds}
+    return frozenset(module.partition(".")[0] for module in modules if not is_ours(module)) or frozenset({"psephos"})
+
+
+def frames_of(error: BaseException) -> list[Frame]:
+    """Return where an exception passed, where it was raised last."""
+    frames: list[Frame] = []
+    trace = error.__traceback__
+    while trace is not None:
+        name = str(trace.tb_frame.f_globals.get("__name__", ""))
+        frames.append(Frame(name, trace.tb_frame.f_code, trace.tb_lineno))
+        trace = trace.tb_next
+    return frames
+
+
+def place_of(error: BaseException, packages: frozenset[str]) -> str:
+    """Return file and line of the code of these packages that an exception passed last; empty where there is none."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    own = [frame for frame in frames_of(error) if frame.module.partition(".")[0] in packages]
+    return f"{own[-1].code.co_filename}, line {own[-1].line}" if own else ""
+
+
+def reason_of(error: BaseException, *, is_private: bool = False) -> str:
+    """Return what an exception says, as one line.
+
+    Args:
+        error: the exception.
+        is_private: whether its own text is left out.
+    """
+    said = _WITHHELD if is_private else " ".join(str(error).split())
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+@contextlib.contextmanager
+def blaming(protocol: "PhasedProtocol[Any, Any]", step: str) -> Generator[None]:
+    """Turn what a protocol's own code raises into a sentence.
+
+    Args:
+        protocol: whose code runs inside.
+        step: which.
+
+    Raises:
+        PluginError: in place of any exception but Psephos's own.
+    """
+    try:
+        yield
+    except PsephosError:
+        raise
+    except Exception as error:
+        reason = reason_of(error, is_private=protocol.keeps_words)
+        place = place_of(error, packages_of(_with_phases(protocol)))
+        raise PluginError(plugin=plugin_of(protocol), step=step, reason=reason, place=place) from error
+
+
+def _with_phases(protocol: "PhasedProtocol[Any, Any]") -> list[type]:
+    return [*type(protocol).__mro__, *(kind for phase in protocol.phases for kind in type(phase).__mro__)]

@@ -1,0 +1,221 @@
+"""What a protocol's own code returns, checked before anybody is told: reports, tallies and outcomes.
+
+Server machine and arrays call it here, so that what stops one of them stops the other.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar, cast
+
+import msgspec
+
+from .arrays import IntArray
+from .blaming import blaming, plugin_of
+from .errors import PluginError
+from .phases import Phase, PhasedProtocol
+from .tally import Tally
+
+__all__ = ["check_reports", "checked_outcome", "checked_own_outcomes", "checked_phase_outcome", "checked_tally"]
+
+OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
+
+# So many clients' reports are tallied in two parts as well, to see whether the parts add up to the whole.
+_MOST_SPLIT: Final = 16
+# So many reports of a batch are held against their senders' public rows, where a phase says which fit.
+_MOST_HELD: Final = 16
+
+
+def check_reports(protocol: PhasedProtocol[Any, Any], phase: Phase, reports: IntArray, public: IntArray) -> None:
+    """Refuse reports of which a server would drop the sender: all that are out of range, and some that do not fit.
+
+    Args:
+        protocol: whose phase it is.
+        phase: which.
+        reports: int64, shape (n, num_reported).
+        public: the senders' public rows.
+
+    Raises:
+        PluginError: one is out of the mechanism's range, or of the first few one does not fit its sender's public row.
+    """
+    if not reports.size:
+        return
+    low, high = phase.mechanism.report_range
+    least, greatest = int(reports.min()), int(reports.max())
+    if not low <= least <= greatest <= high:
+        wrong = least if least < low else greatest
+        reason = f"{type(phase.mechanism).__name__} reported {wrong}, and its reports are in [{low}, {high}]"
+        raise PluginError(plugin=plugin_of(protocol), step=f"phase {phase.name!r}", reason=reason)
+    if type(phase).check_report is Phase.check_report:
+        return
+    step = f"check_report of phase {phase.name!r}"
+    for report, own in zip(reports[:_MOST_HELD].tolist(), public[:_MOST_HELD].tolist(), strict=True):
+        with blaming(protocol, step):
+            phase.check_report(report, own)
+
+
+def checked_tally(
+    protocol: PhasedProtocol[Any, Any],
+    phase: Phase,
+    reports: IntArray,
+    earlier: Sequence[IntArray],
+    public: IntArray,
+    *,
+    is_first: bool = True,
+) -> Tally:
+    """Return the tally of some clients.
+
+    Args:
+        protocol: whose phase it is.
+        phase: which.
+        reports: theirs in this phase.
+        earlier: theirs in each earlier phase.
+        public: their public rows.
+        is_first: whether to see as well whether tallies of a few of them add up.
+
+    Raises:
+        PluginError: the phase's own code raises, returns no tally, or one that does not add up.
+    """
+    step = f"tally of phase {phase.name!r}"
+
+    def tally_of(rows: slice) -> Tally:
+        with blaming(protocol, step):
+            tally = phase.tally(reports[rows], earlier=[each[rows] for each in earlier], public=public[rows])
+        if not isinstance(tally, Tally):  # pyright: ignore[reportUnnecessaryIsInstance]  somebody's code, which may have no types
+            raise _wrong(protocol, step, f"it returned {_a(tally)}, and not a Tally")
+        return tally
+
+    some = min(len(reports), _MOST_SPLIT)
+    if is_first and some > 1:
+        whole, first, second = tally_of(slice(some)), tally_of(slice(some // 2)), tally_of(slice(some // 2, some))
+        with blaming(protocol, step):
+            merged = first.merge(second)
+        if merged != whole:
+            reason = f"the tallies of {some // 2} and of {some - some // 2} clients do not add up to that of all {some}"
+            raise _wrong(protocol, step, reason)
+    return tally_of(slice(None))
+
+
+def checked_outcome(protocol: PhasedProtocol[Any, OutcomeT], tallies: Sequence[Tally]) -> OutcomeT:
+    """Return what a session releases.
+
+    Raises:
+        PluginError: the protocol's own code raises; it returns another type than it says, what is not finite or not
+            the same as it arrives; or another outcome when asked twice.
+    """
+    step = "outcome"
+    outcome = _called(protocol, step, lambda: protocol.outcome(tallies))
+    return cast("OutcomeT", _check(protocol, step, outcome, protocol.outcome_type))
+
+
+def checked_phase_outcome(
+    protocol: PhasedProtocol[Any, Any], phase: Phase, tallies: Sequence[Tally]
+) -> msgspec.Struct | None:
+    """Return what closing a phase publishes.
+
+    Raises:
+        PluginError: as `checked_outcome`.
+    """
+    if type(phase).outcome is Phase.outcome:
+        return None
+    step = f"outcome of phase {phase.name!r}"
+    outcome = _called(protocol, step, lambda: phase.outcome(tallies))
+    if outcome is None:
+        return None
+    kind = type(outcome) if isinstance(outcome, msgspec.Struct) else msgspec.Struct
+    return _check(protocol, step, outcome, kind)
+
+
+def checked_own_outcomes(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> Mapping[int, msgspec.Struct]:
+    """Return what single clients are told, by their places.
+
+    Raises:
+        PluginError: the protocol's own code raises, or returns what `own_outcome_type` is not, or is not finite.
+    """
+    step = "own_outcomes"
+    with blaming(protocol, step):
+        own = protocol.own_outcomes(tallies)
+        told = tuple(own.values())
+    if not told:
+        return own
+    if protocol.own_outcome_type is None:
+        raise _wrong(protocol, step, f"it returned {_a(told[0])}, and own_outcome_type is None")
+    for outcome in told:
+        if type(outcome) is not protocol.own_outcome_type:
+            raise _wrong(protocol, step, f"it returned {_a(outcome)}, and not a {_named(protocol.own_outcome_type)}")
+    _check_travels(protocol, step, told, tuple[protocol.own_outcome_type, ...])
+    return own
+
+
+def _called(protocol: PhasedProtocol[Any, Any], step: str, call: Callable[[], object]) -> object:
+    """Return what the protocol's code returns; where it may be asked twice, the same both times."""
+    with blaming(protocol, step):
+        outcome = call()
+        again = call() if protocol.computes_twice else outcome
+    if again is not outcome and _encoded(protocol, step, again) != _encoded(protocol, step, outcome):
+        raise _wrong(protocol, step, "asked twice for the same tallies, it returned two different outcomes")
+    return outcome
+
+
+def _check(
+    protocol: PhasedProtocol[Any, Any], step: str, outcome: object, kind: type[msgspec.Struct]
+) -> msgspec.Struct:
+    if not isinstance(outcome, kind):
+        raise _wrong(protocol, step, f"it returned {_a(outcome)}, and not a {_named(kind)}")
+    _check_travels(protocol, step, outcome, kind)
+    return outcome
+
+
+def _check_travels(protocol: PhasedProtocol[Any, Any], step: str, value: object, kind: Any) -> None:
+    """Refuse what is not finite, or another value once it was encoded and decoded."""
+    encoded = _encoded(protocol, step, value)
+    try:
+        decoded: object = msgspec.msgpack.decode(encoded, type=kind)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        raise _wrong(protocol, step, f"what it returned is no {_named(kind)}: {error}") from error
+    if not _survives_json(value, kind) and (where := _not_finite(msgspec.to_builtins(value))):
+        raise _wrong(protocol, step, f"numbers must be finite, or None where there is none, got {where}")
+    if decoded != value:
+        fields = getattr(type(value), "__struct_fields__", ())
+        wrong = [f"$.{name}" for name in fields if getattr(decoded, name) != getattr(value, name)]
+        where = f" at {wrong[0]}" if wrong else ""
+        raise _wrong(protocol, step, f"what it returned is not equal to what arrives of it{where}")
+
+
+def _encoded(protocol: PhasedProtocol[Any, Any], step: str, value: object) -> bytes:
+    try:
+        return msgspec.msgpack.encode(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _wrong(protocol, step, f"what it returned does not fit into a message: {error}") from error
+
+
+def _survives_json(value: object, kind: Any) -> bool:
+    """Return whether JSON, which has no number that is not finite, holds a value of this type as it is."""
+    try:
+        return bool(msgspec.json.decode(msgspec.json.encode(value), type=kind) == value)
+    except (msgspec.ValidationError, TypeError, ValueError):
+        return False
+
+
+def _not_finite(value: object, path: str = "") -> str:
+    """Return the first number that is not finite, and where it is; empty where all are."""
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else f"{path.lstrip('.')} = {value}"
+    named: list[tuple[str, object]] = []
+    if isinstance(value, Mapping):
+        named = [(f"{path}.{key}", each) for key, each in cast("Mapping[object, object]", value).items()]
+    elif isinstance(value, (list, tuple)):
+        named = [(f"{path}[{place}]", each) for place, each in enumerate(cast("Sequence[object]", value))]
+    return next((found for name, each in named if (found := _not_finite(each, name))), "")
+
+
+def _wrong(protocol: PhasedProtocol[Any, Any], step: str, reason: str) -> PluginError:
+    return PluginError(plugin=plugin_of(protocol), step=step, reason=reason)
+
+
+def _a(value: object) -> str:
+    """Return what type a value is of."""
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _named(kind: Any) -> str:
+    return getattr(kind, "__name__", str(kind))

@@ -1,0 +1,166 @@
+"""What a party of any protocol may hold: the rows that a coalition, or an audit, tells apart.
+
+A protocol that says so (`PhasedProtocol.possible_entries`) is taken at its word. Of any other the rows are listed that
+its mechanisms take, which are as many as there are combinations of what each column may hold.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from ...protocol.arrays import IntArray
+from ...protocol.errors import ConfigurationError
+from ...protocol.guard import Values
+from ...protocol.mechanisms.realized import rows_to_try
+from ...protocol.phases import Inputs, PhasedProtocol
+
+__all__ = ["CandidateRows", "columns_seen", "given_rows", "listed_rows", "some_rows_of"]
+
+
+class CandidateRows(NamedTuple):
+    """Distinct private rows of one person.
+
+    Args:
+        rows: int64, shape (c, private columns).
+        labels: what each is called, distinct.
+        public: int64, shape (any number, public columns): public rows that go with them; of listed rows the one.
+        are_given: whether the protocol says so; else they are what its mechanisms take.
+    """
+
+    rows: IntArray
+    labels: tuple[str, ...]
+    public: IntArray
+    are_given: bool
+
+
+def columns_seen(protocol: PhasedProtocol[Any, Any]) -> list[int]:
+    """Return the columns of a private row that some phase looks at: of others nothing can be learnt."""
+    return sorted({place for phase in protocol.phases for place in range(phase.columns.start, phase.columns.stop)})
+
+
+def given_rows(protocol: PhasedProtocol[Any, Any]) -> CandidateRows | None:
+    """Return the rows that the protocol says a party may hold; None where it says nothing.
+
+    Raises:
+        ConfigurationError: fewer than two differ, or an entry is not allowed.
+    """
+    table = protocol.possible_entries()
+    if table is None:
+        return None
+    field = f"possible rows of protocol {protocol.name!r}"
+    try:
+        inputs = protocol.encode(table)
+        protocol.check_inputs(inputs)
+    except ConfigurationError as error:
+        raise ConfigurationError(field=f"{field}: {error.field}", value=error.value, allowed=error.allowed) from None
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        allowed = f"a table that its own encode() takes ({type(error).__name__}: {error})"
+        raise ConfigurationError(field=field, value=sorted(table), allowed=allowed) from error
+    names = [column.name for column in protocol.columns() if column.private and column.name in table]
+    lines = [[_shown(table[name][place]) for name in names] for place in range(len(inputs))]
+    return _check_two(protocol, _distinct(inputs, _labels(names, lines), are_given=True))
+
+
+def listed_rows(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, most: int) -> CandidateRows:
+    """Return all rows that the mechanisms take of a person with this public row.
+
+    Args:
+        protocol: what is run.
+        public: the public row.
+        most: rows.
+
+    Raises:
+        ConfigurationError: there are more, or none that differ.
+    """
+    rows = _rows_that_phases_name(protocol, public)
+    if rows is None:
+        values = _values_of(protocol, public)
+        if (number := math.prod(map(len, values))) > most:
+            allowed = f"given by its method possible_entries(), or at most {most:,} in all, so that they can be listed"
+            field = f"possible rows of protocol {protocol.name!r}"
+            raise ConfigurationError(field=field, value=f"{number:,} rows", allowed=allowed)
+        rows = np.array(list(itertools.product(*values)), dtype=np.int64)
+    return _check_two(protocol, _that_fit(protocol, rows, public))
+
+
+def some_rows_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> CandidateRows:
+    """Return those rows that the mechanisms take of a person: all where they are few, else the ends and some between.
+
+    Args:
+        protocol: what is run.
+        public: the public row.
+
+    Returns:
+        A single row where the public row leaves no choice.
+    """
+    rows = _rows_that_phases_name(protocol, public)
+    return _that_fit(protocol, rows_to_try(_values_of(protocol, public)) if rows is None else rows, public)
+
+
+def _rows_that_phases_name(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> IntArray | None:
+    """Return the rows that a phase of all columns holds a person to (`Guarded.rows_of`)."""
+    width = max(phase.columns.stop for phase in protocol.phases)
+    for phase in protocol.phases:
+        if phase.num_values == width and (rows := phase.rows_of(public)) is not None:
+            return rows
+    return None
+
+
+def _values_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Values:
+    """Return for each column all that it may hold, as all phases that look at it have it."""
+    values: list[Sequence[int] | None] = [None] * max(phase.columns.stop for phase in protocol.phases)
+    for phase in protocol.phases:
+        for place, own in enumerate(phase.values_of(public), start=phase.columns.start):
+            known = values[place]
+            values[place] = own if known is None or known == own else sorted({*known} & {*own})
+    return [(0,) if own is None else own for own in values]  # of what no phase looks at nothing is learnt
+
+
+def _that_fit(protocol: PhasedProtocol[Any, Any], rows: IntArray, public: Sequence[int]) -> CandidateRows:
+    kept = np.array([_fits(protocol, row, public) for row in rows.tolist()], dtype=np.bool_)
+    inputs = Inputs(rows[kept], np.tile(np.array(public, dtype=np.int64), (int(kept.sum()), 1)))
+    names = [column.name for column in protocol.columns() if column.private]
+    if len(names) != rows.shape[1]:
+        names = [f"column {number}" for number in range(1, rows.shape[1] + 1)]
+    return _distinct(inputs, _labels(names, inputs.private.tolist()), are_given=False)
+
+
+def _fits(protocol: PhasedProtocol[Any, Any], row: Sequence[int], public: Sequence[int]) -> bool:
+    try:
+        protocol.check_row(row, public)
+    except ValueError:
+        return False
+    return True
+
+
+def _distinct(inputs: Inputs, labels: Sequence[str], *, are_given: bool) -> CandidateRows:
+    """Return the rows that differ, in their order, each with the first of its labels."""
+    firsts: dict[tuple[int, ...], int] = {}
+    for place, row in enumerate(inputs.private.tolist()):
+        firsts.setdefault(tuple(row), place)
+    kept = list(firsts.values())
+    own = tuple(labels[place] for place in kept)
+    return CandidateRows(inputs.private[kept], own, np.unique(inputs.public, axis=0), are_given)
+
+
+def _check_two(protocol: PhasedProtocol[Any, Any], found: CandidateRows) -> CandidateRows:
+    """Raise ConfigurationError unless there are two rows: of a single possibility nothing can be told."""
+    if len(found.rows) < 2:  # noqa: PLR2004  two
+        field = f"possible rows of protocol {protocol.name!r}"
+        raise ConfigurationError(field=field, value=f"{len(found.rows)} rows", allowed="at least two rows that differ")
+    return found
+
+
+def _labels(names: Sequence[str], lines: Sequence[Sequence[Any]]) -> list[str]:
+    if len(names) == 1:
+        return [str(entry) for (entry,) in lines]
+    return [", ".join(f"{name} {entry}" for name, entry in zip(names, line, strict=True)) for line in lines]
+
+
+def _shown(entry: Any) -> str:
+    plain = msgspec.to_builtins(entry.item() if isinstance(entry, np.generic) else entry)
+    return f"{plain:.10g}" if isinstance(plain, float) else str(plain)

@@ -1,0 +1,370 @@
+"""Audits of any protocol that brings none: its phases' mechanisms, and whole sessions, over what a party may hold.
+
+Neighbors are two rows of one person: of those that the protocol names (`PhasedProtocol.possible_entries`), or else of
+those that its mechanisms take, all where they are few. The pair that is audited is the one whose reports differ most by
+the mechanisms' own laws, among all reports where they are few and else among some that are listed and drawn. Where no
+law is written down there are several pairs, the ends of each column, told apart by outputs alone.
+
+What is found is held against what the protocol states: of a phase its losses, of a session the party's own ledger.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ...agents.noise import SecureNoise
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.errors import ConfigurationError
+from ...protocol.mechanisms import PostProcessed, RowMechanism
+from ...protocol.mechanisms.realized import reports_to_try
+from ...protocol.phases import CentralPhase, Phase, PhasedProtocol
+from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, TrustModel
+from ...protocol.tally import Tally
+from ..attacks.candidates import CandidateRows, given_rows, some_rows_of
+from ..reading.conversion import convert
+from ..reading.settings import Tables, read_setting, set_value
+from ..running.blaming import blaming
+from ..running.config import load_scenario
+from ..running.resolution import resolve
+from ..system import find_protocol, protocol_names, systems
+from .case import Case, LawCheck, OutputSampler, Pair
+from .exposures import (
+    PARTY_SECURE_SHARE,
+    PARTY_SHARE,
+    ExposedPart,
+    Exposure,
+    Released,
+    Reported,
+    charge,
+    exposure_of_party,
+)
+from .jointly import AGENT_SHARES, TWO_PARTY_SHARES, exposure_of_two
+from .machines import by_agents
+from .mechanisms.checking import checks_of
+from .mechanisms.sampling import secure_draw, simulated_draw
+
+__all__ = ["cases_of_protocol", "cases_of_scenario"]
+
+_Neighbors: TypeAlias = NDArray[np.bool_]
+_MOST_PUBLIC_ROWS: Final = 8
+"""Kinds of public rows, each audited for itself."""
+_DRAWS: Final = 64
+"""Reports of each candidate among which the worst pair is searched, beside those that are listed."""
+_MOST_PAIRS: Final = 12
+"""That are tried by outputs alone."""
+_SHARE_OF_NUMBER: Final = 0.5
+"""Of the outputs with secure noise that are asked for, over a report's numbers: each takes tens of microseconds."""
+_LOCAL, _CENTRAL = TrustModel.LOCAL, TrustModel.CENTRAL
+_REPLACE, _REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
+_NOBODY: Final = "nobody"
+_NO_LAW: Final = "No law is written down: neighbors are told apart by outputs alone."
+_NO_SAMPLER: Final = "Deployments have no exact sampler of it, so that simulated noise alone is audited."
+
+
+def cases_of_protocol(
+    protocol: PhasedProtocol[Any, Any], public: IntArray | None = None, *, has_mechanisms: bool = True
+) -> list[Case]:
+    """Return the audits of a protocol with these parameters.
+
+    Args:
+        protocol: what is run.
+        public: the parties' public rows, shape (n, public columns); by default those of its candidates.
+        has_mechanisms: whether its mechanisms are audited by themselves, too.
+
+    Raises:
+        ConfigurationError: public rows are not there; or no party has a choice of rows, or no loss is stated that what
+            leaves it, or a trusted server, could be held against.
+    """
+    cases: list[Case] = []
+    given = given_rows(protocol)
+    kinds, note = _kinds_of(protocol, given, public)
+    for kind in kinds:
+        candidates = given or some_rows_of(protocol, kind)
+        if len(candidates.rows) < 2:  # noqa: PLR2004  a public row that leaves nothing to tell
+            continue
+        suffix = f", public row ({', '.join(map(str, kind))})" if len(kinds) > 1 else ""
+        audited = _Audited(protocol, candidates, kind, suffix, note)
+        cases += [*(audited.mechanism_cases() if has_mechanisms else ()), *audited.session_cases()]
+    if not cases:
+        allowed = "one with a loss for replace-one neighbors in the local model, or for any in the central one"
+        raise ConfigurationError(field="protocol", value=protocol.name, allowed=f"{allowed}, and rows that differ")
+    return cases
+
+
+def cases_of_scenario(source: str, settings: Sequence[str] = (), *, data: str = "") -> list[Case]:
+    """Return the audits of what a scenario runs, or of a registered protocol by its name.
+
+    Args:
+        source: the protocol's name, whose parameters are set; or a scenario's, whose parties' public rows are audited.
+        settings: "key=value" each: of a name parameters, of a scenario any value.
+        data: the folder of data sets; by default the scenario's own.
+
+    Raises:
+        ConfigurationError: a value is not allowed, the protocol's system has audits of its own, or as
+            `cases_of_protocol`.
+    """
+    if source in protocol_names():
+        kind, public = find_protocol(source), None
+        tables: Tables = {"parameters": {}}
+        for setting in settings:
+            key, value = read_setting(setting)
+            set_value(tables, key, value, own=(), parameters=kind.parameters_type.__struct_fields__, parties="")
+        with blaming(kind):
+            protocol = kind(convert(tables["parameters"], kind.parameters_type, "parameters"))
+    else:
+        scenario = load_scenario(source, [*settings, "adversary=[]", "noise=simulated", "transport=array"])
+        resolved = resolve(msgspec.structs.replace(scenario, data=data) if data else scenario)
+        protocol, public = resolved.protocol, None if resolved.stream else resolved.inputs.public
+    system = systems().get(protocol.name)
+    if system is not None and system.session_cases:
+        allowed = f"of a protocol without audits of its own: psephos audit {protocol.name} runs those of its system"
+        raise ConfigurationError(field="scenario", value=source, allowed=allowed)
+    with blaming(type(protocol)):
+        return cases_of_protocol(protocol, public, has_mechanisms=system is None or not system.mechanism_cases)
+
+
+def _kinds_of(
+    protocol: PhasedProtocol[Any, Any], given: CandidateRows | None, public: IntArray | None
+) -> tuple[list[list[int]], str]:
+    """Return the public rows that are audited, and a sentence where there are others."""
+    if public is None and given is not None:
+        public = given.public
+    if public is None:
+        if names := [column.name for column in protocol.columns() if not column.private]:
+            allowed = "given by a scenario with parties, or by the protocol's method possible_entries()"
+            raise ConfigurationError(field="public columns", value=names, allowed=allowed)
+        return [[]], ""
+    kinds: list[list[int]] = np.unique(public, axis=0).tolist()
+    if len(kinds) <= _MOST_PUBLIC_ROWS:
+        return kinds, ""
+    places = np.linspace(0, len(kinds) - 1, _MOST_PUBLIC_ROWS).round().astype(int).tolist()
+    return [kinds[place] for place in places], f"Of {len(kinds):,} kinds of public rows {len(places)} are audited."
+
+
+@dataclasses.dataclass(frozen=True)
+class _Audited:
+    """A party with some public row.
+
+    Args:
+        protocol: what is run.
+        candidates: what its row may be.
+        public: its public row.
+        suffix: of names of cases.
+        note: see `Case`.
+    """
+
+    protocol: PhasedProtocol[Any, Any]
+    candidates: CandidateRows
+    public: Sequence[int]
+    suffix: str
+    note: str
+
+    def mechanism_cases(self) -> Iterator[Case]:
+        """Yield each phase's randomizer by itself."""
+        for phase in self.protocol.phases:
+            losses = [loss for loss in phase.losses_of(self.public) if _is_of(loss, _LOCAL, _REPLACE)]
+            values, firsts = np.unique(self.candidates.rows[:, phase.columns], axis=0, return_index=True)
+            if not losses or len(values) < 2 or isinstance(phase, CentralPhase):  # noqa: PLR2004  two neighbors
+                continue
+            mechanism = phase.mechanism_of(self.public)
+            is_secure = _has_sampler(mechanism)
+            places: list[int] = firsts.tolist()
+            rows, names = self.candidates.rows[places], [self.candidates.labels[place] for place in places]
+            part = Reported(self.protocol, phase, rows, self.public)
+
+            def secure(candidate: int, side: int, *, part: Reported = part) -> OutputSampler:
+                del side
+                return secure_draw(part.mechanism, part.values[candidate].tolist())
+
+            yield self._case(
+                f"phase {phase.name!r} alone",
+                functools.partial(Exposure, (part,), 1, secure=secure if is_secure else None),
+                losses,
+                names=names,
+                are_neighbors=self._in_phase(phase, rows),
+                secure_share=min(1.0, _SHARE_OF_NUMBER / phase.num_values),
+                law_checks=functools.partial(_checks, mechanism, values, is_secure=is_secure),
+                remarks=[] if is_secure else [_NO_SAMPLER],
+            )
+
+    def session_cases(self) -> Iterator[Case]:
+        """Yield all that leaves the party in one session, in two, and beside another party; then what is released."""
+        protocol, public, rows = self.protocol, self.public, self.candidates.rows
+        entries = {number: charge(protocol, rows[0].tolist(), public, num_sessions=number) for number in (1, 2)}
+        local = {number: [own for own in each if _is_of(own, _LOCAL, _REPLACE)] for number, each in entries.items()}
+        is_secure = all(_has_sampler(phase.mechanism_of(public)) for phase in protocol.phases)
+        are_neighbors = np.ones((len(rows), len(rows)), dtype=np.bool_)
+        for phase in protocol.phases:
+            are_neighbors &= self._in_phase(phase, rows)
+
+        def of_party(num_sessions: int) -> Exposure:
+            made = exposure_of_party(protocol, rows, public, num_sessions=num_sessions)
+            return made if is_secure else dataclasses.replace(made, secure=None)
+
+        def of_two(**held: Any) -> Exposure:
+            made = exposure_of_two(protocol, rows, public, (rows[-1], public), **held)
+            return made if is_secure else dataclasses.replace(made, secure=None)
+
+        makers: list[tuple[str, int, Callable[[], Exposure], tuple[float, float]]] = [
+            ("whole session", 1, functools.partial(of_party, 1), (PARTY_SHARE, PARTY_SECURE_SHARE)),
+            ("whole session, twice", 2, functools.partial(of_party, 2), (PARTY_SHARE, PARTY_SECURE_SHARE)),
+            ("two parties", 1, of_two, TWO_PARTY_SHARES),
+            (
+                "two parties among agents",
+                1,
+                functools.partial(of_two, simulated=by_agents, secure=by_agents),
+                AGENT_SHARES,
+            ),
+        ]
+        for name, number, make, shares in makers if local[1] and not protocol.trusts_server else ():
+            yield self._case(
+                name,
+                make,
+                local[number],
+                names=self.candidates.labels,
+                are_neighbors=are_neighbors,
+                share=shares[0],
+                secure_share=shares[1],
+                remarks=[] if is_secure else [_NO_SAMPLER],
+            )
+        for phase in protocol.phases:
+            if isinstance(phase, CentralPhase):
+                yield from self._release_cases(phase, [own for own in entries[1] if own.phase == phase.name])
+
+    def _release_cases(self, phase: CentralPhase, entries: Sequence[LedgerEntry]) -> Iterator[Case]:
+        """Yield what a trusted server releases of one party's report, or of nobody's."""
+        rows, labels = self.candidates.rows, (*self.candidates.labels, _NOBODY)
+        tallies = [self._tally(phase, row[None, :]) for row in (*rows, rows[0])]
+        tallies[-1] = self._tally(phase, rows[:0])
+        totals = np.stack([tally.totals.reshape(-1) for tally in tallies])
+        is_there = np.arange(len(totals)) < len(rows)
+        part = Released(self.protocol, phase, totals)
+        is_secure = _has_sampler(phase.tally_mechanism)
+
+        def secure(candidate: int, side: int) -> OutputSampler:
+            del side
+            return secure_draw(phase.tally_mechanism, totals[candidate].tolist())
+
+        for relation, pairs in ((_REPLACE, is_there & is_there[:, None]), (_REMOVE, is_there ^ is_there[:, None])):
+            if losses := [own for own in entries if _is_of(own, _CENTRAL, relation)]:
+                yield self._case(
+                    f"release of phase {phase.name!r}, {relation.value}",
+                    functools.partial(Exposure, (part,), 1, secure=secure if is_secure else None),
+                    losses,
+                    names=labels,
+                    are_neighbors=pairs,
+                    secure_share=min(1.0, _SHARE_OF_NUMBER / totals.shape[1]),
+                    remarks=[] if is_secure else [_NO_SAMPLER],
+                )
+
+    def _tally(self, phase: CentralPhase, rows: IntArray) -> Tally:
+        """Return the tally of parties with these rows, which reported the least in earlier phases."""
+        phases = self.protocol.phases
+        before = [np.array([each.least_report] * len(rows), dtype=np.int64) for each in phases[: phases.index(phase)]]
+        shaped = [reports.reshape(len(rows), -1) for reports in before]
+        public = np.tile(np.array(self.public, dtype=np.int64), (len(rows), 1))
+        return phase.tally(rows[:, phase.columns], earlier=shaped, public=public)
+
+    def _in_phase(self, phase: Phase, rows: IntArray) -> _Neighbors:
+        """Return which rows are neighbors: those that the protocol names all are, of others what the mechanism says."""
+        if self.candidates.are_given:
+            return np.ones((len(rows), len(rows)), dtype=np.bool_)
+        values = rows[:, phase.columns]
+        return phase.mechanism_of(self.public).are_neighbors(values, values)
+
+    def _case(
+        self,
+        name: str,
+        make: Callable[[], Exposure],
+        losses: Sequence[PrivacyLoss] | Sequence[LedgerEntry],
+        *,
+        names: Sequence[str],
+        are_neighbors: _Neighbors,
+        share: float = 1.0,
+        secure_share: float = 1.0,
+        law_checks: Callable[[], Sequence[LawCheck]] = tuple,
+        remarks: Sequence[str] = (),
+    ) -> Case:
+        relation, model = losses[0].relation, losses[0].model
+        is_law_known = all(part.is_law_known for part in make().parts)
+        sentences = (self.note, *([] if is_law_known else [_NO_LAW]), *remarks)
+        return Case(
+            name=f"{name}{self.suffix}",
+            group=self.protocol.name,
+            unit=", ".join(dict.fromkeys(loss.unit for loss in losses)),
+            relation=relation,
+            model=model,
+            claimed=math.fsum(loss.claimed for loss in losses),
+            proven=math.fsum(loss.proven for loss in losses),
+            pairs=lambda: _pairs(make(), names, are_neighbors),
+            note=" ".join(sentence for sentence in sentences if sentence),
+            share=share,
+            secure_share=secure_share,
+            law_checks=law_checks,
+        )
+
+
+def _is_of(loss: PrivacyLoss | LedgerEntry, model: TrustModel, relation: NeighboringRelation) -> bool:
+    return loss.model is model and loss.relation is relation
+
+
+def _has_sampler(mechanism: RowMechanism) -> bool:
+    """Return whether deployments can draw of a mechanism."""
+    try:
+        SecureNoise().check(mechanism)
+    except ConfigurationError:
+        return False
+    return True
+
+
+def _checks(mechanism: RowMechanism, values: IntArray, *, is_secure: bool) -> Sequence[LawCheck]:
+    """Return inputs to be held against their laws; none where no law is written down."""
+    try:
+        return checks_of(mechanism, values, is_secure=is_secure)
+    except NotImplementedError:
+        return ()
+
+
+def _pairs(made: Exposure, names: Sequence[str], are_neighbors: _Neighbors) -> Sequence[Pair]:
+    """Return the neighbors that lose most by the laws; without laws some that are far apart."""
+
+    def pair(first: int, second: int) -> Pair:
+        return made.pair(first, second, name=f"{names[first]}, against {names[second]}")
+
+    if not all(part.is_law_known for part in made.parts):
+        return [pair(first, second) for first, second in _far_apart(made.parts, are_neighbors)]
+    losses = sum((_losses_of(part) for part in made.parts), start=np.zeros(are_neighbors.shape))
+    allowed = np.where(are_neighbors & ~np.eye(len(losses), dtype=np.bool_), np.round(losses, 9), -np.inf)
+    first, second = np.unravel_index(int(np.argmax(allowed)), losses.shape)
+    return [pair(int(first), int(second))]
+
+
+def _far_apart(parts: Sequence[ExposedPart], are_neighbors: _Neighbors) -> list[tuple[int, int]]:
+    """Return the ends of each number that is randomized, as far as they are neighbors, and all pairs of a few rows."""
+    number = len(are_neighbors)
+    values = np.concatenate([part.values for part in parts], axis=1)
+    ends = zip(values.argmin(axis=0).tolist(), values.argmax(axis=0).tolist(), strict=True)
+    pairs = dict.fromkeys([(0, number - 1), *ends, *itertools.combinations(range(min(number, _MOST_PAIRS)), 2)])
+    return [(one, other) for one, other in pairs if one != other and are_neighbors[one, other]][:_MOST_PAIRS]
+
+
+def _losses_of(part: ExposedPart) -> FloatArray:
+    """Return what reports tell of each candidate against each other, shape (c, c): all reports, or many."""
+    if part.log_laws is not None:
+        return part.losses
+    mechanism = part.mechanism.noise if isinstance(part.mechanism, PostProcessed) else part.mechanism
+    drawn = [simulated_draw(mechanism, row)(_DRAWS, 0) for row in part.values.tolist()]
+    reports = np.unique(np.concatenate([reports_to_try(mechanism, part.values), *drawn]), axis=0)
+    logs = mechanism.log_likelihoods(reports, part.values)
+    found = np.zeros((len(part.values), len(part.values)))
+    for place, own in enumerate(logs.T):
+        possible = own > -np.inf
+        found[place] = np.max(own[possible, None] - logs[possible], axis=0)
+    return found

@@ -1,0 +1,228 @@
+"""What an outcome of any type holds, as tables: a line for each struct in it, a column for each of its fields.
+
+The outcome's own fields are one line. Where a field holds several structs, or estimates by name, there is a table with
+a line for each of them; structs that hold others in turn name these too. A line is called by the first text that tells
+it from its neighbors, by its key in a mapping, or else by its number.
+"""
+
+import dataclasses
+import functools
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, NamedTuple, TypeAlias, cast
+
+import msgspec
+
+from ...protocol.estimators import Estimate
+
+__all__ = ["Field", "Line", "Table", "number_of", "plain", "tables_of", "truth_of"]
+
+Field: TypeAlias = object
+"""A number, a text, an `Estimate`, or anything else that stands in one cell."""
+
+VALUE: Final = "value"
+"""The column of what is no struct."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """One line of a table.
+
+    Args:
+        names: what it is called, and before that what it is a part of; none for the outcome's own fields.
+        keys: those of the names that stand in no cell, by column.
+        cells: by column.
+    """
+
+    names: tuple[str, ...]
+    keys: Mapping[str, str]
+    cells: Mapping[str, Field]
+
+    @property
+    def name(self) -> str:
+        """What it is called, in full."""
+        return ", ".join(self.names)
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Lines that belong together.
+
+    Args:
+        name: the fields that lead there; empty for the outcome's own.
+        lines: at least one.
+    """
+
+    name: str
+    lines: Sequence[Line]
+
+    @functools.cached_property
+    def keys(self) -> list[str]:
+        """The columns of names."""
+        return list(dict.fromkeys(key for line in self.lines for key in line.keys))
+
+    @functools.cached_property
+    def columns(self) -> list[str]:
+        """The columns of cells."""
+        return list(dict.fromkeys(column for line in self.lines for column in line.cells))
+
+    @functools.cached_property
+    def measured(self) -> list[str]:
+        """The columns that hold estimates."""
+        return [
+            column
+            for column in self.columns
+            if any(isinstance(line.cells.get(column), Estimate) for line in self.lines)
+        ]
+
+
+def tables_of(outcome: msgspec.Struct) -> list[Table]:
+    """Return an outcome's tables, its own fields first where it has any in one cell."""
+    found: dict[tuple[str, ...], list[Line]] = {}
+    _gather(outcome, (), (), found)
+    return [Table(" ".join(filter(None, path)), lines) for path, lines in found.items()]
+
+
+def truth_of(table: Table, line: Line, column: str) -> list[str]:
+    """Return the names by which a truth may tell what a cell estimates: the first that is told counts.
+
+    The outcome's own fields go by their names; a line's by the line's and the column's, as in "tea (share)", and its
+    first estimate, or first number where it has none, by the line's alone.
+    """
+    if not line.names:
+        return [column]
+    measured = table.measured or [each for each in table.columns if number_of(line.cells.get(each)) is not None]
+    both = f"{line.name} ({column})"
+    return [both, line.name] if column in measured[:1] else [both]
+
+
+def number_of(field: Field) -> float | None:
+    """Return what is a number as one, an estimate's value too; None for anything else."""
+    if isinstance(field, Estimate):
+        return field.value
+    return field if isinstance(field, int | float) and not isinstance(field, bool) else None
+
+
+def plain(field: Field) -> str:
+    """Return what is no estimate as text."""
+    if field is None:
+        return ""
+    if isinstance(field, bool):
+        return "yes" if field else "no"
+    if isinstance(field, float):
+        return f"{field:,.6g}" if math.isfinite(field) else str(field)
+    if isinstance(field, int):
+        return f"{field:,}"
+    if isinstance(field, Collection) and not isinstance(field, str | bytes | Mapping):
+        return ", ".join(plain(each) for each in _in_order(cast("Collection[object]", field)))
+    return str(msgspec.to_builtins(field))
+
+
+class _Called(NamedTuple):
+    """What one of several is called.
+
+    Args:
+        column: of its name.
+        name: the name.
+        is_shown: whether the column is needed, since no cell has the name.
+    """
+
+    column: str
+    name: str
+    is_shown: bool
+
+
+def _gather(
+    value: object, path: tuple[str, ...], called: tuple[_Called, ...], found: dict[tuple[str, ...], list[Line]]
+) -> None:
+    """Put a value into its table, and what it holds several of into tables of their own.
+
+    Args:
+        value: a struct, or what stands in one place of a collection.
+        path: the fields that lead there.
+        called: what it is called, and before that what it is a part of.
+        found: the lines by path.
+    """
+    parts = [(name, part, _elements(part)) for name, part in _parts(value)]
+    cells = {name: part for name, part, elements in parts if elements is None}
+    if cells:
+        keys = {each.column: each.name for each in called if each.is_shown or each is not called[-1]}
+        found.setdefault(path, []).append(Line(tuple(each.name for each in called), keys, cells))
+    for field, _, elements in parts:
+        column = field or f"{path[0]}_{len(called) + 1}"
+        for name, is_shown, element in elements or ():
+            _gather(element, (*path, field), (*called, _Called(column, name, is_shown)), found)
+
+
+def _parts(value: object) -> Iterator[tuple[str, object]]:
+    """Yield the fields of a struct by name; those of a struct in it behind its name; several alike as a mapping."""
+    if isinstance(value, Estimate) or not isinstance(value, msgspec.Struct):
+        yield ("", value) if _elements(value) is not None else (VALUE, value)
+        return
+    fields: dict[str, object] = {name: getattr(value, name) for name in value.__struct_fields__}
+    alike: dict[type, dict[str, object]] = {}
+    for name, part in fields.items():
+        if _is_struct(part):
+            alike.setdefault(type(part), {})[name] = part
+    for name, part in fields.items():
+        siblings = alike.get(type(part), {})
+        if len(siblings) > 1:
+            if name == next(iter(siblings)):
+                yield _words(type(part).__name__), siblings
+        elif siblings:
+            for inner, own in _parts(part):
+                yield f"{name}_{inner}", own
+        else:
+            yield name, part
+
+
+def _elements(part: object) -> list[tuple[str, bool, object]] | None:
+    """Return what a collection holds that takes lines: each with its name, and whether that stands in no cell."""
+    if isinstance(part, Mapping):
+        mapping = cast("Mapping[object, object]", part)
+        return [(plain(name), True, element) for name, element in mapping.items()]
+    if isinstance(part, str | bytes) or not isinstance(part, Collection):
+        return None
+    elements = _in_order(cast("Collection[object]", part))
+    if not any(isinstance(each, msgspec.Struct) or _is_many(each) for each in elements):
+        return None
+    names, is_shown = _names(elements)
+    return [(name, is_shown, element) for name, element in zip(names, elements, strict=True)]
+
+
+def _names(elements: Sequence[object]) -> tuple[Sequence[str], bool]:
+    """Return what elements are called, and whether no cell says so: their first text, or all before an estimate."""
+    if all(_is_struct(each) for each in elements):
+        structs = cast("Sequence[msgspec.Struct]", elements)
+        fields = [dict(_parts(each)) for each in structs]
+        texts = [name for name in fields[0] if all(isinstance(each.get(name), str) for each in fields)]
+        before: list[str] = []
+        for name, part in fields[0].items():
+            if isinstance(part, Estimate) or _elements(part) is not None:
+                break
+            before.append(name)
+        for chosen in (texts[:1], before):
+            names = [", ".join(plain(each.get(field)) for field in chosen) for each in fields]
+            if all(name.strip() for name in names) and len(set(names)) == len(names):
+                return names, False
+    return [str(number) for number in range(1, len(elements) + 1)], True
+
+
+def _is_struct(value: object) -> bool:
+    return isinstance(value, msgspec.Struct) and not isinstance(value, Estimate)
+
+
+def _is_many(value: object) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes)
+
+
+def _in_order(elements: Collection[object]) -> Sequence[Any]:
+    """Return elements in order; those of a set, which has none, in that of their texts."""
+    return sorted(elements, key=str) if isinstance(elements, AbstractSet) else list(elements)
+
+
+def _words(name: str) -> str:
+    """Return a class's name as a field's."""
+    return re.sub(r"(?<!^)(?=[A-Z][a-z])", "_", name).lower()

@@ -1,0 +1,125 @@
+"""For pytest: checks protocols, transports and adversary roles that its command line names.
+
+    pytest --psephos-protocol my.module:make_case --psephos-transport my.module:PigeonTransport
+
+The rule that holds here: nothing is imported of what is checked, or of what checks, before an option asks for it. So
+pytest is none the slower where Psephos is installed and not asked for anything.
+"""
+
+import importlib.metadata
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast
+
+import pytest
+
+__all__ = ["pytest_addoption", "pytest_collection_modifyitems"]
+
+_EXAMPLE: Final = "example"
+_GROUP: Final = "psephos"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options, each of which may be given several times."""
+    group = parser.getgroup(_GROUP, "Psephos: checks of protocols, transports and roles (a MODULE must be importable)")
+    for option, made in _OPTIONS.items():
+        group.addoption(option, action="append", default=[], metavar="MODULE:NAME", help=made)
+
+
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Add a test for each thing that an option names, after the tests that were collected."""
+    make = cast("Callable[..., pytest.Item]", _Check.from_parent)
+    for option, check in _CHECKS.items():
+        targets: Sequence[str] = config.getoption(option, default=[]) or []
+        items.extend(make(session, name=f"{option[2:]}[{each}]", target=each, check=check) for each in targets)
+
+
+_CASE: Final = (
+    "NAME is a function without arguments that returns {}, or a class that has such a function as its attribute "
+    f"'{_EXAMPLE}'"
+)
+_OPTIONS: Final[Mapping[str, str]] = {
+    "--psephos-protocol": "Check a protocol (psephos.scenarios.testing.check_protocol). "
+    + _CASE.format("the protocol and its parties' rows, as check_protocol takes them"),
+    "--psephos-transport": "Check a transport (psephos.transports.testing.check_transport). NAME is its class, or "
+    "whatever makes one without arguments.",
+    "--psephos-role": "Check an adversary's role (psephos.scenarios.testing.check_role). "
+    + _CASE.format("the role, a protocol and its parties' rows, as check_role takes them"),
+}
+
+
+class _Check(pytest.Item):
+    """A test that is one check of one thing.
+
+    Args:
+        target: what is checked, as "module:name".
+        check: how.
+    """
+
+    def __init__(self, *, target: str, check: Callable[[Any], None], **given: Any) -> None:
+        super().__init__(**given)  # pyright: ignore[reportUnknownMemberType]  pytest leaves it open
+        self._target = target
+        self._check = check
+
+    def runtest(self) -> None:
+        """Import what is checked, and check it."""
+        self._check(_loaded(self._target))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any, **__: Any) -> Any:
+        """Return which promise was broken and how; where another error was the cause, with its traceback."""
+        if excinfo.errisinstance(AssertionError):
+            cause = excinfo.value.__cause__
+            if cause is None or isinstance(cause, AssertionError):
+                return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[str, None, str]:
+        """Return where it stands, and what it is called."""
+        return self._target.partition(":")[0], None, self.name
+
+
+def _loaded(target: str) -> Any:
+    """Return what a text names."""
+    try:
+        return importlib.metadata.EntryPoint(target, target, _GROUP).load()
+    except (ImportError, AttributeError) as error:  # the module is not there, or does not have the name
+        reason = str(error)
+    hint = "a module that is not installed needs its folder in pytest's pythonpath, as by -o pythonpath=."
+    pytest.fail(f"{target} cannot be imported: {reason} ({hint})", pytrace=False)
+
+
+def _made(named: Any, *parts: str) -> tuple[Any, ...]:
+    """Return what a function, or a class's `example`, makes; it has these parts."""
+    made: Any = getattr(named, _EXAMPLE, None) if isinstance(named, type) else named
+    if not callable(made):
+        pytest.fail(f"{named!r} is neither a function nor a class with the function '{_EXAMPLE}'", pytrace=False)
+    case: Any = made()
+    if not isinstance(case, tuple) or len(cast("tuple[Any, ...]", case)) != len(parts):
+        pytest.fail(f"{named!r} returned {case!r:.200}, and not ({', '.join(parts)})", pytrace=False)
+    return cast("tuple[Any, ...]", case)
+
+
+def _check_protocol(named: Any) -> None:
+    from .testing import check_protocol
+
+    check_protocol(*_made(named, "protocol", "rows"))
+
+
+def _check_transport(named: Any) -> None:
+    import trio
+
+    from ..transports.testing import check_transport
+
+    trio.run(check_transport, named)
+
+
+def _check_role(named: Any) -> None:
+    from .testing import check_role
+
+    check_role(*_made(named, "role", "protocol", "rows"))
+
+
+_CHECKS: Final[Mapping[str, Callable[[Any], None]]] = {
+    "--psephos-protocol": _check_protocol,
+    "--psephos-transport": _check_transport,
+    "--psephos-role": _check_role,
+}

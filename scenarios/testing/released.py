@@ -1,0 +1,268 @@
+"""Promises of what a session leaves: tallies that merge, an outcome that is a function of them, the same on all paths.
+
+Partitions are drawn from fixed seeds, so that a verdict never changes.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+import msgspec
+import numpy as np
+import trio
+
+from ...agents.modes import Simulation
+from ...protocol.arrays import IntArray
+from ...protocol.effects import Effect
+from ...protocol.errors import MalformedMessageError
+from ...protocol.population import run_batches, run_population
+from ...protocol.roles import SessionKind, Side
+from ...protocol.roster import Roster
+from ...protocol.server_machine import ServerMachine
+from ...protocol.tally import Tally
+from ...protocol.views import Happening, Observation, View
+from ...transports.memory import MemoryTransport
+from ...transports.promises import require
+from ...transports.tcp import TCPTransport
+from ..running.session import SessionRecord, run_agents, run_arrays
+from .cases import SESSION, ProtocolCase
+
+__all__ = ["RELEASED", "replay"]
+
+_SESSIONS: Final = 3
+"""Whose reports are tallied."""
+_PARTITIONS: Final = 3
+"""Of the parties of each, beside everybody apart."""
+_BATCHES: Final = (1, 3, 7)
+"""Parties of each."""
+
+
+def _check_tallies(case: ProtocolCase) -> None:
+    """The tallies of any partition of the reports merge into the tally of all, in any order."""
+    generator = np.random.default_rng(case.seed)
+    everybody = np.arange(len(case.inputs))
+    for session, (number, phase) in itertools.product(range(_SESSIONS), enumerate(case.protocol.phases)):
+        reports = case.reports(session)
+        told: Any = case.tally(reports, number, everybody)
+        require(isinstance(told, Tally), f"the tally of phase {phase.name!r} is {told!r}")
+        whole: Tally = told
+        counted = f"the tally of phase {phase.name!r} is of {whole.num_reports} reports, and not of {len(everybody)}"
+        require(whole.num_reports == len(everybody), counted)
+        for shards in _partitions(len(everybody), generator, has_empty=phase.hides_participation):
+            merged = functools.reduce(Tally.merge, [case.tally(reports, number, shard) for shard in shards])
+            sizes = [len(shard) for shard in shards]
+            complaint = (
+                f"in phase {phase.name!r} {len(shards)} tallies of {min(sizes)} to {max(sizes)} parties merge into "
+                f"{_shown(merged)}, and the tally of all is {_shown(whole)}"
+            )
+            require(merged == whole, complaint)
+
+
+def _check_outcome_type(case: ProtocolCase) -> None:
+    """The outcome is of outcome_type, field by field, and what single parties are told of own_outcome_type."""
+    protocol, tallies = case.protocol, case.tallies()
+    outcome: Any = protocol.outcome(tallies)
+    kind = protocol.outcome_type
+    require(isinstance(outcome, kind), f"it is {_told(outcome)}, and not of {kind.__name__}")
+    protocol.outcome_decoder.decode(msgspec.msgpack.encode(outcome))
+    for number, phase in enumerate(protocol.phases):
+        published: Any = phase.outcome(tallies[: number + 1])
+        is_struct = published is None or isinstance(published, msgspec.Struct)
+        require(is_struct, f"what phase {phase.name!r} publishes is {_told(published)}, and no struct")
+        msgspec.msgpack.encode(published)
+    own_outcomes = protocol.own_outcomes(tallies)
+    own_kind = protocol.own_outcome_type
+    strangers = sorted({*own_outcomes} - {*range(len(case.inputs))})
+    require(not strangers, f"own_outcomes has the places {strangers[:12]}, which nobody has")
+    for place, own in own_outcomes.items():
+        is_own = own_kind is not None and isinstance(own, own_kind)
+        require(is_own, f"what party {place} is told is {_told(own)}, and not of own_outcome_type")
+        protocol.own_outcome_decoder.decode(msgspec.msgpack.encode(own))
+
+
+def _check_finite(case: ProtocolCase) -> None:
+    """Every number of the outcome is finite."""
+    for session in range(_SESSIONS):
+        tallies = case.tallies(session)
+        for place, number in _numbers(msgspec.to_builtins(case.protocol.outcome(tallies)), ""):
+            require(math.isfinite(number), f"outcome{place} is {number}")
+
+
+def _check_round_trip(case: ProtocolCase) -> None:
+    """The outcome comes back equal from msgpack, as it travels, and from JSON, as a run's folder has it."""
+    protocol, tallies = case.protocol, case.tallies()
+    outcome = protocol.outcome(tallies)
+    kind = protocol.outcome_type
+    told = {
+        "msgpack": msgspec.msgpack.decode(msgspec.msgpack.encode(outcome), type=kind),
+        "JSON": msgspec.json.decode(msgspec.json.encode(outcome), type=kind),
+    }
+    for way, back in told.items():
+        require(back == outcome, f"{_told(outcome)} comes back from {way} as {_told(back)}")
+    for own in (*protocol.own_outcomes(tallies).values(), None):
+        back = protocol.own_outcome_decoder.decode(msgspec.msgpack.encode(own))
+        require(back == own, f"{_told(own)} comes back as {_told(back)}")
+
+
+def _check_outcome_function(case: ProtocolCase) -> None:
+    """The outcome is a function of the tallies and of nothing else: the same tallies have the same outcome."""
+    protocol = case.protocol
+    tallies, others = case.tallies(), case.tallies(1)
+    first = _released(protocol, tallies)
+    require(_released(protocol, tallies) == first, "the second time it is another one")
+    _released(protocol, others)
+    case.tallies(2)
+    require(_released(protocol, tallies) == first, "after other tallies it is another one")
+    complaint = "a protocol of the same parameters that has seen no report has another one"
+    require(_released(case.again(), tallies) == first, complaint)
+
+
+def _check_paths(case: ProtocolCase) -> None:
+    """Arrays, batches, agents in memory and agents over TCP give the same bits, and everybody hears the outcome."""
+    protocol, inputs = case.protocol, case.inputs
+    whole = run_arrays(protocol, inputs=inputs, noise=case.noise(), session=SESSION)
+    for size in _BATCHES:
+        inner = run_population(protocol, inputs, noise=case.noise(), batch_rows=size)
+        _require_same(f"arrays of {size} rows", whole, inner.outcome, inner.tallies, inner.own_outcomes)
+        if len(protocol.phases) == 1:
+            cuts = [*range(0, len(inputs), size), len(inputs)]
+            parts = [inputs.of_range(start, stop) for start, stop in itertools.pairwise(cuts)]
+            outer = run_batches(protocol, parts, noise=case.noise())
+            _require_same(f"batches of {size}", whole, outer.outcome, outer.tallies, outer.own_outcomes)
+    for transport in (MemoryTransport(), TCPTransport()):
+        record = _held(case, transport)
+        way = f"agents over {transport.name}"
+        for name, error in record.endings.items():
+            raise AssertionError(f"with {way} {name} heard no outcome: {error}")
+        _require_same(way, whole, record.outcome, record.tallies, record.own_outcomes)
+        require(record.num_received == whole.num_received, f"{way} count {record.num_received} reports")
+
+
+def _check_replay(case: ProtocolCase) -> None:
+    """A server that is shown again what it saw says the same again."""
+    (seen,) = (view for view in _held(case, MemoryTransport()).views if view.side is Side.SERVER)
+    again = View(seen.party, Side.SERVER, SESSION, SessionKind.SIMULATION)
+    machine = ServerMachine(
+        case.again(),
+        roster=Roster(case.names, case.inputs.public),
+        session=SESSION,
+        kind=SessionKind.SIMULATION,
+        noise=case.noise(),
+        view=again,
+    )
+    replay(machine, seen.observations)
+    for step, (once, twice) in enumerate(zip(seen.observations, again.observations, strict=False)):
+        require(once == twice, f"step {step} was {once}, and is {twice} in the replay")
+    lengths = len(seen.observations), len(again.observations)
+    require(lengths[0] == lengths[1], f"there were {lengths[0]} steps, and {lengths[1]} are in the replay")
+
+
+RELEASED: Final[tuple[Callable[[ProtocolCase], None], ...]] = (
+    _check_tallies,
+    _check_outcome_type,
+    _check_finite,
+    _check_round_trip,
+    _check_outcome_function,
+    _check_paths,
+    _check_replay,
+)
+"""The checks, in the order in which they are made: each may rely on those before it."""
+
+
+def replay(machine: ServerMachine, observations: Sequence[Observation]) -> list[Effect]:
+    """Feed what a server saw into a new server, which records what it does in a view of its own.
+
+    Args:
+        machine: new, of the same session, with the same noise.
+        observations: of the first one's view.
+
+    Returns:
+        The new machine's effects.
+    """
+    effects = machine.start()
+    for observation in observations:
+        match observation.happening:
+            case Happening.RECEIVED:
+                assert observation.message is not None  # noqa: S101  a message was received
+                effects += machine.receive(observation.peer, observation.message)
+            case Happening.TIMEOUT:
+                effects += machine.receive_timeout(observation.peer)
+            case Happening.LOST:
+                effects += machine.receive_loss(observation.peer)
+            case Happening.FAULT:
+                error = MalformedMessageError(observation.reason, sender=observation.peer)
+                effects += machine.receive_fault(observation.peer, error)
+            case Happening.SENT:
+                pass  # what the replay sends is compared with it
+    return effects
+
+
+def _partitions(number: int, generator: np.random.Generator, *, has_empty: bool) -> Iterator[list[IntArray]]:
+    """Yield the places in any order, cut into shards.
+
+    Args:
+        number: of places.
+        generator: draws orders and cuts.
+        has_empty: whether a shard may be empty, as where nobody may have reported.
+    """
+    yield [np.array([place]) for place in generator.permutation(number)]
+    for _ in range(_PARTITIONS):
+        order = generator.permutation(number)
+        cuts = np.unique(generator.integers(0, number, size=3))
+        shards = np.split(order, cuts)
+        yield [shard for shard in shards if has_empty or len(shard)]
+
+
+def _held(case: ProtocolCase, transport: MemoryTransport | TCPTransport) -> SessionRecord:
+    """Return what a session of agents leaves, with everybody's view."""
+    session = functools.partial(
+        run_agents,
+        case.protocol,
+        names=case.names,
+        inputs=case.inputs,
+        mode=Simulation(SESSION, case.noise(), record_views=True),
+        transport=transport,
+    )
+    return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+
+
+def _released(protocol: Any, tallies: Sequence[Tally]) -> bytes:
+    """Return all that is computed of tallies as bytes, which differ where −0.0 stands for 0.0."""
+    published = [phase.outcome(tallies[: number + 1]) for number, phase in enumerate(protocol.phases)]
+    own: Mapping[int, msgspec.Struct] = protocol.own_outcomes(tallies)
+    return msgspec.msgpack.encode([protocol.outcome(tallies), published, sorted(own.items())])
+
+
+def _require_same(
+    way: str, whole: SessionRecord, outcome: Any, tallies: Sequence[Tally], own: Mapping[int, msgspec.Struct]
+) -> None:
+    require(tuple(tallies) == tuple(whole.tallies), f"{way} leave other tallies than arrays")
+    told, expected = msgspec.msgpack.encode(outcome), msgspec.msgpack.encode(whole.outcome)
+    require(told == expected, f"{way} release {_told(outcome)}, and arrays {_told(whole.outcome)}")
+    require(dict(own) == dict(whole.own_outcomes), f"{way} tell single parties something else than arrays")
+
+
+def _numbers(value: Any, place: str) -> Iterator[tuple[str, float]]:
+    """Yield all floats of plain data, with where they stand."""
+    match value:
+        case float():
+            yield place, value
+        case dict():
+            for key, inner in cast("dict[Any, Any]", value).items():
+                yield from _numbers(inner, f"{place}.{key}")
+        case list() | tuple():
+            for number, inner in enumerate(cast("Sequence[Any]", value)):
+                yield from _numbers(inner, f"{place}[{number}]")
+        case _:
+            pass
+
+
+def _shown(tally: Tally) -> str:
+    return _told(f"{tally.num_reports} reports with totals {tally.totals.tolist()}")
+
+
+def _told(value: object) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 200 else f"{text[:200]} ..."  # noqa: PLR2004  a line or two

@@ -1,0 +1,250 @@
+"""Promises of what leaves a party: reports in range, the law that is written down, and no more than the stated loss.
+
+What is drawn is drawn from fixed seeds, so that a verdict never changes. A protocol whose samplers have their laws, and
+whose losses hold, breaks a promise by bad luck with a probability below `FALSE_ALARM`.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ...protocol.arrays import IntArray
+from ...protocol.mechanisms import Mechanism, RowMechanism
+from ...protocol.phases import CentralPhase, Draw, Inputs, Phase
+from ...protocol.population import draw_reports
+from ...protocol.privacy import NeighboringRelation, TrustModel, total_of
+from ...protocol.randomness import SimulatedNoise
+from ...transports.promises import require
+from ..audit import Audited, AuditVerdict, Case, OutputSampler, Pair, audit
+from ..audit.holding import draw_checks, hold
+from ..audit.mechanisms.checking import checks_of, some_rows
+from ..audit.streams import Streams
+from .cases import SESSION, ProtocolCase
+
+__all__ = ["FALSE_ALARM", "REPORTED"]
+
+FALSE_ALARM: Final = 1e-6
+"""Of a whole check, for a protocol that keeps its promises."""
+_PARTIES: Final = 2_000
+"""So many, with the given rows again and again, report to see ranges."""
+_MECHANISMS: Final = 16
+"""Of a phase, that are held against their laws."""
+_ROWS: Final = 4
+"""Of each of them."""
+_OUTPUTS: Final = 20_000
+"""Of each row."""
+_RISK: Final = FALSE_ALARM / 200
+"""Of each mechanism, of which a session has some phases' at most."""
+_MOST_LAW: Final = 1 << 12
+"""Reports whose probabilities are added up."""
+_SUM_ERROR: Final = 1e-6
+_PAIRS: Final = 3
+"""Neighbors that are audited."""
+_AUDITED: Final = 6_000
+"""Outputs of each of them."""
+
+
+def _check_reports(case: ProtocolCase) -> None:
+    """Reports are integers in the range that their mechanism states, as many as it says."""
+    inputs = _repeated(case.inputs, _PARTIES)
+    for phase in case.protocol.phases:
+        reports = draw_reports(phase, inputs, noise=case.noise(), protocol=case.protocol.name, start=0)
+        _require_range(phase, phase.mechanism, reports, len(inputs))
+        for mechanism, values in _mechanisms(phase, case.inputs):
+            for uniform in (0.0, float(np.nextafter(1.0, 0.0))):  # the ends of what a source may draw
+                uniforms = np.full((len(values), mechanism.slots_of(values.shape[1])), uniform)
+                _require_range(phase, mechanism, mechanism.randomize_rows(values, uniforms), len(values))
+
+
+def _check_wire(case: ProtocolCase) -> None:
+    """An honest report travels as it is, and the server takes it."""
+    public: list[list[int]] = case.inputs.public.tolist()
+    for phase, drawn in zip(case.protocol.phases, case.reports(), strict=True):
+        reports: list[list[int]] = drawn.tolist()
+        for report, own in zip(reports, public, strict=True):
+            told = list(phase.decoder.decode(phase.encode_report(report)))
+            require(told == report, f"in phase {phase.name!r} {report[:12]} arrives as {told[:12]}")
+            phase.check_report(report, own)
+
+
+def _check_single_rows(case: ProtocolCase) -> None:
+    """A party draws by itself what it draws as a row of an array."""
+    for phase in case.protocol.phases:
+        for mechanism, values in _mechanisms(phase, case.inputs):
+            slots = mechanism.slots_of(values.shape[1])
+            uniforms = case.noise().uniforms(protocol="check", phase=phase.name, start=0, stop=len(values), slots=slots)
+            together: list[list[int]] = mechanism.randomize_rows(values, uniforms).tolist()
+            rows: list[list[int]] = values.tolist()
+            for row, own, report in zip(rows, uniforms.tolist(), together, strict=True):
+                alone = [int(number) for number in mechanism.randomize_row(row, own)]
+                complaint = f"in phase {phase.name!r} {row[:12]} gives {alone[:12]} alone and {report[:12]} in an array"
+                require(alone == report, complaint)
+
+
+def _check_likelihoods(case: ProtocolCase) -> None:
+    """The likelihoods that a mechanism states are those of the reports that it draws."""
+    for phase in case.protocol.phases:
+        for mechanism, values in itertools.islice(_mechanisms(phase, case.inputs), _MECHANISMS):
+            _hold(phase.name, mechanism, values, case.seed)
+        if isinstance(phase, CentralPhase):
+            number = case.protocol.phases.index(phase)
+            tally = case.tally(case.reports(), number, np.arange(len(case.inputs)))
+            _hold(phase.name, phase.tally_mechanism, tally.totals.reshape(1, -1), case.seed)
+
+
+def _check_audit(case: ProtocolCase) -> None:
+    """What a party sends tells its row from another one by no more than the stated loss."""
+    for public, first, second in itertools.islice(_neighbors(case), _PAIRS):
+        proven = total_of(case.protocol.losses_of(public), relation=NeighboringRelation.REPLACE_ONE).proven
+        if not math.isfinite(proven):
+            continue
+        found = _audit(case, (_sampler(case, public, first), _sampler(case, public, second)), proven=proven)
+        complaint = (
+            f"the rows {first.tolist()[:12]} and {second.tolist()[:12]} are told apart by ε ≥ {found.epsilon or 0:.3g} "
+            f"and δ ≥ {found.delta:.3g}, and ε = {proven:.3g} is stated"
+        )
+        require(found.verdict is not AuditVerdict.PROOF_REFUTED, complaint)
+
+
+REPORTED: Final[tuple[Callable[[ProtocolCase], None], ...]] = (
+    _check_reports,
+    _check_wire,
+    _check_single_rows,
+    _check_likelihoods,
+    _check_audit,
+)
+"""The checks, in the order in which they are made: each may rely on those before it."""
+
+
+def _repeated(inputs: Inputs, number: int) -> Inputs:
+    """Return at least so many rows: the given ones, again and again."""
+    times = -(-number // len(inputs))
+    return Inputs(np.tile(inputs.private, (times, 1)), np.tile(inputs.public, (times, 1)))
+
+
+def _mechanisms(phase: Phase, inputs: Inputs) -> Iterator[tuple[RowMechanism, IntArray]]:
+    """Yield each mechanism of a phase with the distinct values of those who use it."""
+    for mechanism, places in phase.mechanism_groups(inputs.public):
+        values = inputs.private[places][:, phase.columns]
+        if len(values):
+            yield mechanism, np.unique(values, axis=0)
+
+
+def _require_range(phase: Phase, mechanism: RowMechanism, reports: IntArray, number: int) -> None:
+    kind: Any = reports.dtype
+    require(np.issubdtype(kind, np.integer), f"in phase {phase.name!r} reports are {kind}, and no integers")
+    shape = number, phase.num_reported
+    require(reports.shape == shape, f"in phase {phase.name!r} reports have the shape {reports.shape}, and not {shape}")
+    low, high = mechanism.report_range
+    least, greatest = int(reports.min()), int(reports.max())
+    complaint = f"in phase {phase.name!r} reports are from {least} to {greatest}, and [{low}, {high}] is stated"
+    require(low <= least and greatest <= high, complaint)
+
+
+def _hold(phase: str, mechanism: RowMechanism, values: IntArray, seed: int) -> None:
+    """Hold draws of some rows against their law, where it is written down."""
+    if isinstance(mechanism, Mechanism):  # values by themselves have few reports
+        values = np.unique(values.reshape(-1))[:, None]
+    rows = some_rows(values, _ROWS)
+    try:
+        _require_law(phase, mechanism, rows)
+        checks = [(check, check.draw) for check in checks_of(mechanism, rows, most=_ROWS, is_secure=False)]
+    except NotImplementedError:  # nothing is stated, or there are too many reports to count
+        return
+    drawn = [(check, draw) for check, draw in checks if draw is not None]
+    held = hold(list(draw_checks(drawn, _OUTPUTS, Streams(seed + 1))), _RISK)
+    require(not held.departure, f"in phase {phase!r} the reports of {mechanism} of {held.departure}")
+
+
+def _require_law(phase: str, mechanism: RowMechanism, rows: IntArray) -> None:
+    """Require that a row's probabilities add up to 1, where they are few."""
+    low, high = mechanism.report_range
+    width = mechanism.num_reports_of(rows.shape[1])
+    if width * math.log(high - low + 1) > math.log(_MOST_LAW):
+        return
+    outputs = np.array(list(itertools.product(range(low, high + 1), repeat=width)), dtype=np.int64)
+    for row, total in zip(rows.tolist(), np.exp(mechanism.log_likelihoods(outputs, rows)).sum(axis=0), strict=True):
+        complaint = f"in phase {phase!r} the probabilities of all reports of {row} add up to {total:.6g}"
+        require(abs(total - 1) < _SUM_ERROR, complaint)
+
+
+def _neighbors(case: ProtocolCase) -> Iterator[tuple[list[int], IntArray, IntArray]]:
+    """Yield public rows with two private rows that go with each, whose loss is bounded: the farthest apart first."""
+    found: list[tuple[int, list[int], IntArray, IntArray]] = []
+    inputs = case.inputs
+    kinds = np.unique(inputs.public, axis=0, return_inverse=True)[1].reshape(-1)
+    for kind in np.unique(kinds):
+        places = np.flatnonzero(kinds == kind)
+        rows = some_rows(np.unique(inputs.private[places], axis=0), _ROWS)
+        public: list[int] = inputs.public[places[0]].tolist()
+        found += [
+            (int(np.abs(first - second).sum()), public, first, second)
+            for first, second in itertools.combinations(rows, 2)
+            if _are_neighbors(case, public, first, second)
+        ]
+    for _, public, first, second in sorted(found, key=lambda each: -each[0]):
+        yield public, first, second
+
+
+def _are_neighbors(case: ProtocolCase, public: Sequence[int], first: IntArray, second: IntArray) -> bool:
+    for phase in case.protocol.phases:
+        mechanism = phase.mechanism_of(public)
+        if not mechanism.are_neighbors(first[None, phase.columns], second[None, phase.columns])[0, 0]:
+            return False
+    return True
+
+
+def _audit(case: ProtocolCase, draws: tuple[OutputSampler, OutputSampler], *, proven: float) -> Audited:
+    """Bound from below what a session tells of two rows."""
+    stated = Case(
+        name=case.protocol.name,
+        group=SESSION,
+        unit="row",
+        relation=NeighboringRelation.REPLACE_ONE,
+        model=TrustModel.CENTRAL if case.protocol.trusts_server else TrustModel.LOCAL,
+        claimed=proven,
+        proven=proven,
+        pairs=lambda: [Pair("two rows", draws=draws)],
+    )
+    found = audit(stated, samples=_AUDITED, confidence=1 - FALSE_ALARM / (2 * _PAIRS), seed=case.seed + 1)
+    assert found is not None  # noqa: S101  the pair is drawn
+    return found
+
+
+def _sampler(case: ProtocolCase, public: Sequence[int], row: IntArray) -> OutputSampler:
+    """Return draws of all that leaves a party with this row: its reports, or what a trusted server makes of them."""
+    protocol = case.protocol
+
+    def draw(number: int, stream: int) -> IntArray:
+        noise = SimulatedNoise(stream, session=SESSION)
+        alike = Inputs(np.tile(row, (number, 1)), np.tile(np.array(public, dtype=np.int64), (number, 1)))
+        parts: list[IntArray] = []
+        drawn: list[IntArray] = []
+        for phase in protocol.phases:
+            reports = draw_reports(phase, alike, noise=noise, protocol=protocol.name, start=0)
+            if isinstance(phase, CentralPhase):
+                clear = phase.tally(reports[:1], earlier=[each[:1] for each in drawn], public=alike.public[:1])
+                tallies = [phase.randomize_tally(clear, _draw_of(noise, place)) for place in range(number)]
+                parts.append(np.stack([tally.totals.reshape(-1) for tally in tallies]))
+            else:
+                parts.append(reports)
+            drawn.append(reports)
+        return np.concatenate(parts, axis=1)
+
+    return draw
+
+
+def _draw_of(noise: SimulatedNoise, place: int) -> Draw:
+    """Return what a server draws one release by: as a session does, and many of them at once."""
+
+    def draw(mechanism: RowMechanism, values: Sequence[int]) -> Sequence[int]:
+        slots = mechanism.slots_of(len(values))
+        phase = f"release of {slots} uniforms, draw {next(numbers)}"
+        uniforms = noise.uniforms(protocol=SESSION, phase=phase, start=place, stop=place + 1, slots=slots)
+        return mechanism.randomize_row(list(values), uniforms[0].tolist())
+
+    numbers = itertools.count(1)
+    return draw

@@ -1,0 +1,312 @@
+"""A conformance suite for adversaries' roles: whoever writes one checks it here, whatever test runner they use.
+
+    from psephos.scenarios.testing import check_role
+
+    def test_the_forger_keeps_its_promises():
+        check_role(Forger(members=("voter-1",)), mean, salaries)
+
+The role stands on a small session, over memory, set so that it acts. A role that passes may still be wrong; one that
+fails is, and the sentence says which of `ROLE_PROMISES` it broke.
+"""
+
+import collections
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import trio
+import trio.testing
+
+from ...agents.adversaries import SERVER, Attempt, Deviation, Passage
+from ...agents.modes import Simulation
+from ...protocol.errors import PsephosError
+from ...protocol.messages import Message, Report, encode
+from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.privacy import LedgerEntry
+from ...protocol.roles import Side
+from ...protocol.views import Happening, View
+from ...transports.memory import MemoryTransport
+from ...transports.promises import keeping, require, sentence_of
+from ...transports.tap import TappedTransport, Traffic
+from ..adversaries.role import Happened, Lesson, Role, Scene
+from ..running.session import Strangers, run_agents
+from .cases import SESSION, ProtocolCase, Rows
+
+__all__ = ["ROLE_PROMISES", "check_role"]
+
+_QUIET_SECONDS: Final = 0.01
+"""Real time in which nothing happens: then the clock jumps to the next deadline."""
+_ROUNDING: Final = 1e-9
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _RoleCase:
+    """A role on a session.
+
+    Args:
+        role: what is checked.
+        scene: as roles find it.
+        given: its rows, which no role has seen.
+    """
+
+    role: Role
+    scene: Scene
+    given: Inputs
+
+    @functools.cached_property
+    def played(self) -> "_Played":
+        """A session with the role's deviations, in which what they do is noted."""
+        return _play(self, self.scene)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Played:
+    """What a session left, and what deviating parties did: by name, (message, what became of it) in order."""
+
+    happened: Happened
+    done: Mapping[str, Sequence[tuple[bytes, str]]]
+    has_acted: bool
+
+
+def _check_table(case: _RoleCase) -> None:
+    """A role has a name, and is what a scenario's table of its fields makes."""
+    role = case.role
+    require(role.name, "the name is empty")
+    back = msgspec.convert(msgspec.to_builtins(role), type(role))
+    require(back == role, f"{role!r} comes back as {back!r}")
+
+
+def _check_scene(case: _RoleCase) -> None:
+    """The role's own check takes this scene, and the protocol is one that has it."""
+    kinds = type(case.role).protocols
+    require(not kinds or case.scene.protocol.name in kinds, f"it is for {', '.join(sorted(kinds))}")
+    case.role.check(case.scene)
+
+
+def _check_deviators(case: _RoleCase) -> None:
+    """Who deviates is a member, or the server, and does so by a Deviation."""
+    allowed = {*case.role.members, SERVER} & {*case.scene.names, SERVER}
+    for name, deviation in case.role.deviations(case.scene).items():
+        what: Any = deviation
+        require(name in allowed, f"{name!r} deviates, and is neither a member nor the server")
+        require(isinstance(what, Deviation), f"what {name!r} does is {what!r}, and no Deviation")
+
+
+def _check_needs_agents(case: _RoleCase) -> None:
+    """A role needs agents only if it deviates, sends strangers or watches the network."""
+    role = case.role
+    reasons = {
+        "deviations": bool(role.deviations(case.scene)),
+        "strangers": bool(role.strangers(case.scene)),
+        "watches_traffic": role.watches_traffic,
+    }
+    is_needed = any(reasons.values())
+    require(is_needed or not role.needs_agents, f"it has none of {', '.join(reasons)}, and arrays would do")
+
+
+def _check_acts(case: _RoleCase) -> None:
+    """Deviations act, without an error: some message is not what an honest party makes of it."""
+    if case.role.deviations(case.scene):
+        require(case.played.has_acted, "every message of those who deviate passed as it was")
+
+
+def _check_knowledge(case: _RoleCase) -> None:
+    """What a deviating party does depends on its own row and on what it is sent, and on nobody else's row."""
+    deviating = {*case.role.deviations(case.scene)} - {SERVER}
+    if not deviating:
+        return
+    others = _with_other_rows(case.scene, {*case.role.members, *deviating})
+    done = _play(case, others).done
+    for name in sorted(deviating):
+        same = done.get(name) == case.played.done.get(name)
+        require(same, f"{name!r} did something else where only other parties' rows were others")
+
+
+def _check_honest(case: _RoleCase) -> None:
+    """Whatever members do, everybody else keeps its row, pays at most what it agreed to, and reports once a phase."""
+    scene, happened = case.scene, case.played.happened
+    same = np.array_equal(scene.inputs.private, case.given.private)
+    require(same and np.array_equal(scene.inputs.public, case.given.public), "the scene's rows are others than before")
+    deviating = case.role.deviations(scene).keys()
+    public: list[list[int]] = scene.inputs.public.tolist()
+    for name, own in zip(scene.names, public, strict=True):
+        if name in deviating:
+            continue
+        paid = math.fsum(entry.proven for entry in happened.entries if entry.person == name)
+        agreed = math.fsum(loss.proven for loss in scene.protocol.losses_of(own))
+        require(paid <= agreed * (1 + _ROUNDING), f"{name!r} paid {paid:g}, and agreed to {agreed:g}")
+    for view in happened.views:
+        if view.side is Side.CLIENT and view.party not in deviating:
+            sent = (each.message for each in view.observations if each.happening is Happening.SENT)
+            reports: dict[int, set[bytes]] = collections.defaultdict(set)
+            for message in sent:
+                if isinstance(message, Report):
+                    reports[message.phase].add(bytes(message.payload))
+            drawn = {phase: len(own) for phase, own in reports.items() if len(own) > 1}
+            require(not drawn, f"{view.party!r} drew more than one report in phases {sorted(drawn)}")
+
+
+def _check_lesson(case: _RoleCase) -> None:
+    """What it learnt is told, also of a session that failed: its name, sentences, and a table of numbers."""
+    happened = case.played.happened
+    failed = PsephosError("the session came to no end")
+    for each in (happened, dataclasses.replace(happened, tallies=(), outcome=None, failure=happened.failure or failed)):
+        lesson: Any = case.role.learn(case.scene, each)
+        require(isinstance(lesson, Lesson), f"it is {lesson!r}, and no Lesson")
+        require(lesson.role == case.role.name, f"the lesson is of {lesson.role!r}")
+        require(lesson.who and lesson.trust and lesson.sentences, "who it is, the trust statement or all is left out")
+        msgspec.json.encode(lesson)
+        keys = {tuple(row) for row in lesson.rows}
+        require(len(keys) <= 1, f"lines of the table have different keys: {sorted(keys)}")
+        for row in lesson.rows:
+            strange = {key: number for key, number in row.items() if isinstance(number, float) and math.isnan(number)}
+            require(not strange, f"{', '.join(strange)} of a line is no number")
+
+
+def _check_views(case: _RoleCase) -> None:
+    """A role that only infers learns from its members' views alone: without all others it learns the same."""
+    role, happened = case.role, case.played.happened
+    if role.deviations(case.scene) or role.strangers(case.scene):
+        return  # what came of deviating is told of everybody
+    own = [view for view in happened.views if (SERVER if view.side is Side.SERVER else view.party) in {*role.members}]
+    whole, part = (role.learn(case.scene, each) for each in (happened, dataclasses.replace(happened, views=own)))
+    require(whole == part, f"it learnt {_told(whole)}, and of its members' views alone {_told(part)}")
+
+
+_CHECKS: Final[Mapping[str, Callable[[_RoleCase], None]]] = {
+    sentence_of(check): check
+    for check in (
+        _check_table,
+        _check_scene,
+        _check_deviators,
+        _check_needs_agents,
+        _check_acts,
+        _check_knowledge,
+        _check_honest,
+        _check_lesson,
+        _check_views,
+    )
+}
+
+ROLE_PROMISES: Final = tuple(_CHECKS)
+"""What is checked, in this order: each promise may rely on those before it."""
+
+
+def check_role(role: Role, protocol: PhasedProtocol[Any, Any], rows: Rows, *, seed: int = 1) -> None:
+    """Check that an adversary's role is what the framework takes it for.
+
+    Args:
+        role: with its fields, set so that it acts in this session.
+        protocol: what is run.
+        rows: of a few parties, as `check_protocol` takes them; members of the role are named as they are there, and in
+            a table or in `Inputs` by the protocol's role and a number from 1 ("voter-1").
+        seed: of the simulated noise.
+
+    Raises:
+        AssertionError: a promise was broken; the message begins with the promise.
+    """
+    session = ProtocolCase(protocol, rows, seed)
+    private, public = session.inputs.private.copy(), session.inputs.public.copy()
+    scene = Scene(protocol, session.names, Inputs(private, public), SESSION, seed=seed)
+    case = _RoleCase(role, scene, session.inputs)
+    for promise, check in _CHECKS.items():
+        with keeping(promise):
+            check(case)
+
+
+class _Noted(Deviation):
+    """Notes what another deviation does."""
+
+    def __init__(self, deviation: Deviation) -> None:
+        self._deviation = deviation
+        self.done: list[tuple[bytes, str]] = []
+        self.has_acted = False
+        self.error: Exception | None = None
+
+    def outgoing(self, peer: str, message: Message) -> Passage:
+        """Pass a message on. See `Deviation.outgoing`."""
+        return self._note(self._deviation.outgoing, peer, message, Passage(outward=(message,)))
+
+    def incoming(self, peer: str, message: Message) -> Passage:
+        """Pass a message on. See `Deviation.incoming`."""
+        return self._note(self._deviation.incoming, peer, message, Passage(inward=(message,)))
+
+    def _note(self, act: Callable[[str, Message], Passage], peer: str, message: Message, honest: Passage) -> Passage:
+        try:
+            passage = act(peer, message)
+        except Exception as error:  # noqa: BLE001  whatever it is, a deviation must not raise
+            self.error = self.error or error
+            return Passage(hangs_up=True)
+        written = [list(map(encode, part)) for part in passage[:2]]
+        self.has_acted |= written != [list(map(encode, part)) for part in honest[:2]] or passage.hangs_up
+        self.done.append((encode(message), f"{written} {passage.hangs_up}"))
+        return passage
+
+
+def _play(case: _RoleCase, seen: Scene) -> _Played:
+    """Return what a session with the role's deviations leaves.
+
+    Args:
+        case: the role, and the session as it is.
+        seen: the scene of which the deviations are made.
+
+    Raises:
+        AssertionError: a deviation raised an error.
+    """
+    scene, role = case.scene, case.role
+    noted = {name: _Noted(deviation) for name, deviation in role.deviations(seen).items()}
+    views, entries, traffic = list[View](), list[LedgerEntry](), list[Traffic]()
+    attempts: list[Attempt] = []
+    hellos = role.strangers(seen)
+    memory = MemoryTransport()
+    session = functools.partial(
+        run_agents,
+        scene.protocol,
+        names=scene.names,
+        inputs=scene.inputs,
+        mode=Simulation(SESSION, scene.noise(), record_views=True),
+        transport=TappedTransport(memory, traffic.append) if role.watches_traffic else memory,
+        entries=entries,
+        deviations=noted,
+        views=views,
+        strangers=Strangers(hellos, attempts) if hellos else None,
+    )
+    what: dict[str, Any] = {}
+    try:
+        # Deadlines pass at once where somebody who deviates keeps everybody waiting.
+        clock = trio.testing.MockClock(autojump_threshold=_QUIET_SECONDS)
+        record = trio.run(session, clock=clock, restrict_keyboard_interrupt_to_checkpoints=True)
+        what = {"tallies": record.tallies, "outcome": record.outcome, "endings": record.endings}
+    except PsephosError as error:
+        what = {"failure": error}
+    for name, each in noted.items():
+        require(each.error is None, f"the deviation of {name!r} raised {each.error!r}")
+    happened = Happened(views=views, traffic=traffic, entries=entries, attempts=attempts, **what)
+    done = {name: each.done for name, each in noted.items()}
+    return _Played(happened, done, any(each.has_acted for each in noted.values()))
+
+
+def _with_other_rows(scene: Scene, kept: set[str]) -> Scene:
+    """Return the scene with other private rows of those who are not kept, as far as somebody else has one that fits."""
+    private = scene.inputs.private.copy()
+    for place, row in _exchanged(scene, kept):
+        private[place] = row
+    return dataclasses.replace(scene, inputs=Inputs(private, scene.inputs.public))
+
+
+def _exchanged(scene: Scene, kept: set[str]) -> Iterator[tuple[int, Any]]:
+    inputs = scene.inputs
+    places = [place for place, name in enumerate(scene.names) if name not in kept]
+    for place, other in itertools.product(places, range(len(inputs))):
+        same_public = np.array_equal(inputs.public[place], inputs.public[other])
+        if same_public and not np.array_equal(inputs.private[place], inputs.private[other]):
+            yield place, inputs.private[other]
+
+
+def _told(lesson: Lesson) -> str:
+    return repr(lesson.sentences)[:200]

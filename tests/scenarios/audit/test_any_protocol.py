@@ -1,0 +1,301 @@
+"""Any protocol is audited: the right ones pass, planted faults are found, what cannot be audited is refused.
+
+A right protocol is refuted by one of these audits with a probability of at most 1e-6 for each case and source: each is
+held to that confidence, and a fault has to show at it. Simulated outputs have fixed seeds.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from psephos.protocol import Column, ConfigurationError, Inputs, Phase, Tally
+from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, Mechanism, RowMechanism, VectorLaplace
+from psephos.protocol.phases import CentralPhase, Entries
+from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from psephos.scenarios.audit import AuditVerdict, Case, any_protocol, audit
+from psephos.scenarios.audit.any_protocol import cases_of_protocol, cases_of_scenario
+from psephos.scenarios.audit.verdict import Audited
+from psephos.scenarios.system import System
+from strangers import Approvals, Ballot, BoundedMean, Bounds, Elected, Skewed, register
+
+CONFIDENCE = 1 - 1e-6
+SAMPLES = 20_000
+
+
+def found_in(case: Case, source: Any = "simulated", *, samples: int = SAMPLES) -> Audited | None:
+    return audit(case, samples=samples, confidence=CONFIDENCE, source=source, seed=3)
+
+
+def verdicts(cases: Sequence[Case], source: Any = "simulated") -> dict[str, AuditVerdict | None]:
+    found = {case.name: found_in(case, source, samples=SAMPLES if source == "simulated" else 2_000) for case in cases}
+    return {name: None if own is None else own.verdict for name, own in found.items()}
+
+
+class SkewedVote(Approvals):
+    """Whose sampler tells more than its law."""
+
+    name: ClassVar[str] = "skewed-vote"
+
+    def make_mechanism(self) -> RowMechanism:
+        """Return the faulty one."""
+        return Skewed(self.parameters.epsilon, 2)
+
+
+class Unwritten(GeneralizedRandomizedResponse):
+    """Randomized response that does not say its law."""
+
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Raise NotImplementedError. See `Mechanism.log_probabilities`."""
+        return Mechanism.log_probabilities(self, reports, values)
+
+
+class UnwrittenVote(Approvals):
+    """Whose mechanism says no law, and costs `factor` times what is stated."""
+
+    name: ClassVar[str] = "unwritten-vote"
+    factor: ClassVar[float] = 1.0
+
+    def make_mechanism(self) -> RowMechanism:
+        """Return it."""
+
+        class Understated(Unwritten):
+            @property
+            def event(self) -> Any:
+                return GeneralizedRandomizedResponse(stated, 2).event
+
+        stated = self.parameters.epsilon
+        return Understated(type(self).factor * stated, 2)
+
+
+class Understating(UnwrittenVote):
+    """Whose mechanism costs twice what its event says."""
+
+    factor: ClassVar[float] = 2.0
+
+
+class Disclosed(CentralPhase):
+    """A trusted server's sum."""
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Add up reports. See `Phase.tally`."""
+        del earlier, public
+        return Tally(len(reports), reports.sum(axis=0, dtype=np.int64))
+
+
+class Trusting(Approvals):
+    """A vote that is counted by a trusted server."""
+
+    name: ClassVar[str] = "trusting"
+    relation: ClassVar[NeighboringRelation] = NeighboringRelation.REPLACE_ONE
+
+    def make_phases(self) -> Iterable[Phase]:
+        """Return the one phase."""
+        number = len(self.parameters.candidates)
+        is_replaced = type(self).relation is NeighboringRelation.REPLACE_ONE  # by a value of the other sign, too
+        apart = (128 if is_replaced else 64) * number
+        noise = VectorLaplace(scale=apart / self.parameters.epsilon, sensitivity=apart, bound=2**40)
+        loss = PrivacyLoss(
+            mechanism="discrete Laplace",
+            event=noise.event_of(number),
+            claimed=self.parameters.epsilon,
+            unit="ballot",
+            relation=type(self).relation,
+            model=TrustModel.CENTRAL,
+        )
+        yield Disclosed("counts", columns=range(number), bound=64, tally_mechanism=noise, losses=[loss])
+
+    def possible_entries(self) -> Mapping[str, Entries]:
+        """Return all ballots."""
+        return {"tea": [0, 0, 1, 1], "coffee": [0, 1, 0, 1]}
+
+    def encode(self, table: Mapping[str, Entries]) -> Inputs:
+        """Count in 64ths."""
+        inputs = super().encode(table)
+        return Inputs(64 * inputs.private, inputs.public)
+
+
+class Hiding(Trusting):
+    """The same where it is private who votes."""
+
+    name: ClassVar[str] = "hiding"
+    relation: ClassVar[NeighboringRelation] = NeighboringRelation.ADD_OR_REMOVE_ONE
+
+    def outcome(self, tallies: Sequence[Tally]) -> Elected:
+        """Release nothing: how many voted is private."""
+        del tallies
+        return Elected(())
+
+
+class Grouped(Approvals):
+    """Whose voters belong to public groups."""
+
+    name: ClassVar[str] = "grouped"
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return the group's column too."""
+        return (*super().columns(), Column("group", private=False, description="a number"))
+
+    def encode(self, table: Mapping[str, Entries]) -> Inputs:
+        """Read groups."""
+        groups = np.array([[int(entry)] for entry in table["group"]], dtype=np.int64)
+        return Inputs(super().encode(table).private, groups)
+
+
+WHOLE = ["whole session", "whole session, twice", "two parties", "two parties among agents"]
+
+
+@pytest.mark.parametrize("source", ["simulated", "secure"])
+def test_a_right_protocol_passes_with_its_loss_attained(source: Any) -> None:
+    cases = cases_of_protocol(Approvals(Ballot()))
+    assert [case.name for case in cases] == ["phase 'approvals' alone", *WHOLE]
+    assert [case.proven for case in cases] == [2.0, 2.0, 4.0, 2.0, 2.0]
+    found = [found_in(case, source, samples=2_000) for case in cases]
+    assert [own and own.verdict for own in found] == [AuditVerdict.CONSISTENT] * 5
+    assert [own and own.epsilon for own in found] == pytest.approx([2.0, 2.0, 4.0, 2.0, 2.0])
+
+
+def test_a_right_mean_passes_between_its_bounds() -> None:
+    cases = cases_of_protocol(BoundedMean(Bounds(epsilon=2.0)))
+    found = found_in(cases[0])
+    assert found is not None
+    assert (found.verdict, found.pair) == (AuditVerdict.CONSISTENT, "0, against 100")
+    assert 1.7 < (found.epsilon or 0) <= 2.0
+    assert AuditVerdict.PROOF_REFUTED not in verdicts(cases[1:]).values()
+
+
+def test_a_sampler_that_tells_more_than_its_law_is_found() -> None:
+    found = verdicts(cases_of_protocol(SkewedVote(Ballot())))
+    assert found == dict.fromkeys(["phase 'approvals' alone", *WHOLE], AuditVerdict.PROOF_REFUTED)
+
+
+def test_an_event_that_says_less_than_is_drawn_is_found_by_outputs_where_no_law_is_written_down() -> None:
+    sound, understated = (cases_of_protocol(kind(Ballot())) for kind in (UnwrittenVote, Understating))
+    assert AuditVerdict.PROOF_REFUTED not in verdicts(sound).values()
+    found = verdicts(understated)
+    assert [found["phase 'approvals' alone"], *(found[name] for name in WHOLE[:2])] == [AuditVerdict.PROOF_REFUTED] * 3
+    assert "No law is written down" in understated[0].note
+    assert "no exact sampler" in understated[0].note
+    assert verdicts(sound, "secure") == dict.fromkeys([case.name for case in sound])
+
+
+@pytest.mark.parametrize(("kind", "relation"), [(Trusting, "replace-one"), (Hiding, "add-remove-one")])
+@pytest.mark.parametrize("source", ["simulated", "secure"])
+def test_what_a_trusted_server_releases_is_audited(kind: type[Trusting], relation: str, source: Any) -> None:
+    (case,) = cases_of_protocol(kind(Ballot()))
+    assert (case.name, case.relation.value, case.proven) == (f"release of phase 'counts', {relation}", relation, 1.0)
+    found = found_in(case, source, samples=50_000)
+    assert found is not None
+    assert found.verdict is AuditVerdict.CONSISTENT
+    # Two of 10,000 draws' frequencies are within .03 of the laws'; secure noise gets seven times as much room.
+    assert (0.3 if source == "simulated" else 0.1) < (found.epsilon or 0) <= 1.0
+    assert ("nobody" in found.pair) is (relation == "add-remove-one")
+
+
+def test_candidates_are_the_neighbors_or_else_what_the_mechanisms_take() -> None:
+    class Listed(BoundedMean):
+        def possible_entries(self) -> Mapping[str, Entries] | None:
+            return None
+
+    mean = Listed(Bounds(epsilon=8.0))
+    low, high = mean.mechanism.value_range
+    (pair,) = cases_of_protocol(mean)[0].pairs()
+    assert (low, pair.name) == (0, f"0, against {high}")
+
+
+def test_each_public_row_is_audited_for_itself() -> None:
+    vote = Grouped(Ballot())
+    with pytest.raises(ConfigurationError, match="public columns must be given by a scenario with parties") as caught:
+        cases_of_protocol(vote)
+    assert caught.value.value == ["group"]
+    names = [case.name for case in cases_of_protocol(vote, np.array([[2], [1], [2]]))]
+    assert names[0] == "phase 'approvals' alone, public row (1)"
+    assert len(names) == 10
+    cases = cases_of_protocol(vote, np.arange(100)[:, None])
+    assert len(cases) == 40
+    assert cases[0].note == "Of 100 kinds of public rows 8 are audited."
+
+
+@pytest.fixture
+def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    register(tmp_path / "site", monkeypatch, Approvals, BoundedMean)
+
+
+@pytest.mark.usefixtures("strangers")
+def test_a_protocol_is_audited_by_its_name_and_by_a_scenario(
+    psephos: Callable[..., Any], write: Callable[[str, str], Path]
+) -> None:
+    ended = psephos("audit", "approvals", "--set", "epsilon=0.5", "--quick", "--source", "simulated")
+    assert (ended.status, "5 losses" in ended.out) == (0, True)
+    assert "whole session, twice" in ended.out
+    (case, *_) = cases_of_scenario("approvals", ["parameters.epsilon=0.5", "candidates=['tea', 'coffee', 'milk']"])
+    assert case.proven == pytest.approx(1.5)
+    text = "protocol = 'bounded-mean'\n[parameters]\nhigh = 50.0\nepsilon = 1.5\n[[voters]]\nvoter = 'ann'\nvalue = 3\n"
+    path = write("mean.toml", text)
+    cases = cases_of_scenario(str(path))
+    assert cases[0].proven == pytest.approx(1.5)
+    assert cases[0].pairs()[0].name in {"0, against 50", "50, against 0"}
+    assert cases_of_scenario(str(path), ["epsilon=2.5"])[0].proven == pytest.approx(2.5)
+
+
+@pytest.mark.usefixtures("strangers")
+def test_a_refuted_proof_ends_with_1(
+    psephos: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register(tmp_path / "other", monkeypatch, SkewedVote)
+    ended = psephos("audit", "skewed-vote", "--source", "simulated", "--quick")
+    assert ended.status == 1
+    assert "proof refuted" in ended.out
+
+
+@pytest.mark.usefixtures("strangers")
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("approvals", "--set", "epsilom=1"), "--set must be one of candidates, epsilon (did you mean 'epsilon'?)"),
+        (("approvals", "--set", "epsilon=word"), "parameters.epsilon must be a number"),
+        (("approvals", "--set", "epsilon=0"), "epsilon must be"),
+        (("bounded-mean", "--set", "high=-1"), "must be"),
+    ],
+)
+def test_what_is_wrong_with_parameters_is_said_in_a_line(
+    psephos: Callable[..., Any], words: tuple[object, ...], error: str
+) -> None:
+    ended = psephos("audit", *words)
+    assert (ended.status, ended.out) == (2, "")
+    assert error in ended.err
+    assert len(ended.err.splitlines()) == 1
+
+
+@pytest.mark.usefixtures("strangers")
+def test_a_public_row_that_leaves_no_choice_is_left_out() -> None:
+    class Chosen(Grouped):
+        name: ClassVar[str] = "chosen"
+
+        def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
+            if public == [1] and any(row):
+                raise ValueError("group 1 approves of nobody")
+
+    cases = cases_of_protocol(Chosen(Ballot()), np.array([[1], [2]]))
+    assert {case.name.partition(", public")[2] for case in cases} == {" row (2)"}
+    with pytest.raises(ConfigurationError, match="protocol must be one with a loss for replace-one neighbors"):
+        cases_of_protocol(Chosen(Ballot()), np.array([[1]]))
+
+
+@pytest.mark.usefixtures("strangers")
+@pytest.mark.parametrize("source", ["approvals", "tea.toml"])
+def test_a_part_of_a_system_replaces_these_cases(
+    monkeypatch: pytest.MonkeyPatch, write: Callable[[str, str], Path], source: str
+) -> None:
+    path = write("tea.toml", "protocol = 'approvals'\n[[voters]]\nvoter = 'ann'\ntea = 1\ncoffee = 0\n")
+    source = str(path) if source == "tea.toml" else source
+    system = System(protocol="strangers:Approvals", mechanism_cases="nowhere:cases")
+    known = {"approvals": system}
+    monkeypatch.setattr(any_protocol, "systems", lambda: known)
+    assert [case.name for case in cases_of_scenario(source)] == WHOLE
+    known["approvals"] = dataclasses.replace(system, session_cases="nowhere:cases")
+    with pytest.raises(ConfigurationError, match="psephos audit approvals runs those of its system"):
+        cases_of_scenario(source)

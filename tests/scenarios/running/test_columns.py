@@ -1,0 +1,88 @@
+"""Headers of parties' files against a protocol's columns: for a protocol that nobody here knows, and for ours."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from approval import BALLOTS
+from psephos.protocol import ConfigurationError
+from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios.system import find_protocol
+
+
+def refusal(ballots: str, **options: Any) -> ConfigurationError:
+    """Return why parties of a file are refused."""
+    Path("ballots.csv").write_text(ballots, encoding="utf-8")
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(load_scenario("tea.toml"), **options)
+    return caught.value
+
+
+HEADERS = {
+    "a column is missing": ("voter,tea,coffee\nann,1,0\n", "lime soda", "no such column", "a column of the table"),
+    "a column is misspelled": ("voter,tea,cofee,lime soda\nann,1,0,1\n", "coffee", "no such column", "a column"),
+    "a column is unknown": (
+        "voter,tea,gin,coffee,lime soda\nann,1,1,0,1\n",
+        "gin",
+        "an unknown column",
+        "left out: the columns are tea, coffee, lime soda",
+    ),
+}
+
+
+@pytest.mark.usefixtures("approval")
+@pytest.mark.parametrize(("ballots", "column", "value", "allowed"), HEADERS.values(), ids=HEADERS)
+def test_a_header_that_is_not_the_protocols_is_refused_by_its_column(
+    ballots: str, column: str, value: str, allowed: str
+) -> None:
+    error = refusal(ballots)
+    assert (error.field, error.value) == (f"{column} (ballots.csv line 1)", value)
+    assert error.allowed.startswith(allowed)
+
+
+@pytest.mark.usefixtures("approval")
+def test_the_columns_may_stand_in_any_order() -> None:
+    Path("ballots.csv").write_text("tea,lime soda,voter,coffee\n1,0,ann,1\n", encoding="utf-8")
+    assert resolve(load_scenario("tea.toml")).inputs.private.tolist() == [[1, 1, 0]]
+
+
+@pytest.mark.usefixtures("approval")
+def test_parties_that_stand_in_the_scenario_are_held_against_the_columns_too() -> None:
+    with pytest.raises(ConfigurationError, match="coffee must be a column of the table"):
+        resolve(load_scenario("tea.toml", ["voters=[{ voter = 'ann', tea = 1 }]"]))
+
+
+@pytest.mark.usefixtures("approval")
+def test_a_server_refuses_a_public_column_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind: Any = find_protocol("approval")
+    columns = kind.columns
+
+    def with_district(self: Any) -> Any:
+        (first, *_) = columns(self)
+        return (type(first)("district", private=False, description="where"), *columns(self))
+
+    monkeypatch.setattr(kind, "columns", with_district)
+    error = refusal(BALLOTS, is_served=True)
+    assert (error.field, error.value) == ("district (ballots.csv line 1)", "no such column")
+
+
+@pytest.mark.usefixtures("approval")
+def test_a_protocol_may_say_itself_which_columns_it_can_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    def allow_all(_protocol: object, names: Iterable[str]) -> None:
+        assert "gin" in names
+
+    monkeypatch.setattr(find_protocol("approval"), "check_columns", allow_all)
+    Path("ballots.csv").write_text("voter,tea,coffee,lime soda,gin\nann,1,0,1,1\n", encoding="utf-8")
+    assert resolve(load_scenario("tea.toml")).inputs.private.tolist() == [[1, 0, 1]]
+
+
+@pytest.mark.usefixtures("approval")
+@pytest.mark.parametrize(
+    ("entries", "column"), [({"tea": "1", "coffee": "0"}, "lime soda"), ({"tea": "1", "gin": "0"}, "coffee")]
+)
+def test_a_partys_own_entries_are_held_against_the_columns(entries: dict[str, str], column: str) -> None:
+    kind: Any = find_protocol("approval")
+    protocol = kind(kind.parameters_type(candidates=("tea", "coffee", "lime soda")))
+    with pytest.raises(ConfigurationError, match=f"{column} must be a column of the table"):
+        protocol.encode_own(entries, ())

@@ -1,0 +1,48 @@
+"""Promises: what a suite of checks says of whatever it checks, each a sentence that stands where it is checked.
+
+A check is a function whose docstring begins with the promise that it checks; what breaks it, whatever way it fails, is
+told by an AssertionError that begins with the promise. Free of pytest, as the suites are.
+"""
+
+import contextlib
+from collections.abc import Callable, Generator
+from typing import cast
+
+import trio
+
+__all__ = ["keeping", "require", "sentence_of"]
+
+
+def sentence_of(check: Callable[..., object]) -> str:
+    """Return the promise that a check checks: its docstring's first line."""
+    assert check.__doc__ is not None  # noqa: S101  each check begins with the promise that it checks
+    return check.__doc__.partition("\n")[0]
+
+
+@contextlib.contextmanager
+def keeping(promise: str) -> Generator[None]:
+    """Turn whatever fails into an AssertionError that begins with the promise."""
+    try:
+        yield
+    except Exception as error:
+        cause = _first_cause(error)
+        if isinstance(cause, trio.TooSlowError):
+            detail = "It waits for something that does not come"
+        elif isinstance(cause, AssertionError):
+            detail = str(cause)
+        else:
+            detail = f"It raised {cause!r}"
+        raise AssertionError(f"{promise} Broken: {detail}.") from error
+
+
+def require(condition: object, complaint: str) -> None:
+    """Raise AssertionError with a complaint unless a condition holds."""
+    if not condition:
+        raise AssertionError(complaint)
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """Return the first of the errors that tasks ended with."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
