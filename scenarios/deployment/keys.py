@@ -15,7 +15,14 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.roles import check_party_name
-from ...transports.keys import VALID_DAYS, fingerprint_of, make_identity, read_certificate, write_private
+from ...transports.keys import (
+    VALID_DAYS,
+    fingerprint_of,
+    make_identity,
+    make_signature_key,
+    read_certificate,
+    write_private,
+)
 
 __all__ = [
     "ENROLLMENT_FILE",
