@@ -1,7 +1,7 @@
 """Who takes part: partners, voters, workers, cloud servers and aggregators, each driving a pure machine."""
 
 from .client import Client, Partner, Voter, Worker, inquire
-from .modes import Deployment, Mode, Simulation
+from .modes import Deployment, Mode, Simulation, draw_session_id
 from .noise import SecureNoise
 from .server import Aggregator, CloudServer, Server
 
@@ -17,5 +17,6 @@ __all__ = [
     "Simulation",
     "Voter",
     "Worker",
+    "draw_session_id",
     "inquire",
 ]

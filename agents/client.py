@@ -10,7 +10,7 @@ import trio
 from ..protocol.client_machine import ClientMachine
 from ..protocol.effects import Effect
 from ..protocol.errors import RemoteProtocolError, SessionAborted
-from ..protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Terms, decode, encode
+from ..protocol.messages import PROTOCOL_VERSION, Abort, Charter, Inquiry, Terms, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.privacy import Budget, Ledger
 from ..protocol.roles import Side
@@ -48,7 +48,7 @@ class Client:
         mode: a simulation with its noise, or a deployment with its.
         ledger: where its losses are charged; by default one of its own.
         budget: for that ledger of its own.
-        token: the party's own, for a roster that has tokens; never logged.
+        charter: what makes the session this one, as far as the party agreed to it; by default what the mode says.
         patience_seconds: how long the server may say nothing between two of its messages, and for `answer_seconds` of
             that before its first; infinite for whoever runs all parties.
         log: where its events go; None for nowhere.
@@ -75,7 +75,7 @@ class Client:
         mode: Mode,
         ledger: Ledger | None = None,
         budget: Budget | None = None,
-        token: str = "",
+        charter: Charter | None = None,
         patience_seconds: float = PATIENCE_SECONDS,
         log: Log | None = None,
     ) -> None:
@@ -98,7 +98,7 @@ class Client:
             noise=mode.noise,
             ledger=self.ledger,
             server=_SERVER,
-            token=token,
+            charter=mode.charter if charter is None else charter,
             view=self.view,
         )
 
@@ -157,15 +157,12 @@ class Client:
         return ending.result
 
 
-async def inquire(
-    channel: Channel, *, party: str, token: str = "", patience_seconds: float = PATIENCE_SECONDS
-) -> Terms:
+async def inquire(channel: Channel, *, party: str, patience_seconds: float = PATIENCE_SECONDS) -> Terms:
     """Ask a server what `party` would take part in; the channel can then be used to do so.
 
     Args:
         channel: new; nothing was said on it.
         party: the party's name.
-        token: its own, for a roster that has tokens.
         patience_seconds: the server may be silent for `answer_seconds` of that.
 
     Raises:
@@ -176,7 +173,7 @@ async def inquire(
     """
     try:
         with trio.fail_after(answer_seconds(patience_seconds)):
-            await channel.send([encode(Inquiry(PROTOCOL_VERSION, party, token))])
+            await channel.send([encode(Inquiry(PROTOCOL_VERSION, party))])
             payloads = await channel.receive()
     except trio.TooSlowError:
         reason = f"{_SERVER} has said nothing for {answer_seconds(patience_seconds):g} seconds"

@@ -1,14 +1,16 @@
 """The two kinds of session, as types: a deployment cannot be built around simulated noise."""
 
 import dataclasses
+import secrets
 from typing import TypeAlias
 
 from ..protocol.errors import ConfigurationError
+from ..protocol.messages import NO_CHARTER, Charter
 from ..protocol.randomness import SimulatedNoise
 from ..protocol.roles import SessionKind
 from .noise import SecureNoise
 
-__all__ = ["Deployment", "Mode", "Simulation"]
+__all__ = ["Deployment", "Mode", "Simulation", "draw_session_id"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +45,11 @@ class Simulation:
         """Simulation."""
         return SessionKind.SIMULATION
 
+    @property
+    def charter(self) -> Charter:
+        """An id that follows from seed, session and round."""
+        return Charter(self.noise.session_id)
+
 
 @dataclasses.dataclass(frozen=True)
 class Deployment:
@@ -51,6 +58,8 @@ class Deployment:
     Args:
         session: the session's name.
         noise: secure noise.
+        charter: what makes the session this one; `draw_session_id` draws its id, which all sides have to know. Without
+            one, nothing but the keys of a channel tells two sessions of one name apart.
 
     Raises:
         TypeError: the noise is of another type, whatever it says of itself.
@@ -58,6 +67,7 @@ class Deployment:
 
     session: str
     noise: SecureNoise
+    charter: Charter = NO_CHARTER
 
     def __post_init__(self) -> None:
         # The annotation says so already; this is for callers that no type checker reads.
@@ -73,6 +83,11 @@ class Deployment:
     def record_views(self) -> bool:
         """Never."""
         return False
+
+
+def draw_session_id() -> str:
+    """Return 128 random bits in hexadecimal."""
+    return secrets.token_hex(16)
 
 
 Mode: TypeAlias = Simulation | Deployment

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import trio
 
 from ..protocol.errors import MalformedMessageError, RemoteProtocolError, StrangerError
-from ..protocol.messages import Abort, Hello, Inquiry, decode, encode
+from ..protocol.messages import Abort, Charter, Hello, Inquiry, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import Side
 from ..protocol.roster import Roster
@@ -37,6 +37,7 @@ class Server:
         protocol: the protocol with its public parameters.
         roster: who may take part.
         mode: a simulation or a deployment; a client of the other kind is refused.
+        charter: what makes the session this one; by default what the mode says.
         rules: deadline and quorum for each phase by name.
         default_rules: for the phases that `rules` does not name.
         skips_waiting: let a phase's deadline pass as soon as all parties that it waits for have answered or left. This
@@ -53,7 +54,7 @@ class Server:
         If participation is private (`PhasedProtocol.hides_participation`), the log neither names nor counts clients,
         phases close at their deadlines, and the server stays `LINGER_SECONDS` after the release whether or not anybody
         is left to hear it. Its memory, its view and the network do show who takes part. So does asking for a seat in
-        another's name, unless the roster has tokens.
+        another's name, unless the roster has certificates.
     """
 
     role: ClassVar[str] = "server"
@@ -64,6 +65,7 @@ class Server:
         *,
         roster: Roster,
         mode: Mode,
+        charter: Charter | None = None,
         rules: Mapping[str, PhaseRules] | None = None,
         default_rules: PhaseRules | None = None,
         skips_waiting: bool = False,
@@ -89,6 +91,7 @@ class Server:
             roster=roster,
             session=mode.session,
             kind=mode.kind,
+            charter=mode.charter if charter is None else charter,
             rules=rules,
             default_rules=default_rules,
             noise=mode.noise,
@@ -215,14 +218,14 @@ class Server:
             payloads = await _hear(channel)
             message = _greeting_in(payloads[0], peer=channel.peer)
             if isinstance(message, Inquiry):
-                terms = self._machine.answer(message)
+                terms = self._machine.answer(message, fingerprint=channel.peer_fingerprint)
                 self._lobby.recognize(channel, message.party)
                 await channel.send([encode(terms)])
                 payloads = payloads[1:] or await _hear(channel)
                 message = _greeting_in(payloads[0], peer=channel.peer)
             if not isinstance(message, Hello):
                 raise StrangerError(f"{channel.peer} asked twice", sender=channel.peer)  # noqa: TRY301  told below
-            self._machine.admit(message)
+            self._machine.admit(message, fingerprint=channel.peer_fingerprint)
         except RemoteProtocolError as error:
             await self._refuse(channel, error)
         except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):

@@ -27,7 +27,7 @@ from .phases import CentralPhase, Column, Inputs, OnePhaseProtocol, Phase, Phase
 from .population import PopulationResult, run_batches, run_population
 from .randomness import NoiseSource, SimulatedNoise
 from .roles import SessionKind, Side
-from .roster import Roster, digest_of
+from .roster import Roster
 from .rules import JOIN, PhaseRules
 from .server_machine import ServerMachine, SessionResult
 from .tally import Tally
@@ -70,7 +70,6 @@ __all__ = [
     "UnsupportedEventError",
     "UnusablePluginError",
     "View",
-    "digest_of",
     "run_batches",
     "run_population",
 ]

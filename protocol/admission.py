@@ -4,7 +4,7 @@ What a party says here is compared with the session that the server runs and wit
 time is not decided here, but by the machine.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -14,6 +14,7 @@ from .integers import bytes_of
 from .messages import (
     MAX_GREETING_BYTES,
     PROTOCOL_VERSION,
+    Charter,
     Hello,
     Inquiry,
     Release,
@@ -27,6 +28,8 @@ from .roster import Roster
 
 __all__ = ["Admission", "check_sizes"]
 
+_WIDEST_CHARTER: Final = Charter("0" * 32, "0" * 64, (1 << 64) - 1)
+
 
 class Admission:
     """The door of one session.
@@ -36,6 +39,7 @@ class Admission:
         roster: who may take part.
         session: the session's name.
         kind: where the clients' randomness comes from; a client of the other kind is refused.
+        charter: the session's.
 
     Attributes:
         welcome: what everybody is told who joins, without its public row.
@@ -44,48 +48,70 @@ class Admission:
         ValueError: the parameters, or a release, would not fit into a message, or a Hello into `MAX_GREETING_BYTES`.
     """
 
-    __slots__ = ("_expected", "_roster", "_terms", "welcome")
+    __slots__ = ("_expected", "_roster", "_session_id", "_terms", "welcome")
 
-    def __init__(self, protocol: PhasedProtocol[Any, Any], *, roster: Roster, session: str, kind: SessionKind) -> None:
+    def __init__(
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        *,
+        roster: Roster,
+        session: str,
+        kind: SessionKind,
+        charter: Charter,
+    ) -> None:
         self._roster = roster
         self._expected = {"protocol": protocol.name, "session": session, "kind": kind.value}
+        self._session_id = charter.id
         parameters = protocol.encoded_parameters
-        self.welcome = Welcome(PROTOCOL_VERSION, parameters)
-        self._terms = Terms(PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, len(roster) - 1)
-        check_sizes(protocol, roster.public, terms=self._terms)
+        self.welcome = Welcome(PROTOCOL_VERSION, parameters, charter=charter)
+        self._terms = Terms(
+            PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, len(roster) - 1, charter=charter
+        )
+        check_sizes(protocol, roster.public, terms=self._terms, charter=charter)
         longest = max(roster.names, key=lambda name: len(name.encode()))
-        num_bytes = len(encode(Hello(PROTOCOL_VERSION, session, protocol.name, kind.value, longest)))
+        num_bytes = len(encode(Hello(PROTOCOL_VERSION, session, protocol.name, kind.value, longest, charter.id)))
         if num_bytes > MAX_GREETING_BYTES:
             raise ValueError(
                 f"a Hello may have {MAX_GREETING_BYTES} bytes, that of {quote(longest)} would have {num_bytes}"
             )
 
-    def answer(self, inquiry: Inquiry) -> Terms:
+    def answer(self, inquiry: Inquiry, *, fingerprint: str) -> Terms:
         """Return what a party would take part in.
 
+        Args:
+            inquiry: the party's.
+            fingerprint: of the certificate by which it came.
+
         Raises:
-            StrangerError: the party is not on the roster, or the token is not its own.
+            StrangerError: the party is not on the roster, or the certificate is not its own.
             RemoteProtocolError: the version differs.
         """
-        place = self._check_party(inquiry)
+        place = self._check_party(inquiry, fingerprint)
         self._check_version(inquiry)
         return msgspec.structs.replace(self._terms, place=place, public=self.public_row(place))
 
-    def check(self, hello: Hello) -> None:
+    def check(self, hello: Hello, *, fingerprint: str) -> None:
         """Check that a party means this session, and is who it says.
 
+        Args:
+            hello: the party's.
+            fingerprint: of the certificate by which it came.
+
         Raises:
-            StrangerError: the party is not on the roster, or the token is not its own: asked first, since whoever is no
-                party shall learn nothing else.
-            RemoteProtocolError: version, session, protocol or kind differ.
+            StrangerError: the party is not on the roster, or the certificate is not its own: asked first, since whoever
+                is no party shall learn nothing else.
+            RemoteProtocolError: version, session, its id, protocol or kind differ.
         """
-        self._check_party(hello)
+        self._check_party(hello, fingerprint)
         self._check_version(hello)
         for field, ours in self._expected.items():
             given: str = getattr(hello, field)
             if given != ours:
                 reason = f"the server's {field} is {ours!r}, {quote(hello.party)} came with {quote(given)}"
                 raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
+        if hello.session_id != self._session_id:
+            reason = f"{quote(hello.party)} came with the id of another session"
+            raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
 
     def welcome_of(self, place: int) -> Welcome:
         """Return what the party at this place is told as it joins."""
@@ -102,27 +128,34 @@ class Admission:
             name = type(message).__name__
             raise RemoteProtocolError(reason, sender=message.party, role="server", message_type=name)
 
-    def _check_party(self, message: Hello | Inquiry) -> int:
+    def _check_party(self, message: Hello | Inquiry, fingerprint: str) -> int:
         try:
-            return self._roster.check(message.party, message.token)
+            return self._roster.check(message.party, fingerprint)
         except RemoteProtocolError as error:
             error.message_type = type(message).__name__
             raise
 
 
-def check_sizes(protocol: PhasedProtocol[Any, Any], public: IntArray, *, terms: Terms | None = None) -> None:
+def check_sizes(
+    protocol: PhasedProtocol[Any, Any],
+    public: IntArray,
+    *,
+    terms: Terms | None = None,
+    charter: Charter = _WIDEST_CHARTER,
+) -> None:
     """Make sure, before anybody comes, that what a session sends fits into messages.
 
     Args:
         protocol: with its parameters.
         public: the parties' public rows, shape (n, public columns).
         terms: what parties are told that ask for them.
+        charter: the session's; by default as wide as any.
 
     Raises:
         ValueError: the parameters with a public row, or the release, would not fit.
     """
     widest: tuple[int, ...] = tuple(public[bytes_of(public).sum(axis=1).argmax()].tolist())
-    encode(Welcome(PROTOCOL_VERSION, protocol.encoded_parameters, widest))
+    encode(Welcome(PROTOCOL_VERSION, protocol.encoded_parameters, widest, charter))
     if terms is not None:
         encode(msgspec.structs.replace(terms, public=widest))
     if (largest := protocol.largest_outcome(len(public))) is not None:

@@ -27,8 +27,10 @@ from .errors import (
     quote,
 )
 from .messages import (
+    NO_CHARTER,
     PROTOCOL_VERSION,
     Abort,
+    Charter,
     Hello,
     Inquiry,
     Message,
@@ -67,7 +69,7 @@ class ClientMachine:
         public: its public row; without one, what the server says is taken where it fits the private row, which is right
             where a private row means the same whatever the public one is.
         server: what to call the server in effects and errors.
-        token: the party's own, for a roster that has tokens.
+        charter: what makes the session this one, as far as the party agreed to it beforehand.
         view: records what the party sees; simulations only.
 
     Raises:
@@ -82,6 +84,7 @@ class ClientMachine:
     """
 
     __slots__ = (
+        "_charter",
         "_late_phase",
         "_ledger",
         "_noise",
@@ -97,7 +100,6 @@ class ClientMachine:
         "_server",
         "_session",
         "_state",
-        "_token",
         "_transcript",
         "_view",
     )
@@ -114,7 +116,7 @@ class ClientMachine:
         ledger: Ledger,
         public: Sequence[int] | None = None,
         server: str = "server",
-        token: str = "",
+        charter: Charter = NO_CHARTER,
         view: View | None = None,
     ) -> None:
         self._protocol = protocol
@@ -127,7 +129,7 @@ class ClientMachine:
         self._noise = noise
         self._ledger = ledger
         self._server = server
-        self._token = token
+        self._charter = charter
         self._view = view
         if view is not None and view.kind is not noise.kind:
             raise ConfigurationError(field="view", value=view.kind.value, allowed=f"of a {noise.kind.value}")
@@ -182,7 +184,7 @@ class ClientMachine:
             protocol=self._protocol.name,
             kind=self._noise.kind.value,
             party=self._party,
-            token=self._token,
+            session_id=self._charter.id,
         )
         self._move(Move.HELLO)
         return [self._send(hello)]
@@ -235,6 +237,9 @@ class ClientMachine:
             return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
         if bytes(message.parameters) != bytes(self._protocol.encoded_parameters):
             reason = f"{self._server}'s parameters are not those agreed to: {self._difference(message.parameters)}"
+            return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
+        if not self._charter.agrees_with(message.charter):
+            reason = f"{self._server}'s session is another one than was agreed to: {self._strangeness(message.charter)}"
             return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
         if self._public is None:
             self._public = message.public
@@ -364,6 +369,13 @@ class ClientMachine:
             missing=message.missing,
             num_missing=message.num_missing,
         )
+
+    def _strangeness(self, charter: Charter) -> str:
+        """Say where the server's charter is another one."""
+        given = msgspec.structs.asdict(charter)
+        agreed = {name: value for name, value in msgspec.structs.asdict(self._charter).items() if value}
+        differing = [name for name, value in agreed.items() if given[name] != value]
+        return "; ".join(f"{name} is {quote(given[name])}, agreed {quote(agreed[name])}" for name in differing)
 
     def _difference(self, offered: msgspec.Raw) -> str:
         """Say where the server's parameters differ; they are public on both sides."""

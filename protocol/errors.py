@@ -11,6 +11,7 @@ __all__ = [
     "BudgetExceededError",
     "ConfigurationError",
     "ConflictingReportError",
+    "HandshakeError",
     "LocalProtocolError",
     "MalformedMessageError",
     "PluginError",
@@ -108,6 +109,10 @@ class RemoteProtocolError(ProtocolError):
 
 class StrangerError(RemoteProtocolError):
     """A connection that does not show that it is a party's. It is told no more than that (`messages.Abort.because`)."""
+
+
+class HandshakeError(RemoteProtocolError):
+    """Who is at the other end could not be established, or the other end does not take us for who we are."""
 
 
 class MalformedMessageError(RemoteProtocolError):

@@ -25,8 +25,10 @@ __all__ = [
     "MAX_REASON_CHARACTERS",
     "NIL",
     "NOT_ADMITTED",
+    "NO_CHARTER",
     "PROTOCOL_VERSION",
     "Abort",
+    "Charter",
     "Hello",
     "Inquiry",
     "Message",
@@ -57,7 +59,8 @@ MAX_REASON_CHARACTERS: Final = 1000
 """Of an `Abort`'s reason."""
 
 NOT_ADMITTED: Final = (
-    f"not admitted: check the address, the session, your name, and that your side speaks version {PROTOCOL_VERSION}"
+    "not admitted: check the address, the session, your name and certificate, and that your side speaks version "
+    f"{PROTOCOL_VERSION}"
 )
 """What every stranger is told, whatever it said: it learns neither names nor how far the session is."""
 
@@ -74,10 +77,34 @@ Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 DecodedT = TypeVar("DecodedT")
 
 
+class Charter(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
+    """What makes a session this one and no other, so that nothing of one session counts in another.
+
+    What is empty was not agreed to beforehand.
+
+    Args:
+        id: 128 random bits in hexadecimal; of a simulation `SimulatedNoise.session_id`.
+        roster: `Roster.digest`: who may take part, and by which certificates.
+        expires: nobody takes part after this time, in seconds since 1970 (UTC); 0 for never.
+    """
+
+    id: Word = ""
+    roster: Word = ""
+    expires: Count = 0
+
+    def agrees_with(self, other: "Charter") -> bool:
+        """Return whether another charter says the same wherever this one says anything."""
+        return all(getattr(other, field) == ours for field in self.__struct_fields__ if (ours := getattr(self, field)))
+
+
+NO_CHARTER: Final = Charter()
+"""Of whoever agreed to nothing beforehand."""
+
+
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbid_unknown_fields=True):
     """Client to server, first: who I am, and which session I mean to join.
 
-    `token` is the party's own, where the roster has one for it. It is for the server alone: no log and no view has it.
+    That the party is who it says is for the transport to prove (`Channel.peer_fingerprint`).
     """
 
     version: int
@@ -85,10 +112,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbi
     protocol: Word
     kind: Word
     party: Word
-    token: Word = ""
-
-    def __repr__(self) -> str:
-        return f"Hello({self.version}, {self.session!r}, {self.protocol!r}, {self.kind!r}, {self.party!r})"
+    session_id: Word = ""
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, forbid_unknown_fields=True):
@@ -100,6 +124,7 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, for
     version: int
     parameters: msgspec.Raw
     public: tuple[int, ...] = ()
+    charter: Charter = NO_CHARTER
 
 
 class Request(msgspec.Struct, frozen=True, array_like=True, tag=3, gc=False, forbid_unknown_fields=True):
@@ -170,10 +195,6 @@ class Inquiry(msgspec.Struct, frozen=True, array_like=True, tag=7, gc=False, for
 
     version: int
     party: Word
-    token: Word = ""
-
-    def __repr__(self) -> str:
-        return f"Inquiry({self.version}, {self.party!r})"
 
 
 class Terms(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False, forbid_unknown_fields=True):
@@ -189,6 +210,7 @@ class Terms(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False, forbi
     parameters: msgspec.Raw
     place: Count
     public: tuple[int, ...] = ()
+    charter: Charter = NO_CHARTER
 
 
 Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort | Inquiry | Terms

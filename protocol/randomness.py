@@ -126,6 +126,13 @@ class SimulatedNoise:
         """The session whose noise this is."""
         return self._session
 
+    @property
+    def session_id(self) -> str:
+        """The session's id: a digest of seed, session and round; whoever guesses the seed can tell by it that it is."""
+        fields = {"protocol": "", "phase": "", "purpose": "session-id"}
+        key = stream_key(seed=self._seed, session=self._session, round_number=self._round_number, **fields)
+        return f"{key:032x}"
+
     def check(self, mechanism: RowMechanism) -> None:
         """Do nothing: every mechanism can be simulated."""
 

@@ -1,21 +1,16 @@
 """Who may take part in a session."""
 
+import functools
 import hashlib
 from collections.abc import Sequence
+
+import msgspec
 
 from .arrays import IntArray
 from .errors import ConfigurationError, StrangerError, quote
 from .roles import check_party_name
 
-__all__ = ["Roster", "digest_of"]
-
-
-def digest_of(token: str) -> str:
-    """Return what a server keeps of a party's token: its SHA-256 in hexadecimal.
-
-    Whoever reads the roster then cannot take a seat. Tokens are drawn at random, so that they need no salt.
-    """
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+__all__ = ["Roster"]
 
 
 class Roster:
@@ -24,17 +19,17 @@ class Roster:
     Args:
         names: distinct names; a party's place in this order addresses its simulated noise.
         public: int64, shape (n, public columns).
-        token_digests: `digest_of` each party's token; without them whoever knows a name may take its seat, which is
-            right where nobody else can reach the server.
+        fingerprints: of each party's certificate, the SHA-256 in hexadecimal; without them whoever knows a name may
+            take its seat, which is right where nobody else can reach the server.
 
     Raises:
         ConfigurationError: there is nobody, a name is taken twice or cannot name a party.
     """
 
-    def __init__(self, names: Sequence[str], public: IntArray, *, token_digests: Sequence[str] | None = None) -> None:
+    def __init__(self, names: Sequence[str], public: IntArray, *, fingerprints: Sequence[str] | None = None) -> None:
         self.names = tuple(names)
         self.public = public
-        self.token_digests = None if token_digests is None else tuple(token_digests)
+        self.fingerprints = None if fingerprints is None else tuple(fingerprints)
         self.places = {name: place for place, name in enumerate(self.names)}
         if not self.names:
             raise ConfigurationError(field="roster", value=[], allowed="at least one party")
@@ -45,11 +40,21 @@ class Roster:
             raise ConfigurationError(field="roster", value=twice, allowed="distinct names")
         if public.ndim != 2 or len(public) != len(self.names):  # noqa: PLR2004  a table
             raise ValueError(f"expected public rows for {len(self.names)} parties, got shape {public.shape}")
-        if self.token_digests is not None and len(self.token_digests) != len(self.names):
-            raise ValueError(f"expected {len(self.names)} tokens' digests, got {len(self.token_digests)}")
+        if self.fingerprints is not None and len(self.fingerprints) != len(self.names):
+            raise ValueError(f"expected {len(self.names)} fingerprints, got {len(self.fingerprints)}")
 
-    def check(self, party: str, token: str) -> int:
-        """Return a party's place, if it is on the roster and the token is its own.
+    @functools.cached_property
+    def digest(self) -> str:
+        """The SHA-256, in hexadecimal, of names, fingerprints and public rows: two sides have one roster, or not."""
+        rows: list[list[int]] = self.public.tolist()
+        return hashlib.sha256(msgspec.msgpack.encode([self.names, self.fingerprints, rows])).hexdigest()
+
+    def check(self, party: str, fingerprint: str) -> int:
+        """Return a party's place, if it is on the roster and the certificate is its own.
+
+        Args:
+            party: the name that a connection gives.
+            fingerprint: of the certificate by which it came; empty where it came without.
 
         Raises:
             StrangerError: it is not.
@@ -57,10 +62,14 @@ class Roster:
         place = self.places.get(party)
         if place is None:
             raise StrangerError(f"{quote(party)} is not on the roster", sender=party, role="server")
-        if self.token_digests is not None and digest_of(token) != self.token_digests[place]:
-            given = "a token that is not its own" if token else "no token"
+        if self.fingerprints is not None and fingerprint != self.fingerprints[place]:
+            given = "a certificate that is not its own" if fingerprint else "no certificate"
             raise StrangerError(f"{quote(party)} came with {given}", sender=party, role="server")
         return place
+
+    def fingerprint_of(self, party: str) -> str:
+        """Return the fingerprint of a party of the roster; empty where the roster has none."""
+        return self.fingerprints[self.places[party]] if self.fingerprints is not None else ""
 
     def __len__(self) -> int:
         return len(self.names)

@@ -36,7 +36,9 @@ from .messages import (
     MAX_GREETING_BYTES,
     MAX_MESSAGE_BYTES,
     NIL,
+    NO_CHARTER,
     Abort,
+    Charter,
     Hello,
     Inquiry,
     Message,
@@ -111,6 +113,7 @@ class ServerMachine:
         roster: who may take part.
         session: the session's name.
         kind: where the clients' randomness comes from; a client of the other kind is refused.
+        charter: what makes the session this one.
         rules: deadline and quorum for each phase by name (and for `JOIN`).
         default_rules: for the phases that `rules` does not name.
         noise: where the server's own randomness comes from, which a protocol needs that trusts it with values.
@@ -130,6 +133,7 @@ class ServerMachine:
         roster: Roster,
         session: str,
         kind: SessionKind,
+        charter: Charter = NO_CHARTER,
         rules: Mapping[str, PhaseRules] | None = None,
         default_rules: PhaseRules | None = None,
         noise: NoiseSource | None = None,
@@ -168,7 +172,7 @@ class ServerMachine:
         self._first_drop = ""  # why; unless it is private who takes part
         self._closed: list[tuple[IntArray, IntArray]] = []  # of each closed phase: places in order, and their reports
         self._tallies: list[Tally] = []
-        self._admission = Admission(protocol, roster=roster, session=session, kind=kind)
+        self._admission = Admission(protocol, roster=roster, session=session, kind=kind, charter=charter)
         self._transcript = Transcript(
             session=session, protocol=protocol.name, kind=kind.value, num_phases=len(protocol.phases)
         )
@@ -219,16 +223,24 @@ class ServerMachine:
         self._state = SESSION[self._state][SessionMove.START]
         return [SetDeadline(JOIN, self._rules[JOIN].deadline_seconds)]
 
-    def answer(self, inquiry: Inquiry) -> Terms:
+    def answer(self, inquiry: Inquiry, *, fingerprint: str = "") -> Terms:
         """Return what a party would take part in; change nothing.
+
+        Args:
+            inquiry: what a connection says first.
+            fingerprint: of the certificate by which it came; empty where it came without.
 
         Raises:
             StrangerError, RemoteProtocolError: as `Admission.answer`.
         """
-        return self._admission.answer(inquiry)
+        return self._admission.answer(inquiry, fingerprint=fingerprint)
 
-    def admit(self, hello: Hello) -> None:
+    def admit(self, hello: Hello, *, fingerprint: str = "") -> None:
         """Check whether a connection may speak for the party that it names; change nothing.
+
+        Args:
+            hello: what it says first, or after its inquiry.
+            fingerprint: of the certificate by which it came; empty where it came without.
 
         A party whose connection was lost before it reported anything may come back while the first phase is open. One
         that has reported may not: it would have to draw again, which would tell more, and its first report stands.
@@ -237,7 +249,7 @@ class ServerMachine:
             StrangerError, RemoteProtocolError: as `Admission.check`.
             UnexpectedMessageError: it has spoken before, or comes too late.
         """
-        self._admission.check(hello)
+        self._admission.check(hello, fingerprint=fingerprint)
         row = self._rows[hello.party]
         reason = ""
         if row.num_reports:
@@ -254,13 +266,13 @@ class ServerMachine:
 
     def _admits(self, hello: Hello) -> bool:
         try:
-            self.admit(hello)
+            self.admit(hello, fingerprint=self._roster.fingerprint_of(hello.party))
         except RemoteProtocolError:
             return False
         return True
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
-        """Take one message from a client on the roster.
+        """Take one message from a client on the roster, which `admit` has let in.
 
         Never raises for what a client can cause; its faults come back as `Drop`.
         """
@@ -281,7 +293,7 @@ class ServerMachine:
                 return self._on_report(sender, row, message)
             case Hello():
                 try:
-                    self.admit(message)
+                    self.admit(message, fingerprint=self._roster.fingerprint_of(sender))
                 except RemoteProtocolError as error:
                     return self._drop(row, error)
                 if message.party != sender:

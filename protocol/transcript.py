@@ -5,8 +5,8 @@ Each client sees a session that is right by itself, so that no check of its own 
 what it means to tell all, digests what was told. People who compare the digests (by telephone, on a notice board,
 anywhere but through that server) see whether they took part in one session or in several.
 
-What is digested: version, session, protocol, kind and parameters; phase and payload of each request, in order; the
-release. Not what is for one client alone: its public row, and the release's `own`.
+What is digested: version, session, protocol, kind, parameters and charter (id, roster, expiry); phase and payload of
+each request, in order; the release. Not what is for one client alone: its public row, and the release's `own`.
 """
 
 import hashlib
@@ -46,8 +46,8 @@ class Transcript:
     def add(self, message: Welcome | Request | Release) -> None:
         """Take note of the next message; of a request that is repeated, once."""
         match message:
-            case Welcome(parameters=parameters):
-                message = Welcome(PROTOCOL_VERSION, parameters)
+            case Welcome(parameters=parameters, charter=charter):
+                message = Welcome(PROTOCOL_VERSION, parameters, charter=charter)
             case Request():
                 self._num_missing -= 1
             case Release(payload=payload):

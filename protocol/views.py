@@ -10,7 +10,7 @@ import enum
 import msgspec
 
 from .errors import ConfigurationError
-from .messages import Hello, Inquiry, Message
+from .messages import Charter, Message
 from .roles import SessionKind, Side
 
 __all__ = ["Happening", "Observation", "View", "describe"]
@@ -66,9 +66,7 @@ class View(msgspec.Struct):
             raise ConfigurationError(field="kind", value=self.kind.value, allowed="a simulation, to record a view")
 
     def record(self, happening: Happening, peer: str, message: Message | None = None, *, reason: str = "") -> None:
-        """Append one observation; a token, which is no part of what a protocol shows, is left out."""
-        if isinstance(message, (Hello, Inquiry)) and message.token:
-            message = msgspec.structs.replace(message, token="")
+        """Append one observation."""
         self.observations.append(Observation(happening, peer, message, reason))
 
 
@@ -77,7 +75,11 @@ def describe(message: Message) -> dict[str, object]:
     plain: dict[str, object] = {"type": type(message).__name__}
     for field in message.__struct_fields__:
         value: object = getattr(message, field)
-        plain[field] = _plain(value) if isinstance(value, msgspec.Raw) else value
+        if isinstance(value, msgspec.Raw):
+            value = _plain(value)
+        elif isinstance(value, Charter):
+            value = msgspec.structs.asdict(value)
+        plain[field] = value
     return plain
 
 

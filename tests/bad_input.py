@@ -26,7 +26,7 @@ ITEMS: Final = (
     "an error prior that is unknown, or impossible for a quota; a level outside (0, 1/2)",
     "an unreachable or a taken address",
     "a peer of another version, session or kind",
-    "a wrong token",
+    "another's certificate, one that is on no roster, one that has expired",
     "oversized, truncated or garbage frames",
     "a report in the wrong phase",
     "a second, different report",

@@ -11,8 +11,10 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +29,7 @@ from psephos.protocol import SessionKind, SessionResult
 from psephos.protocol.effects import Effect
 from psephos.protocol.errors import PsephosError
 from psephos.protocol.messages import (
+    NO_CHARTER,
     PROTOCOL_VERSION,
     Abort,
     Hello,
@@ -42,13 +45,15 @@ from psephos.scenarios import Resolved, load_scenario, resolve
 from psephos.scenarios.deployment import (
     Invitation,
     Joining,
-    draw_invitations,
+    Keys,
+    draw_session,
     join,
     join_in_folder,
     serve,
 )
 from psephos.scenarios.deployment.client import Heard
 from psephos.scenarios.deployment.common import make_mode
+from psephos.scenarios.deployment.invitations import read_opening
 from psephos.scenarios.deployment.own_entries import read_own_entries
 from psephos.scenarios.running.folder import RunFolder, read_ledger
 from psephos.transports.addresses import parse_address
@@ -65,6 +70,7 @@ __all__ = [
     "Serving",
     "Start",
     "entries_of",
+    "invitations_of",
     "invitations_to",
     "join_all",
     "joining",
@@ -110,15 +116,30 @@ def report(phase: int, *values: int) -> Report:
     return Report(phase, msgspec.Raw(msgspec.msgpack.encode(values)))
 
 
+def _client_context(keys: Keys) -> ssl.SSLContext:
+    """Return the standard library's TLS with these keys."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.load_verify_locations(cadata=b"".join(keys.peers))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "key.pem"
+        file.write_text(keys.identity.read_text() if isinstance(keys.identity, Path) else keys.identity.text)
+        context.load_cert_chain(file)
+    return context
+
+
 class Peer:
     """A connection that is played by hand.
 
     Args:
         address: of whom it connects to.
+        keys: for TLS.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, keys: Keys | None = None) -> None:
         self._socket = socket.create_connection(parse_address(address), timeout=PATIENCE)
+        if keys is not None:
+            self._socket = _client_context(keys).wrap_socket(self._socket)
         self._decoder = FrameDecoder()
         self._received: list[bytes] = []
 
@@ -132,7 +153,8 @@ class Peer:
 
     def hello(self, party: str, **fields: Any) -> None:
         """Send the Hello of a partner of `write_vote`'s simulation, or one that differs in some fields."""
-        usual = Hello(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", party)
+        own = make_mode("vote", seed=SEED).charter.id
+        usual = Hello(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", party, own)
         self.send(msgspec.structs.replace(usual, **fields))
 
     def receive(self) -> Message:
@@ -202,8 +224,13 @@ class Serving:
         effects: of the server's machine, so far.
     """
 
-    def __init__(self, side: Resolved, *, seed: int | None) -> None:
+    def __init__(self, side: Resolved, *, seed: int | None, folder: Path | None = None) -> None:
         self.side = side
+        self.transport = "tcp" if folder is None else "tls"
+        self._charter, self._keys = NO_CHARTER, None
+        if folder is not None:
+            opening, self._keys = read_opening(folder, fingerprints=side.fingerprints or ())
+            self._charter = opening.charter
         self.address = ""
         self.effects: list[Effect] = []
         self.events: list[dict[str, Any]] = []
@@ -228,6 +255,9 @@ class Serving:
             return await serve(
                 self.side,
                 address=address,
+                transport=self.transport,
+                keys=self._keys,
+                charter=self._charter,
                 mode=mode,
                 log=self,
                 listener=self.effects.append,
@@ -257,13 +287,21 @@ class Serving:
     ) -> concurrent.futures.Future[msgspec.Struct]:
         """Let a party take part, in a thread of its own."""
         own = ENTRIES[party] if entries is None else entries
-        joining = Joining(address=self.address, party=party, entries=own, seed=seed, invitation=invitation)
+        joining = Joining(
+            address=self.address,
+            party=party,
+            entries=own,
+            seed=seed,
+            invitation=invitation,
+            transport=self.transport,
+            keys=None if invitation is None or self.transport == "tcp" else invitation.find_keys([]),
+        )
         client = functools.partial(join, joining, ledger=ledger, log=log)
         return self._pool.submit(lambda: trio.run(client).outcome)
 
-    def connect(self) -> Peer:
+    def connect(self, keys: Keys | None = None) -> Peer:
         """Connect a peer that is played by hand."""
-        return Peer(self.address)
+        return Peer(self.address, keys=keys)
 
     def result(self) -> SessionResult:
         """Wait for the end, and return what the server is left with, or raise what it failed with."""
@@ -286,8 +324,10 @@ class Serving:
 def serving(
     scenario: str, *settings: str, seed: int | None = SEED, roster: Path | None = None, address: str = "127.0.0.1:0"
 ) -> Generator[Serving]:
-    """Serve a scenario until the block is left."""
-    session = Serving(resolve(load_scenario(scenario, settings), is_served=True, roster=roster), seed=seed)
+    """Serve a scenario until the block is left, over TLS where there is a folder of `psephos roster`, else over TCP."""
+    session = Serving(
+        resolve(load_scenario(scenario, settings), is_served=True, roster=roster), seed=seed, folder=roster
+    )
     try:
         session.open(address)
         yield session
@@ -296,10 +336,16 @@ def serving(
 
 
 def invitations_to(scenario: str, *settings: str) -> dict[str, Invitation]:
-    """Return everybody's invitation to a simulation, with tokens that are on no roster."""
+    """Return everybody's invitation to a simulation over TCP."""
     side = resolve(load_scenario(scenario, settings), is_served=True)
-    drawn = draw_invitations(side.protocol, side.roster, session=side.scenario.name, kind=SessionKind.SIMULATION)
-    return {invitation.party: invitation for invitation in drawn[1]}
+    return {each.party: each for each in invitations_of(side, kind=SessionKind.SIMULATION)}
+
+
+def invitations_of(side: Resolved, *, kind: SessionKind) -> list[Invitation]:
+    """Return invitations to a session over TCP: nothing is agreed on certificates and what follows from them."""
+    drawn = draw_session(side.protocol, side.roster, session=side.scenario.name, kind=kind)
+    plain = {"session_id": "", "roster": "", "expires": 0, "server": "", "certificate": "", "key": ""}
+    return [msgspec.structs.replace(invitation, **plain) for invitation in drawn.invitations]
 
 
 def entries_of(party: str, folder: Path, *, role: str) -> Mapping[str, Any]:
@@ -315,7 +361,7 @@ def entries_of(party: str, folder: Path, *, role: str) -> Mapping[str, Any]:
 
 def _start(address: str, party: str, folder: Path, role: str, given: Mapping[str, Any]) -> Callable[[], Heard]:
     """Return what lets a party take part in its folder; its file is not read where entries are given."""
-    options: dict[str, Any] = {"seed": SEED, **given}
+    options: dict[str, Any] = {"seed": SEED, "transport": "tcp", **given}
     on_agreed = options.pop("on_agreed", None)
     if "entries" not in options:
         options["entries"] = entries_of(party, folder, role=role)

@@ -36,12 +36,22 @@ from psephos.protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish
 from psephos.protocol.fair_voting import FairVoting, Rankings
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
 from psephos.protocol.mechanisms import RowMechanism
-from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Hello, Inquiry, Message, Report, decode, encode
+from psephos.protocol.messages import (
+    NO_CHARTER,
+    PROTOCOL_VERSION,
+    Abort,
+    Charter,
+    Hello,
+    Inquiry,
+    Message,
+    Report,
+    decode,
+    encode,
+)
 from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
 from psephos.protocol.population import draw_for_release, draw_reports, released_tally, tally_batch
 from psephos.protocol.privacy import Budget, Ledger
-from psephos.protocol.roster import digest_of
 from psephos.protocol.states import CONVERSATION, SESSION, State
 from psephos.protocol.views import Observation
 from psephos.scenarios.testing import replay as replay_into
@@ -203,7 +213,7 @@ def error_of(effects: Sequence[Effect]) -> PsephosError | None:
     return None
 
 
-def receive_at_server(server: ServerMachine, sender: str, message: Message) -> list[Effect]:
+def receive_at_server(server: ServerMachine, sender: str, message: Message, *, fingerprint: str = "") -> list[Effect]:
     """Hand a server a message as its agent does: what a connection begins with is checked before any row hears of it.
 
     A refusal is an `Abort` on that connection, and the connection's end.
@@ -211,9 +221,9 @@ def receive_at_server(server: ServerMachine, sender: str, message: Message) -> l
     begins = server.state_of(sender) is State.NEW or _is_over(Side.SERVER, server.state_of(sender))
     try:
         if isinstance(message, Inquiry) and begins:
-            return [Send((sender,), server.answer(message))]
+            return [Send((sender,), server.answer(message, fingerprint=fingerprint))]
         if isinstance(message, Hello) and begins:
-            server.admit(message)
+            server.admit(message, fingerprint=fingerprint)
     except RemoteProtocolError as error:
         return [Send((sender,), Abort.because(error)), Drop(sender, error)]
     return server.receive(sender, message)
@@ -259,7 +269,8 @@ class Session:
         default_rules: for the other phases.
         budget: each party's.
         kind: of the server; the clients simulate.
-        tokens: each party's, for a roster that has tokens.
+        fingerprints: of each party's certificate, for a roster that has them.
+        charter: what makes the session this one.
         clients_know: whether each client knows its public row, or takes the server's.
     """
 
@@ -274,15 +285,15 @@ class Session:
         default_rules: PhaseRules | None = None,
         budget: Budget | None = None,
         kind: SessionKind = SessionKind.SIMULATION,
-        tokens: Sequence[str] | None = None,
+        fingerprints: Sequence[str] | None = None,
+        charter: Charter = NO_CHARTER,
         clients_know: bool = True,
     ) -> None:
         self.protocol = protocol
         self.inputs = inputs
         self.names = tuple(names) if names is not None else make_names(len(inputs))
-        self.tokens = None if tokens is None else tuple(tokens)
-        digests = None if tokens is None else [digest_of(token) for token in tokens]
-        self.roster = Roster(self.names, inputs.public, token_digests=digests)
+        self.roster = Roster(self.names, inputs.public, fingerprints=fingerprints)
+        self.charter = charter
         self.rules = rules
         self.default_rules = default_rules
         self.budget = budget
@@ -296,13 +307,14 @@ class Session:
         """Return the session's noise again, with nothing drawn ahead."""
         return SimulatedNoise(self.seed, session=SESSION_NAME)
 
-    def server(self, view: View | None = None, *, asks_tokens: bool = True) -> ServerMachine:
-        """Return a new server for the session; a view has no tokens, so that its replay cannot ask for them."""
+    def server(self, view: View | None = None) -> ServerMachine:
+        """Return a new server for the session."""
         return ServerMachine(
             self.protocol,
-            roster=self.roster if asks_tokens else Roster(self.names, self.inputs.public),
+            roster=self.roster,
             session=SESSION_NAME,
             kind=self.kind,
+            charter=self.charter,
             rules=self.rules,
             default_rules=self.default_rules,
             noise=self.noise if self.kind is SessionKind.SIMULATION else None,
@@ -328,7 +340,7 @@ class Session:
             noise=self.noise,
             ledger=self.ledgers[name],
             server=SERVER,
-            token="" if self.tokens is None else self.tokens[place],
+            charter=self.charter,
             view=view,
         )
 
@@ -435,7 +447,7 @@ class Wire:
             message = decode(payload, sender=party)
             if not isinstance(message, Hello) or message.party != party:
                 raise RemoteProtocolError(f"{party} began without its Hello", sender=party)  # noqa: TRY301  told below
-            self.server.admit(message)
+            self.server.admit(message, fingerprint=self.session.roster.fingerprint_of(party))
         except RemoteProtocolError as error:
             self.refusals[party] = error
             self.up[party].clear()
@@ -699,5 +711,5 @@ def outcome_of_those_who_reported(
 def replay(session: Session, observations: Sequence[Observation]) -> tuple[View, list[Effect]]:
     """Feed what a server saw into a new server; return that one's view and effects."""
     view = session.server_view()
-    machine = session.server(view, asks_tokens=False)
+    machine = session.server(view)
     return view, replay_into(machine, observations)

@@ -9,13 +9,24 @@ from typing import Any, Final
 import msgspec
 import trio
 import trio.testing
+from certified import CertifiedTransport
 from psephos.agents import Aggregator, Client, CloudServer, Mode, Partner, Simulation
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect
 from psephos.protocol.errors import PsephosError, QuorumError
-from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Inquiry, Message, Report, Request, decode, encode
+from psephos.protocol.messages import (
+    PROTOCOL_VERSION,
+    Hello,
+    Inquiry,
+    Message,
+    Report,
+    Request,
+    Welcome,
+    decode,
+    encode,
+)
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.protocol.roster import Roster, digest_of
+from psephos.protocol.roster import Roster
 from psephos.protocol.rules import PhaseRules
 from psephos.protocol.server_machine import SessionResult
 from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
@@ -23,8 +34,8 @@ from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport,
 __all__ = [
     "INPUTS",
     "NAMES",
+    "OWN",
     "TABLE",
-    "TOKENS",
     "TRANSPORTS",
     "VOTE",
     "Ending",
@@ -38,12 +49,14 @@ __all__ = [
     "report",
     "run",
     "simulation",
+    "welcome",
 ]
 
 TRANSPORTS: Final = [MemoryTransport, TCPTransport]
 VOTE: Final = DPWeVote(Parameters(candidates=("bridge", "tunnel"), epsilon=2.0))
 NAMES: Final = ("alice", "bob", "carol")
-TOKENS: Final = ("secret of alice", "secret of bob", "secret of carol")
+OWN: Final = dict(zip(NAMES, ("a1" * 32, "b2" * 32, "c3" * 32), strict=True))
+"""The fingerprints of certificates."""
 TABLE: Final[Mapping[str, Sequence[Any]]] = {"weight": [1.0, 2.0, 3.0], "bridge": [1, 0, 1], "tunnel": [0, 1, 1]}
 INPUTS: Final = VOTE.encode(TABLE)
 
@@ -62,14 +75,20 @@ def make_client(name: str, mode: Mode, *, protocol: DPWeVote = VOTE, **options: 
     return Partner(protocol, party=name, place=place, row=row, mode=mode, **options)
 
 
-def hello(party: str, *, session: str = "council", kind: str = "simulation", token: str = "") -> bytes:
-    """Return a Hello."""
-    return encode(Hello(PROTOCOL_VERSION, session, "dpwevote", kind, party, token))
+def hello(party: str, *, session: str = "council", kind: str = "simulation", session_id: str | None = None) -> bytes:
+    """Return a Hello, by default of the session's own id; a deployment's here has none."""
+    own = simulation().charter.id if kind == "simulation" else ""
+    return encode(Hello(PROTOCOL_VERSION, session, "dpwevote", kind, party, own if session_id is None else session_id))
 
 
-def inquiry(party: str, *, token: str = "") -> bytes:
+def welcome(version: int = PROTOCOL_VERSION, parameters: msgspec.Raw = VOTE.encoded_parameters) -> Welcome:
+    """Return what a server of the simulation welcomes everybody with."""
+    return Welcome(version, parameters, charter=simulation().charter)
+
+
+def inquiry(party: str) -> bytes:
     """Return an Inquiry."""
-    return encode(Inquiry(PROTOCOL_VERSION, party, token))
+    return encode(Inquiry(PROTOCOL_VERSION, party))
 
 
 def report(phase: int, *values: int) -> bytes:
@@ -99,8 +118,10 @@ class Session:
         self.start = trio.current_time()
         self.seconds = math.nan
 
-    async def connect(self) -> Channel:
-        """Return a new connection to the server."""
+    async def connect(self, fingerprint: str = "") -> Channel:
+        """Return a new connection to the server, by a certificate where the transport has any."""
+        if isinstance(self.transport, CertifiedTransport):
+            return await self.transport.connect(self.listener.address, fingerprint=fingerprint)
         return await self.transport.connect(self.listener.address)
 
     async def serve(self) -> None:
@@ -116,7 +137,7 @@ class Session:
     ) -> None:
         """Let a client take part, under a scope by which it can be cancelled."""
         with trio.CancelScope() as scope:
-            channel = await self.connect()
+            channel = await self.connect(OWN[name])
             task_status.started(scope)
             try:
                 self.endings[name] = await client.take_part(channel)
@@ -149,14 +170,13 @@ async def open_session(
     honest: Sequence[str] = (),
     protocol: DPWeVote = VOTE,
     mode: Mode | None = None,
-    with_tokens: bool = False,
     listener: Callable[[Effect], None] | None = None,
     log: Any = None,
 ) -> AsyncGenerator[Session]:
     """Start a server and its honest clients, and leave when it and every client have ended."""
     mode = mode or simulation()
-    digests = [digest_of(token) for token in TOKENS] if with_tokens else None
-    roster = Roster(NAMES, INPUTS.public, token_digests=digests)
+    has_certificates = isinstance(transport, CertifiedTransport)
+    roster = Roster(NAMES, INPUTS.public, fingerprints=tuple(OWN.values()) if has_certificates else None)
     server = CloudServer(protocol, roster=roster, mode=mode, default_rules=rules, listener=listener, log=log)
     with trio.fail_after(10_000 if isinstance(trio.lowlevel.current_clock(), trio.testing.MockClock) else 60):
         async with await transport.open_listener() as listening, trio.open_nursery() as nursery:

@@ -44,7 +44,7 @@ SCENARIOS_NAMES = "click duckdb matplotlib msgspec numpy pandas pref_voting rich
 
 RULES = {
     "protocol": Rule(("protocol",), frozenset({"dp_accounting", "msgspec", "numpy", "scipy"}), PURE),
-    "transports": Rule(("transports", "protocol.errors", "protocol.roles"), frozenset({"trio"})),
+    "transports": Rule(("transports", "protocol.errors", "protocol.roles"), frozenset({"cryptography", "trio"})),
     "agents": Rule(("agents", "transports", "protocol"), frozenset({"msgspec", "opendp", "structlog", "trio"})),
     "scenarios": Rule(
         ("scenarios", "agents", "transports", "protocol"),

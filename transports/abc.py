@@ -15,6 +15,8 @@ Who raises what, and when (trio's own exceptions, unwrapped):
 - `ValueError`, by send and send_nowait: a payload exceeds the limit; nothing was sent.
 - `MalformedMessageError`, by receive: the peer announced a payload above the limit, the transport's or the receiver's
   own; the channel is useless now.
+- `HandshakeError`, by receive: who is at the other end could not be established, or is nobody that was expected; the
+  channel is useless, nothing was received on it, and `send` raises `trio.BrokenResourceError`.
 - `OSError`, by open_listener and connect: the operating system's; the address is taken, unreachable, not ours.
 
 A network brings news late: the first sends after the other end has closed may succeed, and an end that closes with
@@ -97,6 +99,7 @@ class Channel(_Closable):
         Raises:
             trio.EndOfChannel: the other end has closed, and there will be no more.
             MalformedMessageError: the peer announced a payload above the limit.
+            HandshakeError: the other end is not who was expected.
             trio.ClosedResourceError, trio.BrokenResourceError, trio.BusyResourceError: see the module.
         """
 
@@ -114,6 +117,14 @@ class Channel(_Closable):
     @abc.abstractmethod
     def peer(self) -> str:
         """The other end's address, for logs; what it calls itself is for the driver to find out."""
+
+    @property
+    def peer_fingerprint(self) -> str:
+        """The SHA-256, in hexadecimal, of the certificate whose key the other end has proven to hold.
+
+        Empty where the transport proves nothing, and before anything was received.
+        """
+        return ""
 
 
 class Listener(_Closable):

@@ -88,6 +88,11 @@ class DeviatingChannel(Channel):
         """The other end's address."""
         return self._channel.peer
 
+    @property
+    def peer_fingerprint(self) -> str:
+        """What the channel below proves. See `Channel.peer_fingerprint`."""
+        return self._channel.peer_fingerprint
+
     def close(self) -> None:
         """Close. See `Channel.close`."""
         self._channel.close()

@@ -22,8 +22,9 @@ class Replayer(Deviation):
     The honest side: a report that comes again, the same byte for byte, is counted once. One that differs is
     `ConflictingReportError`: the first stands, and its sender is dropped. A connection speaks for one party, so that
     another party's report counts as the sender's own, and another's Hello ends the sender's own conversation; on a new
-    connection it is refused while its owner takes part, and afterwards (`sybils`). What remains without encryption:
-    whoever reads a Hello with its token before it reaches the server takes the seat.
+    connection it is refused while its owner takes part, and afterwards (`sybils`). In another
+    session its id makes it void, and over TLS nobody can say it without the owner's key. What remains where nothing
+    encrypts: whoever reads a Hello before it reaches the server takes the seat.
 
     Args:
         times: how often its own report is sent again.

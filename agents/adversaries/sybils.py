@@ -1,8 +1,8 @@
 """Sybils: connections that try to take seats which are not theirs.
 
 Corrupt: whoever can reach the server. The honest side: a roster. Its server takes nobody whose name is not on it,
-nobody twice, and, where the roster has tokens, nobody without the token of that name; a refusal moves no party's row.
-Without tokens a name is enough to take a seat that is free, which is right only where nobody else can reach the server.
+nobody twice, and, where the roster has certificates, nobody without that name's key; a refusal moves no party's row.
+Without certificates a name is enough to take a seat that is free: right only where nobody else can reach the server.
 Seats that one person holds by right, under several names, are no matter of the protocol: as `Poisoner` each weighs one
 report.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import trio
 
-from ...protocol.errors import RemoteProtocolError
+from ...protocol.errors import HandshakeError, RemoteProtocolError
 from ...protocol.messages import Abort, Hello, Message, Welcome, decode, encode
 from ...transports.abc import Transport
 
@@ -60,5 +60,7 @@ async def _ask(transport: Transport, address: str, hello: Hello) -> Message | No
         try:
             await channel.send([encode(hello)])
             return decode((await channel.receive())[0])
+        except HandshakeError as error:  # its key is not one of the roster's
+            return Abort.because(error)
         except (trio.EndOfChannel, trio.BrokenResourceError, RemoteProtocolError):
             return None

@@ -65,7 +65,7 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
         return Lesson(
             role=self.name,
             who=f"{len(self.members)} {whoever} that send reports again",
-            trust="Replayers are parties of the roster, and have no other party's token.",
+            trust="Replayers are parties of the roster, and have no other party's key.",
             sentences=tuple(came),
             rows=tuple(rows),
         )

@@ -19,9 +19,11 @@ from ...agents.server import Server
 from ...protocol.arrays import IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.messages import PROTOCOL_VERSION, Abort, Hello, Welcome, decode, encode
-from ...protocol.roster import Roster, digest_of
-from ...transports.abc import Channel
+from ...protocol.roster import Roster
+from ...transports.abc import Channel, Transport
+from ...transports.keys import make_identity
 from ...transports.memory import MemoryTransport
+from ...transports.tls import TLSTransport
 from .pushing import Pushed, PushingRole
 from .role import Figure, Happened, Lesson, Row, Scene, Series, check_between
 
@@ -93,11 +95,12 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         if self.impersonated:
             rows.append(_row("a name whose owner has joined", self.impersonated, happened.attempts))
         rehearsals: dict[bool, Rehearsal] = {}
-        for has_tokens in (True, False) if self.impersonated else ():
-            rehearsal = rehearsals[has_tokens] = rehearse(scene, self.impersonated[0], has_tokens=has_tokens)
+        for has_certificates in (True, False) if self.impersonated else ():
+            rehearsal = rehearse(scene, self.impersonated[0], has_certificates=has_certificates)
+            rehearsals[has_certificates] = rehearsal
             rows.append(
                 {
-                    "connection": f"a name whose owner comes later, {'tokens' if has_tokens else 'no tokens'}",
+                    "connection": f"a name whose owner comes later, {'' if has_certificates else 'no '}certificates",
                     "tried": 1,
                     "welcomed": int(rehearsal.impostor_is_welcome),
                     "the server says": rehearsal.reason,
@@ -185,14 +188,13 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
 
 _TRUST: Final = (
     "Corrupt is whoever holds the members' names and can reach the server. The server and everybody else are "
-    "honest; whoever made up the roster is trusted to give each person its own names and tokens."
+    "honest; whoever made up the roster is trusted to give each person its own names, and to know its keys."
 )
 
 
-def _hello(scene: Scene, name: str, *, token: str = "") -> Hello:
-    return Hello(
-        PROTOCOL_VERSION, scene.session, scene.protocol.name, scene.noise().kind.value, party=name, token=token
-    )
+def _hello(scene: Scene, name: str) -> Hello:
+    noise = scene.noise()
+    return Hello(PROTOCOL_VERSION, scene.session, scene.protocol.name, noise.kind.value, name, noise.session_id)
 
 
 def _row(connection: str, names: Sequence[str], attempts: Sequence[Attempt]) -> Row:
@@ -216,10 +218,10 @@ def _say_refused(rows: Sequence[Row], rehearsals: Mapping[bool, Rehearsal]) -> I
     if rehearsals:
         first = {True: "takes the seat, and its owner is refused", False: "is refused, and its owner takes part"}
         yield (
-            "A name whose owner has yet to come: with tokens on the roster the impostor "
-            f"{first[rehearsals[True].impostor_is_welcome]}; without tokens whoever speaks first "
-            f"{first[rehearsals[False].impostor_is_welcome]}. So a roster needs tokens wherever strangers can reach "
-            "the server, as every deployment's has."
+            "A name whose owner has yet to come: with certificates on the roster the impostor "
+            f"{first[rehearsals[True].impostor_is_welcome]}; without them whoever speaks first "
+            f"{first[rehearsals[False].impostor_is_welcome]}. So a roster needs certificates wherever strangers can "
+            "reach the server, as every deployment's has."
         )
 
 
@@ -233,34 +235,40 @@ def _mean_shift(pushed: Pushed, places: IntArray) -> tuple[float, float]:
     return math.fsum(shifts) / _VOTES, float(np.std(shifts, ddof=1)) / math.sqrt(_VOTES)
 
 
-def rehearse(scene: Scene, name: str, *, has_tokens: bool) -> Rehearsal:
-    """Let an impostor ask a real server for a seat before its owner does, over memory, and see who gets it.
+def rehearse(scene: Scene, name: str, *, has_certificates: bool) -> Rehearsal:
+    """Let an impostor ask a real server for a seat before its owner does, and see who gets it.
 
     Args:
         scene: whose session is begun, and goes no further.
         name: of the seat.
-        has_tokens: whether the roster has tokens; then the owner has its own, and the impostor a wrong one.
+        has_certificates: whether the roster has certificates, over TLS; then the impostor holds the keys of all others.
     """
-    tokens = {party: f"of {party}" for party in scene.names}  # nobody's secret: the session is made up
-    digests = [digest_of(tokens[party]) for party in scene.names] if has_tokens else None
+    own, others, of_server = make_identity(), make_identity(), make_identity()
     mode = Simulation(scene.session, scene.noise())
 
-    async def ask(channel: Channel, token: str) -> tuple[bool, str]:
-        await channel.send([encode(_hello(scene, name, token=token))])
-        answer = decode((await channel.receive())[0])
-        return isinstance(answer, Welcome), answer.reason if isinstance(answer, Abort) else ""
-
     async def hold() -> Rehearsal:
-        transport = MemoryTransport()
-        roster = Roster(scene.names, scene.inputs.public, token_digests=digests)
+        server_side: Transport = MemoryTransport()
+        impostor_side = owner_side = server_side
+        roster = Roster(scene.names, scene.inputs.public)
+        if has_certificates:
+            fingerprints = [(own if party == name else others).fingerprint for party in scene.names]
+            roster = Roster(scene.names, scene.inputs.public, fingerprints=fingerprints)
+            server_side = TLSTransport(of_server, peers=[own.certificate, others.certificate])
+            impostor_side, owner_side = (TLSTransport(key, peers=[of_server.certificate]) for key in (others, own))
         server = Server(scene.protocol, roster=roster, mode=mode)
-        async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+        async with await server_side.open_listener() as listening, trio.open_nursery() as nursery:
             nursery.start_soon(server.serve, listening)
-            async with await transport.connect(listening.address) as first:
-                impostor, why_impostor = await ask(first, "guessed" if has_tokens else "")
-                async with await transport.connect(listening.address) as second:
-                    owner, why_owner = await ask(second, tokens[name] if has_tokens else "")
+            async with await impostor_side.connect(listening.address) as first:
+                impostor, why_impostor = await _ask(first, scene, name)
+                async with await owner_side.connect(listening.address) as second:
+                    owner, why_owner = await _ask(second, scene, name)
                     nursery.cancel_scope.cancel()
         return Rehearsal(impostor, owner, why_impostor or why_owner)
 
     return trio.run(hold)
+
+
+async def _ask(channel: Channel, scene: Scene, name: str) -> tuple[bool, str]:
+    await channel.send([encode(_hello(scene, name))])
+    answer = decode((await channel.receive())[0])
+    return isinstance(answer, Welcome), answer.reason if isinstance(answer, Abort) else ""

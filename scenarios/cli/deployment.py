@@ -1,5 +1,6 @@
-"""`roster`, `serve` and `join`: a session whose parties are processes of their own."""
+"""`enroll`, `roster`, `serve` and `join`: a session whose parties are processes of their own."""
 
+import sys
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final
@@ -12,22 +13,57 @@ from .options import load, make_folder, out_option, print_json, scenario_options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..deployment import Agreement
+    from ..deployment import Agreement, Invitation, Keys
     from ..running.resolution import Resolved
 
-__all__ = ["join", "roster", "serve"]
+__all__ = ["enroll", "join", "roster", "serve"]
 
 transport_option = click.option(
     "--transport",
-    default="tcp",
+    default="tls",
     metavar="NAME",
-    help="How server and parties reach each other, the same on both sides (default: tcp).",
+    help="How server and parties reach each other, the same on both sides (default: tls). Over tcp nothing is "
+    "encrypted and nobody proves who it is: on one machine alone.",
 )
 _WIDEST_PUBLIC: Final = 60
 """Characters of a public entry in a heading."""
+_QUESTIONS: Final = {
+    "INVITATION": "Your invitation (a file)",
+    "--as": "Your name on the roster",
+    "--input": "Your values (a CSV file)",
+}
+"""What is asked for in a terminal where it was left out."""
 
 
-@cli.command(short_help="Write the roster of SCENARIO, with a token for each party.")
+@cli.command(short_help="Make PARTY's keys, which stay with it.")
+@click.argument("party")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Where to (default: a folder of the party's name)."
+)
+@click.option(
+    "--days", type=click.FloatRange(min=0, min_open=True), default=365.0, help="How long they are good (365)."
+)
+def enroll(party: str, out: Path | None, days: float) -> None:
+    """Make PARTY's keys, for TLS and for signatures, and what it hands to whoever draws up the roster.
+
+    The private keys stay in the folder, and nobody else needs them. enrollment.json is public: hand it over by a way
+    that you trust, and compare the fingerprint by another one.
+
+    \b
+    psephos enroll Germany
+    psephos roster eu-council --enrolled enrollments --address votes.example.org:7000 --out vote
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ..deployment.keys import ENROLLMENT_FILE, KEY_FILE, slug_of
+    from ..deployment.keys import enroll as make
+
+    folder = Path(slug_of(party)) if out is None else out
+    made = make(party, folder, days=days)
+    click.echo(f"{folder / KEY_FILE}: {party}'s key, good until {made.until:%Y-%m-%d}; keep it to yourself")
+    click.echo(f"{folder / ENROLLMENT_FILE}: hand it to whoever draws up the roster")
+    click.echo(f"certificate {made.fingerprint}")
+
+
+@cli.command(short_help="Write the roster of SCENARIO, with a certificate for each party.")
 @scenario_options
 @click.option(
     "--out",
@@ -35,49 +71,91 @@ _WIDEST_PUBLIC: Final = 60
     metavar="FOLDER",
     help="The folder to write (default: a new one below runs/).",
 )
+@click.option(
+    "--enrolled",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="FOLDER",
+    help="The parties' enrollments, as `psephos enroll` makes them.",
+)
+@click.option("--make-keys", is_flag=True, help="Make all keys here instead; whoever does could take anybody's seat.")
+@click.option(
+    "--address", default="127.0.0.1:7000", metavar="HOST:PORT", help="Where the server will be (127.0.0.1:7000)."
+)
+@click.option(
+    "--days", type=click.FloatRange(min=0, min_open=True), default=30.0, help="After how many the session expires (30)."
+)
 @click.option("--simulate", is_flag=True, help="Invite to a simulation, which protects nobody.")
-def roster(scenario: str, settings: tuple[str, ...], data: str | None, out: Path | None, *, simulate: bool) -> None:
-    """Write the roster of SCENARIO, and an invitation for each of its parties.
+def roster(
+    scenario: str,
+    settings: tuple[str, ...],
+    data: str | None,
+    out: Path | None,
+    enrolled: Path | None,
+    address: str,
+    days: float,
+    *,
+    make_keys: bool,
+    simulate: bool,
+) -> None:
+    """Draw up the roster of SCENARIO: who takes part, and by which certificate.
 
-    roster.csv is for the server. It has the parties' names, their public columns and the digests of their tokens.
-    invitations/ has a file for each party. It has the session's terms and the party's token, which is secret: give it
-    to that party alone.
+    The folder is then the server's: roster.csv, the session's id, the parties' certificates, and the server's own key.
+    invitations/ in it has a file for each party: what it agrees to, and the server's certificate. Where all keys are
+    made here, it has the party's private key too, and is for that party alone.
 
     \b
-    psephos roster eu-council --out vote
-    psephos serve eu-council --listen 127.0.0.1:7000 --roster vote/roster.csv
-    psephos join 127.0.0.1:7000 --as Germany --input germany.csv --invitation vote/invitations
+    psephos roster eu-council --enrolled enrollments --out vote
+    psephos serve eu-council --roster vote
+    psephos join vote/invitations/09-germany.json --input germany.csv
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...protocol.errors import ConfigurationError
     from ...protocol.roles import SessionKind
-    from ..deployment import draw_invitations, write_invitations
+    from ...transports.tcp import TCPTransport
+    from ..deployment import draw_session, read_enrollments, write_session
+    from ..deployment.common import naming_address
     from ..deployment.server import roster_rows
     from ..running.resolution import resolve
 
+    if (enrolled is None) is not make_keys:
+        value = "both given" if make_keys else "both left out"
+        allowed = "one of them: the parties' own keys, or keys that are made here for all of them"
+        raise ConfigurationError(field="--enrolled and --make-keys", value=value, allowed=allowed)
+    with naming_address(address, field="--address"):
+        TCPTransport().stays_on_this_machine(address)
     side = resolve(load(scenario, settings, data), is_served=True)
+    drawn = draw_session(
+        side.protocol,
+        side.roster,
+        session=side.scenario.name,
+        kind=SessionKind.SIMULATION if simulate else SessionKind.DEPLOYMENT,
+        address=address,
+        days=days,
+        enrolled=None if enrolled is None else read_enrollments(enrolled),
+    )
     folder = make_folder(out, side.scenario.name)
-    kind = SessionKind.SIMULATION if simulate else SessionKind.DEPLOYMENT
-    drawn, invitations = draw_invitations(side.protocol, side.roster, session=side.scenario.name, kind=kind)
-    folder.write_table("roster.csv", roster_rows(side, drawn))
-    write_invitations(folder.path / "invitations", invitations)
-    click.echo(f"{folder.path / 'roster.csv'}: for the server, {len(drawn):,} {side.protocol.client_role}s")
-    click.echo(f"{folder.path / 'invitations'}: a file for each of them, with a token that is for it alone")
+    folder.write_table("roster.csv", roster_rows(side, drawn.roster))
+    write_session(folder.path, drawn)
+    click.echo(f"{folder.path}: for the server of {len(drawn.roster):,} {side.protocol.client_role}s; its key is in it")
+    told = "a file for each of them"
+    if make_keys:
+        told += ", with its private key, for it alone. Whoever has made the keys could take anybody's seat"
+    click.echo(f"{folder.path / 'invitations'}: {told}")
 
 
 @cli.command(short_help="Be the server of SCENARIO; each party is another process.")
 @scenario_options
 @click.option(
     "--listen",
-    required=True,
     metavar="ADDRESS",
-    help="The address to listen on: over TCP HOST:PORT, and port 0 lets the system choose.",
+    help="Where, if not as the invitations say; port 0 lets the system choose.",
 )
 @transport_option
 @click.option(
     "--roster",
     "roster_file",
     type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The roster.csv that `psephos roster` wrote.",
+    metavar="FOLDER",
+    help="As `psephos roster` wrote it; over tcp also a CSV of names and public columns.",
 )
 @simulate_options
 @out_option
@@ -87,30 +165,31 @@ def serve(
     scenario: str,
     settings: tuple[str, ...],
     data: str | None,
-    listen: str,
+    listen: str | None,
     transport: str,
     roster_file: Path | None,
     seed: int | None,
     out: Path | None,
     *,
     simulate: bool,
-    insecure: bool,
     as_json: bool,
     pictures: bool,
 ) -> None:
     """Be the server of SCENARIO. Each party is another process, `psephos join`.
 
-    The server reads who may take part and what is public. It reads no private column. With the tokens of a roster,
-    parties prove who they are. Without a roster the server knows them by name only, and listens on this machine alone.
+    The server reads who may take part and what is public. It reads no private column. Over TLS, parties prove who they
+    are by the roster's certificates. Over tcp the server knows them by name only, and listens on this machine alone.
 
     \b
-    psephos serve eu-council --listen 127.0.0.1:7000
-    psephos serve eu-council --listen 127.0.0.1:7000 --simulate --seed 345
+    psephos serve eu-council --roster vote
+    psephos serve eu-council --transport tcp --listen 127.0.0.1:7000 --simulate --seed 345
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import ConfigurationError
+    from ...protocol.messages import NO_CHARTER
     from ..deployment import serve_in_folder
     from ..deployment.common import check_address, check_seed, find_transport, make_mode
-    from ..deployment.server import check_tokens
+    from ..deployment.invitations import check_expiry, read_opening
+    from ..deployment.server import check_authenticated
     from ..presentation import make_console, show_outcome
     from ..running.limits import reserve_for_server
     from ..running.progress import watch
@@ -118,14 +197,23 @@ def serve(
     from ..running.resolution import resolve
 
     check_seed(simulate=simulate, seed=seed)
-    loaded = load(scenario, settings, data)
-    check_address(listen, field="--listen", is_insecure=insecure, transport=find_transport(transport))
-    side = resolve(loaded, is_served=True, roster=roster_file)
-    if insecure and side.token_digests is None:
-        allowed = "left out without a roster that has tokens: draw one up with `psephos roster`"
-        raise ConfigurationError(field="--insecure", value="given", allowed=allowed)
+    side = resolve(load(scenario, settings, data), is_served=True, roster=roster_file)
     mode = make_mode(side.scenario.name, seed=seed, round_number=side.scenario.round)
-    check_tokens(side, kind=mode.kind)
+    check_authenticated(side, kind=mode.kind, transport=transport)
+    keys, charter = None, NO_CHARTER
+    if side.fingerprints is not None and roster_file is not None:
+        opening, keys = read_opening(
+            roster_file if roster_file.is_dir() else roster_file.parent, fingerprints=side.fingerprints
+        )
+        charter = opening.charter
+        listen = listen or opening.address
+        opening.check(session=side.scenario.name, kind=mode.kind, roster=side.roster)
+        check_expiry(charter, field="--roster")
+    if not listen:
+        raise ConfigurationError(
+            field="--listen", value="left out", allowed="given where no invitations say an address"
+        )
+    check_address(listen, field="--listen", transport=find_transport(transport, keys=keys))
     reserve_for_server(num_parties=len(side.names))
     folder = make_folder(out, side.scenario.name)
     console = make_console()
@@ -139,6 +227,8 @@ def serve(
             folder,
             address=listen,
             transport=transport,
+            keys=keys,
+            charter=charter,
             mode=mode,
             pictures=pictures,
             listener=watcher.on_effect,
@@ -160,24 +250,30 @@ def serve(
 
 
 @cli.command(short_help="Take part in a session as one party.")
-@click.argument("address")
+@click.argument("invitation_or_address", metavar="INVITATION", required=False)
 @transport_option
-@click.option("--as", "party", required=True, metavar="PARTY", help="The name of the party.")
+@click.option("--as", "party", metavar="PARTY", help="The name of the party, where the invitation does not say it.")
 @click.option(
     "--input",
     "input_file",
-    required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="A CSV of the party's own values: a header and one line. A worker has task,label and a line for each answer; "
-    "a voter of moral preferences has record,choice,FEATURES and two lines for each record.",
+    "a voter of moral preferences has record,choice,FEATURES and two lines for each record. Asked for in a terminal.",
 )
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="The party's keys, as `psephos enroll` made them (default: the folder of its name).",
+)
+@click.option("--address", metavar="HOST:PORT", help="Where the server is, if not as the invitation says.")
 @click.option(
     "--invitation",
     "invitation_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The party's invitation, or the folder of invitations that `psephos roster` wrote.",
+    help="Over tcp, where INVITATION is the server's address: what was agreed to.",
 )
 @click.option(
     "--budget",
@@ -204,10 +300,12 @@ def serve(
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON and nothing else.")
 def join(
-    address: str,
+    invitation_or_address: str | None,
     transport: str,
-    party: str,
-    input_file: Path,
+    party: str | None,
+    input_file: Path | None,
+    key: Path | None,
+    address: str | None,
     invitation_file: Path | None,
     budget: float | None,
     patience: float | None,
@@ -216,60 +314,61 @@ def join(
     out: Path | None,
     *,
     simulate: bool,
-    insecure: bool,
     trust_server: bool,
     as_json: bool,
 ) -> None:
-    """Take part in the session at ADDRESS as one party, with that party's own values.
+    """Take part in the session of INVITATION as one party, with that party's own values.
 
-    With an invitation, the server's terms must be those of the invitation. Without one, `join` asks the server for its
-    terms and shows them, and leaves if the session costs more than --budget. This comes before any noise is drawn.
+    The server must be the one whose certificate the invitation has, and its terms those of the invitation. This comes
+    before any noise is drawn, and before any value leaves.
 
-    A server that chooses its own terms learns whether your values are among those that they allow. So take part
-    without an invitation only if you trust the server that far. In the central model the server sees your values as
-    they are; such a session needs --trust-server.
+    Over another transport than tls, INVITATION is the server's address, on this machine. Without --invitation, `join`
+    then asks the server for its terms and shows them, and leaves if the session costs more than --budget. A server that
+    chooses its own terms learns whether your values are among those that they allow. In the central model the server
+    sees your values as they are; such a session needs --trust-server.
 
     \b
-    psephos join 127.0.0.1:7000 --as Germany --input germany.csv --invitation vote/invitations
-    psephos join 127.0.0.1:7000 --as Germany --input germany.csv --simulate --seed 345
+    psephos join vote/invitations/09-germany.json --input germany.csv
+    psephos join 127.0.0.1:7000 --transport tcp --as Germany --input germany.csv --simulate --seed 345
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    import re
-
-    from ...agents.client import PATIENCE_SECONDS
-    from ...protocol.errors import ConfigurationError
     from ...protocol.roles import check_party_name
-    from ..deployment import Joining, find_invitation, join_in_folder
+    from ..deployment import Joining, join_in_folder
     from ..deployment.common import check_address, check_seed, find_transport
+    from ..deployment.keys import slug_of
     from ..deployment.own_entries import read_own_entries
     from ..plugins import ROLES, names_in
     from ..presentation import make_console, show_outcome
     from ..running.report import show_privacy
 
     check_seed(simulate=simulate, seed=seed)
-    check_party_name(party, field="--as")
-    reached = find_transport(transport)
-    check_address(address, field="the server's address", is_insecure=insecure, transport=reached)
-    entries = read_own_entries(input_file, party=party, roles=names_in(ROLES))
-    invitation = None if invitation_file is None else find_invitation(invitation_file, party=party)
-    patience = PATIENCE_SECONDS if patience is None else patience
-    if not patience > 0:
-        allowed = "a positive number of seconds, or inf"
-        raise ConfigurationError(field="--patience", value=patience, allowed=allowed)
+    if party is not None:
+        check_party_name(party, field="--as")
+    source = _given(invitation_or_address, "INVITATION")
+    invitation, keys = None, None
+    if transport == "tls":
+        invitation, keys = _open_invitation(Path(source), party=party, key=key)
+        server_address = address or invitation.address
+    else:
+        server_address = source
+        invitation = _invitation_for(party, invitation_file)
+    party = party or (invitation.party if invitation is not None else _given(None, "--as"))
+    check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
+    own_file = Path(_given(None if input_file is None else str(input_file), "--input"))
     joining = Joining(
-        address=address,
+        address=server_address,
         party=party,
-        entries=entries,
+        entries=read_own_entries(own_file, party=party, roles=names_in(ROLES)),
         seed=seed,
         invitation=invitation,
         budget=budget,
         trusts_server=trust_server,
         round_number=round_number,
-        patience_seconds=patience,
+        patience_seconds=_patience_in(patience),
         transport=transport,
+        keys=keys,
     )
     joining.agree_beforehand()  # what needs no server to be refused leaves no folder
-    slug = re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-") or "party"
-    folder = make_folder(out, f"as-{slug}")
+    folder = make_folder(out, f"as-{slug_of(party)}")
     console = make_console()
     agreed: list[Agreement] = []
 
@@ -295,6 +394,57 @@ def join(
     tell_folder(console, folder)
 
 
+def _given(value: str | None, field: str) -> str:
+    """Return a value, asked for in a terminal where it was left out.
+
+    Raises:
+        ConfigurationError: there is no terminal to ask.
+    """
+    from ...protocol.errors import ConfigurationError
+
+    if value is not None:
+        return value
+    if not sys.stdin.isatty():
+        raise ConfigurationError(field=field, value="left out", allowed="given where there is no terminal to ask")
+    asked: str = click.prompt(_QUESTIONS[field], err=True)
+    return asked
+
+
+def _patience_in(seconds: float | None) -> float:
+    """Return how long a party waits for a silent server, as it was given or by default.
+
+    Raises:
+        ConfigurationError: it is no such time.
+    """
+    from ...agents.client import PATIENCE_SECONDS
+    from ...protocol.errors import ConfigurationError
+
+    if seconds is None:
+        return PATIENCE_SECONDS
+    if not seconds > 0:  # nor is what is no number
+        raise ConfigurationError(field="--patience", value=seconds, allowed="a positive number of seconds, or inf")
+    return seconds
+
+
+def _open_invitation(path: Path, *, party: str | None, key: Path | None) -> "tuple[Invitation, Keys]":
+    """Return an invitation, with the party's key."""
+    from ..deployment import find_invitation
+    from ..deployment.keys import slug_of
+
+    invitation = find_invitation(path, party=party)
+    slug = slug_of(invitation.party)
+    beside = path if path.is_dir() else path.parent
+    candidates = [Path(slug), beside / slug, Path()] if key is None else [key]
+    return invitation, invitation.find_keys(candidates)
+
+
+def _invitation_for(party: str | None, path: Path | None) -> "Invitation | None":
+    """Return the invitation that is given where certificates play no part."""
+    from ..deployment import find_invitation
+
+    return None if path is None else find_invitation(path, party=party)
+
+
 def _show_session(console: "Console", side: "Resolved", *, kind: str) -> None:
     from ..running.report import show_heading
     from ..running.statements import trust_in
@@ -304,7 +454,7 @@ def _show_session(console: "Console", side: "Resolved", *, kind: str) -> None:
         f"{len(side.names):,} {protocol.client_role}s",
         f"protocol {protocol.name}",
         kind,
-        "with tokens" if side.token_digests is not None else "known by their names alone",
+        "known by their certificates" if side.fingerprints is not None else "known by their names alone",
         *_waiting_of(side),
     ]
     title = scenario.title or scenario.name

@@ -35,7 +35,7 @@ def scenario_options(command: _CommandT) -> _CommandT:
 
 
 def simulate_options(command: _CommandT) -> _CommandT:
-    """Give a command what is said of a rehearsal, `simulate` and `seed`, and `insecure`."""
+    """Give a command what is said of a rehearsal: `simulate` and `seed`."""
     return _with(
         command,
         click.option(
@@ -45,9 +45,6 @@ def simulate_options(command: _CommandT) -> _CommandT:
         ),
         click.option(
             "--seed", type=click.IntRange(min=0), help="The seed of the simulated noise; the same on both sides."
-        ),
-        click.option(
-            "--insecure", is_flag=True, help="Allow addresses beyond this machine, although nothing is encrypted."
         ),
     )
 

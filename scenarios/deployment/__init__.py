@@ -1,23 +1,30 @@
 """A session whose parties are processes of their own: its server, its clients, and what each of them is given.
 
-A server knows names, public columns and the digests of tokens, and no private value. A client knows its own entries
-and, in its invitation, what it agreed to, with a token that nobody else has.
+A server knows names, public columns and certificates, and no private value. A client knows its own entries and key
+and, in its invitation, what it agreed to, with the server's certificate.
 """
 
 from .client import DEFAULT_BUDGET, Agreement, Joining, join, join_in_folder
-from .invitations import Invitation, draw_invitations, find_invitation, write_invitations
+from .common import Keys
+from .invitations import Drawn, Invitation, draw_session, find_invitation, write_session
+from .keys import Enrollment, enroll, read_enrollments
 from .server import serve, serve_in_folder
 
 __all__ = [
     "DEFAULT_BUDGET",
     "Agreement",
+    "Drawn",
+    "Enrollment",
     "Invitation",
     "Joining",
-    "draw_invitations",
+    "Keys",
+    "draw_session",
+    "enroll",
     "find_invitation",
     "join",
     "join_in_folder",
+    "read_enrollments",
     "serve",
     "serve_in_folder",
-    "write_invitations",
+    "write_session",
 ]

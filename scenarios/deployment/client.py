@@ -13,7 +13,7 @@ import trio
 
 from ...agents.client import PATIENCE_SECONDS, answer_seconds, inquire
 from ...agents.events import Log
-from ...protocol.errors import ConfigurationError, RemoteProtocolError
+from ...protocol.errors import ConfigurationError, HandshakeError, RemoteProtocolError
 from ...protocol.messages import Terms
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, total_of
@@ -24,8 +24,8 @@ from ..running.blaming import Plugin, blaming, blaming_plugins, parts_of
 from ..running.folder import RunFolder
 from ..running.writing import describe_failure, open_run
 from ..system import find_protocol
-from .common import DEFAULT_TRANSPORT, find_transport, make_mode, naming_address
-from .invitations import Invitation
+from .common import DEFAULT_TRANSPORT, Keys, charter_of, find_transport, make_mode, naming_address
+from .invitations import Invitation, check_expiry
 
 __all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "Joining", "join", "join_in_folder"]
 
@@ -88,6 +88,7 @@ class Joining:
         round_number: tells repeated votes of one session apart (simulations).
         patience_seconds: how long the server may say nothing once it has answered; infinite for as long as it takes.
         transport: over which the server listens, by its name.
+        keys: for TLS.
     """
 
     address: str
@@ -100,6 +101,7 @@ class Joining:
     round_number: int = 0
     patience_seconds: float = PATIENCE_SECONDS
     transport: str = DEFAULT_TRANSPORT
+    keys: Keys | None = dataclasses.field(default=None, repr=False)
 
     def open_ledger(self) -> Ledger:
         """Return the party's ledger; who was not invited, and names no limit, has the default one.
@@ -122,7 +124,8 @@ class Joining:
             return None
         if self.invitation.party != self.party:
             value, allowed = f"that of {self.invitation.party!r}", f"the invitation of {self.party!r}"
-            raise ConfigurationError(field="--invitation", value=value, allowed=allowed)
+            raise ConfigurationError(field="INVITATION", value=value, allowed=allowed)
+        check_expiry(self.invitation.charter, field="INVITATION")
         return self.agree(self.invitation)
 
     def agree(self, terms: Invitation, *, ledger: Ledger | None = None) -> Agreement:
@@ -174,12 +177,13 @@ async def join(
         ConfigurationError: as `Joining.agree_beforehand`.
         BudgetExceededError: it would cost too much; nothing was drawn.
         SessionAborted, QuorumError, RemoteProtocolError: as `Client.take_part`.
+        HandshakeError: the server is not the one of the invitation, or does not take the party's certificate.
         PluginError: the code of the protocol or of the client's role raised something.
         OSError: the server cannot be reached.
     """
     ledger = ledger or joining.open_ledger()
     agreement = joining.agree_beforehand()
-    transport = find_transport(joining.transport)
+    transport = find_transport(joining.transport, keys=joining.keys)
     channel = None
     with (
         naming_address(joining.address, field="the server's address"),
@@ -192,15 +196,16 @@ async def join(
         if agreement is None:
             terms = await inquire(channel, party=joining.party, patience_seconds=joining.patience_seconds)
             agreement = joining.agree(_as_invitation(terms, joining.party), ledger=ledger)
+        mode = make_mode(agreement.terms.session, seed=joining.seed, round_number=joining.round_number)
         client = find_client_role(agreement.protocol.client_role)(
             agreement.protocol,
             party=joining.party,
             place=agreement.terms.place,
             row=agreement.row,
             public=agreement.terms.public,
-            mode=make_mode(agreement.terms.session, seed=joining.seed, round_number=joining.round_number),
+            mode=mode,
             ledger=ledger,
-            token=agreement.terms.token,
+            charter=charter_of(mode, agreement.terms.charter),
             patience_seconds=joining.patience_seconds,
             log=log,
         )
@@ -211,8 +216,11 @@ async def join(
         channel.close()
         raise
     plugins = (parts_of(agreement.protocol), Plugin(f"client role {client.role!r}", (type(client),)))
-    with blaming_plugins(plugins):
-        outcome = await client.take_part(channel)
+    try:
+        with blaming_plugins(plugins):
+            outcome = await client.take_part(channel)
+    except HandshakeError as error:
+        raise HandshakeError(f"{joining.address}: {error}", role="client") from None
     return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript, late_phase=client.late_phase)
 
 
@@ -251,6 +259,9 @@ def _as_invitation(terms: Terms, party: str) -> Invitation:
         party=party,
         place=terms.place,
         public=terms.public,
+        session_id=terms.charter.id,
+        roster=terms.charter.roster,
+        expires=terms.charter.expires,
     )
 
 

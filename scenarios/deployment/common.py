@@ -1,28 +1,69 @@
-"""What both sides need: addresses that stay on this machine, and the kind of a session."""
+"""What both sides need: a transport with its keys, addresses that stay on this machine, and the kind of a session."""
 
 import contextlib
-from collections.abc import Generator
+import dataclasses
+from collections.abc import Generator, Sequence
+from pathlib import Path
 from typing import Final
 
 from ...agents.modes import Deployment, Mode, Simulation
 from ...agents.noise import SecureNoise
 from ...protocol.errors import ConfigurationError
+from ...protocol.messages import Charter
 from ...protocol.randomness import SimulatedNoise
 from ...transports.abc import Transport
+from ...transports.keys import Identity, fingerprint_of
+from ...transports.tls import TLSTransport
 from ..plugins import ARRAY, make_transport
 
-__all__ = ["DEFAULT_TRANSPORT", "check_address", "check_seed", "find_transport", "make_mode", "naming_address"]
+__all__ = [
+    "DEFAULT_TRANSPORT",
+    "Keys",
+    "charter_of",
+    "check_address",
+    "check_seed",
+    "find_transport",
+    "make_mode",
+    "naming_address",
+]
 
-DEFAULT_TRANSPORT: Final = "tcp"
+DEFAULT_TRANSPORT: Final = "tls"
 """Over which parties that are processes meet, unless they name another."""
 
 
-def find_transport(name: str) -> Transport:
+@dataclasses.dataclass(frozen=True)
+class Keys:
+    """What one side of a session needs for TLS.
+
+    Args:
+        identity: its own private key and certificate, or the file of both.
+        peers: the certificates, in DER, of whoever may be at the other end.
+    """
+
+    identity: Identity | Path = dataclasses.field(repr=False)
+    peers: Sequence[bytes] = dataclasses.field(repr=False)
+
+    @property
+    def fingerprints(self) -> frozenset[str]:
+        """The peers'."""
+        return frozenset(map(fingerprint_of, self.peers))
+
+
+def find_transport(name: str, *, keys: Keys | None = None) -> Transport:
     """Return a transport over which parties that are processes of their own can meet.
 
+    Args:
+        name: under which it is registered.
+        keys: for TLS.
+
     Raises:
-        ConfigurationError: there is none of the name, or it stays inside one process.
+        ConfigurationError: there is none of the name, it stays inside one process, or TLS has no keys.
     """
+    if name == TLSTransport.name:
+        if keys is None:
+            allowed = "one that needs no keys, such as 'tcp', on one machine: this side has no certificates to go by"
+            raise ConfigurationError(field="transport", value=name, allowed=allowed)
+        return TLSTransport(keys.identity, peers=keys.peers)
     if name != ARRAY:
         transport = make_transport(name)
         if transport.joins_processes:
@@ -32,13 +73,12 @@ def find_transport(name: str) -> Transport:
     raise ConfigurationError(field="transport", value=name, allowed=allowed)
 
 
-def check_address(address: str, *, field: str, is_insecure: bool, transport: Transport) -> None:
-    """Refuse a connection that would not stay on this machine, unless its ends are known or the user insists.
+def check_address(address: str, *, field: str, transport: Transport) -> None:
+    """Refuse a connection that would not stay on this machine, unless its ends know each other.
 
     Args:
         address: in the transport's form.
         field: how the caller's user knows it.
-        is_insecure: whether the user does.
         transport: over which.
 
     Raises:
@@ -46,11 +86,11 @@ def check_address(address: str, *, field: str, is_insecure: bool, transport: Tra
     """
     with naming_address(address, field=field):
         stays = transport.stays_on_this_machine(address)
-    if not (stays or is_insecure or transport.is_authenticated):
-        which = "a loopback address such as 127.0.0.1:7000"
-        if transport.name != DEFAULT_TRANSPORT:
-            which = f"an address that {transport.name!r} is known to keep on this machine"
-        allowed = f"{which}, since nothing is encrypted yet; --insecure lifts that"
+    if not (stays or transport.is_authenticated):
+        which = f"an address that {transport.name!r} is known to keep on this machine"
+        if transport.is_over_tcp:
+            which = "a loopback address such as 127.0.0.1:7000"
+        allowed = f"{which}: over {transport.name!r} nobody proves who it is; over {DEFAULT_TRANSPORT!r} everybody does"
         raise ConfigurationError(field=field, value=address, allowed=allowed)
 
 
@@ -82,6 +122,11 @@ def make_mode(scenario_name: str, *, seed: int | None, round_number: int = 0) ->
     if seed is None:
         return Deployment(scenario_name, SecureNoise())
     return Simulation(scenario_name, SimulatedNoise(seed, session=scenario_name, round_number=round_number))
+
+
+def charter_of(mode: Mode, charter: Charter) -> Charter:
+    """Return what makes a session this one: of a simulation the id follows from its seed."""
+    return Charter(mode.charter.id or charter.id, charter.roster, charter.expires)
 
 
 def check_seed(*, simulate: bool, seed: int | None) -> None:

@@ -1,26 +1,50 @@
-"""Invitations: what each party agreed to, and the token by which the server knows it."""
+"""What is drawn up before a session: for its server a folder, and for each party an invitation.
 
-import re
-import secrets
+The rule that holds here: both sides hold the same charter (the session's id, its roster's digest, when it expires) and
+each other's certificate before either says a word.
+"""
+
+import dataclasses
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from ...agents.modes import draw_session_id
 from ...protocol.errors import ConfigurationError
+from ...protocol.messages import Charter
 from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import SessionKind
-from ...protocol.roster import Roster, digest_of
+from ...protocol.roster import Roster
+from ...transports.keys import Identity, make_identity, read_certificate, write_private
+from ..running.rosters import ROSTER_FILE
+from .common import Keys
+from .keys import Enrollment, check_enrollments, find_key, read_certificates, slug_of
 
-__all__ = ["Invitation", "draw_invitations", "find_invitation", "write_invitations"]
+__all__ = [
+    "SERVER_KEY_FILE",
+    "Drawn",
+    "Invitation",
+    "Opening",
+    "check_expiry",
+    "draw_session",
+    "find_invitation",
+    "read_opening",
+    "write_session",
+]
 
-_TOKEN_BYTES: Final = 24
-_CHARACTERS_OF_NAME: Final = 40
+SERVER_KEY_FILE: Final = "server.pem"
+"""The server's private key and certificate, in its folder."""
+_OPENING_FILE: Final = "session.json"
+_CERTIFICATES_FILE: Final = "certificates.pem"
+_INVITATIONS: Final = "invitations"
+_SECONDS_OF_DAY: Final = 86_400
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one party agreed to, and the token that shows who it is. For that party alone.
+    """What one party agreed to, and how it knows the server. For that party alone where a key is in it.
 
     Args:
         session: the session's name.
@@ -30,7 +54,13 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         party: whom it is for.
         place: its place in the roster, from 0; addresses simulated noise.
         public: its public row, as the server has it.
-        token: shown to the server.
+        session_id: 128 random bits; of a simulation empty, since it follows from the seed.
+        roster: `Roster.digest`.
+        expires: nobody takes part after this time, in seconds since 1970 (UTC); 0 for never.
+        address: where the server will be.
+        server: the server's certificate, in PEM; empty where certificates play no part.
+        certificate: the fingerprint of the party's own.
+        key: the party's private key with its certificate, in PEM, where they were made for it.
     """
 
     session: str
@@ -40,27 +70,136 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     party: str
     place: int
     public: tuple[int, ...] = ()
-    token: str = ""
+    session_id: str = ""
+    roster: str = ""
+    expires: int = 0
+    address: str = ""
+    server: str = ""
+    certificate: str = ""
+    key: str = ""
 
     def __repr__(self) -> str:
-        return f"Invitation(session={self.session!r}, party={self.party!r})"  # a token is nobody else's to read
+        return f"Invitation(session={self.session!r}, party={self.party!r})"  # a key is nobody else's to read
+
+    @property
+    def charter(self) -> Charter:
+        """What makes the session this one."""
+        return Charter(self.session_id, self.roster, self.expires)
+
+    def find_keys(self, candidates: Sequence[Path]) -> Keys:
+        """Return the party's own key, from the invitation or else from the first file that has it.
+
+        Args:
+            candidates: files, or folders of `enroll`.
+
+        Raises:
+            ConfigurationError: none has it, or what the invitation holds is none.
+        """
+        try:
+            peers = (read_certificate(self.server)[0],)
+            own = Identity.of(self.key) if self.key else find_key(self.certificate, candidates)
+        except ValueError as error:
+            allowed = f"an invitation with certificates, or --transport tcp on one machine ({error})"
+            raise ConfigurationError(field="INVITATION", value=self.party, allowed=allowed) from None
+        if own is None:
+            looked = ", ".join(map(str, candidates))
+            allowed = f"given: the folder of the keys of {self.party!r}, with certificate {self.certificate[:16]}…"
+            raise ConfigurationError(field="--key", value=f"no such key in {looked}", allowed=allowed)
+        return Keys(own, peers)
 
 
-def draw_invitations(
-    protocol: PhasedProtocol[Any, Any], roster: Roster, *, session: str, kind: SessionKind
-) -> tuple[Roster, list[Invitation]]:
-    """Draw a token for each party.
+class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a server knows of its session beside scenario and roster.
+
+    Args:
+        session: the session's name.
+        kind: "deployment" or "simulation".
+        session_id: as in each invitation.
+        roster: as in each invitation.
+        expires: as in each invitation.
+        address: as in each invitation.
+    """
+
+    session: str
+    kind: str
+    session_id: str
+    roster: str
+    expires: int
+    address: str
+
+    @property
+    def charter(self) -> Charter:
+        """What makes the session this one."""
+        return Charter(self.session_id, self.roster, self.expires)
+
+    def check(self, *, session: str, kind: SessionKind, roster: Roster) -> None:
+        """Raise ConfigurationError unless this is what was drawn up: parties would refuse anything else."""
+        for field, ours, theirs in (
+            ("SCENARIO", session, self.session),
+            ("--simulate", kind.value, self.kind),
+            (ROSTER_FILE, roster.digest, self.roster),
+        ):
+            if ours != theirs:
+                raise ConfigurationError(field=field, value=ours, allowed=f"{theirs}, as the invitations say")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """Everything that is drawn up for a session.
+
+    Args:
+        roster: with fingerprints.
+        opening: for the server.
+        server: the server's key.
+        certificates: the parties', in PEM, in roster order.
+        invitations: in roster order.
+    """
+
+    roster: Roster
+    opening: Opening
+    server: Identity = dataclasses.field(repr=False)
+    certificates: Sequence[str]
+    invitations: Sequence[Invitation]
+
+
+def draw_session(
+    protocol: PhasedProtocol[Any, Any],
+    roster: Roster,
+    *,
+    session: str,
+    kind: SessionKind,
+    address: str = "",
+    days: float = 30.0,
+    enrolled: dict[str, Enrollment] | None = None,
+) -> Drawn:
+    """Draw up a session: its id, its server's key, and what each party is told.
 
     Args:
         protocol: with the parameters that are agreed to.
         roster: who may take part.
         session: the session's name.
         kind: the session's.
+        address: where the server will be.
+        days: after how many nobody takes part any more.
+        enrolled: the parties' certificates, by name; without them, keys are made for all, and whoever makes them could
+            take any seat.
 
-    Returns:
-        The roster with the tokens' digests, and the invitations, in roster order.
+    Raises:
+        ConfigurationError: as `check_enrollments`.
     """
-    tokens = [secrets.token_urlsafe(_TOKEN_BYTES) for _ in roster.names]
+    expires = int(time.time() + days * _SECONDS_OF_DAY)
+    server = make_identity(days=days)
+    made: list[Identity] = []
+    if enrolled is None:
+        made = [make_identity(days=days) for _ in roster.names]
+        fingerprints = [identity.fingerprint for identity in made]
+        certificates = [identity.certificate_pem for identity in made]
+    else:
+        known = check_enrollments(roster.names, enrolled, expires=expires)
+        fingerprints = [enrollment.fingerprint for enrollment in known]
+        certificates = [enrollment.certificate for enrollment in known]
+    roster = Roster(roster.names, roster.public, fingerprints=fingerprints)
+    session_id = draw_session_id() if kind is SessionKind.DEPLOYMENT else ""
     parameters: dict[str, Any] = msgspec.to_builtins(protocol.parameters)
     invitations = [
         Invitation(
@@ -71,36 +210,91 @@ def draw_invitations(
             party=name,
             place=place,
             public=tuple(roster.public[place].tolist()),
-            token=token,
+            session_id=session_id,
+            roster=roster.digest,
+            expires=expires,
+            address=address,
+            server=server.certificate_pem,
+            certificate=fingerprints[place],
+            key=made[place].text if made else "",
         )
-        for place, (name, token) in enumerate(zip(roster.names, tokens, strict=True))
+        for place, name in enumerate(roster.names)
     ]
-    roster = Roster(roster.names, roster.public, token_digests=[digest_of(token) for token in tokens])
-    return roster, invitations
+    opening = Opening(
+        session=session,
+        kind=kind.value,
+        session_id=session_id,
+        roster=roster.digest,
+        expires=expires,
+        address=address,
+    )
+    return Drawn(roster=roster, opening=opening, server=server, certificates=certificates, invitations=invitations)
 
 
-def write_invitations(folder: Path, invitations: Sequence[Invitation]) -> None:
-    """Write each invitation into a file of its own, readable by its owner alone: NUMBER-NAME.json.
+def write_session(folder: Path, drawn: Drawn) -> None:
+    """Write what the server needs but the roster, and each invitation into a file of its own: NUMBER-NAME.json.
 
     Args:
-        folder: new; made with its parents.
-        invitations: in roster order.
+        folder: a new one, which is there.
+        drawn: what to write; keys and invitations can be read by their owner alone.
     """
-    folder.mkdir(parents=True, mode=0o700)
-    digits = len(str(len(invitations)))
-    for invitation in invitations:
-        name = re.sub(r"[^a-z0-9]+", "-", invitation.party.lower()).strip("-")[:_CHARACTERS_OF_NAME]
-        file = folder / f"{invitation.place + 1:0{digits}}-{name or 'party'}.json"
-        file.touch(mode=0o600)
-        file.write_bytes(msgspec.json.format(msgspec.json.encode(invitation), indent=2) + b"\n")
+    drawn.server.write(folder / SERVER_KEY_FILE)
+    (folder / _OPENING_FILE).write_bytes(_encode(drawn.opening))
+    (folder / _CERTIFICATES_FILE).write_text("".join(drawn.certificates), encoding="ascii")
+    invitations = folder / _INVITATIONS
+    invitations.mkdir(mode=0o700)
+    digits = len(str(len(drawn.invitations)))
+    for invitation in drawn.invitations:
+        file = invitations / f"{invitation.place + 1:0{digits}}-{slug_of(invitation.party)}.json"
+        write_private(file, _encode(invitation))
 
 
-def find_invitation(path: Path, *, party: str) -> Invitation:
+def _encode(value: msgspec.Struct) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+def read_opening(folder: Path, *, fingerprints: Sequence[str]) -> tuple[Opening, Keys]:
+    """Return what `write_session` wrote for a server.
+
+    Args:
+        folder: where.
+        fingerprints: the roster's.
+
+    Raises:
+        ConfigurationError: a file cannot be read, or somebody of the roster has no certificate there.
+    """
+    path = folder / _OPENING_FILE
+    try:
+        opening = msgspec.json.decode(path.read_bytes(), type=Opening)
+    except (OSError, ValueError, RecursionError) as error:
+        allowed = f"a folder as `psephos roster` writes ({error})"
+        raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None
+    certificates = tuple(read_certificates(folder / _CERTIFICATES_FILE))
+    keys = Keys(folder / SERVER_KEY_FILE, certificates)
+    if unknown := sorted(set(fingerprints) - keys.fingerprints):
+        allowed = f"the fingerprint of a certificate in {_CERTIFICATES_FILE}"
+        raise ConfigurationError(field=f"fingerprint ({ROSTER_FILE})", value=unknown[0], allowed=allowed)
+    return opening, keys
+
+
+def check_expiry(charter: Charter, *, field: str) -> None:
+    """Raise ConfigurationError if a session's time is over.
+
+    Args:
+        charter: the session's.
+        field: where its user has it from.
+    """
+    if charter.expires and time.time() > charter.expires:
+        when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(charter.expires))
+        raise ConfigurationError(field=field, value=f"expired on {when} UTC", allowed="of a session that is not over")
+
+
+def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
     """Return an invitation.
 
     Args:
         path: its file, or a folder that holds the party's among others.
-        party: whose.
+        party: whose; of a file, nobody else's.
 
     Raises:
         ConfigurationError: there is none, or it cannot be read.
@@ -110,7 +304,9 @@ def find_invitation(path: Path, *, party: str) -> Invitation:
         found = _read_invitation(file)
         if not path.is_dir() or found.party == party:
             return found
-    raise ConfigurationError(field="--invitation", value=str(path), allowed=f"a folder with an invitation of {party!r}")
+    if party is None:
+        raise ConfigurationError(field="--as", value="left out", allowed=f"given: {path} holds invitations of several")
+    raise ConfigurationError(field="INVITATION", value=str(path), allowed=f"a folder with an invitation of {party!r}")
 
 
 def _read_invitation(file: Path) -> Invitation:
@@ -118,8 +314,8 @@ def _read_invitation(file: Path) -> Invitation:
         return msgspec.json.decode(file.read_bytes(), type=Invitation)
     except OSError as error:
         allowed = f"a readable file ({error.strerror})"
-        raise ConfigurationError(field="--invitation", value=str(file), allowed=allowed) from None
+        raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        # A token may stand in it: the file is named and not shown.
+        # A key may stand in it: the file is named and not shown.
         allowed = f"an invitation ({error})"
-        raise ConfigurationError(field="--invitation", value=str(file), allowed=allowed) from None
+        raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable
 
+import msgspec
 import trio
 
 from ...agents.driver import EffectListener
@@ -10,46 +11,59 @@ from ...agents.events import Log
 from ...agents.modes import Mode
 from ...agents.server import Server
 from ...protocol.errors import ConfigurationError, UnheardError
+from ...protocol.messages import NO_CHARTER, Charter
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
 from ...protocol.server_machine import SessionResult
+from ...transports.abc import Transport
 from ..plugins import find_server_role
 from ..running.blaming import Plugin, blaming_plugins, parts_of
 from ..running.folder import RunFolder
 from ..running.limits import reserve_for_server
 from ..running.resolution import Resolved
 from ..running.results import published
-from ..running.rosters import TOKEN_COLUMN
+from ..running.rosters import FINGERPRINT_COLUMN
 from ..running.writing import describe_failure, open_run, write_outcome
-from .common import DEFAULT_TRANSPORT, find_transport, naming_address
+from .common import DEFAULT_TRANSPORT, Keys, charter_of, find_transport, naming_address
 
-__all__ = ["check_tokens", "roster_rows", "serve", "serve_in_folder"]
+__all__ = ["check_authenticated", "roster_rows", "serve", "serve_in_folder"]
 
 
-def check_tokens(side: Resolved, *, kind: SessionKind) -> None:
-    """Raise ConfigurationError if anybody could ask the server who has come, where that is private.
+def check_authenticated(side: Resolved, *, kind: SessionKind, transport: str) -> None:
+    """Raise ConfigurationError unless the parties prove who they are where they have to.
 
-    A seat that is taken is refused to whoever else comes in its name; with tokens nobody else can.
+    Where it is private who takes part, a seat that is taken is refused to whoever else comes in its name; with
+    certificates nobody else can.
 
     Args:
         side: what is served.
         kind: the session's; a simulation protects nothing.
+        transport: over which, by its name.
     """
-    if side.protocol.hides_participation and side.token_digests is None and kind is SessionKind.DEPLOYMENT:
-        allowed = "given, with tokens: participation is private here, and without tokens anybody could ask who came"
-        raise ConfigurationError(field="--roster", value="left out or without tokens", allowed=allowed)
+    has_certificates = side.fingerprints is not None
+    if side.protocol.hides_participation and not has_certificates and kind is SessionKind.DEPLOYMENT:
+        allowed = "given, with certificates: participation is private here, and without them anybody could ask who came"
+        raise ConfigurationError(field="--roster", value="left out or without certificates", allowed=allowed)
+    if transport == DEFAULT_TRANSPORT and not has_certificates:
+        allowed = (
+            "given, as `psephos roster` draws it up: parties are known by their certificates. On one machine, "
+            "--transport tcp takes them by their names"
+        )
+        raise ConfigurationError(field="--roster", value="left out or without certificates", allowed=allowed)
+    if transport != DEFAULT_TRANSPORT and has_certificates:
+        allowed = f"{DEFAULT_TRANSPORT!r} where the roster has certificates, which {transport!r} does not show"
+        raise ConfigurationError(field="transport", value=transport, allowed=allowed)
 
 
 def roster_rows(side: Resolved, roster: Roster) -> list[dict[str, object]]:
-    """Return the lines of a roster's file: names, public columns as they were given, the tokens' digests."""
-    digests = roster.token_digests or ("",) * len(roster)
+    """Return the lines of a roster's file: names, public columns as they were given, fingerprints if it has them."""
     table = {**side.public_table, **side.protocol.write_public(roster.public)}
     columns = {name: list(entries) for name, entries in table.items()}
     return [
         {
             side.protocol.client_role: name,
             **{column: entries[place] for column, entries in columns.items()},
-            TOKEN_COLUMN: digests[place],
+            **({} if roster.fingerprints is None else {FINGERPRINT_COLUMN: roster.fingerprints[place]}),
         }
         for place, name in enumerate(roster.names)
     ]
@@ -60,6 +74,8 @@ async def serve(
     *,
     address: str,
     transport: str = DEFAULT_TRANSPORT,
+    keys: Keys | None = None,
+    charter: Charter = NO_CHARTER,
     mode: Mode,
     log: Log | None = None,
     listener: EffectListener | None = None,
@@ -71,18 +87,21 @@ async def serve(
         side: what is served.
         address: in the transport's form; of TCP HOST:PORT, where port 0 lets the system choose.
         transport: over which, by its name.
+        keys: for TLS.
+        charter: what makes the session this one, as its invitations say.
         mode: a deployment or a simulation.
         log: where events go.
         listener: told of every effect of the server's machine.
         on_listening: told of the address once clients can connect.
 
     Raises:
-        ConfigurationError: as `check_tokens`, `find_transport` and `reserve_for_server`, or it is no address.
+        ConfigurationError: as `check_authenticated`, `find_transport` and `reserve_for_server`, or it is no address.
         QuorumError: a phase closed without its quorum.
         PluginError: somebody's code raised something, or the protocol's breaks its contract.
         OSError: the address is taken, or not this machine's.
     """
-    check_tokens(side, kind=mode.kind)
+    check_authenticated(side, kind=mode.kind, transport=transport)
+    opened = find_transport(transport, keys=keys)
     kind = find_server_role(side.protocol.server_role)
     plugins = (parts_of(side.protocol), Plugin(f"server role {side.protocol.server_role!r}", (kind,)))
     with blaming_plugins(plugins, is_private=side.protocol.keeps_words):
@@ -90,7 +109,8 @@ async def serve(
             side,
             kind,
             address=address,
-            transport=transport,
+            transport=opened,
+            charter=charter,
             mode=mode,
             log=log,
             listener=listener,
@@ -103,25 +123,27 @@ async def _serve(
     kind: type[Server],
     *,
     address: str,
-    transport: str,
+    transport: Transport,
+    charter: Charter,
     mode: Mode,
     log: Log | None,
     listener: EffectListener | None,
     on_listening: Callable[[str], None] | None,
 ) -> SessionResult:
+    roster = side.roster
     server = kind(
         side.protocol,
-        roster=side.roster,
+        roster=roster,
         mode=mode,
+        charter=charter_of(mode, msgspec.structs.replace(charter, roster=roster.digest)),
         rules=side.rules,
         default_rules=side.default_rules,
         places=reserve_for_server(num_parties=len(side.names)),
         log=log,
         listener=listener,
     )
-    opened = find_transport(transport)
     with naming_address(address, field="--listen"):
-        listening = await opened.open_listener(address)
+        listening = await transport.open_listener(address)
     if on_listening is not None:
         on_listening(listening.address)
     return await server.serve(listening)
@@ -133,6 +155,8 @@ def serve_in_folder(
     *,
     address: str,
     transport: str = DEFAULT_TRANSPORT,
+    keys: Keys | None = None,
+    charter: Charter = NO_CHARTER,
     mode: Mode,
     pictures: bool = True,
     listener: EffectListener | None = None,
@@ -150,6 +174,8 @@ def serve_in_folder(
             side,
             address=address,
             transport=transport,
+            keys=keys,
+            charter=charter,
             mode=mode,
             log=run.log,
             listener=listener,

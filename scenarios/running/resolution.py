@@ -32,7 +32,7 @@ from .blaming import Plugin, blaming, blaming_plugins, parts_of
 from .config import Scenario
 from .limits import check_descriptors
 from .parties import read_parties, sources_of
-from .rosters import TOKEN_COLUMN, check_columns, described_by, digests_in, left_to_parties, read_roster
+from .rosters import FINGERPRINT_COLUMN, check_columns, described_by, fingerprints_in, left_to_parties, read_roster
 from .streams import PartyStream, is_streamed, open_stream
 
 __all__ = ["Resolved", "dearest_losses", "make_scene", "resolve"]
@@ -58,7 +58,7 @@ class Resolved(msgspec.Struct, kw_only=True):
         stream: the parties, where they come in batches.
         is_served: whether the parties are elsewhere.
         public_table: of parties elsewhere the public columns, as they were given.
-        token_digests: of their tokens, where they have any.
+        fingerprints: of their certificates, where they have any.
     """
 
     scenario: Scenario
@@ -76,12 +76,12 @@ class Resolved(msgspec.Struct, kw_only=True):
     stream: PartyStream | None = None
     is_served: bool = False
     public_table: Mapping[str, Entries] = {}
-    token_digests: Sequence[str] | None = None
+    fingerprints: Sequence[str] | None = None
 
     @property
     def roster(self) -> Roster:
         """Who may take part."""
-        return Roster(self.names, self.inputs.public, token_digests=self.token_digests)
+        return Roster(self.names, self.inputs.public, fingerprints=self.fingerprints)
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
@@ -122,8 +122,8 @@ def resolve(
         scenario: what is to be run.
         record: also keep seed, private inputs and what each party sees; for agents in simulations only.
         is_served: the parties are elsewhere: no private column is looked at.
-        roster: where they are elsewhere, a CSV of the parties: the role's name, the public columns, and
-            `rosters.TOKEN_COLUMN`; by default the scenario's own parties, without tokens.
+        roster: where they are elsewhere, a folder of `psephos roster`, or a CSV of the parties: the role's name, the
+            public columns, `rosters.FINGERPRINT_COLUMN`; by default the scenario's own parties, without certificates.
 
     Raises:
         ConfigurationError: something is not allowed.
@@ -136,7 +136,7 @@ def resolve(
     parties = _parties_of(scenario, kind, stream, roster)
     if parties.is_of_data_set:
         scenario = msgspec.structs.replace(scenario, data=_data_folder(scenario))
-    table = {name: entries for name, entries in parties.table.items() if not (is_served and name == TOKEN_COLUMN)}
+    table = {name: entries for name, entries in parties.table.items() if not (is_served and name == FINGERPRINT_COLUMN)}
     public_table: Mapping[str, Entries] = {}
     with blaming(kind):
         described = parties if roster is None else _described(scenario, kind, parties)
@@ -193,7 +193,7 @@ def resolve(
         stream=stream,
         is_served=is_served,
         public_table=public_table,
-        token_digests=digests_in(parties) if is_served else None,
+        fingerprints=fingerprints_in(parties) if is_served else None,
     )
 
 
@@ -321,7 +321,7 @@ def _check_columns(parties: PartiesTable, protocol: PhasedProtocol[Any, Any], *,
     columns = protocol.columns()
     private = [column.name for column in columns if column.private and are_private_known]
     public = [column.name for column in columns if not column.private]
-    check_columns(parties, [protocol.client_role, *public, *private, TOKEN_COLUMN])
+    check_columns(parties, [protocol.client_role, *public, *private, FINGERPRINT_COLUMN])
 
 
 def _check_budget(scenario: Scenario, losses: Sequence[PrivacyLoss]) -> None:

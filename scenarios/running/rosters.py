@@ -1,4 +1,4 @@
-"""Rosters: who may take part in a session whose parties are elsewhere, what is public of them, and their tokens.
+"""Rosters: who may take part in a session whose parties are elsewhere, what is public of them, and their certificates.
 
 The rule that holds here: of the parties' table no private column is looked at.
 """
@@ -16,20 +16,34 @@ from ..reading.cells import plain_cell
 from ..reading.sources import PartiesTable
 from .parties import read_parties_file, sources_of
 
-__all__ = ["TOKEN_COLUMN", "check_columns", "described_by", "digests_in", "left_to_parties", "read_roster"]
+__all__ = [
+    "FINGERPRINT_COLUMN",
+    "ROSTER_FILE",
+    "check_columns",
+    "described_by",
+    "fingerprints_in",
+    "left_to_parties",
+    "read_roster",
+]
 
-TOKEN_COLUMN: Final = "token_sha256"  # noqa: S105  a column's name
-"""In a roster's file: a digest of each party's token."""
+ROSTER_FILE: Final = "roster.csv"
+"""In a folder of `psephos roster`."""
+FINGERPRINT_COLUMN: Final = "certificate_sha256"
+"""In a roster's file: the fingerprint of each party's certificate."""
 
 
 def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
-    """Return the parties of a roster's file: the role's name, the public columns, and `TOKEN_COLUMN`.
+    """Return the parties of a roster: the role's name, the public columns, and `FINGERPRINT_COLUMN`.
+
+    Args:
+        path: a CSV, or a folder of `psephos roster` that has one.
+        kind: the protocol.
 
     Raises:
         ConfigurationError: it cannot be read, or has a line that is no party's.
     """
     try:
-        read = read_parties_file(path, kind.client_role)
+        read = read_parties_file(path / ROSTER_FILE if path.is_dir() else path, kind.client_role)
     except ConfigurationError as error:
         if error.field != f"{kind.client_role}s":
             raise
@@ -58,7 +72,7 @@ def described_by(
             allowed = "set, in the scenario or by --set: a roster has only public columns, and they do not say it"
             raise ConfigurationError(field=left_out[0], value="left out", allowed=allowed)
         return roster
-    table = {name: entries for name, entries in own.table.items() if name != TOKEN_COLUMN}
+    table = {name: entries for name, entries in own.table.items() if name != FINGERPRINT_COLUMN}
     # What follows from the roster's public columns is that, and not what the scenario's own parties say of it.
     others = {name: value for name, value in own.parameters.items() if name not in of_public}
     with roster.naming_lines():
@@ -74,26 +88,26 @@ def left_to_parties(kind: type[PhasedProtocol[Any, Any]], parameters: Mapping[st
 
 
 def check_columns(parties: PartiesTable, known: Sequence[str]) -> None:
-    """Raise ConfigurationError if there is a column of another name, such as a misspelled one of tokens."""
+    """Raise ConfigurationError if there is a column of another name, such as a misspelled one of certificates."""
     for name in parties.table:
         if name not in known:
             raise unknown_column(name, known, field=f"{name} ({parties.source} line 1)" if parties.lines else "")
 
 
-def digests_in(parties: PartiesTable) -> list[str] | None:
-    """Return the digests of the parties' tokens; None where they have none.
+def fingerprints_in(parties: PartiesTable) -> list[str] | None:
+    """Return the fingerprints of the parties' certificates; None where they have none.
 
     Raises:
-        ConfigurationError: one is no digest.
+        ConfigurationError: one is no fingerprint.
     """
-    if TOKEN_COLUMN not in parties.table:
+    if FINGERPRINT_COLUMN not in parties.table:
         return None
-    digests = [str(digest) for digest in parties.table[TOKEN_COLUMN]]
-    for place, digest in enumerate(digests):
-        if not re.fullmatch(r"[0-9a-f]{64}", digest):
+    fingerprints = [str(fingerprint) for fingerprint in parties.table[FINGERPRINT_COLUMN]]
+    for place, fingerprint in enumerate(fingerprints):
+        if not re.fullmatch(r"[0-9a-f]{64}", fingerprint):
             line = f" line {parties.lines[place]}" if parties.lines else ""
-            field = f"{TOKEN_COLUMN} ({parties.source}{line})"
+            field = f"{FINGERPRINT_COLUMN} ({parties.source}{line})"
             raise ConfigurationError(
-                field=field, value=digest, allowed="64 hexadecimal digits, as `psephos roster` writes"
+                field=field, value=fingerprint, allowed="64 hexadecimal digits, as `psephos roster` writes"
             )
-    return digests
+    return fingerprints

@@ -14,9 +14,10 @@ import trio
 from ...agents.adversaries import Attempt, Deviation
 from ...agents.driver import EffectListener
 from ...agents.events import Log
-from ...agents.modes import Deployment, Mode, Simulation
+from ...agents.modes import Deployment, Mode, Simulation, draw_session_id
 from ...agents.noise import SecureNoise
 from ...protocol.errors import PsephosError
+from ...protocol.messages import Charter
 from ...protocol.phases import Truth
 from ...protocol.privacy import LedgerEntry
 from ...protocol.randomness import SimulatedNoise
@@ -131,7 +132,7 @@ def run_session(
         )
     mode: Mode = Simulation(scenario.name, noise, resolved.record or watched is not None)
     if scenario.noise == "secure":
-        mode = Deployment(scenario.name, SecureNoise())
+        mode = Deployment(scenario.name, SecureNoise(), Charter(draw_session_id()))
     transport = make_transport(scenario.transport)
     if watched is not None and any(role.watches_traffic for role in resolved.adversaries):
         transport = TappedTransport(transport, watched.traffic.append)

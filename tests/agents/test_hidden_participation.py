@@ -14,6 +14,7 @@ import pytest
 import structlog.testing
 import trio
 import trio.testing
+from certified import CertifiedTransport
 from helpers import make_fair_inputs, make_fair_vote
 from psephos.agents import Aggregator, Client, Simulation, Voter
 from psephos.agents.adversaries import DeviatingChannel, Deviation, Leaver, Passage, Replayer
@@ -35,13 +36,13 @@ from psephos.protocol.messages import (
 )
 from psephos.protocol.phases import PhasedProtocol
 from psephos.protocol.privacy import NeighboringRelation
-from psephos.protocol.roster import Roster, digest_of
+from psephos.protocol.roster import Roster
 from psephos.protocol.rules import JOIN, PhaseRules
 from psephos.protocol.server_machine import SessionResult
-from psephos.transports import Channel, MemoryTransport
+from psephos.transports import Channel
 
 NAMES: Final = ("ann", "bob", "cid", "dee", "eve")
-TOKENS: Final = {name: f"of {name}" for name in NAMES}
+OWN: Final = {name: f"{place}d" * 32 for place, name in enumerate(NAMES)}
 JOINING, REPORTING = 40.0, 50.0
 HIDDEN = make_fair_vote(3, 2, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, mechanism="exponential")
 SHOWN = make_fair_vote(3, 2, mechanism="exponential")
@@ -96,7 +97,6 @@ def make_clients(protocol: PhasedProtocol[Any, Any], present: Sequence[str], mod
             row=rows[place],
             public=public[place],
             mode=mode,
-            token=TOKENS[name],
         )
         for place, name in enumerate(NAMES)
         if name in present
@@ -108,19 +108,19 @@ async def observe(
     deviations: dict[str, Deviation] | None = None,
     *,
     protocol: FairVoting = HIDDEN,
-    strangers: Sequence[Hello] = (),
+    strangers: Sequence[tuple[Hello, str]] = (),
     skips_waiting: bool = False,
 ) -> Observed:
     """Hold a session over memory to which these voters come."""
     mode = Simulation("plans", SimulatedNoise(7, session="plans"))
-    roster = Roster(NAMES, INPUTS.public, token_digests=[digest_of(TOKENS[name]) for name in NAMES])
+    roster = Roster(NAMES, INPUTS.public, fingerprints=list(OWN.values()))
     quorum = None if protocol.hides_participation else 4
     rules = {
         JOIN: PhaseRules(deadline_seconds=JOINING, quorum=quorum),
         "rankings": PhaseRules(deadline_seconds=REPORTING, quorum=quorum),
     }
     seen = Observed([], set(), float("nan"), float("nan"), None, {})
-    transport = MemoryTransport()
+    transport = CertifiedTransport()
     with structlog.testing.capture_logs() as seen.log:
 
         def note(effect: Effect) -> None:
@@ -148,8 +148,8 @@ async def observe(
                 seen.status.add(server.progress)
                 await trio.sleep(0.7)
 
-        async def try_to_join(address: str, hello: Hello) -> None:
-            channel = await transport.connect(address)
+        async def try_to_join(address: str, hello: Hello, fingerprint: str) -> None:
+            channel = await transport.connect(address, fingerprint=fingerprint)
             await channel.send([encode(hello)])
             answer = decode((await channel.receive())[0])
             assert isinstance(answer, Abort)
@@ -159,12 +159,12 @@ async def observe(
         with trio.fail_after(1000):
             async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
                 for name, client in make_clients(protocol, present, mode).items():
-                    channel = await transport.connect(listening.address)
+                    channel: Channel = await transport.connect(listening.address, fingerprint=OWN[name])
                     if deviations and name in deviations:
                         channel = DeviatingChannel(channel, deviations[name])
                     nursery.start_soon(take_part, name, client, channel)
-                for hello in strangers:
-                    nursery.start_soon(try_to_join, listening.address, hello)
+                for hello, fingerprint in strangers:
+                    nursery.start_soon(try_to_join, listening.address, hello, fingerprint)
                 if not skips_waiting:
                     nursery.start_soon(look_on)
                 seen.result = await server.serve(listening)
@@ -226,12 +226,14 @@ async def test_it_looks_the_same_however_a_voter_behaves(
     assert outside(seen) == outside(EVERYBODY)
 
 
-HELLO = Hello(PROTOCOL_VERSION, "plans", "fair-voting", "simulation", "eve")
+MODE = Simulation("plans", SimulatedNoise(7, session="plans"))
+HELLO = Hello(PROTOCOL_VERSION, "plans", "fair-voting", "simulation", "eve", MODE.charter.id)
 STRANGERS = {
-    "in a voter's name": HELLO,
-    "with another's token": msgspec.structs.replace(HELLO, token=TOKENS["ann"]),
-    "nobody's name": msgspec.structs.replace(HELLO, party="mallory"),
-    "another session's": msgspec.structs.replace(HELLO, session="others", token=TOKENS["eve"]),
+    "in a voter's name": (HELLO, ""),
+    "by another's certificate": (HELLO, OWN["ann"]),
+    "nobody's name": (msgspec.structs.replace(HELLO, party="mallory"), OWN["eve"]),
+    "another session's": (msgspec.structs.replace(HELLO, session="others"), OWN["eve"]),
+    "an earlier session's": (msgspec.structs.replace(HELLO, session_id="0" * 32), OWN["eve"]),
 }
 
 
@@ -241,26 +243,26 @@ async def test_who_is_refused_is_not_logged(
     autojump_clock: trio.testing.MockClock,  # noqa: ARG001  it is waited on
 ) -> None:
     """A line for each would say of whom somebody knows the name, and how many came in vain."""
-    hello = STRANGERS[who]
-    seen = await observe([name for name in NAMES if name != hello.party], strangers=[hello])
+    hello, fingerprint = STRANGERS[who]
+    seen = await observe([name for name in NAMES if name != hello.party], strangers=[(hello, fingerprint)])
     assert isinstance(seen.endings[hello.party], str)  # why
     assert outside(seen) == outside(EVERYBODY)
 
 
-async def test_who_is_told_apart_by_a_token_is_refused_alike_before_and_after_its_owner_came(
+async def test_who_is_told_apart_by_a_certificate_is_refused_alike_before_and_after_its_owner_came(
     autojump_clock: trio.testing.MockClock,  # noqa: ARG001  it is waited on
 ) -> None:
     """Else whoever knows a name could ask whether its seat is taken."""
     answers = set[str]()
     for present in (NAMES, NAMES[:4]):
         mode = Simulation("plans", SimulatedNoise(7, session="plans"))
-        roster = Roster(NAMES, INPUTS.public, token_digests=[digest_of(TOKENS[name]) for name in NAMES])
+        roster = Roster(NAMES, INPUTS.public, fingerprints=list(OWN.values()))
         server = Aggregator(HIDDEN, roster=roster, mode=mode)
-        transport = MemoryTransport()
+        transport = CertifiedTransport()
         async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
             nursery.start_soon(server.serve, listening)
-            for client in make_clients(HIDDEN, present, mode).values():
-                nursery.start_soon(client.take_part, await transport.connect(listening.address))
+            for name, client in make_clients(HIDDEN, present, mode).items():
+                nursery.start_soon(client.take_part, await transport.connect(listening.address, fingerprint=OWN[name]))
             await trio.sleep(1)
             channel = await transport.connect(listening.address)
             await channel.send([encode(HELLO)])
@@ -276,7 +278,7 @@ async def test_who_comes_late_is_told_so_and_nobody_else_is(
 ) -> None:
     mode = Simulation("plans", SimulatedNoise(7, session="plans"))
     server = Aggregator(HIDDEN, roster=Roster(NAMES, INPUTS.public), mode=mode)
-    transport = MemoryTransport()
+    transport = CertifiedTransport()
     late = make_clients(HIDDEN, ["eve"], mode)["eve"]
     with structlog.testing.capture_logs() as log:
         async with await transport.open_listener() as listening, trio.open_nursery() as nursery:

@@ -26,6 +26,7 @@ from peers import (
     open_session,
     report,
     simulation,
+    welcome,
 )
 from psephos.agents import CloudServer
 from psephos.agents import driver as driver_module
@@ -47,12 +48,10 @@ from psephos.protocol.errors import (
 from psephos.protocol.messages import (
     MAX_GREETING_BYTES,
     NOT_ADMITTED,
-    PROTOCOL_VERSION,
     Abort,
     Message,
     Release,
     Request,
-    Welcome,
     decode,
     encode,
 )
@@ -221,7 +220,7 @@ async def test_what_a_client_reported_before_it_vanished_stands(clock: trio.test
         pytest.param(report(1, 1), UnexpectedMessageError, id="another phase"),
         pytest.param(hello("carol"), UnexpectedMessageError, id="hello again"),
         pytest.param(hello("alice"), UnexpectedMessageError, id="another's hello"),
-        pytest.param(encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters)), UnexpectedMessageError, id="welcome"),
+        pytest.param(encode(welcome()), UnexpectedMessageError, id="welcome"),
     ],
 )
 async def test_a_fault_after_hello_is_said_logged_and_ends_that_client_alone(
@@ -457,7 +456,7 @@ async def take_part_with(
     return ending, messages
 
 
-WELCOME = encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters))
+WELCOME = encode(welcome())
 REQUEST = encode(Request(0, msgspec.Raw(msgspec.msgpack.encode(None))))
 NEXT_REQUEST = encode(Request(1, msgspec.Raw(msgspec.msgpack.encode(None))))
 OUTCOME = msgspec.Raw(msgspec.msgpack.encode(run_population(VOTE, INPUTS, noise=simulation().noise).outcome))
@@ -471,8 +470,8 @@ OUTCOME = msgspec.Raw(msgspec.msgpack.encode(run_population(VOTE, INPUTS, noise=
         ([hello("server")], UnexpectedMessageError),
         ([REQUEST], UnexpectedMessageError),
         ([WELCOME, WELCOME], UnexpectedMessageError),
-        ([encode(Welcome(99, VOTE.encoded_parameters))], RemoteProtocolError),
-        ([encode(Welcome(PROTOCOL_VERSION, msgspec.Raw(b"\x80")))], RemoteProtocolError),
+        ([encode(welcome(99))], RemoteProtocolError),
+        ([encode(welcome(parameters=msgspec.Raw(b"\x80")))], RemoteProtocolError),
         ([WELCOME, encode(Release(OUTCOME))], UnexpectedMessageError),
         ([WELCOME, REQUEST, encode(Release(OUTCOME))], UnexpectedMessageError),
         ([WELCOME, REQUEST, NEXT_REQUEST, encode(Release(msgspec.Raw(b"\x01")))], MalformedMessageError),
@@ -507,9 +506,9 @@ async def test_a_server_that_breaks_the_rules_is_told_and_left(
     [
         pytest.param([b"\x93\x02\x01" + NESTED], id="nested welcome"),
         pytest.param([WELCOME, b"\x92\x05" + NESTED], id="nested release"),
-        pytest.param([encode(Welcome(PROTOCOL_VERSION, msgspec.Raw(b"\x81\xa1\xff\x01")))], id="welcome in no UTF-8"),
+        pytest.param([encode(welcome(parameters=msgspec.Raw(b"\x81\xa1\xff\x01")))], id="welcome in no UTF-8"),
         pytest.param(
-            [encode(Welcome(PROTOCOL_VERSION, msgspec.Raw(msgspec.msgpack.encode({"quota": "\0" * 900_000}))))],
+            [encode(welcome(parameters=msgspec.Raw(msgspec.msgpack.encode({"quota": "\0" * 900_000}))))],
             id="huge parameters",
         ),
         pytest.param([WELCOME, encode(Release(msgspec.Raw(b"\x81\xa1\xff\x01")))], id="release in no UTF-8"),

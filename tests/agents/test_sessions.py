@@ -20,7 +20,16 @@ from psephos.protocol.errors import (
     QuorumError,
     SessionAborted,
 )
-from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Hello, Release, Report, Request, Welcome, encode
+from psephos.protocol.messages import (
+    PROTOCOL_VERSION,
+    Abort,
+    Hello,
+    Release,
+    Report,
+    Request,
+    Welcome,
+    encode,
+)
 from psephos.protocol.phases import Inputs, PhasedProtocol
 from psephos.protocol.population import run_population
 from psephos.protocol.privacy import Budget, Ledger
@@ -393,7 +402,7 @@ async def test_cancelling_a_client_closes_its_channel_and_what_was_charged_stays
                 await far.receive()
                 await far.send(
                     [
-                        encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters)),
+                        encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters, charter=mode.charter)),
                         encode(Request(0, msgspec.Raw(msgspec.msgpack.encode(None)))),
                     ]
                 )
@@ -417,7 +426,7 @@ async def test_a_cancelled_client_gives_back_what_its_session_had_reserved() -> 
         async with far, trio.open_nursery() as nursery:
             nursery.start_soon(client.take_part, near)
             await far.receive()
-            await far.send([encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters))])
+            await far.send([encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters, charter=mode.charter))])
             await trio.testing.wait_all_tasks_blocked()
             assert ledger.remaining == 0.0
             nursery.cancel_scope.cancel()

@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 
 import pytest
 import trio
-from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
+from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, TLSTransport, Transport
 from psephos.transports.testing import PROMISES, check_transport
 
 LIMIT = 1 << 12
 FLOOD_BYTES = 1 << 16
 
 
-@pytest.mark.parametrize("make_transport", [MemoryTransport, TCPTransport])
+@pytest.mark.parametrize("make_transport", [MemoryTransport, TCPTransport, TLSTransport])
 async def test_transport_keeps_the_contract(make_transport: Callable[[], Transport]) -> None:
     await check_transport(make_transport)
 

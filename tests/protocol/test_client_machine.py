@@ -29,8 +29,10 @@ from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.effects import Charged, Effect, Fail, Finish, Send
 from psephos.protocol.mechanisms import RowMechanism
 from psephos.protocol.messages import (
+    NO_CHARTER,
     PROTOCOL_VERSION,
     Abort,
+    Charter,
     Inquiry,
     Message,
     Release,
@@ -46,7 +48,6 @@ from psephos.protocol.states import CONVERSATION, Move, State
 from psephos.protocol.views import Happening
 
 VOTE = make_vote()
-OWN = "secret of p0"
 ROW = (1, 0, 1, 1)  # group 1, no to ada, yes to bob, weight 1 of the public set
 TABLE = CONVERSATION[Side.CLIENT]
 
@@ -77,7 +78,7 @@ def make_client(
     view: View | None = None,
     party: str = "p0",
     row: Sequence[int] = ROW,
-    token: str = "",
+    charter: Charter = NO_CHARTER,
 ) -> ClientMachine:
     return ClientMachine(
         protocol,
@@ -88,7 +89,7 @@ def make_client(
         noise=SimulatedNoise(1, session=SESSION_NAME) if noise is None else noise,
         ledger=Ledger(party) if ledger is None else ledger,
         server=SERVER,
-        token=token,
+        charter=charter,
         view=view,
     )
 
@@ -144,16 +145,40 @@ def test_a_new_machine_says_hello_once() -> None:
     assert (caught.value.role, caught.value.state) == ("client", "greeted")
 
 
-def test_a_hello_shows_the_token_and_no_view_does() -> None:
-    view = View("p0", Side.CLIENT, SESSION_NAME, SessionKind.SIMULATION, ROW)
-    client = make_client(token=OWN, view=view)
-    assert client.start() == [Send((SERVER,), hello("p0", token=OWN))]
-    client.receive(SERVER, hello("p0", token=OWN))  # a server that sends it back has it, and the view has not
-    assert [(entry.happening, entry.message) for entry in view.observations[:2]] == [
-        (Happening.SENT, hello("p0")),
-        (Happening.RECEIVED, hello("p0")),
-    ]
-    assert "secret" not in repr(view)
+def test_a_hello_names_the_sessions_id() -> None:
+    assert make_client(charter=Charter("an id")).start() == [Send((SERVER,), hello("p0", session_id="an id"))]
+
+
+AGREED = Charter("an id", "a roster", 1_900_000_000)
+
+
+@pytest.mark.parametrize(
+    ("other", "difference"),
+    [
+        ({"id": "b"}, "id is 'b', agreed 'an id'"),
+        ({"roster": "", "expires": 0}, "roster is '', agreed 'a roster'; expires is 0, agreed 1900000000"),
+        ({"expires": 1_900_000_001}, "expires is 1900000001, agreed 1900000000"),
+    ],
+)
+def test_a_session_that_is_another_one_than_was_agreed_to_is_left_before_anything_is_reserved(
+    other: dict[str, Any], difference: str
+) -> None:
+    client = make_client(charter=AGREED)
+    client.start()
+    charter = msgspec.structs.replace(AGREED, **other)
+    effects = client.receive(SERVER, msgspec.structs.replace(welcome(), charter=charter))
+    error = failure_of(effects)
+    assert str(error) == f"server's session is another one than was agreed to: {difference}"
+    assert messages_of(effects) == [((SERVER,), Abort(str(error)))]
+    assert client.state is State.ENDED
+
+
+@pytest.mark.parametrize("charter", [Charter(), Charter("an id"), AGREED])
+def test_what_was_not_agreed_of_a_charter_is_taken_as_the_server_says_it(charter: Charter) -> None:
+    client = make_client(charter=charter)
+    client.start()
+    assert client.receive(SERVER, msgspec.structs.replace(welcome(), charter=AGREED)) == []
+    assert client.state is State.JOINED
 
 
 def test_a_name_that_cannot_name_a_party_is_refused() -> None:

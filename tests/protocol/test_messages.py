@@ -12,6 +12,7 @@ from psephos.protocol.messages import (
     NIL,
     PROTOCOL_VERSION,
     Abort,
+    Charter,
     Hello,
     Inquiry,
     Message,
@@ -26,13 +27,12 @@ from psephos.protocol.messages import (
 from psephos.protocol.roles import MAX_PARTY_NAME_LENGTH
 from strategies import CHECKED
 
-OWN = "t\u00e9"
-LONG = "secret-x"
+CHARTER = Charter("0123456789abcdef" * 2, "\u00e9", 1_900_000_000)
 MESSAGES: list[Message] = [
     Hello(version=6, session="s", protocol="dpwevote", kind="simulation", party="p0"),
-    Hello(version=6, session="s", protocol="dpwevote", kind="simulation", party="p0", token=OWN),
+    Hello(version=6, session="s", protocol="dpwevote", kind="simulation", party="p0", session_id=CHARTER.id),
     Welcome(version=6, parameters=raw({"epsilon": 1.0})),
-    Welcome(version=6, parameters=raw({"epsilon": 1.0}), public=(4, 300, -1)),
+    Welcome(version=6, parameters=raw({"epsilon": 1.0}), public=(4, 300, -1), charter=CHARTER),
     Request(phase=1, payload=raw(None)),
     Report(phase=0, payload=raw([1, 2])),
     Release(payload=raw({"passed": True})),
@@ -40,7 +40,7 @@ MESSAGES: list[Message] = [
     Release(payload=raw({"passed": True}), is_late=True),
     Abort(reason="enough"),
     Abort(reason="few", phase="weights", received=1, required=2, missing=("p0", "p2"), num_missing=2),
-    Inquiry(version=6, party="p0", token=OWN),
+    Inquiry(version=6, party="p0"),
     Terms(version=6, session="s", protocol="dpwevote", kind="simulation", parameters=raw({"epsilon": 1.0}), place=3),
     Terms(
         version=6,
@@ -50,14 +50,18 @@ MESSAGES: list[Message] = [
         parameters=raw({"epsilon": 1.0}),
         place=3,
         public=(128,),
+        charter=CHARTER,
     ),
 ]
 TYPES: list[type[Message]] = [Hello, Welcome, Request, Report, Release, Abort, Inquiry, Terms]
+ID = "d920" + "30313233343536373839616263646566" * 2
+NO_CHARTER = "93a0a000"
+ALL_OF_IT = f"93{ID}a2c3a9ce713fb300"
 WIRE = [
     "970106a173a86470776576 6f7465aa73696d756c6174696f6ea27030a0",
-    "970106a173a86470776576 6f7465aa73696d756c6174696f6ea27030a374c3a9",
-    "940206 81a7657073696c6f6ecb3ff0000000000000 90",
-    "940206 81a7657073696c6f6ecb3ff0000000000000 9304cd012cff",
+    "970106a173a86470776576 6f7465aa73696d756c6174696f6ea27030" + ID,
+    "950206 81a7657073696c6f6ecb3ff0000000000000 90" + NO_CHARTER,
+    "950206 81a7657073696c6f6ecb3ff0000000000000 9304cd012cff" + ALL_OF_IT,
     "930301c0",
     "930400920102",
     "940581a6706173736564c3 c0 c2",
@@ -65,9 +69,9 @@ WIRE = [
     "940581a6706173736564c3 c0 c3",
     "9706a6656e6f756768a00000 9000",
     "9706a3666577a7776569676874730102 92a27030a2703202",
-    "940706a27030 a374c3a9",
-    "980806a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 90",
-    "980806a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 91cc80",
+    "930706a27030",
+    "990806a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 90" + NO_CHARTER,
+    "990806a173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 91cc80" + ALL_OF_IT,
 ]
 
 
@@ -113,53 +117,58 @@ def test_text_that_is_not_utf8_is_malformed() -> None:
         decode(encode(hello("p0")).replace(b"\xa2p0", b"\xa2p\xff"))
 
 
-def test_half_a_surrogate_pair_in_a_token_is_malformed_and_not_shown() -> None:
-    for message in (hello("p0", token=LONG), Inquiry(PROTOCOL_VERSION, "p0", LONG)):
+@pytest.mark.parametrize("length", [1000, 1001])
+def test_a_sessions_id_has_at_most_a_thousand_characters(length: int) -> None:
+    message = hello("p0", session_id="x" * length)
+    if length <= 1000:
+        assert decode(encode(message)) == message
+    else:
         with pytest.raises(MalformedMessageError) as caught:
-            decode(encode(message).replace(b"t-x", b"\xed\xa0\x80"))
-        assert "secre" not in str(caught.value)
+            decode(encode(message))
+        assert "xx" not in str(caught.value)
+
+
+@pytest.mark.parametrize("charter", [["a", "b", -1], ["a", "b", "c"], ["a", "b", 1, 2], None, "a", [1]])
+def test_a_charter_that_is_none_is_malformed(charter: object) -> None:
+    welcome: list[object] = [2, PROTOCOL_VERSION, {}, []]
+    decode(msgspec.msgpack.encode([*welcome, ["a", "b", 1]]))
+    with pytest.raises(MalformedMessageError):
+        decode(msgspec.msgpack.encode([*welcome, charter]))
 
 
 @pytest.mark.parametrize(
-    "message",
+    ("agreed", "does_agree"),
     [
-        Hello(PROTOCOL_VERSION, "s", "dpwevote", "simulation", "p0", token=OWN),
-        Inquiry(PROTOCOL_VERSION, "p0", token=OWN),
+        (Charter(), True),
+        (CHARTER, True),
+        (Charter(CHARTER.id), True),
+        (Charter(roster=CHARTER.roster), True),
+        (Charter(CHARTER.id[::-1]), False),
+        (Charter(CHARTER.id, "another"), False),
+        (Charter(CHARTER.id, CHARTER.roster, CHARTER.expires + 1), False),
     ],
 )
-def test_a_token_is_not_shown_where_a_message_is(message: Message) -> None:
-    assert OWN not in f"{message} {message!r} {[message]}"
-    assert "'p0'" in repr(message)
-
-
-@pytest.mark.parametrize("length", [1000, 1001])
-def test_a_token_has_at_most_a_thousand_characters(length: int) -> None:
-    for message in (hello("p0", token="x" * length), Inquiry(PROTOCOL_VERSION, "p0", "x" * length)):
-        if length <= 1000:
-            assert decode(encode(message)) == message
-        else:
-            with pytest.raises(MalformedMessageError) as caught:
-                decode(encode(message))
-            assert "xx" not in str(caught.value)
+def test_what_a_charter_does_not_say_was_not_agreed(agreed: Charter, does_agree: bool) -> None:  # noqa: FBT001  a table
+    assert agreed.agrees_with(CHARTER) is does_agree
 
 
 @pytest.mark.parametrize(
     "message",
     [
         hello("p0"),
-        Inquiry(PROTOCOL_VERSION, "p0"),
         Welcome(PROTOCOL_VERSION, raw({})),
         Release(raw({})),
         Terms(PROTOCOL_VERSION, "s", "dpwevote", "simulation", raw({}), 0),
     ],
 )
-def test_a_token_a_public_row_and_what_is_for_one_client_alone_may_be_left_out(message: Message) -> None:
-    """They are their messages' last fields, and have defaults."""
+def test_a_charter_and_what_is_for_one_client_alone_may_be_left_out(message: Message) -> None:
+    """Each is its message's last field, and has a default."""
     fields: list[object] = msgspec.msgpack.decode(encode(message), type=list[object])
-    num_optional = 2 if isinstance(message, Release) else 1  # of a release, whether it is for who was late as well
-    assert decode(msgspec.msgpack.encode(fields[:-num_optional])) == message
+    assert decode(msgspec.msgpack.encode(fields[:-1])) == message
+    while len(fields) > 1 and fields[-1] in ("", [], ["", "", 0], None, False):
+        fields.pop()
     with pytest.raises(MalformedMessageError):
-        decode(msgspec.msgpack.encode(fields[: -num_optional - 1]))
+        decode(msgspec.msgpack.encode(fields[:-1]))
 
 
 def test_what_is_for_nobody_alone_is_nil() -> None:

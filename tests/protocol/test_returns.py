@@ -17,7 +17,6 @@ from helpers import (
     make_vote,
     messages_of,
     raw,
-    receive_at_server,
 )
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -31,24 +30,24 @@ from psephos.protocol import (
     SessionResult,
     UnexpectedMessageError,
 )
-from psephos.protocol.effects import Closed, Drop, Effect, Finish, Send
-from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Hello, Inquiry, Message, Report, Request, Terms, Welcome
+from psephos.protocol.effects import Closed, Effect, Finish, Send
+from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Message, Report, Request, Terms, Welcome
 from psephos.protocol.states import SESSION, SessionState, State
-from psephos.protocol.views import Happening, View
+from psephos.protocol.views import View
 from strategies import CHECKED
 from thoroughness import draws
 
 VOTE = make_vote()
-TOKENS = ("secret-0", "secret-1", "secret-2")
+OWN = tuple(f"{place}c" * 32 for place in range(3))
 NAMES = make_names(3)
 TWO_OF_THREE = PhaseRules(quorum=2)
 
 
 def make_server(
-    *, rules: PhaseRules = TWO_OF_THREE, with_tokens: bool = False, view: View | None = None
+    *, rules: PhaseRules = TWO_OF_THREE, with_certificates: bool = False, view: View | None = None
 ) -> ServerMachine:
     """Return a server of three that waits for its roster."""
-    session = Session(VOTE, make_inputs(VOTE, 3), default_rules=rules, tokens=TOKENS if with_tokens else None)
+    session = Session(VOTE, make_inputs(VOTE, 3), default_rules=rules, fingerprints=OWN if with_certificates else None)
     server = session.server(view)
     server.start()
     return server
@@ -160,20 +159,22 @@ def test_nobody_comes_back_in_another_ones_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"version": 1}, {"session": "autumn"}, {"protocol": "moral"}, {"kind": "deployment"}, {"token": "guess"}]
+    "change",
+    [{"version": 1}, {"session": "autumn"}, {"protocol": "moral"}, {"kind": "deployment"}, {"session_id": "another"}],
 )
 def test_who_comes_back_is_checked_like_who_comes(change: dict[str, object]) -> None:
-    server = make_server(with_tokens=True)
-    server.receive("p0", hello("p0", token=TOKENS[0]))
+    server = make_server(with_certificates=True)
+    server.receive("p0", hello("p0"))
     server.receive_loss("p0")
-    wrong = hello("p0", **{"token": TOKENS[0], **change})
+    wrong = hello("p0", **change)
     with pytest.raises(RemoteProtocolError):
-        server.admit(wrong)
+        server.admit(wrong, fingerprint=OWN[0])
+    for fingerprint in ("", OWN[1]):
+        with pytest.raises(RemoteProtocolError, match="certificate"):
+            server.admit(hello("p0"), fingerprint=fingerprint)
     assert server.receive("p0", wrong) == []
     assert server.progress == (JOIN, 0, 3)
-    assert [type(message) for _, message in messages_of(server.receive("p0", hello("p0", token=TOKENS[0])))] == [
-        Welcome
-    ]
+    assert [type(message) for _, message in messages_of(server.receive("p0", hello("p0")))] == [Welcome]
 
 
 @pytest.mark.parametrize("message", [weight(), Abort("enough"), Request(0, raw(None))])
@@ -188,74 +189,48 @@ def test_what_was_on_its_way_when_the_connection_was_lost_changes_nothing(messag
     server.admit(hello("p0"))
 
 
-# Terms, and tokens
+# Terms, and certificates
 
 
 def test_an_inquiry_is_answered_with_what_the_party_would_take_part_in() -> None:
-    server = make_server(with_tokens=True)
+    server = make_server(with_certificates=True)
     expected = Terms(PROTOCOL_VERSION, "spring-ballot", "dpwevote", "simulation", VOTE.encoded_parameters, 2)
-    assert server.answer(Inquiry(PROTOCOL_VERSION, "p2", TOKENS[2])) == expected
+    assert server.answer(Inquiry(PROTOCOL_VERSION, "p2"), fingerprint=OWN[2]) == expected
     assert server.state_of("p2") is State.NEW
     assert server.progress == (JOIN, 0, 3)
 
 
 @pytest.mark.parametrize(
-    ("inquiry", "reason"),
+    ("inquiry", "fingerprint", "reason"),
     [
-        (Inquiry(1, "p0", TOKENS[0]), f"the server's version is {PROTOCOL_VERSION}, 'p0' came with 1"),
-        (Inquiry(PROTOCOL_VERSION, "p9", TOKENS[0]), "'p9' is not on the roster"),
-        (Inquiry(PROTOCOL_VERSION, "p0"), "'p0' came with no token"),
-        (Inquiry(PROTOCOL_VERSION, "p0", TOKENS[1]), "'p0' came with a token that is not its own"),
+        (Inquiry(1, "p0"), OWN[0], f"the server's version is {PROTOCOL_VERSION}, 'p0' came with 1"),
+        (Inquiry(PROTOCOL_VERSION, "p9"), OWN[0], "'p9' is not on the roster"),
+        (Inquiry(PROTOCOL_VERSION, "p0"), "", "'p0' came with no certificate"),
+        (Inquiry(PROTOCOL_VERSION, "p0"), OWN[1], "'p0' came with a certificate that is not its own"),
     ],
 )
-def test_an_inquiry_of_somebody_else_is_refused(inquiry: Inquiry, reason: str) -> None:
+def test_an_inquiry_of_somebody_else_is_refused(inquiry: Inquiry, fingerprint: str, reason: str) -> None:
     with pytest.raises(RemoteProtocolError) as caught:
-        make_server(with_tokens=True).answer(inquiry)
+        make_server(with_certificates=True).answer(inquiry, fingerprint=fingerprint)
     error = caught.value
     assert (str(error), error.sender, error.role, error.message_type) == (reason, inquiry.party, "server", "Inquiry")
 
 
-@pytest.mark.parametrize("token", ["", "guess", TOKENS[1]])
-def test_a_hello_with_a_token_that_is_not_the_partys_own_is_refused(token: str) -> None:
-    server = make_server(with_tokens=True)
+@pytest.mark.parametrize("fingerprint", ["", "guess", OWN[1]])
+def test_a_hello_by_a_certificate_that_is_not_the_partys_own_is_refused(fingerprint: str) -> None:
+    server = make_server(with_certificates=True)
     with pytest.raises(RemoteProtocolError, match="'p0' came with") as caught:
-        server.admit(hello("p0", token=token))
+        server.admit(hello("p0"), fingerprint=fingerprint)
     assert (caught.value.sender, caught.value.message_type) == ("p0", "Hello")
-    server.admit(hello("p0", token=TOKENS[0]))
+    server.admit(hello("p0"), fingerprint=OWN[0])
 
 
-def test_a_stranger_without_the_token_does_not_learn_whether_a_party_has_reported() -> None:
-    server = make_server(with_tokens=True)
-    for party, token in zip(NAMES, TOKENS, strict=True):
-        server.receive(party, hello(party, token=token))
+def test_a_stranger_does_not_learn_whether_a_party_has_reported() -> None:
+    server = make_server(with_certificates=True)
+    join(server, *NAMES)
     server.receive("p0", weight())
-    with pytest.raises(RemoteProtocolError, match="'p0' came with no token"):
+    with pytest.raises(RemoteProtocolError, match="'p0' came with no certificate"):
         server.admit(hello("p0"))
-
-
-def test_no_token_is_in_a_view_a_refusal_or_a_fault() -> None:
-    session = Session(VOTE, make_inputs(VOTE, 3), default_rules=PhaseRules(quorum=1), tokens=TOKENS)
-    view = session.server_view()
-    server = session.server(view)
-    server.start()
-    effects: list[Effect] = []
-
-    def send(party: str, *sent: Message) -> None:
-        for message in sent:
-            effects.extend(receive_at_server(server, party, message))
-
-    send("p0", Inquiry(PROTOCOL_VERSION, "p0", TOKENS[0]), hello("p0", token=TOKENS[0]))
-    send("p1", hello("p1", token=TOKENS[2]), hello("p1", token=TOKENS[1]), hello("p1", token=TOKENS[1]))
-    send("p2", Inquiry(PROTOCOL_VERSION, "p2", TOKENS[0]), hello("p2", token=TOKENS[2]))
-    server.receive_loss("p2")
-    send("p2", hello("p2", token=TOKENS[2]), Inquiry(PROTOCOL_VERSION, "p2", TOKENS[2]))
-    server.receive("p0", hello("p2", token=TOKENS[2]))
-    received = [entry.message for entry in view.observations if entry.happening is Happening.RECEIVED]
-    assert sum(isinstance(message, Hello) for message in received) >= 4
-    assert any(isinstance(message, Inquiry) for message in received)
-    assert "secret" not in repr(view)
-    assert sum(isinstance(effect, Drop) for effect in effects) >= 3
-    assert "secret" not in repr(effects)
 
 
 # A model of who is waited for and what counts

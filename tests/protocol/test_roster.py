@@ -1,20 +1,18 @@
-"""Who may take part, and whose token is whose."""
+"""Who may take part, and whose certificate is whose."""
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from psephos.protocol import ConfigurationError, RemoteProtocolError, Roster, digest_of
-from strategies import CHECKED
+from psephos.protocol import ConfigurationError, RemoteProtocolError, Roster
 
 NOTHING_PUBLIC = np.empty((2, 0), dtype=np.int64)
-TOKENS = ("the first secret", "another secret")
+OWN = ("0a" * 32, "1b" * 32)
 
 
-def roster_with_tokens() -> Roster:
-    return Roster(("ada", "bob"), NOTHING_PUBLIC, token_digests=[digest_of(token) for token in TOKENS])
+def roster_with_certificates() -> Roster:
+    return Roster(("ada", "bob"), NOTHING_PUBLIC, fingerprints=OWN)
 
 
 def test_a_roster_knows_everybodys_place() -> None:
@@ -35,68 +33,69 @@ def test_a_roster_needs_a_public_row_for_everybody(shape: tuple[int, ...]) -> No
         Roster(("a", "b"), np.zeros(shape, dtype=np.int64))
 
 
-# Tokens
+# Certificates
 
 
-def test_a_digest_is_the_sha256_of_the_tokens_utf8() -> None:
-    assert digest_of("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    assert digest_of("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-    assert digest_of("\u00e9") == "4a99557e4033c3539de2eb65472017cad5f9557f7a0625a09f1c3f6e2ba69c4c"
+@pytest.mark.parametrize("fingerprints", [[], OWN[:1], [*OWN, OWN[0]]])
+def test_a_roster_needs_a_fingerprint_for_everybody(fingerprints: list[str]) -> None:
+    with pytest.raises(ValueError, match=f"expected 2 fingerprints, got {len(fingerprints)}"):
+        Roster(("ada", "bob"), NOTHING_PUBLIC, fingerprints=fingerprints)
 
 
-def test_a_digest_is_made_of_half_a_surrogate_pair_too() -> None:
-    """Python text may hold one, as from an argument that is no UTF-8; it is another token than any that is."""
-    assert digest_of("\ud800") != digest_of("\udfff")
-    assert len(digest_of("\ud800")) == 64
+def test_a_party_by_its_own_certificate_has_its_place() -> None:
+    roster = roster_with_certificates()
+    assert [roster.check(name, own) for name, own in zip(roster.names, OWN, strict=True)] == [0, 1]
+    assert [roster.fingerprint_of(name) for name in roster.names] == list(OWN)
 
 
-@pytest.mark.parametrize("digests", [[], [digest_of("a")], [digest_of("a")] * 3])
-def test_a_roster_needs_a_digest_for_everybody(digests: list[str]) -> None:
-    with pytest.raises(ValueError, match=f"expected 2 tokens' digests, got {len(digests)}"):
-        Roster(("ada", "bob"), NOTHING_PUBLIC, token_digests=digests)
-
-
-def test_a_party_with_its_own_token_has_its_place() -> None:
-    roster = roster_with_tokens()
-    assert [roster.check(name, token) for name, token in zip(roster.names, TOKENS, strict=True)] == [0, 1]
-
-
-@pytest.mark.parametrize("token", ["", "anything", "\ud800"])
-def test_a_roster_without_tokens_takes_names_at_their_word(token: str) -> None:
+@pytest.mark.parametrize("fingerprint", ["", "anything", OWN[0]])
+def test_a_roster_without_certificates_takes_names_at_their_word(fingerprint: str) -> None:
     roster = Roster(("ada", "bob"), NOTHING_PUBLIC)
-    assert roster.token_digests is None
-    assert roster.check("bob", token) == 1
+    assert roster.fingerprints is None
+    assert roster.check("bob", fingerprint) == 1
+    assert roster.fingerprint_of("bob") == ""
 
 
 @pytest.mark.parametrize(
-    ("party", "token", "reason"),
+    ("party", "fingerprint", "reason"),
     [
-        ("ada", "", "'ada' came with no token"),
-        ("ada", "a guess", "'ada' came with a token that is not its own"),
-        ("ada", TOKENS[1], "'ada' came with a token that is not its own"),
-        ("ada", TOKENS[0] + " ", "'ada' came with a token that is not its own"),
-        ("ada", digest_of(TOKENS[0]), "'ada' came with a token that is not its own"),
-        ("ada", "\ud800", "'ada' came with a token that is not its own"),
-        ("mallory", TOKENS[0], "'mallory' is not on the roster"),
-        ("", TOKENS[0], "'' is not on the roster"),
+        ("ada", "", "'ada' came with no certificate"),
+        ("ada", "a guess", "'ada' came with a certificate that is not its own"),
+        ("ada", OWN[1], "'ada' came with a certificate that is not its own"),
+        ("ada", OWN[0] + " ", "'ada' came with a certificate that is not its own"),
+        ("ada", OWN[0].upper(), "'ada' came with a certificate that is not its own"),
+        ("mallory", OWN[0], "'mallory' is not on the roster"),
+        ("", OWN[0], "'' is not on the roster"),
     ],
 )
-def test_who_is_not_on_the_roster_or_has_no_token_of_its_own_is_refused(party: str, token: str, reason: str) -> None:
+def test_who_is_not_on_the_roster_or_has_another_certificate_is_refused(
+    party: str, fingerprint: str, reason: str
+) -> None:
     with pytest.raises(RemoteProtocolError) as caught:
-        roster_with_tokens().check(party, token)
+        roster_with_certificates().check(party, fingerprint)
     error = caught.value
     assert (str(error), error.sender, error.role) == (reason, party, "server")
 
 
-@CHECKED
-@given(st.text(max_size=20) | st.text(st.characters(categories=["Cs"]), max_size=3))
-def test_no_other_token_is_taken_and_none_is_shown(token: str) -> None:
-    with pytest.raises(RemoteProtocolError) as caught:
-        roster_with_tokens().check("bob", f"<{token}>")
-    assert str(caught.value) == "'bob' came with a token that is not its own"
-
-
 def test_a_name_of_a_megabyte_is_cut_in_the_refusal() -> None:
     with pytest.raises(RemoteProtocolError) as caught:
-        roster_with_tokens().check("x" * 1_000_000, "")
+        roster_with_certificates().check("x" * 1_000_000, "")
     assert len(str(caught.value)) < 300
+
+
+def test_a_digest_tells_every_roster_from_every_other() -> None:
+    rows = np.array([[1], [2]])
+    rosters = [
+        Roster(("ada", "bob"), rows),
+        Roster(("bob", "ada"), rows),
+        Roster(("ada", "bo"), rows),
+        Roster(("ada", "bob"), rows[::-1]),
+        Roster(("ada", "bob"), NOTHING_PUBLIC),
+        Roster(("ada", "bob"), rows, fingerprints=OWN),
+        Roster(("ada", "bob"), rows, fingerprints=OWN[::-1]),
+        Roster(("ada", "bob", "cid"), np.array([[1], [2], [3]])),
+    ]
+    assert len({roster.digest for roster in rosters}) == len(rosters)
+    assert Roster(("ada", "bob"), rows.copy()).digest == rosters[0].digest
+    # SHA-256 of 93 92 a3 "ada" a3 "bob" c0 92 91 01 91 02
+    assert rosters[0].digest == hashlib.sha256(bytes.fromhex("9392a3616461a3626f62c09291019102")).hexdigest()

@@ -210,6 +210,7 @@ def test_nobody_is_admitted_before_the_start() -> None:
         ({"version": 1}, f"the server's version is {PROTOCOL_VERSION}, 'p0' came with 1"),
         ({"version": 7}, f"the server's version is {PROTOCOL_VERSION}, 'p0' came with 7"),
         ({"protocol": "moral"}, "the server's protocol is 'dpwevote', 'p0' came with 'moral'"),
+        ({"session_id": "0" * 32}, "'p0' came with the id of another session"),
         ({"session": "autumn"}, "the server's session is 'spring-ballot', 'p0' came with 'autumn'"),
         ({"kind": "deployment"}, "the server's kind is 'simulation', 'p0' came with 'deployment'"),
         ({"party": "p9"}, "'p9' is not on the roster"),

@@ -1,10 +1,11 @@
 """Equal digests mean that the same was told; whatever differs, the digests do."""
 
+import functools
 from collections.abc import Callable
 
 import pytest
 from helpers import raw
-from psephos.protocol.messages import NIL, PROTOCOL_VERSION, Release, Request, Welcome
+from psephos.protocol.messages import NIL, PROTOCOL_VERSION, Charter, Release, Request, Welcome
 from psephos.protocol.transcript import Transcript, show_digest
 
 WELCOME = Welcome(PROTOCOL_VERSION, raw({"epsilon": 1.0}))
@@ -24,7 +25,7 @@ def digest_of(
 
 def test_the_same_is_digested_alike_and_never_changes_while_the_wire_does_not() -> None:
     assert digest_of(*TOLD) == digest_of(*TOLD)
-    assert digest_of(*TOLD) == "1a35022a405b84524119be44cbac4ca9e1ed5e497be17116ad7e0d5626bae406"
+    assert digest_of(*TOLD) == "9bee6d6cd1e24d670270355606698446c34d5a075c8a180ea28296f84cd081e0"
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,10 @@ def test_the_same_is_digested_alike_and_never_changes_while_the_wire_does_not() 
         lambda: digest_of(*TOLD, kind="deployment"),
         lambda: digest_of(*TOLD, session="sp", protocol=""),
         lambda: digest_of(Welcome(PROTOCOL_VERSION, raw({"epsilon": 2.0})), *TOLD[1:]),
+        *(
+            functools.partial(digest_of, Welcome(PROTOCOL_VERSION, raw({"epsilon": 1.0}), charter=charter), *TOLD[1:])
+            for charter in (Charter("a"), Charter(roster="a"), Charter(expires=1))
+        ),
         lambda: digest_of(WELCOME, Request(0, raw(0)), *TOLD[2:]),
         lambda: digest_of(*TOLD[:2], Request(1, raw([2])), TOLD[3]),
         lambda: digest_of(WELCOME, TOLD[2], TOLD[1], TOLD[3]),

@@ -9,6 +9,7 @@ from psephos.protocol import ConfigurationError, MalformedMessageError, PhaseRul
 from psephos.protocol.messages import (
     PROTOCOL_VERSION,
     Abort,
+    Charter,
     Inquiry,
     Message,
     Release,
@@ -37,13 +38,7 @@ def test_observations_stay_in_order() -> None:
     assert view.private_row == ()
 
 
-@pytest.mark.parametrize("happening", [Happening.SENT, Happening.RECEIVED])
-def test_a_view_leaves_tokens_out_whatever_carries_them(happening: Happening) -> None:
-    own = "secret"
-    view = View("server", Side.SERVER, "s", SessionKind.SIMULATION)
-    view.record(happening, "p0", hello("p0", token=own))
-    view.record(happening, "p0", Inquiry(PROTOCOL_VERSION, "p0", own))
-    assert [observation.message for observation in view.observations] == [hello("p0"), Inquiry(PROTOCOL_VERSION, "p0")]
+NO_CHARTER = {"id": "", "roster": "", "expires": 0}
 
 
 def test_views_share_nothing() -> None:
@@ -62,8 +57,20 @@ def test_views_share_nothing() -> None:
             Release(raw(None), own=raw({"score": 7})),
             {"type": "Release", "payload": None, "own": {"score": 7}, "is_late": False},
         ),
-        (Welcome(3, raw({})), {"type": "Welcome", "version": 3, "parameters": {}, "public": ()}),
-        (Welcome(3, raw({}), (4, 0)), {"type": "Welcome", "version": 3, "parameters": {}, "public": (4, 0)}),
+        (
+            Welcome(3, raw({})),
+            {"type": "Welcome", "version": 3, "parameters": {}, "public": (), "charter": NO_CHARTER},
+        ),
+        (
+            Welcome(3, raw({}), (4, 0), Charter("a", "b", 5)),
+            {
+                "type": "Welcome",
+                "version": 3,
+                "parameters": {},
+                "public": (4, 0),
+                "charter": {"id": "a", "roster": "b", "expires": 5},
+            },
+        ),
         (
             Abort("few", phase="weights", received=1, required=2, missing=("p1",), num_missing=1),
             {
@@ -85,10 +92,10 @@ def test_views_share_nothing() -> None:
                 "protocol": "dpwevote",
                 "kind": "simulation",
                 "party": "p0",
-                "token": "",
+                "session_id": "",
             },
         ),
-        (Inquiry(3, "p0", "t"), {"type": "Inquiry", "version": 3, "party": "p0", "token": "t"}),
+        (Inquiry(3, "p0"), {"type": "Inquiry", "version": 3, "party": "p0"}),
         (
             Terms(3, "s", "dpwevote", "simulation", raw({"epsilon": 1.0}), 3, (5, 1)),
             {
@@ -100,6 +107,7 @@ def test_views_share_nothing() -> None:
                 "parameters": {"epsilon": 1.0},
                 "place": 3,
                 "public": (5, 1),
+                "charter": NO_CHARTER,
             },
         ),
     ],

@@ -32,7 +32,11 @@ def test_every_item_of_bad_input_has_a_test_and_every_such_test_an_item() -> Non
 
 @pytest.mark.bad_input("an unknown scenario, key or transport")
 def test_an_unknown_scenario_is_answered_with_those_that_there_are(psephos: Psephos) -> None:
-    for command, more in (("run", ()), ("serve", ("--listen", "127.0.0.1:0")), ("roster", ())):
+    for command, more in (
+        ("run", ()),
+        ("serve", ("--transport", "tcp", "--listen", "127.0.0.1:0")),
+        ("roster", ("--make-keys",)),
+    ):
         ended = psephos(command, "consortum", *more, "--out", "out")
         assert (ended.status, ended.out) == (2, "")
         assert ended.err.startswith(

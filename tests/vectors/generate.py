@@ -4,6 +4,8 @@ Everything in them follows from this file, so a second run writes the same bytes
 with `python -m vectors.generate` in `tests/`, after a change of the wire that is meant, and then as a new version.
 """
 
+import functools
+import hashlib
 import json
 import pathlib
 import sys
@@ -32,7 +34,17 @@ from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect, Finish
 from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
-from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Message, Release, Report, Welcome, encode
+from psephos.protocol.messages import (
+    PROTOCOL_VERSION,
+    Abort,
+    Charter,
+    Inquiry,
+    Message,
+    Release,
+    Report,
+    Welcome,
+    encode,
+)
 from psephos.protocol.moral_preferences import MoralPreferences, Paradigm
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
 from psephos.protocol.privacy import Ledger, NeighboringRelation
@@ -44,8 +56,10 @@ __all__ = ["FOLDER", "VECTORS", "render"]
 
 FOLDER: Final = pathlib.Path(__file__).parent / f"v{PROTOCOL_VERSION}"
 
-TOKENS: Final = ("the first token", "the second token", "Ψ, the third token")
-"""Made up, as everything here; real ones are drawn at random."""
+FINGERPRINTS: Final = tuple(hashlib.sha256(f"the certificate of p{place}".encode()).hexdigest() for place in range(3))
+"""Made up, as everything here; real ones are of certificates."""
+CHARTER: Final = Charter("00112233445566778899aabbccddeeff", expires=2_000_000_000)
+"""Of the sessions that have certificates, but for the roster's digest."""
 
 Plain = dict[str, Any]
 
@@ -66,6 +80,7 @@ class Recorder:
         self.messages: list[Plain] = []
         self.operations: list[Plain] = []
         self.released: msgspec.Struct | None = None
+        self._came_by: dict[str, str] = {}
         self.waiting: list[tuple[int, str, str, Message]] = []
         self._note({"operation": "start", "at": SERVER}, SERVER, self.server.start())
 
@@ -85,14 +100,21 @@ class Recorder:
         number, source, target, message = found
         operation: Plain = {"operation": "receive", "at": target, "from": source, "message": number}
         if target == SERVER:
-            effects = receive_at_server(self.server, source, message)
+            came_by = self._came_by.get(source, self.session.roster.fingerprint_of(source))
+            if came_by:
+                operation["fingerprint"] = came_by
+            effects = receive_at_server(self.server, source, message, fingerprint=came_by)
         else:
             effects = self.clients[target].receive(source, message)
         self._note(operation, target, effects)
 
-    def inquire(self, party: str, token: str = "") -> None:
+    def come_by(self, party: str, fingerprint: str) -> None:
+        """From now on, whoever speaks as this party has another certificate than the roster's; "" for its own again."""
+        self._came_by[party] = fingerprint or self.session.roster.fingerprint_of(party)
+
+    def inquire(self, party: str) -> None:
         """Let a party ask for the terms before its machine starts; who asked reads them."""
-        self.forge(party, SERVER, Inquiry(PROTOCOL_VERSION, party, token))
+        self.forge(party, SERVER, Inquiry(PROTOCOL_VERSION, party))
         self.deliver(party)
         self.waiting = [entry for entry in self.waiting if entry[2] != party]
 
@@ -139,8 +161,8 @@ class Recorder:
             "rules": msgspec.to_builtins(rules),
             "parameters": msgspec.to_builtins(session.protocol.parameters),
             "roster": list(session.names),
-            "tokens": None if session.tokens is None else list(session.tokens),
-            "token_digests": None if session.tokens is None else list(session.roster.token_digests or ()),
+            "fingerprints": None if session.roster.fingerprints is None else list(session.roster.fingerprints),
+            "charter": msgspec.structs.asdict(session.charter),
             "private_rows": private,
             "public_rows": public,
             "messages": self.messages,
@@ -184,14 +206,16 @@ class Recorder:
         return number
 
 
-def _session(
-    *, quorum: float = 1.0, num_parties: int = 4, tokens: Sequence[str] | None = None, **given: Any
-) -> Session:
+def _session(*, quorum: float = 1.0, num_parties: int = 4, has_certificates: bool = False, **given: Any) -> Session:
     weights = [1.0, 2.0, 3.0, 2.0, 1.0][:num_parties]
     vote = DPWeVote(Parameters(candidates=("ada", "bob"), epsilon=2.0, **given))
     opinions = {"ada": [1, 0, 1, 1, 0][:num_parties], "bob": [0, 0, 1, 0, 1][:num_parties]}
     inputs = vote.encode({"weight": weights, **opinions})
-    return Session(vote, inputs, seed=2018, default_rules=PhaseRules(quorum=quorum), tokens=tokens)
+    session = functools.partial(Session, vote, inputs, seed=2018, default_rules=PhaseRules(quorum=quorum))
+    if not has_certificates:
+        return session()
+    charter = msgspec.structs.replace(CHARTER, roster=session(fingerprints=FINGERPRINTS).roster.digest)
+    return session(fingerprints=FINGERPRINTS, charter=charter)
 
 
 ONE_SET: Final[Plain] = {"answer_sets": (("no", "yes"),), "tasks": ("bridge", "tunnel", "ferry")}
@@ -295,19 +319,20 @@ def _inquiry() -> Recorder:
     return recorder
 
 
-def _tokens() -> Recorder:
-    session = _session(num_parties=3, tokens=TOKENS)
-    recorder = Recorder(session, "Every party shows its own token, p0 in an inquiry as well.")
-    recorder.inquire("p0", TOKENS[0])
+def _certificates() -> Recorder:
+    session = _session(num_parties=3, has_certificates=True)
+    recorder = Recorder(session, "Every party comes by its own certificate and names the session's id; p0 asks first.")
+    recorder.inquire("p0")
     recorder.start(*make_names(3))
     recorder.deliver_all()
     return recorder
 
 
-def _wrong_token(about: str, **changes: str) -> Recorder:
-    recorder = Recorder(_session(num_parties=3, quorum=2, tokens=TOKENS), about)
+def _stranger(about: str, fingerprint: str, *, session_id: str = CHARTER.id) -> Recorder:
+    recorder = Recorder(_session(num_parties=3, quorum=2, has_certificates=True), about)
     recorder.start("p0", "p1")
-    recorder.forge("p2", SERVER, hello("p2", **changes))
+    recorder.come_by("p2", fingerprint)
+    recorder.forge("p2", SERVER, hello("p2", session_id=session_id))
     recorder.deliver_all()
     recorder.expire(JOIN)
     recorder.deliver_all()
@@ -315,9 +340,11 @@ def _wrong_token(about: str, **changes: str) -> Recorder:
 
 
 def _inquiry_of_a_stranger() -> Recorder:
-    about = "An inquiry with another party's token is refused; then the party comes with its own."
-    recorder = Recorder(_session(num_parties=3, tokens=TOKENS), about)
-    recorder.inquire("p2", TOKENS[1])
+    about = "An inquiry by another party's certificate is refused; then the party comes by its own."
+    recorder = Recorder(_session(num_parties=3, has_certificates=True), about)
+    recorder.come_by("p2", FINGERPRINTS[1])
+    recorder.inquire("p2")
+    recorder.come_by("p2", "")
     recorder.start(*make_names(3))
     recorder.deliver_all()
     return recorder
@@ -411,6 +438,18 @@ def _changed_public_row() -> Recorder:
     recorder.start("p0", "p1", "p2")
     heavier: list[int] = session.inputs.public[2].tolist()
     recorder.forge(SERVER, "p0", Welcome(PROTOCOL_VERSION, session.protocol.encoded_parameters, tuple(heavier)))
+    recorder.deliver(SERVER, "p0")
+    recorder.deliver_all()
+    return recorder
+
+
+def _changed_charter() -> Recorder:
+    about = "A server tells p0 that another roster takes part than p0 agreed to."
+    session = _session(num_parties=3, quorum=2, has_certificates=True)
+    recorder = Recorder(session, about)
+    recorder.start("p0", "p1", "p2")
+    other = msgspec.structs.replace(session.charter, roster=FINGERPRINTS[0])
+    recorder.forge(SERVER, "p0", Welcome(PROTOCOL_VERSION, session.protocol.encoded_parameters, charter=other))
     recorder.deliver(SERVER, "p0")
     recorder.deliver_all()
     return recorder
@@ -601,7 +640,7 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     "good_three_of_four": _three_of_four,
     "good_inquiry": _inquiry,
     "good_inquiry_about_weights": _inquiry_about_weights,
-    "good_tokens": _tokens,
+    "good_certificates": _certificates,
     "good_comes_back": _comes_back,
     "good_one_layer": lambda: _good_crowd(
         "Each answer is perturbed by itself; each worker is told its own weight.", YES_OR_NO, **ONE_SET
@@ -715,13 +754,14 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     "bad_answer_to_no_task": lambda: _forged_answers("A report holds two answers where one was asked for.", [2, 3, -1]),
     "bad_quorum_missed": _quorum_missed,
     "bad_changed_parameters": _changed_parameters,
+    "bad_changed_charter": _changed_charter,
     "bad_changed_public_row": _changed_public_row,
     "bad_release_for_one_alone": _release_for_one_alone,
     "bad_release_before_the_last_request": _release_before_the_last_request,
     "bad_abort_by_client": _aborted_by_client,
     "bad_not_on_the_roster": lambda: _wrong_hello("A Hello of somebody who is not on the roster.", party="mallory"),
-    "bad_token": lambda: _wrong_token("A Hello with another party's token.", token=TOKENS[1]),
-    "bad_no_token": lambda: _wrong_token("A Hello without a token, where the roster has one."),
+    "bad_certificate": lambda: _stranger("A Hello by another party's certificate.", FINGERPRINTS[1]),
+    "bad_session_id": lambda: _stranger("A Hello of an earlier session.", "", session_id="f" * 32),
     "bad_inquiry": _inquiry_of_a_stranger,
     "bad_comes_back_after_its_report": _comes_back_after_its_report,
 }

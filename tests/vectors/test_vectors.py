@@ -1,5 +1,6 @@
 """The test vectors: replayed through the machines, and made again byte for byte."""
 
+import hashlib
 import json
 import pathlib
 from collections.abc import Sequence
@@ -9,9 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 from helpers import SERVER, Session, error_of, messages_of, receive_at_server
-from psephos.protocol import ClientMachine, Inputs, PhaseRules, ServerMachine, digest_of, run_population
+from psephos.protocol import ClientMachine, Inputs, PhaseRules, ServerMachine, run_population
 from psephos.protocol.effects import Effect, Finish
-from psephos.protocol.messages import PROTOCOL_VERSION, decode, encode
+from psephos.protocol.messages import PROTOCOL_VERSION, Charter, decode, encode
 from psephos.protocol.privacy import Ledger
 from psephos.protocol.views import describe
 from psephos.scenarios.system import find_protocol
@@ -38,7 +39,8 @@ def session_of(vector: Plain) -> Session:
         seed=vector["seed"],
         names=vector["roster"],
         default_rules=msgspec.convert(vector["rules"], PhaseRules),
-        tokens=vector["tokens"],
+        fingerprints=vector["fingerprints"],
+        charter=msgspec.convert(list(vector["charter"].values()), Charter),
     )
 
 
@@ -84,12 +86,11 @@ def test_there_are_vectors_whose_rows_tell_the_parties_apart() -> None:
 
 
 @every_vector
-def test_the_digests_of_a_vector_are_those_of_its_tokens(path: pathlib.Path) -> None:
+def test_the_charter_of_a_vector_has_the_digest_of_its_roster(path: pathlib.Path) -> None:
     vector = load(path)
-    if vector["tokens"] is None:
-        assert vector["token_digests"] is None
-    else:
-        assert vector["token_digests"] == [digest_of(token) for token in vector["tokens"]]
+    content = [vector["roster"], vector["fingerprints"], vector["public_rows"]]
+    digest = hashlib.sha256(msgspec.msgpack.encode(content)).hexdigest()
+    assert vector["charter"]["roster"] == ("" if vector["fingerprints"] is None else digest)
 
 
 @every_vector
@@ -155,7 +156,8 @@ def _perform(machine: ServerMachine | ClientMachine, operation: Plain, messages:
             number: int = operation["message"]
             message = decode(bytes.fromhex(messages[number]["bytes"]))
             if isinstance(machine, ServerMachine):
-                return receive_at_server(machine, operation["from"], message)
+                fingerprint: str = operation.get("fingerprint", "")
+                return receive_at_server(machine, operation["from"], message, fingerprint=fingerprint)
             return machine.receive(operation["from"], message)
         case "loss":
             return machine.receive_loss(operation["from"])

@@ -10,7 +10,10 @@ from helpers import hello, raw
 from psephos.agents.adversaries import Replayer
 from psephos.protocol.errors import SessionAborted
 from psephos.protocol.messages import Message, Report
+from psephos.protocol.randomness import SimulatedNoise
 from psephos.transports import MemoryTransport, Transport
+
+ID = SimulatedNoise(7, session="council").session_id
 
 
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
@@ -41,8 +44,9 @@ async def test_an_altered_report_ends_its_sender_and_the_first_one_stands(
     ("captured", "reason"),
     [
         ([Report(0, raw([2])), Report(0, raw([1]))], "differently; the first stands"),
-        ([hello("bob", session="council")], "'bob' has"),
-        ([hello("ann", session="council")], "has reported"),
+        ([hello("bob", session="council", session_id=ID)], "'bob' has"),
+        ([hello("ann", session="council", session_id=ID)], "has reported"),
+        ([hello("ann", session="council", session_id="0" * 32)], "came with the id of another session"),
         ([Report(3, raw([1, 1]))], "sent a Report of phase 3"),
     ],
 )

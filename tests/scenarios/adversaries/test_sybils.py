@@ -41,14 +41,14 @@ def test_a_session_refuses_outsiders_and_names_that_are_taken_and_its_outcome_is
     assert "has joined before" in str(taken["the server says"])
 
 
-def test_a_token_keeps_a_seat_for_its_owner() -> None:
-    found = rehearse(scene(), "partner-4", has_tokens=True)
+def test_a_key_keeps_a_seat_for_its_owner() -> None:
+    found = rehearse(scene(), "partner-4", has_certificates=True)
     assert (found.impostor_is_welcome, found.owner_is_welcome) == (False, True)
     assert found.reason == NOT_ADMITTED
 
 
-def test_without_tokens_whoever_speaks_first_has_the_seat() -> None:
-    found = rehearse(scene(), "partner-4", has_tokens=False)
+def test_without_certificates_whoever_speaks_first_has_the_seat() -> None:
+    found = rehearse(scene(), "partner-4", has_certificates=False)
     assert (found.impostor_is_welcome, found.owner_is_welcome) == (True, False)
     assert "has joined before" in found.reason
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from deployments import ENTRIES, PATIENCE, SEED, serving, write_vote
 from psephos.scenarios.deployment import find_invitation
@@ -15,6 +16,7 @@ Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
 
 SIMULATED = ("--simulate", "--seed", SEED)
+PLAIN = ("--transport", "tcp")
 NOBODY_LISTENS = "127.0.0.1:1"
 
 
@@ -34,28 +36,80 @@ def check_refused(ended: Any, sentence: str, *, status: int = 2) -> None:
     assert (ended.status, ended.err) == (status, f"psephos: {sentence}\n")
 
 
-def test_roster_writes_a_file_for_the_server_and_one_for_each_partner(psephos: Psephos) -> None:
-    ended = psephos("roster", "vote.toml", "--out", "drawn")
+def test_roster_writes_a_folder_for_the_server_and_a_file_for_each_partner(psephos: Psephos) -> None:
+    ended = psephos("roster", "vote.toml", "--make-keys", "--address", "votes.example:7000", "--out", "drawn")
     assert (ended.status, ended.err) == (0, "")
     assert ended.out == (
-        "drawn/roster.csv: for the server, 3 partners\n"
-        "drawn/invitations: a file for each of them, with a token that is for it alone\n"
+        "drawn: for the server of 3 partners; its key is in it\n"
+        "drawn/invitations: a file for each of them, with its private key, for it alone. Whoever has made the keys "
+        "could take anybody's seat\n"
     )
-    assert {path.name for path in Path("drawn").iterdir()} == {"roster.csv", "invitations"}
+    files = {"roster.csv", "invitations", "server.pem", "session.json", "certificates.pem"}
+    assert {path.name for path in Path("drawn").iterdir()} == files
     for name in ENTRIES:
         invitation = find_invitation(Path("drawn/invitations"), party=name)
-        assert (invitation.session, invitation.kind) == ("vote", "deployment")
-        assert invitation.token not in ended.out
-        assert invitation.token not in Path("drawn/roster.csv").read_text(encoding="utf-8")
+        assert (invitation.session, invitation.kind, invitation.address) == ("vote", "deployment", "votes.example:7000")
+        assert invitation.certificate in Path("drawn/roster.csv").read_text(encoding="utf-8")
+
+
+def test_roster_takes_in_those_who_have_enrolled(psephos: Psephos) -> None:
+    for name in ENTRIES:
+        ended = psephos("enroll", name, "--out", f"keys/{name}")
+        assert (ended.status, ended.err) == (0, "")
+        assert ended.out.splitlines()[0].startswith(f"keys/{name}/key.pem: {name}'s key, good until ")
+    ended = psephos("roster", "vote.toml", "--enrolled", "keys", "--out", "drawn")
+    assert (ended.status, ended.err) == (0, "")
+    assert "seat" not in ended.out
+    assert all(find_invitation(Path("drawn/invitations"), party=name).key == "" for name in ENTRIES)
 
 
 def test_roster_invites_to_a_simulation_on_request(psephos: Psephos) -> None:
-    assert psephos("roster", "vote.toml", "--simulate", "--out", "drawn").status == 0
+    assert psephos("roster", "vote.toml", "--make-keys", "--simulate", "--out", "drawn").status == 0
     assert find_invitation(Path("drawn/invitations"), party="ann").kind == "simulation"
 
 
+EITHER = (
+    "--enrolled and --make-keys must be one of them: the parties' own keys, or keys that are made here for all of them"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            (),
+            f"{EITHER}, got 'both left out'",
+        ),
+        (
+            ("--make-keys", "--enrolled", "."),
+            f"{EITHER}, got 'both given'",
+        ),
+        (
+            ("--enrolled", "."),
+            "--enrolled must be a folder of enrollments, as `psephos enroll` writes (enrollment.json), got '.'",
+        ),
+        (
+            ("--make-keys", "--address", "7000"),
+            "--address must be HOST:PORT or [IPV6]:PORT, with a port up to 65535, got '7000'",
+        ),
+    ],
+)
+def test_roster_is_told_whose_keys_and_where(psephos: Psephos, words: tuple[str, ...], sentence: str) -> None:
+    check_refused(psephos("roster", "vote.toml", *words, "--out", "drawn"), sentence)
+    assert folders() == set()
+
+
+def test_who_enrolls_twice_keeps_its_keys(psephos: Psephos) -> None:
+    assert psephos("enroll", "ann").status == 0
+    before = Path("ann/key.pem").read_bytes()
+    ended = psephos("enroll", "ann")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("psephos: --out must be a folder to write to that has no keys yet (File exists")
+    assert Path("ann/key.pem").read_bytes() == before
+
+
 def test_roster_refuses_what_a_session_would_and_leaves_no_folder(psephos: Psephos) -> None:
-    ended = psephos("roster", "vote.toml", "--set", "epsilon=0", "--out", "drawn")
+    ended = psephos("roster", "vote.toml", "--make-keys", "--set", "epsilon=0", "--out", "drawn")
     assert ended.status == 2
     assert ended.err.startswith("psephos: epsilon must be ")
     assert folders() == set()
@@ -65,7 +119,7 @@ def test_join_shows_what_it_takes_part_in_and_the_outcome(psephos: Psephos) -> N
     with serving("vote.toml") as session:
         others = [session.join(name) for name in ("bob", "cid")]
         words = ("--as", "ann", "--input", "ann.csv", "--out", "mine")
-        ended = psephos("join", session.address, *words, *SIMULATED)
+        ended = psephos("join", session.address, *PLAIN, *words, *SIMULATED)
         assert all(other.result(PATIENCE) for other in others)
     assert (ended.status, ended.err) == (0, "")
     for shown in (
@@ -84,7 +138,7 @@ def test_join_prints_the_outcome_as_json_and_nothing_else(psephos: Psephos) -> N
     with serving("vote.toml") as session:
         others = [session.join(name) for name in ("bob", "cid")]
         words = ("--as", "ann", "--input", "ann.csv", "--out", "mine", "--json")
-        ended = psephos("join", session.address, *words, *SIMULATED)
+        ended = psephos("join", session.address, *PLAIN, *words, *SIMULATED)
         assert all(other.result(PATIENCE) for other in others)
     assert (ended.status, ended.err) == (0, "")
     assert json.loads(ended.out) == json.loads(Path("mine/outcome.json").read_bytes())
@@ -92,7 +146,7 @@ def test_join_prints_the_outcome_as_json_and_nothing_else(psephos: Psephos) -> N
 
 @pytest.mark.bad_input("an unreachable or a taken address")
 def test_without_a_folder_named_a_partner_gets_its_own_below_runs(psephos: Psephos) -> None:
-    ended = psephos("join", NOBODY_LISTENS, "--as", "ann", "--input", "ann.csv", *SIMULATED)
+    ended = psephos("join", NOBODY_LISTENS, *PLAIN, "--as", "ann", "--input", "ann.csv", *SIMULATED)
     check_refused(ended, "all attempts to connect to 127.0.0.1:1 failed", status=1)
     (folder,) = Path("runs").iterdir()
     assert folder.name.startswith("as-ann-")
@@ -101,12 +155,12 @@ def test_without_a_folder_named_a_partner_gets_its_own_below_runs(psephos: Pseph
 
 @pytest.mark.parametrize("out", ["drawn", "ann.csv"])
 def test_a_folder_that_holds_something_is_left_alone(psephos: Psephos, out: str) -> None:
-    psephos("roster", "vote.toml", "--out", "drawn")
+    psephos("roster", "vote.toml", "--make-keys", "--out", "drawn")
     before = {path: path.stat().st_mtime_ns for path in Path().rglob("*")}
     for words in (
-        ("roster", "vote.toml"),
-        ("serve", "vote.toml", "--listen", "127.0.0.1:0"),
-        ("join", NOBODY_LISTENS, "--as", "ann", "--input", "ann.csv"),
+        ("roster", "vote.toml", "--make-keys"),
+        ("serve", "vote.toml", *PLAIN, "--listen", "127.0.0.1:0"),
+        ("join", NOBODY_LISTENS, *PLAIN, "--as", "ann", "--input", "ann.csv"),
     ):
         ended = psephos(*words, "--out", out)
         assert ended.status == 2
@@ -114,18 +168,35 @@ def test_a_folder_that_holds_something_is_left_alone(psephos: Psephos, out: str)
     assert {path: path.stat().st_mtime_ns for path in Path().rglob("*")} == before
 
 
-SERVE = ("serve", "vote.toml", "--out", "out", "--listen")
-JOIN = ("join", NOBODY_LISTENS, "--as", "ann", "--out", "out", "--input")
-ENCRYPTED = "a loopback address such as 127.0.0.1:7000, since nothing is encrypted yet; --insecure lifts that"
+SERVE = ("serve", "vote.toml", *PLAIN, "--out", "out", "--listen")
+JOIN = ("join", NOBODY_LISTENS, *PLAIN, "--as", "ann", "--out", "out", "--input")
+HERE = "a loopback address such as 127.0.0.1:7000: over 'tcp' nobody proves who it is; over 'tls' everybody does"
+BY_CERTIFICATE = (
+    "--roster must be given, as `psephos roster` draws it up: parties are known by their certificates. On one machine, "
+    "--transport tcp takes them by their names, got 'left out or without certificates'"
+)
 REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
-    "a server for everybody": ((*SERVE, "0.0.0.0:7000"), f"--listen must be {ENCRYPTED}, got '0.0.0.0:7000'"),
-    "a server for everybody who says so, without tokens": (
-        (*SERVE, "0.0.0.0:7000", "--insecure"),
-        "--insecure must be left out without a roster that has tokens: draw one up with `psephos roster`, got 'given'",
+    "a server for everybody": ((*SERVE, "0.0.0.0:7000"), f"--listen must be {HERE}, got '0.0.0.0:7000'"),
+    "a server without a roster": (("serve", "vote.toml", "--listen", "127.0.0.1:0", "--out", "out"), BY_CERTIFICATE),
+    "a server with a roster without certificates": (
+        ("serve", "vote.toml", "--listen", "127.0.0.1:0", "--roster", "names.csv", "--out", "out"),
+        BY_CERTIFICATE,
     ),
-    "a server for everybody, with a roster without tokens": (
-        (*SERVE, "0.0.0.0:7000", "--insecure", "--roster", "names.csv"),
-        "--insecure must be left out without a roster that has tokens: draw one up with `psephos roster`, got 'given'",
+    "a server that does not ask for the certificates of its roster": (
+        (*SERVE, "127.0.0.1:0", "--roster", "drawn"),
+        "transport must be 'tls' where the roster has certificates, which 'tcp' does not show, got 'tcp'",
+    ),
+    "a server of nowhere": (
+        ("serve", "vote.toml", *PLAIN, "--out", "out"),
+        "--listen must be given where no invitations say an address, got 'left out'",
+    ),
+    "a server of another session": (
+        ("serve", "other.toml", "--roster", "drawn", "--out", "out"),
+        "SCENARIO must be vote, as the invitations say, got 'other'",
+    ),
+    "a server of a rehearsal with invitations to a deployment": (
+        ("serve", "vote.toml", "--roster", "drawn", "--out", "out", *SIMULATED),
+        "--simulate must be deployment, as the invitations say, got 'simulation'",
     ),
     "a server at no address": (
         (*SERVE, "7000"),
@@ -144,11 +215,11 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
         "--roster must be a readable CSV file (No such file or directory), got 'nowhere.csv'",
     ),
     "a client of a server elsewhere": (
-        ("join", "10.0.0.1:7000", "--as", "ann", "--input", "ann.csv", "--out", "out"),
-        f"the server's address must be {ENCRYPTED}, got '10.0.0.1:7000'",
+        ("join", "10.0.0.1:7000", *PLAIN, "--as", "ann", "--input", "ann.csv", "--out", "out"),
+        f"the server's address must be {HERE}, got '10.0.0.1:7000'",
     ),
     "a client of no address": (
-        ("join", "nowhere", "--as", "ann", "--input", "ann.csv", "--out", "out"),
+        ("join", "nowhere", *PLAIN, "--as", "ann", "--input", "ann.csv", "--out", "out"),
         "the server's address must be HOST:PORT or [IPV6]:PORT, with a port up to 65535, got 'nowhere'",
     ),
     "a client of a simulation without a seed": (
@@ -162,7 +233,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     "a budget that is no number": ((*JOIN, "ann.csv", "--budget", "nan"), "budget must be at least 0, got nan"),
     "a budget below nought": ((*JOIN, "ann.csv", "--budget", -1), "budget must be at least 0, got -1.0"),
     "a name that is none": (
-        ("join", NOBODY_LISTENS, "--as", " ann", "--input", "ann.csv", "--out", "out"),
+        ("join", NOBODY_LISTENS, *PLAIN, "--as", " ann", "--input", "ann.csv", "--out", "out"),
         "--as must be 1 to 128 printable characters without a space at either end, got ' ann'",
     ),
     "another's entries": ((*JOIN, "bob.csv"), "partner (bob.csv line 2) must be 'ann', got 'bob'"),
@@ -176,12 +247,13 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "another's invitation": (
         (*JOIN, "ann.csv", "--invitation", "drawn/invitations/2-bob.json"),
-        "--invitation must be the invitation of 'ann', got \"that of 'bob'\"",
+        "INVITATION must be the invitation of 'ann', got \"that of 'bob'\"",
     ),
     "no invitation among them": (
         (
             "join",
             NOBODY_LISTENS,
+            *PLAIN,
             "--as",
             "dee",
             "--input",
@@ -191,7 +263,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
             "--invitation",
             "drawn/invitations",
         ),
-        "--invitation must be a folder with an invitation of 'dee', got 'drawn/invitations'",
+        "INVITATION must be a folder with an invitation of 'dee', got 'drawn/invitations'",
     ),
     "an invitation to the other kind": (
         (*JOIN, "ann.csv", "--invitation", "drawn/invitations", *SIMULATED),
@@ -199,12 +271,43 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "an invitation that is none": (
         (*JOIN, "ann.csv", "--invitation", "drawn/roster.csv"),
-        "--invitation must be an invitation (JSON is malformed: invalid character (byte 0)), got 'drawn/roster.csv'",
+        "INVITATION must be an invitation (JSON is malformed: invalid character (byte 0)), got 'drawn/roster.csv'",
+    ),
+    "nobody's invitation": (
+        ("join", "drawn/invitations", "--input", "ann.csv", "--out", "out"),
+        "--as must be given: drawn/invitations holds invitations of several, got 'left out'",
+    ),
+    "no values, and nobody to ask": (
+        ("join", "drawn/invitations/1-ann.json", "--out", "out"),
+        "--input must be given where there is no terminal to ask, got 'left out'",
+    ),
+    "no invitation, and nobody to ask": (
+        ("join", "--input", "ann.csv", "--out", "out"),
+        "INVITATION must be given where there is no terminal to ask, got 'left out'",
+    ),
+    "an invitation without certificates": (
+        ("join", "plain.json", "--input", "ann.csv", "--out", "out"),
+        "INVITATION must be an invitation with certificates, or --transport tcp on one machine",
+    ),
+    "a key that is another's": (
+        ("join", "keyless.json", "--input", "ann.csv", "--key", "drawn/server.pem", "--out", "out"),
+        "--key must be given: the folder of the keys of 'ann'",
+    ),
+    "an invitation whose time is over": (
+        ("join", "over.json", "--input", "ann.csv", "--out", "out"),
+        "INVITATION must be of a session that is not over, got 'expired on 2001-09-09 01:46 UTC'",
     ),
     "an entry that the invitation does not allow": (
         (*JOIN, "own.csv", "--invitation", "drawn/invitations"),
         "weight must be one of 1, 2, 3, got '4'",
     ),
+}
+
+
+INVITATIONS: dict[str, dict[str, Any]] = {
+    "plain.json": {"server": ""},
+    "keyless.json": {"key": ""},
+    "over.json": {"expires": 1_000_000_000},
 }
 
 
@@ -214,20 +317,42 @@ def test_what_needs_no_peer_to_be_refused_is_refused_before_there_is_a_folder(
 ) -> None:
     write("names.csv", "partner\nann\nbob\n")
     write("own.csv", "weight,merger\n4,1\n")
-    psephos("roster", "vote.toml", "--out", "drawn")
+    write("other.toml", Path("vote.toml").read_text(encoding="utf-8"))
+    psephos("roster", "vote.toml", "--make-keys", "--out", "drawn")
+    ann = find_invitation(Path("drawn/invitations/1-ann.json"))
+    for name, change in INVITATIONS.items():
+        write(name, msgspec.json.encode(msgspec.structs.replace(ann, **change)))
     words, sentence = REFUSED[case]
     ended = psephos(*words)
-    check_refused(ended, sentence)
+    if case in {"an invitation without certificates", "a key that is another's"}:  # what follows is OpenSSL's, or drawn
+        assert (ended.status, ended.err.count("\n")) == (2, 1)
+        assert ended.err.startswith(f"psephos: {sentence}")
+    else:
+        check_refused(ended, sentence)
     assert ended.out == ""
     assert folders() == {"drawn"}
 
 
-def test_insecure_lets_a_roster_with_tokens_listen_elsewhere(psephos: Psephos) -> None:
-    psephos("roster", "vote.toml", "--out", "drawn")
+def test_over_tls_a_server_listens_elsewhere(psephos: Psephos) -> None:
     # An address of documentation (RFC 5737), which no machine has: the rule is passed, and the system refuses.
-    words = ("--listen", "192.0.2.1:7000", "--insecure", "--roster", "drawn/roster.csv", "--out", "out")
-    ended = psephos("serve", "vote.toml", *words)
+    psephos("roster", "vote.toml", "--make-keys", "--address", "192.0.2.1:7000", "--out", "drawn")
+    ended = psephos("serve", "vote.toml", "--roster", "drawn", "--out", "out")
     check_refused(ended, "[Errno 99] Cannot assign requested address: '192.0.2.1:7000'", status=1)
+
+
+def test_in_a_terminal_what_was_left_out_is_asked_for(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
+    psephos("roster", "vote.toml", "--make-keys", "--out", "drawn")
+    asked: list[str] = []
+    answers = {"Your invitation (a file)": "drawn/invitations/1-ann.json", "Your values (a CSV file)": "bob.csv"}
+
+    def answer(question: str, **_: object) -> str:
+        asked.append(question)
+        return answers[question]
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("click.prompt", answer)
+    check_refused(psephos("join", "--out", "out"), "partner (bob.csv line 2) must be 'ann', got 'bob'")
+    assert asked == list(answers)
 
 
 @pytest.mark.bad_input("an unreachable or a taken address")
@@ -250,17 +375,17 @@ def test_a_server_without_its_quorum_ends_with_status_1_and_says_who_was_missing
 
 
 def test_serve_says_whom_it_serves_and_how_it_knows_them(psephos: Psephos) -> None:
-    psephos("roster", "vote.toml", "--out", "drawn")
+    psephos("roster", "vote.toml", "--make-keys", "--out", "drawn")
     short = ("--set", "deadline_seconds=0.01")
     ended = psephos(*SERVE, "127.0.0.1:0", *short, *SIMULATED)
     assert "3 partners · protocol dpwevote · simulation · known by their names alone" in ended.out
     assert "Trust: Nobody is trusted with private values" in ended.out
-    words = ("--listen", "127.0.0.1:0", *short, "--roster", "drawn/roster.csv", "--out", "again")
+    words = ("--listen", "127.0.0.1:0", *short, "--roster", "drawn", "--out", "again")
     ended = psephos("serve", "vote.toml", *words)
-    assert "3 partners · protocol dpwevote · deployment · with tokens" in ended.out
+    assert "3 partners · protocol dpwevote · deployment · known by their certificates" in ended.out
 
 
-@pytest.mark.parametrize("command", ["roster", "serve", "join"])
+@pytest.mark.parametrize("command", ["enroll", "roster", "serve", "join"])
 def test_help_shows_each_example_on_a_line_of_its_own(psephos: Psephos, command: str) -> None:
     ended = psephos(command, "--help")
     assert ended.status == 0

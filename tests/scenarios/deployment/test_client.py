@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 import trio
-from deployments import ENTRIES, PATIENCE, SEED, Serving, report, serving, write_vote
+from deployments import ENTRIES, PATIENCE, SEED, Serving, invitations_of, report, serving, write_vote
 from psephos.protocol import ConfigurationError, SessionKind
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.errors import BudgetExceededError, PsephosError, RemoteProtocolError, SessionAborted
-from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Message, Terms, Welcome, decode, encode
+from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Charter, Message, Terms, Welcome, decode, encode
 from psephos.protocol.privacy import Budget, Ledger
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.deployment import (
@@ -22,11 +22,11 @@ from psephos.scenarios.deployment import (
     Agreement,
     Invitation,
     Joining,
-    draw_invitations,
     join,
     join_in_folder,
 )
 from psephos.scenarios.deployment.client import Heard
+from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.own_entries import read_own_entries
 from psephos.scenarios.running.folder import RunFolder
 from psephos.transports.addresses import format_address
@@ -53,15 +53,14 @@ def session(vote: str) -> Generator[Serving]:
 def invitation_to(
     scenario: str, *settings: str, party: str = "ann", kind: SessionKind = SessionKind.SIMULATION
 ) -> Invitation:
-    """Return an invitation to a scenario, with a token that is on no roster."""
+    """Return an invitation to a scenario over TCP."""
     side = resolve(load_scenario(scenario, settings), is_served=True)
-    _, invitations = draw_invitations(side.protocol, side.roster, session=side.scenario.name, kind=kind)
-    return next(each for each in invitations if each.party == party)
+    return next(each for each in invitations_of(side, kind=kind) if each.party == party)
 
 
 def joining_of(address: str, party: str = "ann", **options: Any) -> Joining:
     """Return how a party takes part."""
-    usual: dict[str, Any] = {"entries": ENTRIES[party], "seed": SEED}
+    usual: dict[str, Any] = {"entries": ENTRIES[party], "seed": SEED, "transport": "tcp"}
     return Joining(address=address, party=party, **{**usual, **options})
 
 
@@ -101,7 +100,8 @@ def test_what_is_agreed_to_is_told_before_anything_is_drawn(session: Serving) ->
     heard = join_as(session.address, ledger=ledger, on_agreed=tell)
     ((agreement, num_paid),) = told
     assert num_paid == 0
-    assert (agreement.terms.session, agreement.terms.place, agreement.terms.token) == ("vote", 0, "")
+    assert (agreement.terms.session, agreement.terms.place) == ("vote", 0)
+    assert agreement.terms.charter == Charter(make_mode("vote", seed=SEED).charter.id, session.side.roster.digest)
     assert (agreement.row, agreement.cost) == ((0, 1, 0), 1.0)
     assert agreement.protocol.parameters == session.side.protocol.parameters
     assert [entry.proven for entry in ledger.entries] == [0.5, 0.5]

@@ -6,32 +6,63 @@ import pytest
 from deployments import SEED
 from psephos.agents import Deployment, SecureNoise, Simulation
 from psephos.protocol import ConfigurationError, SimulatedNoise
-from psephos.scenarios.deployment.common import check_address, check_seed, make_mode, naming_address
-from psephos.transports import TCPTransport
+from psephos.protocol.messages import Charter
+from psephos.scenarios.deployment.common import (
+    Keys,
+    charter_of,
+    check_address,
+    check_seed,
+    find_transport,
+    make_mode,
+    naming_address,
+)
+from psephos.transports import TCPTransport, TLSTransport, Transport
+from psephos.transports.keys import make_identity
 
 ELSEWHERE = ["0.0.0.0:7000", "10.0.0.1:7000", "[::]:7000", "[fe80::1]:7000", "example.org:7000", "128.0.0.1:7000"]
+HERE = ["127.0.0.1:7000", "127.8.9.10:0", "localhost:65535", "[::1]:7000"]
+TCP, TLS = TCPTransport(), TLSTransport()
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:7000", "127.8.9.10:0", "localhost:65535", "[::1]:7000"])
-def test_an_address_of_this_machine_is_allowed(address: str) -> None:
-    check_address(address, field="--listen", is_insecure=False, transport=TCPTransport())
+@pytest.mark.parametrize("transport", [TCP, TLS])
+@pytest.mark.parametrize("address", HERE)
+def test_an_address_of_this_machine_is_allowed(address: str, transport: Transport) -> None:
+    check_address(address, field="--listen", transport=transport)
 
 
 @pytest.mark.parametrize("address", ELSEWHERE)
-def test_an_address_beyond_this_machine_wants_the_users_word(address: str) -> None:
-    with pytest.raises(ConfigurationError, match="nothing is encrypted yet; --insecure lifts that") as caught:
-        check_address(address, field="--listen", is_insecure=False, transport=TCPTransport())
+def test_an_address_beyond_this_machine_is_for_those_who_prove_who_they_are(address: str) -> None:
+    expected = "over 'tcp' nobody proves who it is; over 'tls' everybody does"
+    with pytest.raises(ConfigurationError, match=expected) as caught:
+        check_address(address, field="--listen", transport=TCP)
     assert (caught.value.field, caught.value.value) == ("--listen", address)
-    check_address(address, field="--listen", is_insecure=True, transport=TCPTransport())
+    check_address(address, field="--listen", transport=TLS)
 
 
-@pytest.mark.parametrize("is_insecure", [False, True])
+@pytest.mark.parametrize("transport", [TCP, TLS])
 @pytest.mark.parametrize("address", ["", "localhost", ":7000", "127.0.0.1:65536", "127.0.0.1:-1", "::1:7000", "a:b"])
-def test_what_is_no_address_is_refused_whatever_the_user_says(address: str, *, is_insecure: bool) -> None:
+def test_what_is_no_address_is_refused_over_every_transport(address: str, transport: Transport) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        check_address(address, field="--listen", is_insecure=is_insecure, transport=TCPTransport())
+        check_address(address, field="--listen", transport=transport)
     expected = f"--listen must be HOST:PORT or [IPV6]:PORT, with a port up to 65535, got {address!r}"
     assert str(caught.value) == expected
+
+
+def test_tls_needs_keys() -> None:
+    with pytest.raises(ConfigurationError, match="this side has no certificates to go by, got 'tls'"):
+        find_transport("tls")
+    own = make_identity()
+    assert find_transport("tls", keys=Keys(own, [own.certificate])).is_authenticated
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"), [(None, "an id"), (SEED, SimulatedNoise(SEED, session="vote").session_id)]
+)
+def test_the_id_of_a_simulation_follows_from_its_seed_and_that_of_a_deployment_from_its_invitations(
+    mode: int | None, expected: str
+) -> None:
+    charter = Charter("an id", "a roster", 5)
+    assert charter_of(make_mode("vote", seed=mode), charter) == Charter(expected, "a roster", 5)
 
 
 @pytest.mark.parametrize("round_number", [0, 2])

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from deployments import SEED, Ending, Peer, Process, report, write_vote
 from psephos.scenarios import load_scenario
+from psephos.transports.keys import Identity
 
 Psephos = Callable[..., Any]
 
@@ -52,7 +53,9 @@ def test_eight_processes_decide_what_one_process_decides(psephos: Psephos, tmp_p
     with contextlib.ExitStack() as stack:
 
         def start(*words: object) -> Process:
-            return stack.enter_context(Process(*words, "--simulate", "--seed", 345, folder=tmp_path, is_measured=False))
+            return stack.enter_context(
+                Process(*words, "--transport", "tcp", "--simulate", "--seed", 345, folder=tmp_path, is_measured=False)
+            )
 
         server = start("serve", *part, "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
         address = server.address()
@@ -84,14 +87,14 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str
         def start(*words: object) -> Process:
             return stack.enter_context(Process(*words, folder=folder))
 
-        endings["roster"] = start("roster", scenario, "--out", "drawn").ending()
-        words = ("--roster", "drawn/roster.csv", "--no-pictures", "--out", "server")
+        endings["roster"] = start("roster", scenario, "--make-keys", "--out", "drawn").ending()
+        words = ("--roster", "drawn", "--no-pictures", "--out", "server")
         server = start("serve", scenario, "--listen", "127.0.0.1:0", *words)
         address = server.address()
 
         def take_part(party: str, out: str) -> Process:
-            own = ("--as", party, "--input", f"{party}.csv", "--invitation", "drawn/invitations")
-            return start("join", address, *own, "--out", out)
+            own = ("--as", party, "--input", f"{party}.csv", "--address", address)
+            return start("join", "drawn/invitations", *own, "--out", out)
 
         killed = take_part("ann", "killed")
         killed.line_with("Session vote")  # agreed; that others are missing keeps it from being asked
@@ -132,17 +135,21 @@ def test_what_a_deployment_leaves_is_these_files(deployment: Deployed) -> None:
         assert {path.name for path in (folder / party).iterdir()} == own
 
 
-def test_a_token_is_in_its_invitation_and_nowhere_else(deployment: Deployed) -> None:
+def test_a_private_key_is_in_its_owners_file_and_nowhere_else(deployment: Deployed) -> None:
     folder, endings = deployment
     invitations = sorted((folder / "drawn" / "invitations").iterdir())
     assert [path.name for path in invitations] == ["1-ann.json", "2-bob.json", "3-cid.json"]
-    tokens = [read_json(path)["token"] for path in invitations]
-    assert len(set(tokens)) == 3
+    keys = [Identity.of(read_json(path)["key"]).private_key.decode() for path in invitations]
+    keys.append(Identity.of((folder / "drawn" / "server.pem").read_text(encoding="ascii")).private_key.decode())
+    secrets = [key.splitlines()[1] for key in keys]  # a line of base64, of which no two keys have the same
+    assert len(set(secrets)) == 4
     for path in folder.rglob("*"):
-        if path.is_file() and path not in invitations:
-            assert not any(token in path.read_text(encoding="utf-8") for token in tokens), path
+        if path.is_file():
+            text = path.read_text(encoding="utf-8")
+            owners = [path == owner for owner in (*invitations, folder / "drawn" / "server.pem")]
+            assert [secret in text for secret in secrets] == owners, path
     for ended in endings.values():
-        assert not any(token in ended.out + ended.err for token in tokens)
+        assert not any(secret in ended.out + ended.err for secret in secrets)
 
 
 def test_invitations_are_for_their_owner_alone(deployment: Deployed) -> None:
@@ -199,7 +206,7 @@ def test_a_server_that_is_told_to_end_tells_every_client_and_leaves_its_folder(
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip(f"{number.name} is ignored here, as under nohup, and what is started inherits that")
     scenario = write_vote(tmp_path)
-    how = ("--simulate", "--seed", SEED)
+    how = ("--transport", "tcp", "--simulate", "--seed", SEED)
     words = ("--listen", "127.0.0.1:0", "--no-pictures", "--out", "server")
     with Process("serve", scenario, *words, *how, folder=tmp_path) as server:
         own = ("--as", "ann", "--input", "ann.csv", "--out", "ann")
@@ -225,7 +232,7 @@ def test_a_client_that_is_told_to_end_leaves_what_it_paid_and_the_vote_goes_on(
     tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
     scenario = write_vote(tmp_path)
-    how = ("--simulate", "--seed", SEED)
+    how = ("--transport", "tcp", "--simulate", "--seed", SEED)
     words = ("--set", "quorum=2", "--listen", "127.0.0.1:0", "--no-pictures", "--out", "server")
     with Process("serve", scenario, *words, *how, folder=tmp_path) as server:
         address = server.address()

@@ -12,11 +12,11 @@ from psephos.protocol import ConfigurationError, SessionKind
 from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.errors import QuorumError
 from psephos.scenarios import Resolved, load_scenario, resolve
-from psephos.scenarios.deployment import draw_invitations, serve_in_folder
+from psephos.scenarios.deployment import draw_session, serve_in_folder
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.server import roster_rows
 from psephos.scenarios.running.folder import RunFolder
-from psephos.scenarios.running.rosters import TOKEN_COLUMN
+from psephos.scenarios.running.rosters import FINGERPRINT_COLUMN as OWN_COLUMN
 from psephos.transports.addresses import format_address
 
 Write = Callable[[str, str | bytes], Path]
@@ -51,7 +51,7 @@ def refusal(scenario: str, *settings: str, roster: Path | None = None) -> Config
 
 def test_private_columns_may_hold_anything_since_a_server_looks_at_none(public: str, write: Write) -> None:
     side = resolve(load_scenario(public), is_served=True)
-    assert (side.roster.names, side.roster.token_digests) == (("ann", "bob", "cid"), None)
+    assert (side.roster.names, side.roster.fingerprints) == (("ann", "bob", "cid"), None)
     parameters = side.protocol.parameters
     assert isinstance(parameters, Parameters)
     assert (parameters.candidates, parameters.weights) == (("merger",), (2.0, 4.0))
@@ -87,27 +87,29 @@ def write_roster(path: Path, rows: list[dict[str, object]]) -> Path:
 
 
 def draw(side: Resolved, path: Path) -> Path:
-    """Draw tokens, and write the roster's file."""
-    drawn, _ = draw_invitations(side.protocol, side.roster, session="public", kind=SessionKind.DEPLOYMENT)
-    return write_roster(path, roster_rows(side, drawn))
+    """Draw up a session, and write the roster's file."""
+    drawn = draw_session(side.protocol, side.roster, session="public", kind=SessionKind.DEPLOYMENT)
+    return write_roster(path, roster_rows(side, drawn.roster))
 
 
-def test_a_rosters_file_holds_names_public_columns_and_digests_and_is_read_again(public: str, tmp_path: Path) -> None:
+def test_a_rosters_file_holds_names_public_columns_and_fingerprints_and_can_be_read(
+    public: str, tmp_path: Path
+) -> None:
     side = resolve(load_scenario(public), is_served=True)
     path = draw(side, tmp_path / "roster.csv")
     lines = path.read_text(encoding="utf-8").splitlines()
-    assert lines[0] == f"partner,weight,{TOKEN_COLUMN}"
+    assert lines[0] == f"partner,weight,{OWN_COLUMN}"
     assert [line.split(",")[:2] for line in lines[1:]] == [["ann", "4"], ["bob", "2"], ["cid", "4"]]
     again = resolve(load_scenario(public), is_served=True, roster=path)
     assert again.roster.names == side.roster.names
-    assert again.roster.token_digests == tuple(line.split(",")[2] for line in lines[1:])
+    assert again.roster.fingerprints == tuple(line.split(",")[2] for line in lines[1:])
     assert again.roster.public.tolist() == side.roster.public.tolist()
     assert again.protocol.parameters == side.protocol.parameters
 
 
-def test_a_roster_without_tokens_says_so(public: str) -> None:
+def test_a_roster_without_certificates_has_no_column_of_them(public: str) -> None:
     side = resolve(load_scenario(public), is_served=True)
-    assert [row[TOKEN_COLUMN] for row in roster_rows(side, side.roster)] == [""] * 3
+    assert [list(row) for row in roster_rows(side, side.roster)] == [["partner", "weight"]] * 3
 
 
 def test_a_roster_leaves_it_to_the_scenario_what_is_voted_on(tmp_path: Path, write: Write) -> None:
@@ -126,16 +128,31 @@ def test_a_roster_leaves_it_to_the_scenario_what_is_voted_on(tmp_path: Path, wri
     assert again.protocol.parameters == side.protocol.parameters
 
 
-HEADER = f"partner,weight,{TOKEN_COLUMN}\n"
+HEADER = f"partner,weight,{OWN_COLUMN}\n"
 
 
 @pytest.mark.bad_input("a missing, doubled or unknown partner or column, with its line")
 @pytest.mark.parametrize(
     ("content", "field", "value", "allowed"),
     [
-        (f"partner,{TOKEN_COLUMN}\nann,{DIGEST}\n", "weight (r.csv line 1)", "no such column", "a column of the table"),
-        (f"weight,{TOKEN_COLUMN}\n4,{DIGEST}\n", "r.csv line 1", ["weight", TOKEN_COLUMN], "the column 'partner'"),
-        (f"partner,weight,token\nann,4,{DIGEST}\n", "token (r.csv line 1)", "an unknown column", TOKEN_COLUMN),
+        (
+            f"partner,{OWN_COLUMN}\nann,{DIGEST}\n",
+            "weight (r.csv line 1)",
+            "no such column",
+            "a column of the table",
+        ),
+        (
+            f"weight,{OWN_COLUMN}\n4,{DIGEST}\n",
+            "r.csv line 1",
+            ["weight", OWN_COLUMN],
+            "the column 'partner'",
+        ),
+        (
+            f"partner,weight,fingerprint\nann,4,{DIGEST}\n",
+            "fingerprint (r.csv line 1)",
+            "an unknown column",
+            OWN_COLUMN,
+        ),
         (
             "partner,weight,merger\nann,4,1\n",
             "merger (r.csv line 1)",
@@ -144,9 +161,14 @@ HEADER = f"partner,weight,{TOKEN_COLUMN}\n"
         ),  # it is private
         (f"{HEADER}ann,4,{DIGEST}\n\nann,2,{DIGEST}\n", "partner (r.csv line 4)", "ann", "also in line 2"),
         (f"{HEADER}ann,4,{DIGEST}\nbob,3,{DIGEST}\n", "weight (r.csv line 3, bob)", "3", "one of 2, 4"),
-        (f"{HEADER}ann,4,{DIGEST}\nbob,2,{DIGEST[:-1]}\n", f"{TOKEN_COLUMN} (r.csv line 3)", DIGEST[:-1], "64 hexa"),
-        (f"{HEADER}ann,4,\n", f"{TOKEN_COLUMN} (r.csv line 2)", "", "as `psephos roster` writes"),
-        (f"{HEADER}ann,4,{DIGEST.upper()}\n", f"{TOKEN_COLUMN} (r.csv line 2)", DIGEST.upper(), "64 hexadecimal"),
+        (
+            f"{HEADER}ann,4,{DIGEST}\nbob,2,{DIGEST[:-1]}\n",
+            f"{OWN_COLUMN} (r.csv line 3)",
+            DIGEST[:-1],
+            "64 hexa",
+        ),
+        (f"{HEADER}ann,4,\n", f"{OWN_COLUMN} (r.csv line 2)", "", "as `psephos roster` writes"),
+        (f"{HEADER}ann,4,{DIGEST.upper()}\n", f"{OWN_COLUMN} (r.csv line 2)", DIGEST.upper(), "64 hexadecimal"),
         (f"{HEADER}ann,4,{DIGEST}\nbob,2\n", "r.csv line 3", ["bob", "2"], "3 entries"),
         (f"{HEADER}", "--roster", None, "at least one partner"),
     ],
@@ -176,7 +198,7 @@ def test_a_column_that_nobody_knows_is_refused_by_a_server_too(tmp_path: Path, w
 def served_folder(side: Resolved, path: Path, *, address: str, seed: int | None = SEED) -> Mapping[str, object]:
     """Serve in a folder until the session fails, and return what `run.json` says."""
     with pytest.raises((OSError, QuorumError)):
-        serve_in_folder(side, RunFolder(path), address=address, mode=make_mode("vote", seed=seed))
+        serve_in_folder(side, RunFolder(path), address=address, transport="tcp", mode=make_mode("vote", seed=seed))
     return json.loads((path / "run.json").read_bytes())
 
 

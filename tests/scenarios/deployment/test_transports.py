@@ -36,26 +36,22 @@ def test_a_transport_by_which_processes_cannot_meet_is_refused_with_the_reason(p
 @pytest.mark.usefixtures("approval")
 def test_an_address_is_the_transports_to_judge() -> None:
     unix, silent, known = (find_transport(name) for name in ("unix", "silent", "known"))
-    check_address("/tmp/socket", field="--listen", is_insecure=False, transport=unix)  # noqa: S108  nobody listens
+    check_address("/tmp/socket", field="--listen", transport=unix)  # noqa: S108  nobody listens
     with pytest.raises(ConfigurationError) as caught:
-        check_address("7000", field="--listen", is_insecure=True, transport=unix)
+        check_address("7000", field="--listen", transport=unix)
     assert str(caught.value) == (
         "--listen must be an address of its transport (a socket's path has a slash), got '7000'"
     )
     with pytest.raises(ConfigurationError, match="'silent' is known to keep on this machine") as caught:
-        check_address("/tmp/socket", field="--listen", is_insecure=False, transport=silent)  # noqa: S108  the same
-    assert "--insecure lifts that" in caught.value.allowed
-    for address, is_insecure, transport in (
-        ("/tmp/socket", True, silent),  # noqa: S108  the same
-        ("127.0.0.1:7000", False, silent),
-        ("example.org:7000", False, known),
-    ):
-        check_address(address, field="--listen", is_insecure=is_insecure, transport=transport)
+        check_address("/tmp/socket", field="--listen", transport=silent)  # noqa: S108  the same
+    assert "over 'silent' nobody proves who it is" in caught.value.allowed
+    for address, transport in (("127.0.0.1:7000", silent), ("example.org:7000", known)):
+        check_address(address, field="--listen", transport=transport)
 
 
 @pytest.mark.usefixtures("approval")
 def test_what_a_transport_says_against_an_address_at_last_is_one_line(psephos: Psephos) -> None:
-    words = ("--as", "voter-1", "--input", "own.csv", "--simulate", "--seed", 4, "--insecure", "--transport", "silent")
+    words = ("--as", "voter-1", "--input", "own.csv", "--simulate", "--seed", 4, "--transport", "known")
     Path("own.csv").write_text("tea,coffee,lime soda\n1,0,1\n", encoding="utf-8")
     ended = psephos("join", "nowhere", *words, "--out", "out")
     expected = "the server's address must be an address of its transport (a socket's path has a slash), got 'nowhere'"

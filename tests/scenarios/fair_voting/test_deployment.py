@@ -136,7 +136,9 @@ def test_a_server_that_would_have_to_be_trusted_is_refused_before_it_is_called(c
     said = refusal(NOBODY_LISTENS, tmp_path, ConfigurationError, invitation=invitation)
     assert said.startswith("--trust-server must be given: this session is in the central model")
     own = entries_of("ann", tmp_path)
-    joining = Joining(address=NOBODY_LISTENS, party="ann", entries=own, seed=SEED, invitation=invitation)
+    joining = Joining(
+        address=NOBODY_LISTENS, party="ann", entries=own, seed=SEED, invitation=invitation, transport="tcp"
+    )
     with pytest.raises(ConfigurationError, match="--trust-server"):
         joining.agree_beforehand()
     assert dataclasses.replace(joining, trusts_server=True).agree_beforehand()
@@ -264,9 +266,11 @@ def test_a_fault_in_a_voters_file_is_named_and_nobody_is_called(
     content, words = FAULTS[case]
     plans = write_plans(tmp_path)
     write("ann.csv", content)
-    assert psephos("roster", plans, "--simulate", "--out", "drawn").status == 0
+    assert psephos("roster", plans, "--make-keys", "--simulate", "--out", "drawn").status == 0
     invited = ("--invitation", "drawn/invitations", "--simulate", "--seed", SEED, "--trust-server")
-    ended = psephos("join", NOBODY_LISTENS, "--as", "ann", "--input", "ann.csv", *invited, "--out", "out")
+    ended = psephos(
+        "join", NOBODY_LISTENS, "--transport", "tcp", "--as", "ann", "--input", "ann.csv", *invited, "--out", "out"
+    )
     assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
     for word in words:
         assert word in ended.err
@@ -409,7 +413,7 @@ def test_too_few_voters_end_the_vote_on_every_side(central: str, tmp_path: Path)
 def deployment(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Path, dict[str, Ending]]:
-    """The mechanism, and a folder in which three processes took part with secure noise, by tokens."""
+    """The mechanism, and a folder in which three processes took part with secure noise, by certificates."""
     mechanism: str = request.param
     folder = tmp_path_factory.mktemp("deployment")
     scenario = write_plans(folder, lines=f"mechanism = '{mechanism}'", names=FEW)
@@ -419,19 +423,19 @@ def deployment(
         def start(*words: object) -> Process:
             return stack.enter_context(Process(*words, folder=folder))
 
-        endings["roster"] = start("roster", scenario, "--out", "drawn").ending()
+        endings["roster"] = start("roster", scenario, "--make-keys", "--out", "drawn").ending()
         # The server's own copy of the scenario has nobody's ranking, and no groups: these are the roster's.
         lines = f"alternatives = ['a', 'b', 'c']\nnum_samples = 2\nepsilon = 1.5\nmechanism = '{mechanism}'"
         text = f'name = "plans"\nprotocol = "fair-voting"\n[parameters]\n{lines}\n'
         (folder / "served.toml").write_text(text, encoding="utf-8")
-        words = ("--listen", "127.0.0.1:0", "--roster", "drawn/roster.csv", "--no-pictures", "--out", "server")
+        words = ("--listen", "127.0.0.1:0", "--roster", "drawn", "--no-pictures", "--out", "server")
         server = start("serve", "served.toml", *words)
         address = server.address()
         trust = ("--trust-server",) if mechanism in CENTRAL else ()
         clients = {
             party: start(
-                *("join", address, "--as", party, "--input", f"{party}.csv"),
-                *("--invitation", "drawn/invitations", "--out", party, "--json", *trust),
+                *("join", "drawn/invitations", "--as", party, "--input", f"{party}.csv"),
+                *("--address", address, "--out", party, "--json", *trust),
             )
             for party in FEW
         }
@@ -489,13 +493,13 @@ def test_processes_whose_voters_trust_the_server_rehearse_what_a_run_finds(pseph
 
         def start(*words: object) -> Process:
             return stack.enter_context(
-                Process(*words, "--simulate", "--seed", SEED, folder=tmp_path, is_measured=False)
+                Process(*words, "--transport", "tcp", "--simulate", "--seed", SEED, folder=tmp_path, is_measured=False)
             )
 
         server = start("serve", scenario, "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
         address = server.address()
         words = {party: ("join", address, "--as", party, "--input", f"{party}.csv") for party in FEW}
-        wary = psephos(*words["ann"], "--simulate", "--seed", SEED, "--out", "wary")
+        wary = psephos(*words["ann"], "--transport", "tcp", "--simulate", "--seed", SEED, "--out", "wary")
         assert (wary.status, wary.out, wary.err.count("\n")) == (2, "", 1)
         assert wary.err.startswith("psephos: --trust-server must be given")
         clients = {party: start(*words[party], "--trust-server", "--out", f"as-{party}") for party in FEW}

@@ -29,7 +29,7 @@ from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Report
 from psephos.protocol.privacy import NeighboringRelation
 from psephos.protocol.rules import PhaseRules
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
-from psephos.scenarios.deployment import serve
+from psephos.scenarios.deployment import Invitation, find_invitation, serve
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.plugins import make_transport
 from psephos.scenarios.running.session import SessionRecord, run_agents, run_arrays
@@ -257,22 +257,22 @@ def test_a_quorum_is_refused_before_anything_is_left(psephos: Psephos, command: 
         check_refused(psephos, "two-societies", [*SMALL, *settings], words)
         return
     options = [word for setting in (*SMALL, *settings) for word in ("--set", setting)]
-    ended = psephos("serve", "two-societies", *options, "--listen", "127.0.0.1:0", "--out", "out")
+    ended = psephos("serve", "two-societies", *options, "--transport", "tcp", "--listen", "127.0.0.1:0", "--out", "out")
     assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
     assert all(word in ended.err for word in words)
     assert not Path("out").exists()
 
 
-def test_a_deployment_needs_tokens_where_who_takes_part_is_private(psephos: Psephos, write: Write) -> None:
+def test_a_deployment_needs_certificates_where_who_takes_part_is_private(psephos: Psephos, write: Write) -> None:
     """Else whoever knows a name could ask whether its seat is taken; a rehearsal protects nobody."""
     write("voters.csv", VOTERS)
     path = write("plans.toml", PLANS)
     ended = psephos("serve", path, "--listen", "127.0.0.1:0", "--out", "out")
     assert (ended.status, ended.out) == (2, "")
-    assert ended.err.startswith("psephos: --roster must be given, with tokens: participation is private here")
+    assert ended.err.startswith("psephos: --roster must be given, with certificates: participation is private here")
     assert not Path("out").exists()
     side = resolve(load_scenario(str(path)), is_served=True)
-    with pytest.raises(ConfigurationError, match="--roster must be given, with tokens"):
+    with pytest.raises(ConfigurationError, match="--roster must be given, with certificates"):
         trio.run(lambda: serve(side, address="127.0.0.1:0", mode=make_mode("plans", seed=None)))
     with serving(str(path), "phases.join.deadline_seconds=0.1", "phases.rankings.deadline_seconds=0.1"):
         pass
@@ -281,10 +281,11 @@ def test_a_deployment_needs_tokens_where_who_takes_part_is_private(psephos: Psep
 # Processes of their own, with secure noise.
 
 
-def vote_by_hand(address: str, party: str, token: str, ranking: Sequence[int]) -> None:
+def vote_by_hand(address: str, invitation: Invitation, ranking: Sequence[int]) -> None:
     """Take part as one voter, by hand, up to the release."""
-    with Peer(address) as peer:
-        peer.send(Hello(PROTOCOL_VERSION, "plans", "fair-voting", "deployment", party, token))
+    own = (invitation.party, invitation.session_id)
+    with Peer(address, keys=invitation.find_keys([])) as peer:
+        peer.send(Hello(PROTOCOL_VERSION, "plans", "fair-voting", "deployment", *own))
         peer.next_request()
         peer.send(Report(0, msgspec.Raw(msgspec.msgpack.encode(ranking))))
         peer.hear_release()
@@ -321,23 +322,20 @@ def test_servers_to_which_more_fewer_or_no_voters_came_leave_and_show_the_same(t
         def start(*words: object, is_measured: bool = False) -> Process:
             return stack.enter_context(Process(*words, folder=tmp_path, is_measured=is_measured))
 
-        drawn = start("roster", path, "--out", "drawn").ending()
+        drawn = start("roster", path, "--make-keys", "--out", "drawn").ending()
         assert (drawn.status, drawn.err) == (0, "")
-        tokens = {
-            invitation["party"]: invitation["token"]
-            for invitation in map(read_json, sorted((tmp_path / "drawn" / "invitations").iterdir()))
-        }
-        assert tokens.keys() == set(NAMES) == set(side.names)
+        invitations = {name: find_invitation(tmp_path / "drawn" / "invitations", party=name) for name in side.names}
+        assert invitations.keys() == set(NAMES)
         who = {"everybody": NAMES, "without": ("ann", "dee"), "nobody": ()}
-        words = ("--listen", "127.0.0.1:0", "--roster", "drawn/roster.csv", "--no-pictures")
+        words = ("--listen", "127.0.0.1:0", "--roster", "drawn", "--no-pictures")
         servers = {name: start("serve", path, *words, "--out", f"at-{name}") for name in who}
         addresses = {name: server.address() for name, server in servers.items()}
-        invited = ("--invitation", "drawn/invitations", "--trust-server", "--json", "--out", "joined")
-        client = start("join", addresses["without"], "--as", "ann", "--input", "ann.csv", *invited)
+        invited = ("--address", addresses["without"], "--trust-server", "--json", "--out", "joined")
+        client = start("join", "drawn/invitations", "--as", "ann", "--input", "ann.csv", *invited)
         by_hand = [(name, party) for name, parties in who.items() for party in parties]
         by_hand.remove(("without", "ann"))
         threads = [
-            threading.Thread(target=vote_by_hand, args=(addresses[name], party, tokens[party], (0, 1, 2)))
+            threading.Thread(target=vote_by_hand, args=(addresses[name], invitations[party], (0, 1, 2)))
             for name, party in by_hand
         ]
         for thread in threads:

@@ -27,6 +27,7 @@ from psephos.protocol.effects import Closed, Effect, Opened
 from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import Budget, LedgerEntry
 from psephos.scenarios import AgentClasses, SessionRecord, load_scenario, resolve, run_agents, run_arrays, simulate
+from psephos.scenarios.plugins import make_transport
 from psephos.scenarios.running import limits
 from psephos.transports import Channel, MemoryTransport, TCPTransport
 from quiz import Parameters as QuizParameters
@@ -58,12 +59,12 @@ class Vote:
     inputs: Inputs
     seed: int
 
-    def run(self, path: Literal["array", "memory", "tcp"]) -> SessionRecord:
+    def run(self, path: Literal["array", "memory", "tcp", "tls"]) -> SessionRecord:
         """Run it on one path."""
         noise = SimulatedNoise(self.seed, session="s")
         if path == "array":
             return run_arrays(self.protocol, inputs=self.inputs, noise=noise, session="s")
-        transport = MemoryTransport() if path == "memory" else TCPTransport()
+        transport = make_transport(path)
 
         async def main() -> SessionRecord:
             return await run_agents(
@@ -107,6 +108,7 @@ def test_agents_in_memory_and_arrays_give_the_same_bits(vote: Vote) -> None:
 @hypothesis.settings(max_examples=6)
 def test_agents_over_tcp_and_arrays_give_the_same_bits(vote: Vote) -> None:
     check_equal(vote.run("tcp"), vote.run("array"))
+    check_equal(vote.run("tls"), vote.run("array"))
 
 
 @hypothesis.given(vote=votes())
@@ -127,13 +129,13 @@ def test_the_ledger_charges_every_partner_what_the_protocol_costs(vote: Vote) ->
 QUIZ = Quiz(QuizParameters(epsilon=0.5))
 
 
-def run_quiz(path: Literal["array", "memory", "tcp"], num_voters: int = 12) -> SessionRecord:
+def run_quiz(path: Literal["array", "memory", "tcp", "tls"], num_voters: int = 12) -> SessionRecord:
     """Run a quiz of voters who are asked different things."""
     inputs = make_quiz_inputs(QUIZ, num_voters, seed=2)
     noise = SimulatedNoise(9, session="s")
     if path == "array":
         return run_arrays(QUIZ, inputs=inputs, noise=noise, session="s")
-    transport = MemoryTransport() if path == "memory" else TCPTransport()
+    transport = make_transport(path)
     names = [f"p{place}" for place in range(num_voters)]
 
     async def main() -> SessionRecord:
@@ -143,7 +145,7 @@ def run_quiz(path: Literal["array", "memory", "tcp"], num_voters: int = 12) -> S
 
 
 def test_what_single_parties_are_told_is_the_same_on_every_path() -> None:
-    records = [run_quiz(path) for path in ("array", "memory", "tcp")]
+    records = [run_quiz(path) for path in ("array", "memory", "tcp", "tls")]
     assert records[0].own_outcomes
     assert len(records[0].tallies[0].rows) > 0
     check_equal(records[0], records[1])
@@ -176,7 +178,7 @@ INPUTS = BALLOT.encode({"weight": [1, 2, 3, 1], "merger": [1, 0, 1, 1]})
 
 
 def test_simulate_gives_the_same_outcome_on_every_path() -> None:
-    outcomes = [simulate(BALLOT, PARTIES, seed=5, transport=path) for path in ("array", "memory", "tcp")]
+    outcomes = [simulate(BALLOT, PARTIES, seed=5, transport=path) for path in ("array", "memory", "tcp", "tls")]
     assert outcomes[0] == outcomes[1] == outcomes[2]
     assert outcomes[0].num_partners == 4
 

@@ -376,7 +376,9 @@ def test_nothing_of_a_stream_can_be_recorded(psephos: Psephos) -> None:
     assert not Path("out").exists()
 
 
-@pytest.mark.parametrize("command", [("roster",), ("serve", "--listen", "127.0.0.1:0")])
+@pytest.mark.parametrize(
+    "command", [("roster", "--make-keys"), ("serve", "--transport", "tcp", "--listen", "127.0.0.1:0")]
+)
 def test_nobody_serves_or_invites_a_stream(psephos: Psephos, command: tuple[str, ...]) -> None:
     ended = psephos(*command, "moral-synthetic", "--set", "voters.stream=true", "--out", "out")
     assert (ended.status, ended.out) == (2, "")

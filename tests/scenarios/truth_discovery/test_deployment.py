@@ -20,6 +20,7 @@ from psephos.scenarios.deployment.client import Heard
 from psephos.scenarios.running.folder import read_ledger
 
 Psephos = Callable[..., Any]
+PLAIN = ("--transport", "tcp")
 Write = Callable[[str, str | bytes], Path]
 
 TASKS = {"ann": "q1; q2; q3", "bob": "q1; q2", "cid": "q2; q3", "dee": "q1; q2; q3"}
@@ -126,18 +127,18 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str
         def start(*words: object) -> Process:
             return stack.enter_context(Process(*words, folder=folder))
 
-        endings["roster"] = start("roster", scenario, "--out", "drawn").ending()
+        endings["roster"] = start("roster", scenario, "--make-keys", "--out", "drawn").ending()
         # The server's own copy of the scenario has nobody's answers.
         served = folder / "served.toml"
         lines = "epsilon = 2.0\nanswer_sets = [['yes', 'no']]"
         served.write_text(f'name = "quiz"\nprotocol = "truth-discovery"\n[parameters]\n{lines}\n', encoding="utf-8")
-        words = ("--listen", "127.0.0.1:0", "--roster", "drawn/roster.csv", "--no-pictures", "--out", "server")
+        words = ("--listen", "127.0.0.1:0", "--roster", "drawn", "--no-pictures", "--out", "server")
         server = start("serve", "served.toml", *words)
         address = server.address()
         clients = {
             party: start(
-                *("join", address, "--as", party, "--input", f"{party}.csv"),
-                *("--invitation", "drawn/invitations", "--out", party, "--json"),
+                *("join", "drawn/invitations", "--as", party, "--input", f"{party}.csv"),
+                *("--address", address, "--out", party, "--json"),
             )
             for party in TASKS
         }
@@ -189,7 +190,7 @@ def test_processes_that_rehearse_with_a_seed_leave_the_result_of_a_run(psephos: 
 
         def start(*words: object) -> Process:
             return stack.enter_context(
-                Process(*words, "--simulate", "--seed", SEED, folder=tmp_path, is_measured=False)
+                Process(*words, "--transport", "tcp", "--simulate", "--seed", SEED, folder=tmp_path, is_measured=False)
             )
 
         server = start("serve", scenario, "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
@@ -312,7 +313,7 @@ def test_a_wrong_answer_gets_one_sentence_and_status_2(
     else:
         write("own.csv", f"{','.join(entries)}\n{','.join(entries.values())}\n")
     words = ("--as", "ann", "--input", "own.csv", "--invitation", "drawn/invitations", "--out", "out")
-    ended = psephos("join", NOBODY_LISTENS, *words)
+    ended = psephos("join", NOBODY_LISTENS, *PLAIN, *words)
     assert (ended.status, ended.out, ended.err) == (2, "", f"psephos: {sentence}\n")
     assert not (tmp_path / "out").exists()
 

@@ -1,0 +1,194 @@
+"""Keys of parties and of servers: made where they are used, and known to others by their certificates alone.
+
+The rule that holds here: a private key is written into a file that its owner alone can read, and no other file has it;
+what a party hands over, its enrollment, is public. The one exception is said by name: whoever draws up a roster may
+make the keys of all, and could then take anybody's seat.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.roles import check_party_name
+from ...transports.keys import (
+    VALID_DAYS,
+    fingerprint_of,
+    make_identity,
+    make_signature_key,
+    read_certificate,
+    write_private,
+)
+
+__all__ = [
+    "ENROLLMENT_FILE",
+    "KEY_FILE",
+    "Enrollment",
+    "check_enrollments",
+    "enroll",
+    "find_key",
+    "read_certificates",
+    "read_enrollments",
+    "slug_of",
+]
+
+KEY_FILE: Final = "key.pem"
+"""A party's private key and certificate of TLS."""
+SIGNATURE_FILE: Final = "signature.pem"
+"""A party's private key of signatures."""
+ENROLLMENT_FILE: Final = "enrollment.json"
+"""What a party hands over."""
+_CHARACTERS_OF_NAME: Final = 40
+
+
+class Enrollment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a party hands to whoever draws up the roster. Public.
+
+    Args:
+        party: the party's name.
+        certificate: its certificate of TLS, in PEM.
+        signature_key: its public key of signatures (Ed25519), in hexadecimal.
+    """
+
+    party: str
+    certificate: str
+    signature_key: str
+
+    @property
+    def der(self) -> bytes:
+        """The certificate in DER."""
+        return read_certificate(self.certificate)[0]
+
+    @property
+    def fingerprint(self) -> str:
+        """The certificate's."""
+        return fingerprint_of(self.der)
+
+    @property
+    def until(self) -> dt.datetime:
+        """Until when the certificate is good."""
+        return read_certificate(self.certificate)[1]
+
+
+def slug_of(party: str) -> str:
+    """Return a party's name as part of a file's."""
+    return re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-")[:_CHARACTERS_OF_NAME] or "party"
+
+
+def enroll(party: str, folder: Path, *, days: float = VALID_DAYS) -> Enrollment:
+    """Make a party's keys.
+
+    Args:
+        party: the party's name.
+        folder: gets the private keys and the enrollment; made with its parents.
+        days: how long from now the certificate is good.
+
+    Raises:
+        ConfigurationError: the name cannot name a party, or the folder has keys already or cannot be written to.
+    """
+    check_party_name(party)
+    identity, (own, public) = make_identity(days=days), make_signature_key()
+    enrollment = Enrollment(party=party, certificate=identity.certificate_pem, signature_key=public.hex())
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        identity.write(folder / KEY_FILE)
+        write_private(folder / SIGNATURE_FILE, own)
+        (folder / ENROLLMENT_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(enrollment), indent=2) + b"\n")
+    except OSError as error:
+        allowed = f"a folder to write to that has no keys yet ({error.strerror}: {error.filename})"
+        raise ConfigurationError(field="--out", value=str(folder), allowed=allowed) from None
+    return enrollment
+
+
+def read_enrollments(folder: Path) -> dict[str, Enrollment]:
+    """Return the enrollments in a folder, each in a file of its own or in a folder as `enroll` made it, by party.
+
+    Raises:
+        ConfigurationError: there is none, one cannot be read, or two are one party's.
+    """
+    found: dict[str, Enrollment] = {}
+    for file in sorted({*folder.glob("*.json"), *folder.glob(f"*/{ENROLLMENT_FILE}")}):
+        enrollment = _read_enrollment(file)
+        if enrollment.party in found:
+            allowed = "left out: there is another enrollment of the same party"
+            raise ConfigurationError(field="--enrolled", value=str(file), allowed=allowed)
+        found[enrollment.party] = enrollment
+    if not found:
+        allowed = f"a folder of enrollments, as `psephos enroll` writes ({ENROLLMENT_FILE})"
+        raise ConfigurationError(field="--enrolled", value=str(folder), allowed=allowed)
+    return found
+
+
+def _read_enrollment(file: Path) -> Enrollment:
+    try:
+        enrollment = msgspec.json.decode(file.read_bytes(), type=Enrollment)
+        check_party_name(enrollment.party)
+        read_certificate(enrollment.certificate)
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigurationError(field="--enrolled", value=str(file), allowed=f"an enrollment ({error})") from None
+    return enrollment
+
+
+def check_enrollments(names: Sequence[str], enrolled: dict[str, Enrollment], *, expires: int) -> list[Enrollment]:
+    """Return the enrollments of a roster, in its order.
+
+    Args:
+        names: the roster's.
+        enrolled: by party.
+        expires: until when their certificates have to be good.
+
+    Raises:
+        ConfigurationError: somebody has not enrolled, two have one certificate, or one ends too early.
+    """
+    if missing := [name for name in names if name not in enrolled]:
+        allowed = f"given for everybody: {len(missing)} of {len(names)} have none"
+        raise ConfigurationError(field="enrollment", value=", ".join(missing[:12]), allowed=allowed)
+    owners: dict[str, str] = {}
+    for name in names:
+        enrollment = enrolled[name]
+        if (other := owners.setdefault(enrollment.fingerprint, name)) != name:
+            allowed = f"another than that of {other!r}: who holds one key could take both seats"
+            raise ConfigurationError(field=f"certificate of {name!r}", value="the same", allowed=allowed)
+        if enrollment.until.timestamp() < expires:
+            needed = dt.datetime.fromtimestamp(expires, dt.UTC)
+            allowed = f"one that is good until {needed:%Y-%m-%d %H:%M} UTC, as the session is: enroll anew, or --days"
+            raise ConfigurationError(
+                field=f"certificate of {name!r}",
+                value=f"good until {enrollment.until:%Y-%m-%d %H:%M} UTC",
+                allowed=allowed,
+            )
+    return [enrolled[name] for name in names]
+
+
+def read_certificates(path: Path) -> list[bytes]:
+    """Return the certificates in a file of many, in DER.
+
+    Raises:
+        ConfigurationError: it cannot be read, or has none.
+    """
+    end = "-----END CERTIFICATE-----"
+    try:
+        texts = [text + end for text in path.read_text(encoding="ascii").split(end) if text.strip()]
+        certificates = [read_certificate(text)[0] for text in texts]
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(field="--roster", value=str(path), allowed=f"certificates ({error})") from None
+    if not certificates:
+        raise ConfigurationError(field="--roster", value=str(path), allowed="certificates")
+    return certificates
+
+
+def find_key(fingerprint: str, candidates: Iterable[Path]) -> Path | None:
+    """Return the first file, or `KEY_FILE` in a folder, that holds the key of a certificate; None where none does."""
+    for candidate in candidates:
+        file = candidate / KEY_FILE if candidate.is_dir() else candidate
+        try:
+            certificate, _ = read_certificate(file.read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            continue
+        if fingerprint_of(certificate) == fingerprint:
+            return file
+    return None

@@ -1,0 +1,331 @@
+"""Somebody between the parties and their server, or in its place, over TLS: what reaches whom, and what it costs.
+
+Servers and clients are processes of their own. Each attack is one that worked while sessions were not encrypted.
+"""
+
+import contextlib
+import json
+import shutil
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+from deployments import ENTRIES, PATIENCE, Ending, Peer, Process, read_json, write_vote
+from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Terms, Welcome, encode
+from psephos.scenarios.deployment import Invitation, enroll, find_invitation
+from psephos.scenarios.running.folder import read_ledger
+from psephos.transports import encode_frames
+from psephos.transports.addresses import parse_address
+from psephos.transports.keys import make_identity
+
+Psephos = Callable[..., Any]
+Drawn = tuple[Path, dict[str, Invitation]]
+
+
+_SHORTER_THAN_A_HELLO = 60
+
+
+class Relay:
+    """Somebody between parties and a server, who keeps all bytes and may change those to the server.
+
+    Args:
+        server: its address.
+        change: what becomes of bytes from the n-th connection on their way to the server.
+    """
+
+    def __init__(self, server: str, change: Callable[[int, bytes], bytes] = lambda _, data: data) -> None:
+        self.address = ""
+        self.seen = bytearray()
+        self.sent: list[list[bytes]] = []
+        """What each connection sent to the server."""
+        self._server = parse_address(server)
+        self._change = change
+        self._is_up = threading.Event()
+        self._thread = threading.Thread(target=trio.run, args=(self._relay,), daemon=True)
+        self._thread.start()
+        assert self._is_up.wait(PATIENCE)
+
+    async def _relay(self) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        self.address = f"127.0.0.1:{listener.socket.getsockname()[1]}"
+        with trio.CancelScope() as self._scope:
+            self._is_up.set()
+            await trio.serve_listeners(self._connect, [listener])
+
+    async def _connect(self, client: trio.SocketStream) -> None:
+        number = len(self.sent)
+        self.sent.append([])
+        async with client, await trio.open_tcp_stream(*self._server) as server:
+            with contextlib.suppress(BaseExceptionGroup):  # who breaks one half breaks both
+                async with trio.open_nursery() as both:
+                    both.start_soon(self._pump, client, server, number)
+                    both.start_soon(self._pump, server, client, None)
+
+    async def _pump(self, source: trio.SocketStream, sink: trio.SocketStream, number: int | None) -> None:
+        async for received in source:
+            data = bytes(received)
+            self.seen += data
+            if number is not None:
+                self.sent[number].append(data)
+                data = self._change(number, data)
+            await sink.send_all(data)
+        await sink.send_eof()
+
+    def wait_for(self, num_pieces: int) -> bytes:
+        """Wait until the first connection has sent so much, and return it."""
+        while not self.sent or len(self.sent[0]) < num_pieces:
+            assert self._thread.is_alive()
+            threading.Event().wait(0.01)
+        return b"".join(self.sent[0])
+
+    def close(self) -> None:
+        """Hang up on everybody."""
+        self._token.run_sync_soon(self._scope.cancel)
+        self._thread.join(PATIENCE)
+
+
+@pytest.fixture
+def drawn(tmp_path: Path, psephos: Psephos) -> Drawn:
+    """A vote of three that is drawn up, and everybody's invitation."""
+    return draw(psephos, tmp_path, "drawn")
+
+
+def draw(psephos: Psephos, folder: Path, name: str, *words: object) -> Drawn:
+    """Draw up a session of the vote."""
+    write_vote(folder)
+    ended = psephos("roster", "vote.toml", *(words or ("--make-keys",)), "--out", name)
+    assert (ended.status, ended.err) == (0, "")
+    invitations = {party: find_invitation(folder / name / "invitations", party=party) for party in ENTRIES}
+    return folder / name, invitations
+
+
+@contextlib.contextmanager
+def serving(folder: Path, *words: object) -> Generator[Process]:
+    """Serve what was drawn up, in a process."""
+    how = ("--roster", folder, "--listen", "127.0.0.1:0", "--no-pictures", "--out", f"at-{folder.name}", *words)
+    with Process("serve", "vote.toml", *how, folder=folder.parent, is_measured=False) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def joining(folder: Path, address: str, *parties: str, key: Path | None = None) -> Generator[dict[str, Process]]:
+    """Let parties take part by their invitations in this folder, each in a process."""
+    with contextlib.ExitStack() as stack:
+        own = () if key is None else ("--key", key)
+        yield {
+            party: stack.enter_context(
+                Process(
+                    *("join", folder / "invitations", "--as", party, "--input", f"{party}.csv", "--address", address),
+                    *("--json", "--out", f"as-{party}", *own),
+                    folder=folder.parent,
+                    is_measured=False,
+                )
+            )
+            for party in parties
+        }
+
+
+def check_refused(ending: Ending, words: str, folder: Path) -> None:
+    """Check that a party ended with one line that says this, and paid nothing."""
+    assert (ending.status, ending.out, ending.err.count("\n")) == (1, "", 1), ending
+    assert ending.err.startswith("psephos: ")
+    assert words in ending.err
+    assert read_ledger(folder) == []
+    assert not (folder / "outcome.json").exists()
+
+
+def refusals_at(folder: Path) -> list[str]:
+    """Return why a server refused connections."""
+    lines = (folder / "events.jsonl").read_bytes().splitlines()
+    return [event["reason"] for event in map(json.loads, lines) if event["event"] == "connection_refused"]
+
+
+def test_a_relay_reads_nothing_and_what_it_changes_counts_for_nothing(tmp_path: Path, drawn: Drawn) -> None:
+    folder, invitations = drawn
+
+    def change(number: int, data: bytes) -> bytes:
+        """Change the reports of one party: nothing else that a party sends is so short."""
+        return data[:-1] + bytes([data[-1] ^ 1]) if number == 2 and len(data) < _SHORTER_THAN_A_HELLO else data
+
+    with serving(folder, "--set", "quorum=2") as server:
+        relay = Relay(server.address(), change)
+        with joining(folder, relay.address, *ENTRIES) as clients:
+            heard = {party: client.ending() for party, client in clients.items()}
+        ended = server.ending()
+        relay.close()
+    (spoiled,) = [party for party, each in heard.items() if each.status]
+    assert (heard[spoiled].status, heard[spoiled].err.count("\n")) == (1, 1)
+    assert "server ended the session: the connection was lost before the release" in heard[spoiled].err
+    assert ended.status == 0
+    result = read_json(tmp_path / "at-drawn" / "result.json")
+    assert result["received"] == {"weights": 2, "opinions": 2}
+    outcomes = [json.loads(each.out) for party, each in heard.items() if party != spoiled]
+    assert outcomes == [result["outcome"]] * 2
+    for secret in ("dpwevote", "deployment", "candidates", "merger", "epsilon", invitations["ann"].session_id):
+        assert secret.encode() not in relay.seen
+
+
+def test_what_was_captured_in_one_session_is_void_in_the_next(tmp_path: Path, psephos: Psephos) -> None:
+    """Bytes say nothing to another server, and an enrolled party's own words of the last session are of the last."""
+    for party in ENTRIES:
+        enroll(party, tmp_path / "keys" / party)
+    write_vote(tmp_path)
+    first, _ = draw(psephos, tmp_path, "first", "--enrolled", "keys")
+    second, again = draw(psephos, tmp_path, "second", "--enrolled", "keys")
+    with serving(first, "--set", "deadline_seconds=60") as server:
+        relay = Relay(server.address())
+        with joining(first, relay.address, "ann", key=tmp_path / "keys" / "ann") as clients:
+            captured = relay.wait_for(2)  # of the handshake, and what follows
+            clients["ann"].kill()
+        relay.close()
+        server.kill()
+    with serving(second, "--set", "deadline_seconds=60") as server:
+        address = server.address()
+        with socket.create_connection(parse_address(address), timeout=PATIENCE) as replayer:
+            replayer.sendall(captured)
+            with contextlib.suppress(ConnectionResetError):
+                while replayer.recv(1 << 16):
+                    pass
+        old = find_invitation(first / "invitations", party="ann")
+        keys = again["ann"].find_keys([tmp_path / "keys" / "ann"])
+        with Peer(address, keys=keys) as ann:
+            ann.send(Hello(PROTOCOL_VERSION, "vote", "dpwevote", "deployment", "ann", old.session_id))
+            assert ann.refusal() == "'ann' came with the id of another session"
+        stale = ("--key", tmp_path / "keys" / "ann", "--address", address, "--input", "ann.csv", "--out", "stale")
+        ended = psephos("join", first / "invitations", "--as", "ann", *stale)
+        assert (ended.status, ended.err.count("\n")) == (1, 1)
+        assert "the other end's certificate is not one of those that were agreed" in ended.err
+        assert read_ledger(Path("stale")) == []
+        server.kill()
+    assert len(refusals_at(tmp_path / "at-second")) == 3
+
+
+class FakeServer:
+    """Somebody at the server's address, with a key of its own, who offers a session at ε = 10.
+
+    Attributes:
+        heard: what it was told.
+    """
+
+    def __init__(self, folder: Path, invitation: Invitation) -> None:
+        self.heard = bytearray()
+        identity = make_identity()
+        identity.write(folder / "fake.pem")
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # which asks for no certificate
+        self._context.load_cert_chain(folder / "fake.pem")
+        parameters = msgspec.Raw(msgspec.msgpack.encode({**invitation.parameters, "epsilon": 10.0}))
+        terms = Terms(PROTOCOL_VERSION, "vote", "dpwevote", "deployment", parameters, 0, (), invitation.charter)
+        welcome = Welcome(PROTOCOL_VERSION, parameters, (), invitation.charter)
+        self._words = encode_frames([encode(terms), encode(welcome)])
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        connection, _ = self._listener.accept()
+        with contextlib.suppress(OSError), self._context.wrap_socket(connection, server_side=True) as stream:
+            stream.sendall(self._words)
+            while data := stream.recv(1 << 16):
+                self.heard += data
+
+    def close(self) -> None:
+        """Wait until the client has gone."""
+        self._thread.join(PATIENCE)
+        self._listener.close()
+
+
+def test_a_fake_server_is_told_nothing_and_takes_no_seat(tmp_path: Path, drawn: Drawn) -> None:
+    folder, invitations = drawn
+    fake = FakeServer(tmp_path, invitations["ann"])
+    with joining(folder, fake.address, "ann") as clients:
+        ending = clients["ann"].ending()
+    fake.close()
+    check_refused(ending, "the other end's certificate is not one of those that were agreed", tmp_path / "as-ann")
+    assert fake.address in ending.err
+    assert bytes(fake.heard) == b""
+
+
+def test_a_server_whose_terms_are_others_than_agreed_is_left_before_anything_is_paid(
+    tmp_path: Path, drawn: Drawn
+) -> None:
+    """The true server, with its key, at ten times the ε: what no relay can say, and what a server may not."""
+    folder, _ = drawn
+    vote = (tmp_path / "vote.toml").read_text(encoding="utf-8")
+    with serving(folder, "--set", "epsilon=10", "--set", "deadline_seconds=60") as server:
+        with joining(folder, server.address(), "ann") as clients:
+            ending = clients["ann"].ending()
+        server.kill()
+    assert "epsilon = 1.0" in vote
+    check_refused(ending, "parameters are not those agreed to: epsilon is 10.0, agreed 1.0", tmp_path / "as-ann")
+
+
+@pytest.mark.bad_input("another's certificate, one that is on no roster, one that has expired")
+def test_a_certificate_that_is_unknown_foreign_or_expired_is_one_line_on_either_side(
+    tmp_path: Path, psephos: Psephos
+) -> None:
+    for party, days in (("ann", 365.0), ("bob", 365.0), ("cid", 365.0)):
+        enroll(party, tmp_path / "keys" / party, days=days)
+    folder, invitations = draw(psephos, tmp_path, "drawn", "--enrolled", "keys")
+    unknown, expired = make_identity(), make_identity(days=-1)
+    # Cid's certificate expired meanwhile: the roster has it as it is.
+    known = (folder / "certificates.pem").read_text(encoding="ascii")
+    (folder / "certificates.pem").write_text(known + expired.certificate_pem, encoding="ascii")
+    cases = {
+        "ann": (unknown, "does not know this side's certificate", "is not one of those that were agreed"),
+        "bob": (expired, "says that this side's certificate has expired", "has expired"),
+    }
+    for party, (identity, _, _) in cases.items():
+        changed = msgspec.structs.replace(invitations[party], certificate=identity.fingerprint, key=identity.text)
+        (file,) = (folder / "invitations").glob(f"*-{party}.json")
+        file.write_bytes(msgspec.json.encode(changed))
+    (file,) = (folder / "invitations").glob("*-cid.json")
+    foreign = msgspec.structs.replace(
+        invitations["cid"], certificate=invitations["bob"].certificate, key=(tmp_path / "keys/bob/key.pem").read_text()
+    )
+    file.write_bytes(msgspec.json.encode(foreign))
+    with serving(folder, "--set", "deadline_seconds=60") as server:
+        with joining(folder, server.address(), *ENTRIES) as clients:
+            endings = {party: client.ending() for party, client in clients.items()}
+        server.kill()
+    for party, (_, words, _) in cases.items():
+        check_refused(endings[party], words, tmp_path / f"as-{party}")
+    check_refused(endings["cid"], "'cid' came with a certificate that is not its own", tmp_path / "as-cid")
+    assert sorted(refusals_at(tmp_path / "at-drawn")) == sorted(
+        [f"the other end's certificate {words}" for _, _, words in cases.values()]
+        + ["'cid' came with a certificate that is not its own"]
+    )
+
+
+@pytest.mark.bad_input("another's certificate, one that is on no roster, one that has expired")
+def test_a_party_that_renews_its_key_is_drawn_up_anew_and_its_old_key_is_nobodys(
+    tmp_path: Path, psephos: Psephos
+) -> None:
+    for party in ENTRIES:
+        enroll(party, tmp_path / "keys" / party)
+    draw(psephos, tmp_path, "before", "--enrolled", "keys")
+    shutil.move(tmp_path / "keys" / "ann", tmp_path / "old-ann")
+    enroll("ann", tmp_path / "keys" / "ann")
+    folder, _ = draw(psephos, tmp_path, "after", "--enrolled", "keys")
+    own = ("--input", "ann.csv", "--address", "127.0.0.1:1", "--out", "out")
+    ended = psephos("join", folder / "invitations/1-ann.json", "--key", tmp_path / "old-ann", *own)
+    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    assert ended.err.startswith("psephos: --key must be given: the folder of the keys of 'ann', with certificate ")
+    with serving(folder) as server:
+        address = server.address()
+        with contextlib.ExitStack() as stack:
+            clients = [
+                stack.enter_context(joining(folder, address, party, key=tmp_path / "keys" / party))[party]
+                for party in ENTRIES
+            ]
+            endings = [client.ending() for client in clients]
+        ended = server.ending()
+    assert [ending.status for ending in endings] == [0, 0, 0]
+    assert ended.status == 0

@@ -1,0 +1,417 @@
+"""TLS channels, beyond what `tests/conformance/test_channels.py` checks of every transport: who is let in, and why not.
+
+Each refusal is read on both sides, since either may be the one whose keys are wrong.
+"""
+
+import contextlib
+import datetime as dt
+import socket
+import ssl
+import stat
+import subprocess
+from collections.abc import AsyncGenerator, Callable, Sequence
+from pathlib import Path
+
+import pytest
+import trio
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from psephos.protocol.errors import ConfigurationError, HandshakeError
+from psephos.transports import Channel, TCPTransport, TLSTransport
+from psephos.transports.addresses import parse_address
+from psephos.transports.keys import Identity, fingerprint_of, make_identity, read_certificate
+
+# Never waited for: a handshake on loopback ends in milliseconds.
+PATIENCE = 30.0
+
+
+class Keys:
+    """Files of identities in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.server = make_identity()
+        self.ann = make_identity()
+        self.server_file = self.file(self.server)
+
+    def file(self, identity: Identity) -> Path:
+        """Return an identity's file."""
+        path = self.folder / f"{identity.fingerprint}.pem"
+        if not path.exists():
+            identity.write(path)
+        return path
+
+    def serving(self, *peers: Identity) -> TLSTransport:
+        """Return the server's transport."""
+        return TLSTransport(self.server_file, peers=[peer.certificate for peer in peers])
+
+    def joining(self, identity: Identity, *, server: Identity | None = None) -> TLSTransport:
+        """Return a client's transport, which expects the server or another one."""
+        return TLSTransport(self.file(identity), peers=[(server or self.server).certificate])
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Keys:
+    """Return keys of a server and of a client."""
+    return Keys(tmp_path)
+
+
+def issue(issuer: Identity | None, *, is_authority: bool, days: float = 1) -> Identity:
+    """Make an identity whose certificate another one has signed, or may sign others'."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"number {x509.random_serial_number()}")])
+    signer, signed_by = key, name
+    if issuer is not None:
+        loaded = serialization.load_pem_private_key(issuer.private_key, password=None)
+        assert isinstance(loaded, ec.EllipticCurvePrivateKey)
+        signer, signed_by = loaded, x509.load_der_x509_certificate(issuer.certificate).subject
+    now = dt.datetime.now(dt.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(signed_by)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=days))
+        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+        .sign(signer, hashes.SHA256())
+    )
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return Identity(certificate.public_bytes(serialization.Encoding.DER), pem)
+
+
+@contextlib.asynccontextmanager
+async def pair(server: TLSTransport, client: TLSTransport | TCPTransport) -> AsyncGenerator[tuple[Channel, Channel]]:
+    """Yield the client's and the server's end."""
+    with trio.fail_after(PATIENCE):
+        async with (
+            await server.open_listener() as listener,
+            await client.connect(listener.address) as near,
+            await listener.accept() as far,
+        ):
+            yield near, far
+
+
+async def refusals(server: TLSTransport, client: TLSTransport) -> tuple[str, str]:
+    """Return what the client and the server read of a connection that does not come about."""
+    read: dict[str, str] = {}
+
+    async def receive(who: str, channel: Channel) -> None:
+        with pytest.raises(HandshakeError) as caught:
+            await channel.receive()
+        read[who] = str(caught.value)
+        with pytest.raises(HandshakeError):  # and it stays so
+            await channel.receive()
+        with pytest.raises(trio.BrokenResourceError):
+            await channel.send([b"nobody reads this"])
+
+    async with pair(server, client) as (near, far), trio.open_nursery() as nursery:
+        nursery.start_soon(receive, "client", near)
+        nursery.start_soon(receive, "server", far)
+    return read["client"], read["server"]
+
+
+async def test_each_end_knows_the_other_by_its_certificate(keys: Keys) -> None:
+    others = [make_identity() for _ in range(3)]
+    async with pair(keys.serving(*others, keys.ann), keys.joining(keys.ann)) as (near, far):
+        await near.send([b"hello"])
+        assert await far.receive() == [b"hello"]
+        await far.send([b"hello, Ann"])
+        assert await near.receive() == [b"hello, Ann"]
+        assert far.peer_fingerprint == keys.ann.fingerprint == fingerprint_of(keys.ann.certificate)
+        assert near.peer_fingerprint == keys.server.fingerprint
+
+
+NOT_AGREED = "the other end's certificate is not one of those that were agreed"
+
+
+async def test_a_certificate_that_is_on_no_roster_is_refused(keys: Keys) -> None:
+    client, server = await refusals(keys.serving(make_identity()), keys.joining(keys.ann))
+    assert server == NOT_AGREED
+    assert client == "the other end does not know this side's certificate"
+
+
+async def test_a_server_that_was_not_agreed_hears_nothing(keys: Keys) -> None:
+    client, server = await refusals(keys.serving(keys.ann), keys.joining(keys.ann, server=make_identity()))
+    assert client == NOT_AGREED
+    assert server == "the other end does not know this side's certificate"
+
+
+async def test_an_expired_certificate_of_the_roster_is_refused(keys: Keys) -> None:
+    ann = make_identity(days=-1)
+    client, server = await refusals(keys.serving(ann), keys.joining(ann))
+    assert server == "the other end's certificate has expired"
+    assert client == "the other end says that this side's certificate has expired"
+
+
+async def test_an_expired_certificate_of_the_server_is_refused(keys: Keys) -> None:
+    keys.server = make_identity(days=-1)
+    keys.server_file = keys.file(keys.server)
+    client, server = await refusals(keys.serving(keys.ann), keys.joining(keys.ann))
+    assert client == "the other end's certificate has expired"
+    assert server == "the other end says that this side's certificate has expired"
+
+
+async def test_a_party_of_the_roster_cannot_sign_a_certificate_for_another(keys: Keys) -> None:
+    authority = issue(None, is_authority=True)
+    mallory = issue(authority, is_authority=False)
+    server = keys.serving(keys.ann, authority)
+    chained = Identity(
+        mallory.certificate, mallory.private_key + ssl.DER_cert_to_PEM_cert(mallory.certificate).encode()
+    )
+    async with pair(server, keys.joining(chained)) as (_, far):
+        with pytest.raises(HandshakeError, match="is not one of those that were agreed"):
+            await far.receive()
+        assert not far.peer_fingerprint
+
+
+async def test_a_certificate_that_an_authority_has_signed_can_be_agreed_by_itself(keys: Keys) -> None:
+    ann = issue(issue(None, is_authority=True), is_authority=False)
+    async with pair(keys.serving(ann), keys.joining(ann)) as (near, far):
+        await near.send([b"hello"])
+        assert await far.receive() == [b"hello"]
+        assert far.peer_fingerprint == ann.fingerprint
+
+
+async def test_the_key_of_a_certificate_has_to_be_held(keys: Keys) -> None:
+    with pytest.raises(ConfigurationError, match="KEY_VALUES_MISMATCH"):
+        TLSTransport(
+            keys.file(Identity(keys.ann.certificate, make_identity().private_key)), peers=[keys.server.certificate]
+        )
+
+
+def raw_client(address: str, context: ssl.SSLContext | None) -> str:
+    """Connect by the standard library alone, say something, and return what came of it."""
+    try:
+        with socket.create_connection(parse_address(address), timeout=PATIENCE) as plain:
+            if context is None:
+                plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                return plain.recv(1 << 16).hex()
+            with context.wrap_socket(plain) as stream:
+                stream.sendall(b"\0\0\0\0")
+                return "end" if not stream.recv(1) else "bytes"
+    except ssl.SSLError as error:
+        return error.reason or "SSLError"
+
+
+def _context(**attributes: object) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    for name, value in attributes.items():
+        setattr(context, name, value)
+    return context
+
+
+@pytest.mark.parametrize(
+    ("context", "heard", "read"),
+    [
+        (_context(), "TLSV13_ALERT_CERTIFICATE_REQUIRED", "the other end shows no certificate"),
+        (
+            _context(maximum_version=ssl.TLSVersion.TLSv1_2),
+            "TLSV1_ALERT_PROTOCOL_VERSION",
+            "the other end does not speak TLS 1.3 as this side does (UNSUPPORTED_PROTOCOL)",
+        ),
+        (None, "", "the other end does not speak TLS 1.3 as this side does (HTTP_REQUEST)"),
+    ],
+    ids=["no certificate", "TLS 1.2", "no TLS"],
+)
+async def test_strangers_are_told_what_they_lack(
+    keys: Keys, context: ssl.SSLContext | None, heard: str, read: str
+) -> None:
+    async with await keys.serving(keys.ann).open_listener() as listener, trio.open_nursery() as nursery:
+        answers: list[str] = []
+
+        async def call() -> None:
+            answers.append(await trio.to_thread.run_sync(raw_client, listener.address, context))
+
+        nursery.start_soon(call)
+        async with await listener.accept() as channel:
+            with pytest.raises(HandshakeError) as caught:
+                await channel.receive()
+    assert str(caught.value) == read
+    assert answers == [heard]
+
+
+async def test_a_client_that_meets_a_server_without_tls_says_so(keys: Keys) -> None:
+    async with (
+        await TCPTransport().open_listener() as listener,
+        await keys.joining(keys.ann).connect(listener.address) as near,
+        await listener.accept() as far,
+    ):
+        await far.send([b"what is this?"])
+        with pytest.raises(HandshakeError, match=r"the other end does not speak TLS 1\.3"):
+            await near.receive()
+
+
+async def test_a_silent_end_is_given_up(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psephos.transports.tls.HANDSHAKE_SECONDS", 0.05)
+    async with (
+        await keys.serving(keys.ann).open_listener() as listener,
+        await TCPTransport().connect(listener.address),
+        await listener.accept() as far,
+    ):
+        with pytest.raises(HandshakeError, match="no TLS handshake within"):
+            await far.receive()
+
+
+async def test_an_end_that_trickles_its_handshake_is_given_up(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psephos.transports.tls.HANDSHAKE_SECONDS", 0.3)
+
+    async def trickle(stream: trio.SocketStream) -> None:
+        with contextlib.suppress(trio.BrokenResourceError):
+            await stream.send_all(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+            while True:
+                await stream.send_all(b"\0")
+                await trio.sleep(0.02)
+
+    async with (
+        await keys.serving(keys.ann).open_listener() as listener,
+        await trio.open_tcp_stream(*parse_address(listener.address)) as stream,
+        await listener.accept() as far,
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(trickle, stream)
+        with pytest.raises(HandshakeError, match="no TLS handshake within"):
+            await far.receive()
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_refused_end_that_sends_on_is_read_to_a_limit(keys: Keys) -> None:
+    async def flood(stream: trio.SocketStream) -> None:
+        with contextlib.suppress(trio.BrokenResourceError):
+            while True:
+                await stream.send_all(b"no TLS " * 1000)
+
+    async with (
+        await keys.serving(keys.ann).open_listener() as listener,
+        await trio.open_tcp_stream(*parse_address(listener.address)) as stream,
+        await listener.accept() as far,
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(flood, stream)
+        with trio.fail_after(PATIENCE), pytest.raises(HandshakeError):
+            await far.receive()
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [(["-tls1_2"], "alert protocol version"), (["-tls1_3"], "alert certificate required")],
+    ids=["TLS 1.2", "no certificate"],
+)
+async def test_openssls_own_client_is_refused(keys: Keys, options: Sequence[str], status: str) -> None:
+    async with await keys.serving(keys.ann).open_listener() as listener, trio.open_nursery() as nursery:
+        answers: list[str] = []
+
+        async def call() -> None:
+            command = ["openssl", "s_client", "-connect", listener.address, "-ign_eof", *options]
+            ended = await trio.run_process(
+                command, stdin=b"hello\n" * 3, capture_stdout=True, stderr=subprocess.STDOUT, check=False
+            )
+            answers.append(ended.stdout.decode())
+
+        nursery.start_soon(call)
+        async with await listener.accept() as channel:
+            with pytest.raises(HandshakeError):
+                await channel.receive()
+    assert status in answers[0]
+
+
+@contextlib.asynccontextmanager
+async def relayed(keys: Keys, change: Callable[[bytes], bytes]) -> AsyncGenerator[tuple[Channel, Channel]]:
+    """Yield the two ends of a channel whose bytes somebody passes on, those to the server changed."""
+
+    async def pump(source: trio.SocketStream, sink: trio.SocketStream, change: Callable[[bytes], bytes]) -> None:
+        with contextlib.suppress(trio.BrokenResourceError):
+            async for data in source:
+                await sink.send_all(change(bytes(data)))
+            await sink.send_eof()
+
+    async def stand_between(front: trio.SocketListener, address: str) -> None:
+        async with (
+            await front.accept() as near,
+            await trio.open_tcp_stream(*parse_address(address)) as far,
+            trio.open_nursery() as both,
+        ):
+            both.start_soon(pump, near, far, change)
+            both.start_soon(pump, far, near, bytes)
+
+    front, *_ = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    async with front, await keys.serving(keys.ann).open_listener() as listener, trio.open_nursery() as nursery:
+        nursery.start_soon(stand_between, front, listener.address)
+        address = f"127.0.0.1:{front.socket.getsockname()[1]}"
+        async with await keys.joining(keys.ann).connect(address) as near, await listener.accept() as far:
+            yield near, far
+
+
+async def test_bytes_on_the_way_are_not_the_payloads(keys: Keys) -> None:
+    secret = b"the ballot of Ann"
+    wire = bytearray()
+
+    def listen(data: bytes) -> bytes:
+        wire.extend(data)
+        return data
+
+    async with relayed(keys, listen) as (near, far):
+        await near.send([secret])
+        assert await far.receive() == [secret]
+    assert len(wire) > 500
+    assert secret not in wire
+    assert keys.ann.certificate[-64:] not in wire  # nor who is who
+
+
+async def test_a_byte_changed_on_the_way_ends_the_channel(keys: Keys) -> None:
+    is_changing = False
+
+    def change(data: bytes) -> bytes:
+        return data[:-1] + bytes([data[-1] ^ 1]) if is_changing else data
+
+    async with relayed(keys, change) as (near, far):
+        await near.send([b"first"])
+        assert await far.receive() == [b"first"]
+        is_changing = True
+        await near.send([b"second"])
+        with pytest.raises(trio.BrokenResourceError):
+            await far.receive()
+
+
+def test_without_arguments_both_ends_have_one_key_and_no_file_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    transport = TLSTransport()
+    assert transport.name == "tls"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("missing", ["identity", "peers"])
+def test_a_key_without_peers_or_peers_without_a_key_are_refused(keys: Keys, missing: str) -> None:
+    make: dict[str, Callable[[], object]] = {
+        "identity": lambda: TLSTransport(peers=[keys.ann.certificate]),
+        "peers": lambda: TLSTransport(keys.server_file),
+    }
+    with pytest.raises(ConfigurationError) as caught:
+        make[missing]()
+    assert caught.value.field == missing
+
+
+def test_an_identitys_file_is_its_owners_alone_and_is_not_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "key.pem"
+    identity = make_identity()
+    identity.write(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    certificate, until = read_certificate(path.read_text())
+    assert certificate == identity.certificate
+    assert dt.timedelta(days=364) < until - dt.datetime.now(dt.UTC) < dt.timedelta(days=366)
+    with pytest.raises(FileExistsError):
+        make_identity().write(path)
+    assert "PRIVATE" not in repr(identity)
+
+
+def test_what_holds_no_certificate_is_none() -> None:
+    with pytest.raises(ValueError, match="PEM"):
+        read_certificate("nothing of the kind")

@@ -1,0 +1,261 @@
+"""Channels over TLS 1.3 with certificates that both ends know beforehand: framed payloads on TCP, as `tcp`.
+
+The rule that holds here: a channel carries payloads only between ends that have proven to hold the keys of certificates
+that were agreed. OpenSSL takes the agreed certificates for its anchors and checks their dates; an anchor could have
+signed others, so the certificate that came is then held against the agreed ones by its fingerprint. Names, authorities
+and signatures of others do not count.
+
+A channel is there once TCP is connected; the handshake goes on by itself, for at most `HANDSHAKE_SECONDS`, and
+what is sent or received waits for it. So whoever listens accepts the next connection meanwhile, and `receive` says why
+a handshake failed (`HandshakeError`); the other end is told as far as TLS has words for it.
+
+Not protected: sizes, times, and who connects to whom. Whoever can cut the connection can end a channel between two
+payloads, which looks as if the other end had closed it; a conversation has to say by itself where it ends.
+
+Source: RFC 8446; trio's `SSLStream`.
+"""
+
+import contextlib
+import functools
+import ssl
+import tempfile
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import ClassVar, Final
+
+import trio
+
+from ..protocol.errors import ConfigurationError, HandshakeError
+from .abc import Channel
+from .framing import check_size
+from .keys import Identity, fingerprint_of, make_identity
+from .tcp import SocketChannel, TCPTransport
+
+__all__ = ["HANDSHAKE_SECONDS", "TLSTransport"]
+
+HANDSHAKE_SECONDS: Final = 10.0
+"""From TCP's connection to the end of the handshake; on a slow line it takes a second."""
+_ALERT_SECONDS: Final = 1.0
+"""How long an end that was refused may take to hang up."""
+_MOST_READ: Final = 1 << 16
+"""Bytes that are read of it meanwhile."""
+_NOT_AGREED: Final = "is not one of those that were agreed"
+_OURS: Final = {9: "is not valid yet", 10: "has expired"} | dict.fromkeys((18, 19, 20, 21), _NOT_AGREED)
+"""What we have against a certificate, by OpenSSL's code (X509_V_ERR_…)."""
+_THEIRS: Final = {
+    "ALERT_CERTIFICATE_EXPIRED": "says that this side's certificate has expired",
+    "ALERT_UNKNOWN_CA": "does not know this side's certificate",
+    "ALERT_BAD_CERTIFICATE": "refuses this side's certificate",
+    "ALERT_CERTIFICATE_UNKNOWN": "refuses this side's certificate",
+    "ALERT_CERTIFICATE_REVOKED": "refuses this side's certificate",
+    "ALERT_CERTIFICATE_REQUIRED": "asks for a certificate",
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "shows no certificate",
+}
+"""What OpenSSL calls what happened, as the end of its name, and what it says of the other end."""
+
+
+class _Context(ssl.SSLContext):
+    """Keeps at hand what a connection would send: trio drops the alert of a handshake that failed, which says why."""
+
+    outgoing: ssl.MemoryBIO
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,  # noqa: FBT001, FBT002  the standard library's signature
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        self.outgoing = outgoing
+        return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+
+
+class _TLSChannel(SocketChannel):
+    __slots__ = ("_agreed", "_failure", "_fingerprint", "_is_closed", "_is_settled", "_outgoing", "_tls")
+
+    def __init__(
+        self, stream: trio.SocketStream, peer: str, context: _Context, agreed: Collection[str], *, is_server: bool
+    ) -> None:
+        super().__init__(stream, peer)
+        self._tls = trio.SSLStream(stream, context, server_side=is_server)
+        self._bytes = self._tls
+        self._outgoing = context.outgoing
+        self._agreed = agreed
+        self._fingerprint = ""
+        self._failure: Exception | None = None
+        self._is_closed = False
+        self._is_settled = trio.Event()
+        # Nobody who uses a transport waits for it, and a cancelled `receive` must not break it. It ends in any case.
+        trio.lowlevel.spawn_system_task(self._shake_hands)
+
+    @property
+    def peer_fingerprint(self) -> str:
+        return self._fingerprint
+
+    async def send(self, payloads: Sequence[bytes]) -> None:
+        for payload in payloads:
+            check_size(payload)
+        await self._settle()
+        if self._failure is not None and not isinstance(self._failure, trio.EndOfChannel):
+            raise trio.BrokenResourceError(str(self._failure)) from self._failure
+        await super().send(payloads)
+
+    async def _receive(self) -> list[bytes]:
+        await self._settle()
+        if self._failure is not None:
+            raise self._failure
+        try:
+            return await super()._receive()
+        except trio.BrokenResourceError as error:
+            # From here on trio's stream says no more than that it is broken.
+            if isinstance(error.__cause__, ssl.SSLEOFError):
+                self._failure = self._end()
+            # Of TLS 1.3, only here a client learns that its certificate was refused.
+            elif (reason := _reason_of(error)) is not None:
+                self._failure = HandshakeError(reason)
+                self._stream.socket.close()  # the other end waits for that
+            else:
+                raise
+            raise self._failure from None
+
+    def close(self) -> None:
+        self._is_closed = True
+        super().close()
+
+    async def _settle(self) -> None:
+        """Wait for the end of the handshake.
+
+        Raises:
+            trio.ClosedResourceError: this end has closed the channel.
+        """
+        if not self._is_settled.is_set():
+            await self._is_settled.wait()
+        if self._is_closed:
+            raise trio.ClosedResourceError
+
+    async def _shake_hands(self) -> None:
+        try:
+            with trio.move_on_after(HANDSHAKE_SECONDS) as scope:
+                try:
+                    await self._tls.do_handshake()
+                    self._know_peer()
+                except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+                    self._failure = _failure_of(error)
+            if scope.cancelled_caught:
+                self._failure = HandshakeError(f"no TLS handshake within {HANDSHAKE_SECONDS:g} s")
+            if self._failure is not None:
+                await self._say_why()
+        finally:
+            self._is_settled.set()
+
+    def _know_peer(self) -> None:
+        """Note whose certificate came, if it is one of those that were agreed."""
+        certificate: bytes | None = self._tls.getpeercert(binary_form=True)
+        fingerprint = "" if certificate is None else fingerprint_of(certificate)
+        if fingerprint in self._agreed:
+            self._fingerprint = fingerprint
+        else:
+            self._failure = HandshakeError(f"the other end's certificate {_NOT_AGREED}")
+
+    async def _say_why(self) -> None:
+        """Send the alert that OpenSSL has for the other end, and hang up once that has, or soon."""
+        with (
+            contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError),
+            trio.move_on_after(_ALERT_SECONDS),
+        ):
+            if alert := self._outgoing.read():
+                await self._stream.send_all(alert)
+                await self._stream.send_eof()
+                left = _MOST_READ  # closing with bytes unread would cut off what was sent
+                while left > 0 and (data := await self._stream.receive_some(left)):
+                    left -= len(data)
+        self._stream.socket.close()
+
+
+class TLSTransport(TCPTransport):
+    """Channels over TLS 1.3 between ends that know each other's certificates.
+
+    Without arguments it makes a key, which both ends have: a simulation then pays what TLS costs, and nobody is told
+    apart.
+
+    Args:
+        identity: this end's private key and certificate, or a file that holds them (`keys.Identity.write`).
+        peers: the certificates, in DER, of whoever may be at the other end: a server's are its roster's, a client's is
+            that of its server.
+
+    Raises:
+        ConfigurationError: one of the two is missing, or no key or certificate.
+        OSError: the file cannot be read.
+    """
+
+    name: ClassVar[str] = "tls"
+    is_authenticated: ClassVar[bool] = True
+
+    def __init__(self, identity: Identity | Path | None = None, *, peers: Collection[bytes] = ()) -> None:
+        if identity is None and not peers:
+            identity = make_identity()
+            peers = [identity.certificate]
+        if identity is None or not peers:
+            missing = "identity" if identity is None else "peers"
+            raise ConfigurationError(field=missing, value="left out", allowed="given, as the other of the two is")
+        if isinstance(identity, Path):
+            self._load(identity, peers)
+        else:
+            with tempfile.TemporaryDirectory(prefix="psephos-") as folder:  # OpenSSL reads keys from files alone
+                file = Path(folder) / "key.pem"
+                identity.write(file)
+                self._load(file, peers)
+
+    def _load(self, identity: Path, peers: Collection[bytes]) -> None:
+        self._agreed = frozenset(map(fingerprint_of, peers))
+        make = functools.partial(_make_context, identity, b"".join(peers))
+        self._server, self._client = make(ssl.PROTOCOL_TLS_SERVER), make(ssl.PROTOCOL_TLS_CLIENT)
+
+    def _accept(self, stream: trio.SocketStream, peer: str) -> Channel:
+        return _TLSChannel(stream, peer, self._server, self._agreed, is_server=True)
+
+    def _reach(self, stream: trio.SocketStream, peer: str) -> Channel:
+        return _TLSChannel(stream, peer, self._client, self._agreed, is_server=False)
+
+
+def _make_context(identity: Path, peers: bytes, kind: int) -> _Context:
+    context = _Context(kind)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False  # a certificate is known by itself, wherever its owner is
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # agreed is the certificate, whoever has signed it
+    if kind == ssl.PROTOCOL_TLS_SERVER:
+        # Who does not read them before it closes would cut off what it has sent; nobody comes back so often.
+        context.num_tickets = 0
+    try:
+        context.load_cert_chain(identity)
+        context.load_verify_locations(cadata=peers)
+    except ssl.SSLError as error:
+        allowed = f"a private key with its certificate, and certificates ({error.reason})"
+        raise ConfigurationError(field="identity", value=str(identity), allowed=allowed) from None
+    return context
+
+
+def _failure_of(error: trio.BrokenResourceError | trio.ClosedResourceError) -> Exception:
+    """Return what a failed handshake means to whoever receives."""
+    cause = error.__cause__
+    if isinstance(cause, (ssl.SSLEOFError, ssl.SSLSyscallError)):
+        return trio.EndOfChannel()
+    if (reason := _reason_of(error)) is not None:
+        return HandshakeError(reason)
+    if isinstance(cause, ssl.SSLError):
+        return HandshakeError(f"the other end does not speak TLS 1.3 as this side does ({cause.reason})")
+    return error
+
+
+def _reason_of(error: Exception) -> str | None:
+    """Return what one of the two ends has against the other's certificate, as a sentence; None if that is not it."""
+    cause = error.__cause__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"the other end's certificate {_OURS.get(cause.verify_code, f'cannot be used ({cause.verify_message})')}"
+    if isinstance(cause, ssl.SSLError):
+        for name, meaning in _THEIRS.items():
+            if (cause.reason or "").endswith(name):
+                return f"the other end {meaning}"
+    return None
