@@ -153,7 +153,7 @@ class Peer:
 
     def hello(self, party: str, **fields: Any) -> None:
         """Send the Hello of a partner of `write_vote`'s simulation, or one that differs in some fields."""
-        own = make_mode("vote", seed=SEED).charter.id
+        own = make_mode(fields.get("session", "vote"), seed=SEED).charter.id
         usual = Hello(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", party, own)
         self.send(msgspec.structs.replace(usual, **fields))
 
