@@ -12,6 +12,7 @@ import attacks
 import audit
 import crowd_scale
 import crowds
+import denial_of_service
 import elections
 import memory
 import multiparty
@@ -22,7 +23,6 @@ import rankings
 import scale
 import solvers
 import startup
-import strangers
 import survey_scale
 import tcp
 from table import Row, rewrite_between_marks, to_markdown, to_text
@@ -48,7 +48,7 @@ def main() -> None:
         survey_scale.measure(quick=options.quick),
         memory.measure(quick=options.quick),
         tcp.measure(quick=options.quick),
-        strangers.measure(quick=options.quick),
+        denial_of_service.measure(quick=options.quick),
         randomizers.measure(quick=options.quick),
         multiparty.measure(quick=options.quick),
         crowds.measure(quick=options.quick),

@@ -23,6 +23,7 @@ from .errors import (
     UnsupportedEventError,
     UnusablePluginError,
 )
+from .messages import Charter
 from .phases import CentralPhase, Column, Inputs, OnePhaseProtocol, Phase, PhasedProtocol
 from .population import PopulationResult, run_batches, run_population
 from .randomness import NoiseSource, SimulatedNoise
@@ -37,6 +38,7 @@ __all__ = [
     "JOIN",
     "BudgetExceededError",
     "CentralPhase",
+    "Charter",
     "ClientMachine",
     "Column",
     "ConfigurationError",

@@ -153,7 +153,7 @@ class Peer:
 
     def hello(self, party: str, **fields: Any) -> None:
         """Send the Hello of a partner of `write_vote`'s simulation, or one that differs in some fields."""
-        own = make_mode("vote", seed=SEED).charter.id
+        own = make_mode(fields.get("session", "vote"), seed=SEED).charter.id
         usual = Hello(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", party, own)
         self.send(msgspec.structs.replace(usual, **fields))
 
@@ -325,9 +325,8 @@ def serving(
     scenario: str, *settings: str, seed: int | None = SEED, roster: Path | None = None, address: str = "127.0.0.1:0"
 ) -> Generator[Serving]:
     """Serve a scenario until the block is left, over TLS where there is a folder of `psephos roster`, else over TCP."""
-    session = Serving(
-        resolve(load_scenario(scenario, settings), is_served=True, roster=roster), seed=seed, folder=roster
-    )
+    side = resolve(load_scenario(scenario, settings), is_served=True, roster=roster)
+    session = Serving(side, seed=seed, folder=roster if side.fingerprints is not None else None)
     try:
         session.open(address)
         yield session

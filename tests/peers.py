@@ -55,7 +55,7 @@ __all__ = [
 TRANSPORTS: Final = [MemoryTransport, TCPTransport]
 VOTE: Final = DPWeVote(Parameters(candidates=("bridge", "tunnel"), epsilon=2.0))
 NAMES: Final = ("alice", "bob", "carol")
-OWN: Final = dict(zip(NAMES, ("a1" * 32, "b2" * 32, "c3" * 32), strict=True))
+OWN: Final[Mapping[str, str]] = dict(zip(NAMES, ("a1" * 32, "b2" * 32, "c3" * 32), strict=True))
 """The fingerprints of certificates."""
 TABLE: Final[Mapping[str, Sequence[Any]]] = {"weight": [1.0, 2.0, 3.0], "bridge": [1, 0, 1], "tunnel": [0, 1, 1]}
 INPUTS: Final = VOTE.encode(TABLE)

@@ -73,7 +73,7 @@ def enroll(party: str, out: Path | None, days: float) -> None:
 )
 @click.option(
     "--enrolled",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=click.Path(path_type=Path),
     metavar="FOLDER",
     help="The parties' enrollments, as `psephos enroll` makes them.",
 )

@@ -236,11 +236,11 @@ def write_session(folder: Path, drawn: Drawn) -> None:
 
     Args:
         folder: a new one, which is there.
-        drawn: what to write; keys and invitations can be read by their owner alone.
+        drawn: what to write; the files can be read by their owner alone.
     """
     drawn.server.write(folder / SERVER_KEY_FILE)
-    (folder / _OPENING_FILE).write_bytes(_encode(drawn.opening))
-    (folder / _CERTIFICATES_FILE).write_text("".join(drawn.certificates), encoding="ascii")
+    write_private(folder / _OPENING_FILE, _encode(drawn.opening))
+    write_private(folder / _CERTIFICATES_FILE, "".join(drawn.certificates).encode())
     invitations = folder / _INVITATIONS
     invitations.mkdir(mode=0o700)
     digits = len(str(len(drawn.invitations)))

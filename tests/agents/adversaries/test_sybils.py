@@ -15,7 +15,7 @@ from psephos.protocol.roster import Roster
 from psephos.transports import Channel, Listener, TLSTransport, Transport
 from psephos.transports.keys import make_identity
 
-OWN = dict(zip(NAMES, ("a1" * 32, "b2" * 32, "c3" * 32), strict=True))
+OWN: dict[str, str] = dict(zip(NAMES, ("a1" * 32, "b2" * 32, "c3" * 32), strict=True))
 MODE = Simulation("council", SimulatedNoise(7, session="council"))
 
 

@@ -29,11 +29,13 @@ from psephos.protocol.messages import (
     Welcome,
     encode,
 )
+from psephos.scenarios.deployment.common import make_mode
 from psephos.transports import MAX_FRAME_BYTES
 from psephos.transports.addresses import format_address, parse_address
 from psephos.transports.framing import encode_frames
 
-HOW: Final = ("--simulate", "--seed", SEED)
+SIMULATED: Final = ("--simulate", "--seed", SEED)
+HOW: Final = ("--transport", "tcp", *SIMULATED)
 MEGABYTE: Final = 1 << 20
 VOTE: Final = DPWeVote(Parameters(candidates=("merger",)))
 
@@ -191,8 +193,9 @@ class FakeServer:
         self._thread.join(PATIENCE)
 
 
-TERMS: Final = Terms(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", VOTE.encoded_parameters, 0)
-WELCOME: Final = Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters)
+CHARTER: Final = make_mode("vote", seed=SEED).charter
+TERMS: Final = Terms(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", VOTE.encoded_parameters, 0, charter=CHARTER)
+WELCOME: Final = Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters, charter=CHARTER)
 
 
 def join(folder: Path, *replies: Message, words: tuple[object, ...] = ()) -> Ending:
@@ -298,31 +301,35 @@ def test_a_name_that_is_a_formula_is_written_as_text_and_its_owner_takes_part(tm
     for file in ("three.csv", "ann.csv"):
         path = tmp_path / file
         path.write_text(path.read_text(encoding="utf-8").replace("ann,", f"{name},"), encoding="utf-8")
-    with Process("roster", scenario, "--simulate", "--out", "drawn", folder=tmp_path, is_measured=False) as drawing:
+    with Process(
+        "roster", scenario, "--simulate", "--make-keys", "--out", "drawn", folder=tmp_path, is_measured=False
+    ) as drawing:
         assert drawing.ending().status == 0
     with (tmp_path / "drawn" / "roster.csv").open(encoding="utf-8", newline="") as file:
         assert [row["partner"] for row in csv.DictReader(file)] == [f"'{name}", "bob", "cid"]
-    with serve(tmp_path, "--roster", "drawn/roster.csv", scenario=scenario) as (server, address):
-        parties = {"ann": name, "bob": "bob", "cid": "cid"}
-        with contextlib.ExitStack() as stack:
-            clients = [
-                stack.enter_context(
-                    Process(
-                        *("join", address, "--as", party, "--input", f"{file}.csv", "--out", file, *HOW),
-                        *("--invitation", "drawn/invitations"),
-                        folder=tmp_path,
-                        is_measured=False,
-                    )
+    words = ("serve", scenario, "--roster", "drawn", "--listen", "127.0.0.1:0", "--out", "server", *SIMULATED)
+    with Process(*words, folder=tmp_path, is_measured=False) as server, contextlib.ExitStack() as stack:
+        address = server.address()
+        clients = [
+            stack.enter_context(
+                Process(
+                    *("join", "drawn/invitations", "--address", address, "--as", party),
+                    *("--input", f"{file}.csv", "--out", file, *SIMULATED),
+                    folder=tmp_path,
+                    is_measured=False,
                 )
-                for file, party in parties.items()
-            ]
-            endings = [client.ending() for client in (*clients, server)]
+            )
+            for file, party in {"ann": name, "bob": "bob", "cid": "cid"}.items()
+        ]
+        endings = [process.ending() for process in (*clients, server)]
     assert [(ended.status, ended.err) for ended in endings] == [(0, "")] * 4
 
 
 def test_what_holds_losses_or_a_roster_is_its_owners_alone(tmp_path: Path) -> None:
     scenario = write_vote(tmp_path)
-    with Process("roster", scenario, "--simulate", "--out", "drawn", folder=tmp_path, is_measured=False) as drawing:
+    with Process(
+        "roster", scenario, "--simulate", "--make-keys", "--out", "drawn", folder=tmp_path, is_measured=False
+    ) as drawing:
         assert drawing.ending().status == 0
     with serve(tmp_path, scenario=scenario) as (server, address):
         decide(tmp_path, server, address)

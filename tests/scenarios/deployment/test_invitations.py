@@ -35,7 +35,8 @@ NAMES = ("Ann", "Bob & Söhne", "东京")
 def draw(names: tuple[str, ...] = NAMES, **options: Any) -> Drawn:
     """Draw up a deployment, with keys for all unless they have enrolled."""
     roster = Roster(names, VOTE.encode_public({}, num_parties=len(names)))
-    return draw_session(VOTE, roster, session="spring", **{"kind": SessionKind.DEPLOYMENT, **options})
+    given: dict[str, Any] = {"kind": SessionKind.DEPLOYMENT, **options}
+    return draw_session(VOTE, roster, session="spring", **given)
 
 
 def write(folder: Path, drawn: Drawn) -> Path:

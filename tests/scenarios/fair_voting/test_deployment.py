@@ -30,7 +30,7 @@ from psephos.protocol import ConfigurationError
 from psephos.protocol.effects import Drop
 from psephos.protocol.errors import BudgetExceededError, PsephosError, QuorumError
 from psephos.protocol.fair_voting.parameters import CENTRAL
-from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Release
+from psephos.protocol.messages import Release
 from psephos.scenarios import load_scenario, resolve, run_session
 from psephos.scenarios.deployment import Agreement, Joining
 from psephos.scenarios.deployment.client import Heard
@@ -345,7 +345,7 @@ def check_others_go_on(folder: Path, lines: str, values: list[Any]) -> None:
     """Check that what eve reports ends eve's part, and that the others hear an outcome of their four reports."""
     with serving(write_plans(folder, lines=lines), "quorum=4") as session, joining(session, folder) as start:
         with session.connect() as peer:
-            peer.send(Hello(PROTOCOL_VERSION, "plans", "fair-voting", "simulation", "eve"))
+            peer.hello("eve", session="plans", protocol="fair-voting")
             heard = [start(party, trusts_server=True) for party in NAMES[:4]]
             assert peer.next_request().phase == 0
             peer.send(report(0, *values))
@@ -367,7 +367,7 @@ def without(session: Serving, folder: Path, *absent: str) -> Generator[list[conc
     with joining(session, folder) as start, contextlib.ExitStack() as stack:
         peers = [stack.enter_context(session.connect()) for _ in absent]
         for peer, party in zip(peers, absent, strict=True):
-            peer.send(Hello(PROTOCOL_VERSION, "plans", "fair-voting", "simulation", party))
+            peer.hello(party, session="plans", protocol="fair-voting")
         heard = [start(party, trusts_server=True) for party in NAMES if party not in absent]
         for peer in peers:
             peer.next_request()
@@ -541,7 +541,7 @@ def test_a_roster_says_again_who_takes_part_and_in_which_group(
     write("x.soc", ORDERS)
     write("g.csv", "voter,group\n1,old\n2,young\n3,young\n")
     words = [word for setting in settings for word in ("--set", setting)]
-    assert psephos("roster", "two-societies", *words, "--out", "drawn").status == 0
+    assert psephos("roster", "two-societies", *words, "--make-keys", "--out", "drawn").status == 0
     scenario = load_scenario("two-societies", settings)
     own, drawn = resolve(scenario, is_served=True), resolve(scenario, is_served=True, roster=Path("drawn/roster.csv"))
     assert drawn.protocol.parameters == own.protocol.parameters
@@ -555,7 +555,7 @@ def test_a_roster_says_again_who_takes_part_and_in_which_group(
 
 def test_a_roster_of_fewer_voters_is_what_counts(psephos: Psephos, write: Write) -> None:
     write("v.csv", VOTERS)
-    assert psephos("roster", "two-societies", "--set", "voters=v.csv", "--out", "drawn").status == 0
+    assert psephos("roster", "two-societies", "--set", "voters=v.csv", "--make-keys", "--out", "drawn").status == 0
     lines = Path("drawn/roster.csv").read_text(encoding="utf-8").splitlines(keepends=True)
     write("drawn/roster.csv", "".join(lines[:-1]))
     side = resolve(load_scenario("two-societies", ["voters=v.csv"]), is_served=True, roster=Path("drawn/roster.csv"))

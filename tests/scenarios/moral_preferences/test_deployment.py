@@ -27,7 +27,7 @@ from deployments import (
 from psephos.protocol import ConfigurationError
 from psephos.protocol.effects import Drop
 from psephos.protocol.errors import BudgetExceededError, PsephosError
-from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Release
+from psephos.protocol.messages import Release
 from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.scenarios import load_scenario, resolve, run_session
 from psephos.scenarios.deployment import Agreement, Joining
@@ -334,7 +334,7 @@ def check_others_go_on(folder: Path, lines: str, make: Callable[[MoralPreference
         protocol = session.side.protocol
         assert isinstance(protocol, MoralPreferences)
         with session.connect() as peer:
-            peer.send(Hello(PROTOCOL_VERSION, "survey", "moral-preferences", "simulation", "cid"))
+            peer.hello("cid", session="survey", protocol="moral-preferences")
             heard = [start(party, trusts_server=True) for party in ("ann", "bob")]
             assert peer.next_request().phase == 0
             peer.send(report(0, *make(protocol)))
@@ -455,7 +455,7 @@ def test_a_roster_says_again_who_takes_part_and_at_which_epsilon(
     write("e.csv", "voter,epsilon\nbob,2\nann,0.5\n")
     settings = ("voters.choices=a.csv", "paradigm=VLDP", *more)
     words = [word for setting in settings for word in ("--set", setting)]
-    assert psephos("roster", "moral-synthetic", *words, "--out", "drawn").status == 0
+    assert psephos("roster", "moral-synthetic", *words, "--make-keys", "--out", "drawn").status == 0
     scenario = load_scenario("moral-synthetic", settings)
     own, drawn = resolve(scenario, is_served=True), resolve(scenario, is_served=True, roster=Path("drawn/roster.csv"))
     assert drawn.protocol.parameters == own.protocol.parameters

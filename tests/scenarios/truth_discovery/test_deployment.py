@@ -307,7 +307,7 @@ def test_a_wrong_answer_gets_one_sentence_and_status_2(
     psephos: Psephos, quiz: str, write: Write, tmp_path: Path, case: str
 ) -> None:
     entries, sentence = WRONG[case]
-    assert psephos("roster", quiz, "--out", "drawn").status == 0
+    assert psephos("roster", quiz, "--make-keys", "--out", "drawn").status == 0
     if isinstance(entries.get("answers"), dict):
         write("own.csv", "task,label\n" + "".join(f"{task},{label}\n" for task, label in entries["answers"].items()))
     else:
@@ -425,7 +425,7 @@ def test_a_server_takes_from_a_file_who_answers_what(write: Write, tmp_path: Pat
 @pytest.mark.parametrize("content", [CROWD, SETS], ids=["one answer set", "several"])
 def test_a_roster_says_again_who_is_asked_what(psephos: Psephos, write: Write, content: str) -> None:
     write("answers.csv", content)
-    assert psephos("roster", "crowd", "--set", "workers=answers.csv", "--out", "drawn").status == 0
+    assert psephos("roster", "crowd", "--set", "workers=answers.csv", "--make-keys", "--out", "drawn").status == 0
     scenario = load_scenario("crowd", ["workers=answers.csv"])
     own, drawn = resolve(scenario, is_served=True), resolve(scenario, is_served=True, roster=Path("drawn/roster.csv"))
     assert drawn.protocol.parameters == own.protocol.parameters

@@ -3,7 +3,7 @@
 The server is a process of its own, the parties are tasks of this one, and the strangers are a third process on the same
 machine, which is busy without a pause: they take a core that the vote would have, too. Alone, by hand:
 
-    python benchmarks/strangers.py
+    python benchmarks/denial_of_service.py
 """
 
 import contextlib
@@ -73,7 +73,9 @@ async def _take_part(address: str) -> None:
                 "weight": str(1 + number % 3),
                 **{f"c{each}": str(number % 2) for each in range(_NUM_CANDIDATES)},
             }
-            joining = Joining(address=address, party=f"p{number}", entries=entries, seed=_SEED, budget=1000.0)
+            joining = Joining(
+                address=address, party=f"p{number}", entries=entries, seed=_SEED, budget=1000.0, transport="tcp"
+            )
             nursery.start_soon(join, joining)
 
 
@@ -87,8 +89,8 @@ def _serve(folder: pathlib.Path) -> Generator[tuple[subprocess.Popen[bytes], str
     (folder / "vote.toml").write_text(
         f'protocol = "dpwevote"\npartners = "parties.csv"\nquorum = 0.8\n[parameters]\n{settings}'
     )
-    words = ["serve", "vote.toml", "--listen", "127.0.0.1:0", "--simulate", "--seed", str(_SEED), "--no-pictures"]
-    command = [sys.executable, "-m", "psephos.scenarios.cli", *words, "--out", "served"]
+    words = ["serve", "vote.toml", "--transport", "tcp", "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served"]
+    command = [sys.executable, "-m", "psephos.scenarios.cli", *words, "--simulate", "--seed", str(_SEED)]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:  # noqa: S603  our own
         try:
             assert server.stdout is not None  # noqa: S101  it is a pipe
