@@ -70,8 +70,8 @@ class Lobby:
 
     Args:
         places: how many may; None for as many as come and for as long as they like, where nobody else can connect.
-        tell: called with `refused` as their number becomes ten times as large: a log that a storm of connections does
-            not fill.
+        tell: called with `refused` as the number of a reason becomes ten times as large, and for its first: a log that
+            says what there is, and that a storm of connections does not fill.
 
     Attributes:
         refused: how many connections were turned away, by reason.
@@ -80,7 +80,6 @@ class Lobby:
     def __init__(self, places: Places | None, *, tell: Callable[[Mapping[str, int]], None]) -> None:
         self._places = places
         self._tell = tell
-        self._next_to_tell = 1
         self._strangers: dict[Channel, _Stay] = {}  # oldest first, as all of these
         self._of_address: dict[str, dict[Channel, None]] = {}
         self._known: dict[Channel, _Stay] = {}
@@ -122,8 +121,7 @@ class Lobby:
     def turn_away(self, reason: str) -> None:
         """Count a connection that is refused."""
         self.refused[reason] += 1
-        if self.refused.total() >= self._next_to_tell:
-            self._next_to_tell *= 10
+        if str(self.refused[reason]).rstrip("0") == "1":
             self._tell(self.refused)
 
     async def close_silent(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 import trio
 
-from ..protocol.errors import MalformedMessageError, RemoteProtocolError, StrangerError
+from ..protocol.errors import HandshakeError, MalformedMessageError, RemoteProtocolError, StrangerError
 from ..protocol.messages import Abort, Charter, Hello, Inquiry, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import Side
@@ -113,7 +113,8 @@ class Server:
         """How many connections were turned away, by reason.
 
         "stranger": it is no party's; "malformed": no greeting; "silent": it said none in time; "evicted": there were
-        too many without one; "party": a party's, of another session or kind, too late or for the second time; "failed".
+        too many without one; "party": a party's, of another session or kind, too late or for the second time; "failed";
+        and of a handshake what the transport has against it, such as that the certificate has expired.
         """
         return dict(self._lobby.refused)
 
@@ -239,6 +240,9 @@ class Server:
     async def _refuse(self, channel: Channel, error: RemoteProtocolError) -> None:
         """Tell a connection that it is refused: a party why, and everybody else by one and the same sentence."""
         match error:
+            case HandshakeError():
+                self._lobby.turn_away(str(error))
+                return  # the transport has told it what there is to tell
             case StrangerError():
                 self._lobby.turn_away("stranger")
             case MalformedMessageError():
@@ -278,12 +282,12 @@ async def _hear(channel: Channel) -> list[bytes]:
     """Receive from a connection that has not said who it is.
 
     Raises:
-        StrangerError: it breaks a rule of the transport, of a handshake for example.
-        MalformedMessageError, and trio's exceptions: as `Channel.receive`.
+        StrangerError: it breaks a rule of the transport.
+        HandshakeError, MalformedMessageError, and trio's exceptions: as `Channel.receive`.
     """
     try:
         return await channel.receive()
-    except MalformedMessageError:
+    except (HandshakeError, MalformedMessageError):
         raise
     except RemoteProtocolError as error:
         raise StrangerError(str(error), sender=channel.peer) from error

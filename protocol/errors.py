@@ -112,7 +112,10 @@ class StrangerError(RemoteProtocolError):
 
 
 class HandshakeError(RemoteProtocolError):
-    """Who is at the other end could not be established, or the other end does not take us for who we are."""
+    """Who is at the other end could not be established, or the other end does not take us for who we are.
+
+    Its sentence is one of a few, and quotes nothing of the other end: servers count connections by it.
+    """
 
 
 class MalformedMessageError(RemoteProtocolError):
