@@ -90,8 +90,10 @@ def checked_tally(
         with blaming(protocol, step):
             merged = first.merge(second)
         if merged != whole:
-            reason = f"the tallies of {some // 2} and of {some - some // 2} clients do not add up to that of all {some}"
-            raise _wrong(protocol, step, reason)
+            # No numbers, since it may be private how many clients there are.
+            raise _wrong(
+                protocol, step, "the tallies of two halves of some clients do not add up to that of all of them"
+            )
     return tally_of(slice(None))
 
 
