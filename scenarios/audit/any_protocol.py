@@ -94,7 +94,9 @@ def cases_of_protocol(
         cases += [*(audited.mechanism_cases() if has_mechanisms else ()), *audited.session_cases()]
     if not cases:
         allowed = "one with a loss for replace-one neighbors in the local model, or for any in the central one"
-        raise ConfigurationError(field="protocol", value=protocol.name, allowed=f"{allowed}, and rows that differ")
+        raise ConfigurationError(
+            field="protocol", value=protocol.name, allowed=f"{allowed}, and two rows that are neighbors"
+        )
     return cases
 
 
@@ -183,7 +185,7 @@ class _Audited:
                 del side
                 return secure_draw(part.mechanism, part.values[candidate].tolist())
 
-            yield self._case(
+            yield from self._case(
                 f"phase {phase.name!r} alone",
                 functools.partial(Exposure, (part,), 1, secure=secure if is_secure else None),
                 losses,
@@ -224,7 +226,7 @@ class _Audited:
             ),
         ]
         for name, number, make, shares in makers if local[1] and not protocol.trusts_server else ():
-            yield self._case(
+            yield from self._case(
                 name,
                 make,
                 local[number],
@@ -254,7 +256,7 @@ class _Audited:
 
         for relation, pairs in ((_REPLACE, is_there & is_there[:, None]), (_REMOVE, is_there ^ is_there[:, None])):
             if losses := [own for own in entries if _is_of(own, _CENTRAL, relation)]:
-                yield self._case(
+                yield from self._case(
                     f"release of phase {phase.name!r}, {relation.value}",
                     functools.partial(Exposure, (part,), 1, secure=secure if is_secure else None),
                     losses,
@@ -291,11 +293,14 @@ class _Audited:
         secure_share: float = 1.0,
         law_checks: Callable[[], Sequence[LawCheck]] = tuple,
         remarks: Sequence[str] = (),
-    ) -> Case:
+    ) -> Iterator[Case]:
+        """Yield a case, if there are neighbors: a row against itself would be told apart by nothing."""
+        if not np.any(are_neighbors & ~np.eye(len(are_neighbors), dtype=np.bool_)):
+            return
         relation, model = losses[0].relation, losses[0].model
         is_law_known = all(part.is_law_known for part in make().parts)
         sentences = (self.note, *([] if is_law_known else [_NO_LAW]), *remarks)
-        return Case(
+        yield Case(
             name=f"{name}{self.suffix}",
             group=self.protocol.name,
             unit=", ".join(dict.fromkeys(loss.unit for loss in losses)),

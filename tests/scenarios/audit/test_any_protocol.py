@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from psephos.protocol import Column, ConfigurationError, Inputs, Phase, Tally
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, Mechanism, RowMechanism, VectorLaplace
@@ -283,6 +284,29 @@ def test_a_public_row_that_leaves_no_choice_is_left_out() -> None:
     assert {case.name.partition(", public")[2] for case in cases} == {" row (2)"}
     with pytest.raises(ConfigurationError, match="protocol must be one with a loss for replace-one neighbors"):
         cases_of_protocol(Chosen(Ballot()), np.array([[1]]))
+
+
+class Lonely(GeneralizedRandomizedResponse):
+    """Randomized response whose loss is stated for no two rows."""
+
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """Return True between a row and itself. See `RowMechanism.are_neighbors`."""
+        return np.all(values[:, None] == others[None], axis=2)
+
+
+class LonelyVote(Approvals):
+    """Whose rows are no neighbors."""
+
+    name: ClassVar[str] = "lonely-vote"
+
+    def make_mechanism(self) -> RowMechanism:
+        """Return the one without neighbors."""
+        return Lonely(self.parameters.epsilon, 2)
+
+
+def test_a_row_is_never_audited_against_itself() -> None:
+    with pytest.raises(ConfigurationError, match="and two rows that are neighbors, got 'lonely-vote'"):
+        cases_of_protocol(LonelyVote(Ballot()))
 
 
 @pytest.mark.usefixtures("strangers")
