@@ -40,9 +40,11 @@ from .exposures import (
     PARTY_SHARE,
     ExposedPart,
     Exposure,
+    OwnRelease,
     Released,
     Reported,
     charge,
+    draw_releases,
     exposure_of_party,
 )
 from .jointly import AGENT_SHARES, TWO_PARTY_SHARES, exposure_of_two
@@ -61,6 +63,8 @@ _MOST_PAIRS: Final = 12
 """That are tried by outputs alone."""
 _SHARE_OF_NUMBER: Final = 0.5
 """Of the outputs with secure noise that are asked for, over a report's numbers: each takes tens of microseconds."""
+_SHARE_OF_RELEASES: Final = 0.02
+"""Of the outputs that are asked for, where a phase makes its release itself, one by one."""
 _LOCAL, _CENTRAL = TrustModel.LOCAL, TrustModel.CENTRAL
 _REPLACE, _REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
 _NOBODY: Final = "nobody"
@@ -247,11 +251,14 @@ class _Audited:
         tallies[-1] = self._tally(phase, rows[:0])
         totals = np.stack([tally.totals.reshape(-1) for tally in tallies])
         is_there = np.arange(len(totals)) < len(rows)
-        part = Released(self.protocol, phase, totals)
+        is_own = type(phase).randomize_tally is not CentralPhase.randomize_tally
+        part = OwnRelease(self.protocol, phase, tallies) if is_own else Released(self.protocol, phase, totals)
         is_secure = _has_sampler(phase.tally_mechanism)
 
         def secure(candidate: int, side: int) -> OutputSampler:
             del side
+            if is_own:
+                return lambda number, _: draw_releases(self.protocol, phase, tallies[candidate], number, SecureNoise())
             return secure_draw(phase.tally_mechanism, totals[candidate].tolist())
 
         for relation, pairs in ((_REPLACE, is_there & is_there[:, None]), (_REMOVE, is_there ^ is_there[:, None])):
@@ -262,6 +269,7 @@ class _Audited:
                     losses,
                     names=labels,
                     are_neighbors=pairs,
+                    share=_SHARE_OF_RELEASES if is_own else 1.0,
                     secure_share=min(1.0, _SHARE_OF_NUMBER / totals.shape[1]),
                     remarks=[] if is_secure else [_NO_SAMPLER],
                 )
