@@ -7,6 +7,8 @@ import dataclasses
 from pathlib import Path
 from typing import Final
 
+from distributions import write_distribution
+
 __all__ = ["FAULTS", "MODULE", "SCENARIO", "Fault", "install"]
 
 MODULE: Final = "tea_elsewhere"
@@ -427,8 +429,4 @@ def install(folder: Path, fault: Fault | None = None) -> None:
     if fault is not None:
         assert SOUND.count(fault.old) == 1, fault.name
         source = SOUND.replace(fault.old, fault.new)
-    info = folder / "tea_elsewhere-1.0.dist-info"
-    info.mkdir(parents=True, exist_ok=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tea-elsewhere\nVersion: 1.0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
-    (folder / f"{MODULE}.py").write_text(source, encoding="utf-8")
+    write_distribution(folder, MODULE, ENTRY_POINTS, source)
