@@ -1,4 +1,4 @@
-"""What a protocol's own code returns, checked before anybody is told: reports, tallies and outcomes.
+"""What a protocol's own code returns, checked before anybody is told: rows, reports, tallies and outcomes.
 
 Server machine and arrays call it here, so that what stops one of them stops the other.
 """
@@ -11,11 +11,18 @@ import msgspec
 
 from .arrays import IntArray
 from .blaming import blaming, plugin_of
-from .errors import PluginError
-from .phases import Phase, PhasedProtocol
+from .errors import PluginError, UnusablePluginError
+from .phases import Entries, Inputs, Phase, PhasedProtocol
 from .tally import Tally
 
-__all__ = ["check_reports", "checked_outcome", "checked_own_outcomes", "checked_phase_outcome", "checked_tally"]
+__all__ = [
+    "check_reports",
+    "checked_inputs",
+    "checked_outcome",
+    "checked_own_outcomes",
+    "checked_phase_outcome",
+    "checked_tally",
+]
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
@@ -23,6 +30,28 @@ OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 _MOST_SPLIT: Final = 16
 # So many reports of a batch are held against their senders' public rows, where a phase says which fit.
 _MOST_HELD: Final = 16
+
+
+def checked_inputs(protocol: PhasedProtocol[Any, Any], table: Mapping[str, Entries], *, num_parties: int) -> Inputs:
+    """Return the rows of a table.
+
+    Args:
+        protocol: who encodes it.
+        table: by column each party's entry.
+        num_parties: how many parties it has.
+
+    Raises:
+        UnusablePluginError: the protocol's own code returns something else, or not a row for each party.
+    """
+    inputs = protocol.encode(table)
+    reason = ""
+    if not isinstance(inputs, Inputs):  # pyright: ignore[reportUnnecessaryIsInstance]  somebody's code, which may have no types
+        reason = f"it returned {_a(inputs)}, and not Inputs"
+    elif len(inputs) != num_parties:
+        reason = f"it returned {len(inputs):,} rows for {num_parties:,} parties"
+    if reason:
+        raise UnusablePluginError(plugin=plugin_of(protocol), step="encode", reason=reason)
+    return inputs
 
 
 def check_reports(protocol: PhasedProtocol[Any, Any], phase: Phase, reports: IntArray, public: IntArray) -> None:
@@ -90,8 +119,10 @@ def checked_tally(
         with blaming(protocol, step):
             merged = first.merge(second)
         if merged != whole:
-            reason = f"the tallies of {some // 2} and of {some - some // 2} clients do not add up to that of all {some}"
-            raise _wrong(protocol, step, reason)
+            # No numbers, since it may be private how many clients there are.
+            raise _wrong(
+                protocol, step, "the tallies of two halves of some clients do not add up to that of all of them"
+            )
     return tally_of(slice(None))
 
 

@@ -7,6 +7,8 @@ import dataclasses
 from pathlib import Path
 from typing import Final
 
+from distributions import write_distribution
+
 __all__ = ["FAULTS", "MODULE", "SCENARIO", "Fault", "install"]
 
 MODULE: Final = "tea_elsewhere"
@@ -131,6 +133,8 @@ voters = [
 _OUTCOME: Final = "        return Share(Estimate(share, 0.5), tallies[0].num_reports)\n"
 _TALLY: Final = "        return Tally(len(reports), reports.sum(axis=0))\n"
 _LEARN: Final = '        return Lesson(role=self.name, who="somebody", trust="nobody", sentences=("It slept.",))\n'
+_ROWS: Final = "        return Inputs(values[:, None], np.empty((len(values), 0), dtype=np.int64))\n"
+_DEVIATIONS: Final = "        return {name: Silent() for name in self.members}\n"
 _WITH_SLEEPER: Final = '[[adversary]]\nrole = "sleeper"\nmembers = ["eve"]\n'
 
 
@@ -353,6 +357,52 @@ FAULTS: Final = (
         scenario=_WITH_SLEEPER,
     ),
     Fault(
+        "rows that are none",
+        _ROWS,
+        "        return values[:, None]\n",
+        ("protocol 'tea'", "encode", "a ndarray", "Inputs"),
+        status=2,
+    ),
+    Fault(
+        "fewer rows than parties",
+        _ROWS,
+        "        return Inputs(values[:4, None], np.empty((4, 0), dtype=np.int64))\n",
+        ("protocol 'tea'", "encode", "4 rows for 6 parties"),
+        status=2,
+    ),
+    Fault(
+        "a deviation of nobody in the session",
+        _DEVIATIONS,
+        "        return {'nobody': Silent()}\n",
+        ("role 'sleeper'", "deviations", "'nobody'"),
+        scenario=_WITH_SLEEPER,
+        settings=("transport=memory", "quorum=1"),
+    ),
+    Fault(
+        "deviations that are none",
+        _DEVIATIONS,
+        "        return None\n",
+        ("role 'sleeper'", "deviations", "a NoneType", "mapping"),
+        scenario=_WITH_SLEEPER,
+        settings=("transport=memory", "quorum=1"),
+    ),
+    Fault(
+        "a deviation that is none",
+        _DEVIATIONS,
+        "        return dict.fromkeys(self.members, Silent)\n",
+        ("role 'sleeper'", "deviations", "'eve'", "no Deviation"),
+        scenario=_WITH_SLEEPER,
+        settings=("transport=memory", "quorum=1"),
+    ),
+    Fault(
+        "a lesson that is none",
+        _LEARN,
+        "        return None\n",
+        ("role 'sleeper'", "learn", "a NoneType", "no Lesson"),
+        scenario=_WITH_SLEEPER,
+        settings=("transport=memory", "quorum=1"),
+    ),
+    Fault(
         "an adversary whose lesson raises",
         _LEARN,
         '        raise LookupError("nothing to learn")\n',
@@ -379,8 +429,4 @@ def install(folder: Path, fault: Fault | None = None) -> None:
     if fault is not None:
         assert SOUND.count(fault.old) == 1, fault.name
         source = SOUND.replace(fault.old, fault.new)
-    info = folder / "tea_elsewhere-1.0.dist-info"
-    info.mkdir(parents=True, exist_ok=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tea-elsewhere\nVersion: 1.0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
-    (folder / f"{MODULE}.py").write_text(source, encoding="utf-8")
+    write_distribution(folder, MODULE, ENTRY_POINTS, source)

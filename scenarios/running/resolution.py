@@ -15,6 +15,7 @@ import numpy as np
 
 from ...protocol.admission import check_sizes
 from ...protocol.arrays import IntArray
+from ...protocol.checked import checked_inputs
 from ...protocol.errors import BudgetExceededError, ConfigurationError
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, total_of
@@ -162,7 +163,7 @@ def resolve(
         else:
             with parties.naming_lines():
                 protocol.check_columns(table)
-                inputs = protocol.encode(table)
+                inputs = checked_inputs(protocol, table, num_parties=len(parties.names))
             protocol.check_roster(inputs.public)
             protocol.check_inputs(inputs)
         protocol.check_loss_groups(inputs.public)  # which makes the phases

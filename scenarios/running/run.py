@@ -6,23 +6,23 @@ import functools
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 import trio
 
-from ...agents.adversaries import Attempt, Deviation
+from ...agents.adversaries import SERVER, Attempt, Deviation
 from ...agents.driver import EffectListener
 from ...agents.events import Log
 from ...agents.modes import Deployment, Mode, Simulation
 from ...agents.noise import SecureNoise
-from ...protocol.errors import PsephosError
+from ...protocol.errors import PluginError, PsephosError, quote
 from ...protocol.phases import Truth
 from ...protocol.privacy import LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.views import View
 from ...transports.tap import TappedTransport, Traffic
-from ..adversaries.role import Happened, Lesson, Scene
+from ..adversaries.role import Happened, Lesson, Role, Scene
 from ..plugins import ARRAY, make_transport
 from ..presentation import draw_lesson, written_lesson
 from .blaming import Plugin, blaming_plugins
@@ -140,9 +140,9 @@ def run_session(
     plugins: list[Plugin] = []
     with blaming_plugins(resolved.plugins):
         for role in resolved.adversaries:
-            own = role.deviations(scene)
+            own = _deviations_of(role, scene)
             deviations.update(own)
-            plugins.append(Plugin(f"role {role.name!r}", (type(role), *map(type, own.values()))))
+            plugins.append(Plugin(_role_called(role), (type(role), *map(type, own.values()))))
         strangers = _strangers(resolved, scene, watched)
     session = functools.partial(
         run_agents,
@@ -164,6 +164,30 @@ def run_session(
         plugins=plugins,
     )
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+
+
+def _deviations_of(role: Role, scene: Scene) -> Mapping[str, Deviation]:
+    """Return who of the session deviates, and how.
+
+    Raises:
+        PluginError: the role names others, who would never act, or what they do is no deviation.
+    """
+    own: Any = role.deviations(scene)
+    if not isinstance(own, Mapping):
+        reason = f"it returned a {type(own).__name__}, and no mapping of parties to deviations"
+        raise PluginError(plugin=_role_called(role), step="deviations", reason=reason)
+    for name, deviation in cast("Mapping[Any, Any]", own).items():
+        if name != SERVER and name not in scene.names:
+            reason = f"it lets {quote(name)} deviate, and nobody in the session is called so"
+            raise PluginError(plugin=_role_called(role), step="deviations", reason=reason)
+        if not isinstance(deviation, Deviation):
+            reason = f"what {quote(name)} does is a {type(deviation).__name__}, and no Deviation"
+            raise PluginError(plugin=_role_called(role), step="deviations", reason=reason)
+    return cast("Mapping[str, Deviation]", own)
+
+
+def _role_called(role: Role) -> str:
+    return f"role {role.name!r}"
 
 
 def _strangers(resolved: Resolved, scene: Scene, watched: Watched | None) -> Strangers | None:
@@ -282,6 +306,10 @@ def _learn(resolved: Resolved, happened: Happened, folder: RunFolder, *, seed: i
     scene = resolved.scene(seed=seed)
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
         lessons = [role.learn(scene, happened) for role in resolved.adversaries]
+    for role, lesson in zip(resolved.adversaries, lessons, strict=True):
+        if not isinstance(lesson, Lesson):  # pyright: ignore[reportUnnecessaryIsInstance]  somebody's code, which may have no types
+            reason = f"it returned a {type(lesson).__name__}, and no Lesson"
+            raise PluginError(plugin=_role_called(role), step="learn", reason=reason)
     folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
     for number, lesson in enumerate(lessons, start=1):
         if lesson.rows:
