@@ -89,7 +89,7 @@ def blaming(protocol: "PhasedProtocol[Any, Any]", step: str) -> Generator[None]:
         yield
     except PluginError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # nobody's code ends a session as if it were its own process
         reason = reason_of(error, is_private=protocol.keeps_words)
         place = place_of(error, packages_of(_with_phases(protocol)))
         raise PluginError(plugin=plugin_of(protocol), step=step, reason=reason, place=place) from error

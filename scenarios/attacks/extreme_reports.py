@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ...protocol.arrays import IntArray
+from ...protocol.blaming import blaming
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Estimate
 from ...protocol.phases import Inputs, PhasedProtocol
@@ -50,6 +51,7 @@ class ExtremeReports:
 
     Raises:
         ConfigurationError: nothing that is released is an estimate, or none has this name.
+        PluginError: the protocol's own code raises where nobody poisons.
     """
 
     protocol: PhasedProtocol[Any, Any]
@@ -59,7 +61,8 @@ class ExtremeReports:
     sign: int = 1
 
     def __post_init__(self) -> None:
-        names = list(self.estimates())
+        with blaming(self.protocol, "outcome"):
+            names = list(self.estimates())
         if not names:
             allowed = (
                 "one whose outcome has estimates (psephos.protocol.estimators.Estimate), or whose system pushes it"

@@ -11,7 +11,8 @@ import trio
 
 from ...agents.client import inquire
 from ...agents.events import Log
-from ...protocol.errors import ConfigurationError, RemoteProtocolError
+from ...protocol.checked import check_own_columns
+from ...protocol.errors import ConfigurationError, PluginError, RemoteProtocolError
 from ...protocol.messages import Terms
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, total_of
@@ -134,6 +135,7 @@ class Joining:
         kind = find_protocol(terms.protocol)
         with blaming(kind):
             protocol = kind(convert(terms.parameters, kind.parameters_type, "parameters"))
+            check_own_columns(protocol)
             if protocol.trusts_server and not self.trusts_server:
                 allowed = "given: this session is in the central model, and its server sees your values as they are"
                 raise ConfigurationError(field="--trust-server", value="left out", allowed=allowed)
@@ -174,7 +176,8 @@ async def join(
     ledger = ledger or joining.open_ledger()
     agreement = joining.agree_beforehand()
     transport = find_transport(joining.transport)
-    with naming_address(joining.address, field="the server's address"):
+    network = Plugin(f"transport {joining.transport!r}", (type(transport),))
+    with blaming_plugins([network], is_last=True), naming_address(joining.address, field="the server's address"):
         channel = await transport.connect(joining.address)
     try:
         if agreement is None:
@@ -197,8 +200,8 @@ async def join(
     except BaseException:
         channel.close()
         raise
-    plugins = (parts_of(agreement.protocol), Plugin(f"client role {client.role!r}", (type(client),)))
-    with blaming_plugins(plugins):
+    plugins = (parts_of(agreement.protocol), Plugin(f"client role {client.role!r}", (type(client),)), network)
+    with blaming_plugins(plugins, is_last=True):
         outcome = await client.take_part(channel)
     return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript)
 
@@ -266,6 +269,8 @@ def join_in_folder(
 def _describe(error: BaseException) -> dict[str, str]:
     """Return what is written of a failure; an entry, which is private, is shown to the party alone."""
     described = describe_failure(error)
-    if isinstance(error, ConfigurationError):
+    if isinstance(error, PluginError):
+        described["reason"] = f"{error.plugin} failed in {error.step}"
+    elif isinstance(error, ConfigurationError):
         described["reason"] = f"{error.field} must be {error.allowed}"
     return described

@@ -13,6 +13,7 @@ from ...protocol.errors import ConfigurationError, UnheardError
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
 from ...protocol.server_machine import SessionResult
+from ...transports.abc import Transport
 from ..plugins import find_server_role
 from ..running.blaming import Plugin, blaming_plugins, parts_of
 from ..running.folder import RunFolder
@@ -83,13 +84,18 @@ async def serve(
     """
     check_tokens(side, kind=mode.kind)
     kind = find_server_role(side.protocol.server_role)
-    plugins = (parts_of(side.protocol), Plugin(f"server role {side.protocol.server_role!r}", (kind,)))
-    with blaming_plugins(plugins, is_private=side.protocol.keeps_words):
+    opened = find_transport(transport)
+    plugins = (
+        parts_of(side.protocol),
+        Plugin(f"server role {side.protocol.server_role!r}", (kind,)),
+        Plugin(f"transport {transport!r}", (type(opened),)),
+    )
+    with blaming_plugins(plugins, is_private=side.protocol.keeps_words, is_last=True):
         return await _serve(
             side,
             kind,
             address=address,
-            transport=transport,
+            transport=opened,
             mode=mode,
             log=log,
             listener=listener,
@@ -102,7 +108,7 @@ async def _serve(
     kind: type[Server],
     *,
     address: str,
-    transport: str,
+    transport: Transport,
     mode: Mode,
     log: Log | None,
     listener: EffectListener | None,
@@ -117,9 +123,8 @@ async def _serve(
         log=log,
         listener=listener,
     )
-    opened = find_transport(transport)
     with naming_address(address, field="--listen"):
-        listening = await opened.open_listener(address)
+        listening = await transport.open_listener(address)
     if on_listening is not None:
         on_listening(listening.address)
     return await server.serve(listening)

@@ -6,23 +6,25 @@ import functools
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 import trio
 
-from ...agents.adversaries import SERVER, Attempt, Deviation
+from ...agents.adversaries import Attempt, Deviation
 from ...agents.driver import EffectListener
 from ...agents.events import Log
 from ...agents.modes import Deployment, Mode, Simulation
 from ...agents.noise import SecureNoise
-from ...protocol.errors import PluginError, PsephosError, quote
+from ...protocol.checked import checked_truth
+from ...protocol.errors import PsephosError
 from ...protocol.phases import Truth
 from ...protocol.privacy import LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.views import View
 from ...transports.tap import TappedTransport, Traffic
-from ..adversaries.role import Happened, Lesson, Role, Scene
+from ..adversaries.checked import checked_deviations, checked_lesson, checked_strangers
+from ..adversaries.role import Happened, Lesson, Scene
 from ..plugins import ARRAY, make_transport
 from ..presentation import draw_lesson, written_lesson
 from .blaming import Plugin, blaming_plugins
@@ -138,11 +140,11 @@ def run_session(
     scene = resolved.scene(seed=seed)
     deviations: dict[str, Deviation] = {}
     plugins: list[Plugin] = []
-    with blaming_plugins(resolved.plugins):
+    with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
         for role in resolved.adversaries:
-            own = _deviations_of(role, scene)
+            own = checked_deviations(role, scene)
             deviations.update(own)
-            plugins.append(Plugin(_role_called(role), (type(role), *map(type, own.values()))))
+            plugins.append(Plugin(f"role {role.name!r}", (type(role), *map(type, own.values()))))
         strangers = _strangers(resolved, scene, watched)
     session = functools.partial(
         run_agents,
@@ -166,33 +168,9 @@ def run_session(
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 
 
-def _deviations_of(role: Role, scene: Scene) -> Mapping[str, Deviation]:
-    """Return who of the session deviates, and how.
-
-    Raises:
-        PluginError: the role names others, who would never act, or what they do is no deviation.
-    """
-    own: Any = role.deviations(scene)
-    if not isinstance(own, Mapping):
-        reason = f"it returned a {type(own).__name__}, and no mapping of parties to deviations"
-        raise PluginError(plugin=_role_called(role), step="deviations", reason=reason)
-    for name, deviation in cast("Mapping[Any, Any]", own).items():
-        if name != SERVER and name not in scene.names:
-            reason = f"it lets {quote(name)} deviate, and nobody in the session is called so"
-            raise PluginError(plugin=_role_called(role), step="deviations", reason=reason)
-        if not isinstance(deviation, Deviation):
-            reason = f"what {quote(name)} does is a {type(deviation).__name__}, and no Deviation"
-            raise PluginError(plugin=_role_called(role), step="deviations", reason=reason)
-    return cast("Mapping[str, Deviation]", own)
-
-
-def _role_called(role: Role) -> str:
-    return f"role {role.name!r}"
-
-
 def _strangers(resolved: Resolved, scene: Scene, watched: Watched | None) -> Strangers | None:
     """Return who else tries to take part; None where nobody does."""
-    hellos = [hello for role in resolved.adversaries for hello in role.strangers(scene)]
+    hellos = [hello for role in resolved.adversaries for hello in checked_strangers(role, scene)]
     if not hellos:
         return None
     return Strangers(hellos) if watched is None else Strangers(hellos, watched.attempts)
@@ -264,8 +242,7 @@ def run_in_folder(
         if (unheard := record.unheard(protocol, len(resolved.names))) is not None:
             run.ending["failure"] = describe_failure(unheard)
     seconds = time.perf_counter() - started
-    with blaming_plugins(resolved.plugins):
-        truth = protocol.truth(resolved.inputs) if resolved.may_show_truth else None
+    truth = checked_truth(protocol, resolved.inputs) if resolved.may_show_truth else None
     gold = resolved.gold or None
     num_parties = len(resolved.names) if streamed is None else streamed.num_parties
     result = result_of(resolved, record, num_parties=num_parties, truth=truth)
@@ -305,11 +282,7 @@ def _learn(resolved: Resolved, happened: Happened, folder: RunFolder, *, seed: i
     """Let adversaries conclude, and write down what they learnt."""
     scene = resolved.scene(seed=seed)
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
-        lessons = [role.learn(scene, happened) for role in resolved.adversaries]
-    for role, lesson in zip(resolved.adversaries, lessons, strict=True):
-        if not isinstance(lesson, Lesson):  # pyright: ignore[reportUnnecessaryIsInstance]  somebody's code, which may have no types
-            reason = f"it returned a {type(lesson).__name__}, and no Lesson"
-            raise PluginError(plugin=_role_called(role), step="learn", reason=reason)
+        lessons = [checked_lesson(role, scene, happened) for role in resolved.adversaries]
     folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
     for number, lesson in enumerate(lessons, start=1):
         if lesson.rows:
@@ -327,7 +300,7 @@ def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:
         "private_rows": resolved.inputs.private.tolist(),
         "columns": _columns_of_private_rows(resolved),
         "public_rows": resolved.inputs.public.tolist(),
-        "truth": resolved.protocol.truth(resolved.inputs),
+        "truth": checked_truth(resolved.protocol, resolved.inputs),
     }
 
 

@@ -103,7 +103,9 @@ class StreamedInputs:
             batches = stack.enter_context(contextlib.closing(self._stream.open(folder)))
             for batch in batches:
                 with blaming(type(self._protocol)):
-                    inputs = checked_inputs(self._protocol, batch.table, num_parties=batch.num_parties)
+                    inputs = checked_inputs(
+                        self._protocol, self._protocol.encode(batch.table), num_parties=batch.num_parties
+                    )
                 yield inputs
                 self.num_parties += batch.num_parties
                 self.note = batch.note
