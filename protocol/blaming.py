@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .errors import PluginError, PsephosError
+from .errors import PluginError
 
 if TYPE_CHECKING:
     from .phases import PhasedProtocol
@@ -82,13 +82,14 @@ def blaming(protocol: "PhasedProtocol[Any, Any]", step: str) -> Generator[None]:
         step: which.
 
     Raises:
-        PluginError: in place of any exception but Psephos's own.
+        PluginError: in place of any other exception. Psephos's own are no exception, since what they quote may be
+            private too, and is for nobody elsewhere.
     """
     try:
         yield
-    except PsephosError:
+    except PluginError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # nobody's code ends a session as if it were its own process
         reason = reason_of(error, is_private=protocol.keeps_words)
         place = place_of(error, packages_of(_with_phases(protocol)))
         raise PluginError(plugin=plugin_of(protocol), step=step, reason=reason, place=place) from error

@@ -1,21 +1,34 @@
-"""What a protocol's own code returns, checked before anybody is told: reports, tallies and outcomes.
+"""What a protocol's own code declares and returns, checked before it counts: columns, rows, reports, tallies, outcomes.
 
 Server machine and arrays call it here, so that what stops one of them stops the other.
 """
 
 import math
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
+import numpy as np
 
 from .arrays import IntArray
 from .blaming import blaming, plugin_of
-from .errors import PluginError
-from .phases import Phase, PhasedProtocol
+from .columns import Column
+from .errors import ConfigurationError, PluginError, UnusablePluginError, quote
+from .phases import Inputs, Phase, PhasedProtocol, Truth
 from .tally import Tally
 
-__all__ = ["check_reports", "checked_outcome", "checked_own_outcomes", "checked_phase_outcome", "checked_tally"]
+__all__ = [
+    "check_declared",
+    "check_own_columns",
+    "check_reports",
+    "checked_inputs",
+    "checked_outcome",
+    "checked_own_outcomes",
+    "checked_phase_outcome",
+    "checked_tally",
+    "checked_truth",
+]
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
@@ -23,6 +36,90 @@ OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 _MOST_SPLIT: Final = 16
 # So many reports of a batch are held against their senders' public rows, where a phase says which fit.
 _MOST_HELD: Final = 16
+
+
+def check_declared(kind: type[PhasedProtocol[Any, Any]]) -> None:
+    """Refuse a protocol's class that does not say what every protocol says of itself.
+
+    Args:
+        kind: the class.
+
+    Raises:
+        ConfigurationError: it has no name, or parameters or outcome are no structs.
+    """
+    name: object = getattr(kind, "name", None)
+    if not isinstance(name, str) or not name:
+        field = f"the name of protocol class {kind.__qualname__}"
+        raise ConfigurationError(field=field, value=name, allowed="a text, such as name = 'my-vote'")
+    for declared in ("parameters_type", "outcome_type"):
+        own: object = getattr(kind, declared, None)
+        if not (isinstance(own, type) and issubclass(own, msgspec.Struct)):
+            field = f"{declared} of {plugin_of(kind)}"
+            value = "nothing" if own is None else _named(own)
+            raise ConfigurationError(field=field, value=value, allowed="a subclass of msgspec.Struct")
+
+
+def check_own_columns(protocol: PhasedProtocol[Any, Any]) -> None:
+    """Refuse a protocol whose columns are none, or share a name.
+
+    Raises:
+        ConfigurationError: they are; `UnusablePluginError` where its code raises is the caller's (`blaming`).
+    """
+    told = cast("object", protocol.columns())
+    field = f"columns() of {plugin_of(protocol)}"
+    each = list(cast("Sequence[object]", told)) if isinstance(told, Sequence) else [None]
+    columns = [column for column in each if isinstance(column, Column)]
+    if len(columns) < len(each):
+        raise ConfigurationError(field=field, value=cast("object", told), allowed="a tuple of Columns")
+    names = [column.name for column in columns]
+    if len(set(names)) < len(names):
+        raise ConfigurationError(field=field, value=names, allowed="columns of distinct names")
+
+
+def checked_inputs(protocol: PhasedProtocol[Any, Any], encoded: object, *, num_parties: int) -> Inputs:
+    """Return what `encode` returned, where that is a row for each party.
+
+    Args:
+        protocol: whose it is.
+        encoded: what it returned.
+        num_parties: how many there are.
+
+    Raises:
+        UnusablePluginError: it is none.
+    """
+    reason = ""
+    if not isinstance(encoded, Inputs):
+        reason = f"it returned {_a(encoded)}, and not Inputs"
+    elif len(encoded) != num_parties:
+        reason = f"it returned {len(encoded)} rows for {num_parties} entries of each column"
+    if reason or not isinstance(encoded, Inputs):
+        raise UnusablePluginError(plugin=plugin_of(protocol), step="encode", reason=reason)
+    return encoded
+
+
+def checked_truth(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> Truth | None:
+    """Return what an outcome estimates, as plain numbers and texts by name; None where the protocol does not say.
+
+    Args:
+        protocol: what is simulated.
+        inputs: everybody's rows.
+
+    Raises:
+        PluginError: its own code raises, or returns anything else.
+    """
+    with blaming(protocol, "truth"):
+        told = cast("object", protocol.truth(inputs))
+    if told is None:
+        return None
+    if not isinstance(told, Mapping):
+        raise _wrong(protocol, "truth", f"it returned {_a(told)}, and not a mapping of names to numbers or texts")
+    plain: dict[str, float | str] = {}
+    for name, given in cast("Mapping[object, object]", told).items():
+        value: object = cast("Any", given).item() if isinstance(given, np.generic) else given
+        if not isinstance(name, str) or not isinstance(value, (numbers.Real, str)):
+            raise _wrong(protocol, "truth", f"of {quote(name)} it told {_a(value)}, and not a number or a text by name")
+        plain[name] = cast("float | str", value)
+    return plain
 
 
 def check_reports(protocol: PhasedProtocol[Any, Any], phase: Phase, reports: IntArray, public: IntArray) -> None:
@@ -35,8 +132,14 @@ def check_reports(protocol: PhasedProtocol[Any, Any], phase: Phase, reports: Int
         public: the senders' public rows.
 
     Raises:
-        PluginError: one is out of the mechanism's range, or of the first few one does not fit its sender's public row.
+        PluginError: they are no such array, one is out of the mechanism's range, or of the first few one does not fit
+            its sender's public row.
     """
+    shape = (len(public), phase.num_reported)
+    if np.shape(reports) != shape or not np.issubdtype(np.asarray(reports).dtype, np.integer):
+        found = f"{np.asarray(reports).dtype} of shape {np.shape(reports)}"
+        reason = f"{type(phase.mechanism).__name__} reported {found}, and its reports are integers of shape {shape}"
+        raise PluginError(plugin=plugin_of(protocol), step=f"phase {phase.name!r}", reason=reason)
     if not reports.size:
         return
     low, high = phase.mechanism.report_range
@@ -90,8 +193,10 @@ def checked_tally(
         with blaming(protocol, step):
             merged = first.merge(second)
         if merged != whole:
-            reason = f"the tallies of {some // 2} and of {some - some // 2} clients do not add up to that of all {some}"
-            raise _wrong(protocol, step, reason)
+            # No numbers, since it may be private how many clients there are.
+            raise _wrong(
+                protocol, step, "the tallies of two halves of some clients do not add up to that of all of them"
+            )
     return tally_of(slice(None))
 
 

@@ -41,7 +41,7 @@ from .messages import (
     Welcome,
     decode_payload,
 )
-from .phases import PhasedProtocol
+from .phases import Phase, PhasedProtocol
 from .privacy import Ledger, Reservation
 from .randomness import NoiseSource
 from .roles import Side, check_party_name
@@ -295,7 +295,7 @@ class ClientMachine:
             place=self._place,
         )
         self._request = message
-        self._report = Report(message.phase, phase.encode_report(values))
+        self._report = Report(message.phase, _encoded(phase, values))
         self._reported_phases += 1
         self._move(Move.REPORT)
         effects.append(self._send(self._report))
@@ -389,3 +389,19 @@ class ClientMachine:
             return "they are encoded differently"
         shown = (f"{name[:40]} is {quote(other.get(name))}, agreed {quote(agreed.get(name))}" for name in differing[:3])
         return "; ".join(shown)
+
+
+def _encoded(phase: Phase, report: Sequence[int]) -> msgspec.Raw:
+    """Return a report as it travels.
+
+    Raises:
+        TypeError: it is none; its numbers, which are the party's own, are left out of what that says.
+    """
+    try:
+        if len(report) == phase.num_reported:
+            return phase.encode_report(report)
+    except (TypeError, ValueError, OverflowError, AttributeError):
+        pass
+    low, high = phase.mechanism.report_range
+    expected = f"a report of phase {phase.name!r} is {phase.num_reported} integers in [{low}, {high}]"
+    raise TypeError(f"{expected}, and {type(phase.mechanism).__name__} drew something else")

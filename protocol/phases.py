@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final, Generic, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -325,7 +325,12 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     @functools.cached_property
     def phases(self) -> tuple[Phase, ...]:
         """The phases, in order; at least one."""
-        phases = tuple(self.make_phases())
+        made = cast("object", self.make_phases())
+        told = list(cast("Iterable[object]", made)) if isinstance(made, Iterable) else [made]
+        phases = tuple(phase for phase in told if isinstance(phase, Phase))
+        if len(phases) < len(told) or not isinstance(made, Iterable):
+            field, value = f"make_phases() of protocol {self.name!r}", [type(each).__name__ for each in told]
+            raise ConfigurationError(field=field, value=value, allowed="Phases, yielded or in a tuple")
         names = [phase.name for phase in phases]
         if not phases or len(set(names)) < len(phases):
             raise ConfigurationError(field="phases", value=names, allowed="at least one, with distinct names")

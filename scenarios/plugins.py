@@ -130,7 +130,8 @@ def find(group: str, name: str, kind: Any, *, field: str, is_class: bool = False
     """
     found = _entry_points(group, tuple(sys.path)).select(name=name)
     if not found:
-        raise _refusal(field, name, f"one of {', '.join(sorted({*names_in(group), *also}))}")
+        known = f"one of {', '.join(sorted({*names_in(group), *also}))}"
+        raise _refusal(field, name, f"{known}; others are registered as {ROLES}" if group == ROLES else known)
     (entry, *_) = found
     plugin = load(entry.value, kind, field=field, name=name, is_class=is_class)
     if is_class:
@@ -166,11 +167,14 @@ def load(target: str, kind: Any, *, field: str, name: str, is_class: bool = Fals
     """
     try:
         found: Any = importlib.metadata.EntryPoint(name, target, field).load()
-    except Exception as error:  # the module is not there, does not have the name, or cannot be run
+    except (Exception, SystemExit) as error:  # the module is not there, does not have the name, or cannot be run
         raise _not_imported(error, target, field=field, name=name) from error
     is_one = isinstance(found, type) and issubclass(found, kind) if is_class else isinstance(found, kind)
     if not is_one:
         raise _refusal(field, name, f"registered as a {kind.__name__}")
+    if is_class and (missing := sorted(getattr(found, "__abstractmethods__", ()))):
+        allowed = f"a class with all methods of a {kind.__name__} ({found.__name__} lacks {', '.join(missing)})"
+        raise _refusal(field, name, allowed)
     return found
 
 
@@ -180,7 +184,7 @@ def _refusal(field: str, name: str, allowed: str) -> Exception:
     return ConfigurationError(field=field, value=name, allowed=allowed)
 
 
-def _not_imported(error: Exception, target: str, *, field: str, name: str) -> Exception:
+def _not_imported(error: BaseException, target: str, *, field: str, name: str) -> Exception:
     """Return what is said of a plug-in whose import fails."""
     from ..protocol.blaming import place_of, reason_of
     from ..protocol.errors import UnusablePluginError

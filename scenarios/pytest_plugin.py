@@ -67,8 +67,12 @@ class _Check(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any, **__: Any) -> Any:
         """Return which promise was broken and how; where another error was the cause, with its traceback."""
         if excinfo.errisinstance(AssertionError):
-            cause = excinfo.value.__cause__
-            if cause is None or isinstance(cause, AssertionError):
+            from ..protocol.errors import PsephosError  # says in one sentence what is wrong, and where
+
+            cause: BaseException | None = excinfo.value.__cause__
+            while isinstance(cause, BaseExceptionGroup):
+                cause = cast("BaseExceptionGroup[BaseException]", cause).exceptions[0]
+            if cause is None or isinstance(cause, (AssertionError, PsephosError)):
                 return str(excinfo.value)
         return super().repr_failure(excinfo)
 

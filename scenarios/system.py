@@ -110,14 +110,17 @@ def find_protocol(name: str) -> type["PhasedProtocol[Any, Any]"]:
     Raises:
         ConfigurationError: there is none, it cannot be imported, or it is no protocol.
     """
+    from ..protocol.checked import check_declared
     from ..protocol.phases import PhasedProtocol
 
     if name in names_in(SYSTEMS):
         system: System = find(SYSTEMS, name, System, field="system")
         protocol = load(system.protocol, PhasedProtocol, field="protocol", name=name, is_class=True)
         check_registered(protocol, name, field="protocol")
-        return protocol
-    return find(PROTOCOLS, name, PhasedProtocol, field="protocol", is_class=True, also=names_in(SYSTEMS))
+    else:
+        protocol = find(PROTOCOLS, name, PhasedProtocol, field="protocol", is_class=True, also=names_in(SYSTEMS))
+    check_declared(protocol)
+    return protocol
 
 
 def part_of(protocol: type["PhasedProtocol[Any, Any]"], part: str, kind: Any, *, is_class: bool = False) -> Any:

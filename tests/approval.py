@@ -1,11 +1,10 @@
-"""An approval vote and a transport over Unix sockets, as a third party writes them: a distribution for `sys.path`."""
+"""An approval vote and a transport over Unix sockets, as a third party writes them."""
 
-from pathlib import Path
 from typing import Final
 
-__all__ = ["BALLOTS", "SCENARIO", "write_distribution"]
+__all__ = ["BALLOTS", "ENTRY_POINTS", "SCENARIO", "SOURCE"]
 
-_MODULE: Final = '''
+SOURCE: Final = '''
 """An approval vote: each voter says of each candidate whether it approves, by randomized response."""
 
 import tempfile
@@ -148,7 +147,7 @@ class Known(Silent):
     name = "known"
     is_authenticated = True
 '''
-_ENTRY_POINTS: Final = """
+ENTRY_POINTS: Final = """
 [psephos.protocols]
 approval = approval_vote:ApprovalVote
 
@@ -171,13 +170,3 @@ epsilon = 2.0
 BALLOTS: Final = "voter,tea,coffee,lime soda\n" + "".join(
     f"voter-{number},{int(number % 3 > 0)},{int(number % 2)},{int(number % 10 == 0)}\n" for number in range(1, 301)
 )
-
-
-def write_distribution(site: Path) -> Path:
-    """Write the distribution into a folder, which then belongs on `sys.path`, and return the folder."""
-    metadata = site / "approval_vote-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: approval-vote\nVersion: 1.0\n", encoding="utf-8")
-    (metadata / "entry_points.txt").write_text(_ENTRY_POINTS, encoding="utf-8")
-    (site / "approval_vote.py").write_text(_MODULE, encoding="utf-8")
-    return site

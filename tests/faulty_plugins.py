@@ -7,6 +7,8 @@ import dataclasses
 from pathlib import Path
 from typing import Final
 
+from distributions import write_distribution
+
 __all__ = ["FAULTS", "MODULE", "SCENARIO", "Fault", "install"]
 
 MODULE: Final = "tea_elsewhere"
@@ -46,6 +48,14 @@ class Shifted(GeneralizedRandomizedResponse):
 
     def randomize_row(self, values, uniforms):
         return [value + 2 for value in super().randomize_row(values, uniforms)]
+
+
+class Halved(GeneralizedRandomizedResponse):
+    def randomize_rows(self, values, uniforms):
+        return super().randomize_rows(values, uniforms) / 2
+
+    def randomize_row(self, values, uniforms):
+        return [value / 2 for value in super().randomize_row(values, uniforms)]
 
 
 class Torn(GeneralizedRandomizedResponse):
@@ -131,6 +141,12 @@ voters = [
 _OUTCOME: Final = "        return Share(Estimate(share, 0.5), tallies[0].num_reports)\n"
 _TALLY: Final = "        return Tally(len(reports), reports.sum(axis=0))\n"
 _LEARN: Final = '        return Lesson(role=self.name, who="somebody", trust="nobody", sentences=("It slept.",))\n'
+_COLUMNS: Final = '        return (Column("likes", private=True, description="0 or 1"),)\n'
+_INPUTS: Final = "        return Inputs(values[:, None], np.empty((len(values), 0), dtype=np.int64))\n"
+_KETTLE: Final = "class Kettle(MemoryTransport):\n"
+_DEVIATIONS: Final = "        return {name: Silent() for name in self.members}\n"
+_WITH_COALITION: Final = '[[adversary]]\nrole = "coalition"\nmembers = ["server"]\ntarget = "eve"\n'
+_WITH_POISONER: Final = '[[adversary]]\nrole = "poisoner"\nmembers = ["eve"]\n'
 _WITH_SLEEPER: Final = '[[adversary]]\nrole = "sleeper"\nmembers = ["eve"]\n'
 
 
@@ -173,6 +189,176 @@ FAULTS: Final = (
         _OUTCOME,
         "        return share\n",
         ("protocol 'tea'", "outcome", "a float", "Share"),
+    ),
+    Fault(
+        "a protocol without a name",
+        '    name = "tea"\n',
+        "",
+        ("name of protocol class Tea", "a text"),
+        status=2,
+    ),
+    Fault(
+        "an outcome type that is no struct",
+        "    parameters_type, outcome_type = Price, Share\n",
+        "    parameters_type, outcome_type = Price, dict\n",
+        ("outcome_type of protocol 'tea'", "msgspec.Struct", "'dict'"),
+        status=2,
+    ),
+    Fault(
+        "a protocol that lacks a method",
+        "    def outcome(self, tallies):\n        share",
+        "    def outcom(self, tallies):\n        share",
+        ("protocol must be", "Tea lacks outcome"),
+        status=2,
+    ),
+    Fault(
+        "a phase that is not yielded",
+        "        yield Likes(",
+        "        return Likes(",
+        ("make_phases() of protocol 'tea'", "yielded", "'Likes'"),
+        status=2,
+    ),
+    Fault(
+        "columns that are names",
+        _COLUMNS,
+        '        return ("likes",)\n',
+        ("columns() of protocol 'tea'", "Columns"),
+        status=2,
+    ),
+    Fault(
+        "two columns of one name",
+        _COLUMNS,
+        '        return (Column("likes", private=True, description="0 or 1"),) * 2\n',
+        ("columns() of protocol 'tea'", "distinct names"),
+        status=2,
+    ),
+    Fault(
+        "rows that are none",
+        _INPUTS,
+        "        return values[:, None]\n",
+        ("protocol 'tea'", "encode", "a ndarray", "Inputs"),
+        status=2,
+    ),
+    Fault(
+        "a row too few",
+        _INPUTS,
+        "        return Inputs(values[1:, None], np.empty((len(values) - 1, 0), dtype=np.int64))\n",
+        ("protocol 'tea'", "encode", "5 rows", "6 entries"),
+        status=2,
+    ),
+    Fault(
+        "a client role that nobody registered",
+        '    name = "tea"\n',
+        '    name = "tea"\n    server_role = "samovar"\n',
+        ("server role must be", "psephos.roles", "'samovar'"),
+        status=2,
+        settings=("transport=memory",),
+    ),
+    Fault(
+        "an exit where an outcome belongs",
+        _OUTCOME,
+        "        raise SystemExit(3)\n",
+        ("protocol 'tea'", "outcome", "SystemExit: 3"),
+        has_line=True,
+    ),
+    Fault(
+        "an import that exits",
+        "calls = itertools.count()\n",
+        "calls = itertools.count()\nraise SystemExit(0)\n",
+        ("'tea'", "SystemExit"),
+        status=2,
+        has_line=True,
+    ),
+    Fault(
+        "reports that are no integers",
+        "        mechanism = GeneralizedRandomizedResponse(self.parameters.epsilon, 2)\n",
+        "        mechanism = Halved(self.parameters.epsilon, 2)\n",
+        ("protocol 'tea'", "'likes'", "Halved", "float64", "integers"),
+        said_by_agents=("protocol 'tea'", "'likes'", "Halved", "1 integers in [0, 1]"),
+    ),
+    Fault(
+        "a truth that is no mapping",
+        _KETTLE,
+        "    def truth(self, inputs):\n        return [1.0]\n\n\nclass Kettle(MemoryTransport):\n",
+        ("protocol 'tea'", "truth", "a list", "mapping"),
+    ),
+    Fault(
+        "a truth that is told in parts",
+        _KETTLE,
+        "    def truth(self, inputs):\n        return {'share': {'of all': 1.0}}\n\n\nclass Kettle(MemoryTransport):\n",
+        ("protocol 'tea'", "truth", "'share'", "a dict"),
+    ),
+    Fault(
+        "possible entries that raise",
+        _KETTLE,
+        "    def possible_entries(self):\n        raise RuntimeError('unknown')\n\n\nclass Kettle(MemoryTransport):\n",
+        ("protocol 'tea'", "possible_entries", "RuntimeError", "unknown"),
+        scenario=_WITH_COALITION,
+        has_line=True,
+    ),
+    Fault(
+        "an honest outcome that a poisoner cannot compute",
+        _OUTCOME,
+        "        raise RuntimeError('no outcome today')\n",
+        ("protocol 'tea'", "outcome", "RuntimeError", "no outcome today"),
+        scenario=_WITH_POISONER,
+        settings=("transport=memory",),
+        has_line=True,
+    ),
+    Fault(
+        "a transport that opens nothing",
+        '    name = "kettle"\n',
+        '    name = "kettle"\n\n    async def open_listener(self, address=None):\n        return None\n',
+        ("transport 'kettle'", "what it returned", "NoneType"),
+        settings=("transport=kettle",),
+    ),
+    Fault(
+        "a transport that lacks a method",
+        "class Kettle(MemoryTransport):\n",
+        "class Kettle(MemoryTransport.__base__):\n",
+        ("transport must be", "Kettle lacks connect, open_listener"),
+        status=2,
+        settings=("transport=kettle",),
+    ),
+    Fault(
+        "deviations by place",
+        _DEVIATIONS,
+        "        return {2: Silent()}\n",
+        ("role 'sleeper'", "deviations", "2", "roster"),
+        scenario=_WITH_SLEEPER,
+        settings=("transport=memory",),
+    ),
+    Fault(
+        "a deviation that is its class",
+        _DEVIATIONS,
+        "        return {name: Silent for name in self.members}\n",
+        ("role 'sleeper'", "deviations", "the class Silent"),
+        scenario=_WITH_SLEEPER,
+        settings=("transport=memory",),
+    ),
+    Fault(
+        "a passage that is none",
+        "        return Passage(hangs_up=True)\n",
+        "        return None\n",
+        ("role 'sleeper'", "Silent.outgoing", "NoneType", "Passage"),
+        scenario=_WITH_SLEEPER,
+        settings=("transport=memory", "quorum=1"),
+    ),
+    Fault(
+        "a role that learns nothing",
+        _LEARN,
+        "        return None\n",
+        ("role 'sleeper'", "learn", "a NoneType", "Lesson"),
+        scenario=_WITH_SLEEPER,
+        settings=("transport=memory", "quorum=1"),
+    ),
+    Fault(
+        "a sentence in place of sentences",
+        _LEARN,
+        '        return Lesson(role=self.name, who="somebody", trust="nobody", sentences="It slept.")\n',
+        ("role 'sleeper'", "learn", "$.sentences"),
+        scenario=_WITH_SLEEPER,
+        settings=("transport=memory", "quorum=1"),
     ),
     Fault(
         "a text where an estimate belongs",
@@ -353,6 +539,22 @@ FAULTS: Final = (
         scenario=_WITH_SLEEPER,
     ),
     Fault(
+        "a deviation of nobody in the session",
+        _DEVIATIONS,
+        "        return {'nobody': Silent()}\n",
+        ("role 'sleeper'", "deviations", "'nobody'"),
+        scenario=_WITH_SLEEPER,
+        settings=("transport=memory", "quorum=1"),
+    ),
+    Fault(
+        "deviations that are none",
+        _DEVIATIONS,
+        "        return None\n",
+        ("role 'sleeper'", "deviations", "a NoneType", "mapping"),
+        scenario=_WITH_SLEEPER,
+        settings=("transport=memory", "quorum=1"),
+    ),
+    Fault(
         "an adversary whose lesson raises",
         _LEARN,
         '        raise LookupError("nothing to learn")\n',
@@ -379,8 +581,4 @@ def install(folder: Path, fault: Fault | None = None) -> None:
     if fault is not None:
         assert SOUND.count(fault.old) == 1, fault.name
         source = SOUND.replace(fault.old, fault.new)
-    info = folder / "tea_elsewhere-1.0.dist-info"
-    info.mkdir(parents=True, exist_ok=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tea-elsewhere\nVersion: 1.0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
-    (folder / f"{MODULE}.py").write_text(source, encoding="utf-8")
+    write_distribution(folder, MODULE, ENTRY_POINTS, source)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 import pytest
+from distributions import write_distribution
 from psephos.protocol import Column, ConfigurationError, Inputs, Phase, PhasedProtocol, Tally
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.estimators import Estimate
@@ -192,10 +193,7 @@ class BoundedMean(PhasedProtocol[Bounds, Mean]):
 
 def register(site: Path, monkeypatch: pytest.MonkeyPatch, *protocols: type[PhasedProtocol[Any, Any]]) -> None:
     """Install a distribution that declares these protocols, of modules that can be imported already."""
-    info = site / "strangers-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: strangers\nVersion: 1.0\n", encoding="utf-8")
     lines = [f"{kind.name} = {kind.__module__}:{kind.__name__}" for kind in protocols]
-    (info / "entry_points.txt").write_text("\n".join(["[psephos.protocols]", *lines, ""]), encoding="utf-8")
+    write_distribution(site, "strangers", "\n".join(["[psephos.protocols]", *lines, ""]))
     monkeypatch.setattr(sys, "path", [str(site), *sys.path])
     importlib.invalidate_caches()

@@ -115,7 +115,7 @@ class DeviatingChannel(Channel):
         outward: list[Message] = []
         hangs_up = False
         for payload in payloads:
-            passage = self._deviation.outgoing(self._peer or "", decode(payload))
+            passage = self._checked("outgoing", self._deviation.outgoing(self._peer or "", decode(payload)))
             outward += passage.outward
             self._show(passage.inward)
             if hangs_up := passage.hangs_up:
@@ -152,12 +152,19 @@ class DeviatingChannel(Channel):
             return
         if self._peer is None and isinstance(message, (Hello, Inquiry)):
             self._peer = message.party
-        passage = self._deviation.incoming(self._peer or "", message)
+        passage = self._checked("incoming", self._deviation.incoming(self._peer or "", message))
         self._show(passage.inward)
         if passage.hangs_up:
             self._arrived.clear()
         if passage.outward or passage.hangs_up:
             await self._pass_on(passage.outward, hangs_up=passage.hangs_up)
+
+    def _checked(self, step: str, passage: object) -> Passage:
+        """Return what a deviation made of a message, where it is a passage."""
+        if not isinstance(passage, Passage):
+            kind = type(self._deviation).__name__
+            raise TypeError(f"{kind}.{step} returned a {type(passage).__name__}, and not a Passage")
+        return passage
 
     async def _pass_on(self, outward: Sequence[Message], *, hangs_up: bool) -> None:
         async with self._sending:

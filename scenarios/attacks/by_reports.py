@@ -63,10 +63,16 @@ class ReportAttack(Attack):
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
         """Return the places of the parties' own rows, `NO_CANDIDATE` of those that are none. See `Attack.truths`."""
         columns = columns_seen(self.protocol)
-        rows = self.candidates(secret).rows[:, columns].tolist()
-        places = {tuple(row): place for place, row in enumerate(rows)}
-        own = (tuple(row) for row in inputs.private[:, columns].tolist())
-        return np.array([places.get(row, NO_CANDIDATE) for row in own], dtype=np.int64)
+        known: list[list[int]] = self.candidates(secret).rows.tolist()
+        same = {tuple(row): place for place, row in enumerate(known)}
+        alike: dict[tuple[int, ...], int] = {}  # the first of those that no phase tells apart
+        for place, row in enumerate(known):
+            alike.setdefault(tuple(row[column] for column in columns), place)
+        own: list[list[int]] = inputs.private.tolist()
+        places = (
+            same.get(tuple(row), alike.get(tuple(row[column] for column in columns), NO_CANDIDATE)) for row in own
+        )
+        return np.array(list(places), dtype=np.int64)
 
     def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return ln P[a target's reports | candidate]. See `Attack.log_likelihoods`.

@@ -6,13 +6,14 @@ its mechanisms take, which are as many as there are combinations of what each co
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from ...protocol.arrays import IntArray
+from ...protocol.blaming import blaming
 from ...protocol.errors import ConfigurationError
 from ...protocol.guard import Values
 from ...protocol.mechanisms.realized import rows_to_try
@@ -48,10 +49,13 @@ def given_rows(protocol: PhasedProtocol[Any, Any]) -> CandidateRows | None:
     Raises:
         ConfigurationError: fewer than two differ, or an entry is not allowed.
     """
-    table = protocol.possible_entries()
+    with blaming(protocol, "possible_entries"):
+        table = protocol.possible_entries()
     if table is None:
         return None
     field = f"possible rows of protocol {protocol.name!r}"
+    if not isinstance(table, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  somebody's code, which may have no types
+        raise ConfigurationError(field=field, value=table, allowed="a table: by each column's name its entries")
     try:
         inputs = protocol.encode(table)
         protocol.check_inputs(inputs)

@@ -10,21 +10,22 @@ reached, and no bound: another report may move the estimate more where it is not
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-import msgspec
 import numpy as np
 
 from ...protocol.arrays import IntArray
+from ...protocol.blaming import blaming
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Estimate
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.population import draw_for_release, draw_reports, released_tally
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
+from ..outcomes import estimates_in
 
-__all__ = ["NOT_COMPUTED", "ExtremeReports", "estimates_in"]
+__all__ = ["NOT_COMPUTED", "ExtremeReports"]
 
 Chosen: TypeAlias = Mapping[tuple[int, int], int]
 """By phase and column of a report the number that is put there; the others stay as they were drawn."""
@@ -35,54 +36,6 @@ _MOST_NUMBERS: Final = 16
 """Of a report's number of which all are tried."""
 _MOST_TRIED: Final = 20_000
 """Reports, for each kind of public row."""
-
-
-def estimates_in(outcome: msgspec.Struct) -> dict[str, Estimate]:
-    """Return all estimates of an outcome by name, in their order.
-
-    An estimate is called by its field; one of several like structs by what these call themselves (their first text),
-    or by their number, with the field where a struct has more estimates than one.
-    """
-    found = list(_walk(outcome, (), ()))
-    for names in ([short for short, _, _ in found], [long for _, long, _ in found]):
-        if len(set(names)) == len(names):
-            return {".".join(name): each for name, (_, _, each) in zip(names, found, strict=True)}
-    return {f"{'.'.join(long)} ({number})": each for number, (_, long, each) in enumerate(found, start=1)}
-
-
-def _walk(
-    value: object, short: tuple[str, ...], long: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Estimate]]:
-    """Yield a short and a long name of each estimate."""
-    match value:
-        case Estimate():
-            yield short or long, long, value
-        case msgspec.Struct():
-            inner = [
-                found
-                for field in value.__struct_fields__
-                for found in _walk(getattr(value, field), (*short, field), (*long, field))
-            ]
-            # Of a named struct with one estimate, the field says nothing more.
-            is_one = len(inner) == 1 and bool(short)
-            yield from ((short, path, each) if is_one else (name, path, each) for name, path, each in inner)
-        case Mapping():
-            for key, each in cast("Mapping[object, object]", value).items():
-                yield from _walk(each, (str(key),), (*long, str(key)))
-        case list() | tuple():
-            for number, each in enumerate(cast("Sequence[object]", value), start=1):
-                name = _name_of(each) or str(number)
-                yield from _walk(each, (name,), (*long, name))
-        case _:
-            pass
-
-
-def _name_of(value: object) -> str:
-    """Return what a struct calls itself: its first text; empty where it has none."""
-    if not isinstance(value, msgspec.Struct):
-        return ""
-    fields = (getattr(value, field) for field in value.__struct_fields__)
-    return next((field for field in fields if isinstance(field, str)), "")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -98,6 +51,7 @@ class ExtremeReports:
 
     Raises:
         ConfigurationError: nothing that is released is an estimate, or none has this name.
+        PluginError: the protocol's own code raises where nobody poisons.
     """
 
     protocol: PhasedProtocol[Any, Any]
@@ -107,7 +61,8 @@ class ExtremeReports:
     sign: int = 1
 
     def __post_init__(self) -> None:
-        names = list(self.estimates())
+        with blaming(self.protocol, "outcome"):
+            names = list(self.estimates())
         if not names:
             allowed = (
                 "one whose outcome has estimates (psephos.protocol.estimators.Estimate), or whose system pushes it"

@@ -40,9 +40,11 @@ from .exposures import (
     PARTY_SHARE,
     ExposedPart,
     Exposure,
+    OwnRelease,
     Released,
     Reported,
     charge,
+    draw_releases,
     exposure_of_party,
 )
 from .jointly import AGENT_SHARES, TWO_PARTY_SHARES, exposure_of_two
@@ -61,6 +63,8 @@ _MOST_PAIRS: Final = 12
 """That are tried by outputs alone."""
 _SHARE_OF_NUMBER: Final = 0.5
 """Of the outputs with secure noise that are asked for, over a report's numbers: each takes tens of microseconds."""
+_SHARE_OF_RELEASES: Final = 0.02
+"""Of the outputs that are asked for, where a phase makes its release itself, one by one."""
 _LOCAL, _CENTRAL = TrustModel.LOCAL, TrustModel.CENTRAL
 _REPLACE, _REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
 _NOBODY: Final = "nobody"
@@ -94,7 +98,9 @@ def cases_of_protocol(
         cases += [*(audited.mechanism_cases() if has_mechanisms else ()), *audited.session_cases()]
     if not cases:
         allowed = "one with a loss for replace-one neighbors in the local model, or for any in the central one"
-        raise ConfigurationError(field="protocol", value=protocol.name, allowed=f"{allowed}, and rows that differ")
+        raise ConfigurationError(
+            field="protocol", value=protocol.name, allowed=f"{allowed}, and two rows that are neighbors"
+        )
     return cases
 
 
@@ -183,7 +189,7 @@ class _Audited:
                 del side
                 return secure_draw(part.mechanism, part.values[candidate].tolist())
 
-            yield self._case(
+            yield from self._case(
                 f"phase {phase.name!r} alone",
                 functools.partial(Exposure, (part,), 1, secure=secure if is_secure else None),
                 losses,
@@ -224,7 +230,7 @@ class _Audited:
             ),
         ]
         for name, number, make, shares in makers if local[1] and not protocol.trusts_server else ():
-            yield self._case(
+            yield from self._case(
                 name,
                 make,
                 local[number],
@@ -245,21 +251,25 @@ class _Audited:
         tallies[-1] = self._tally(phase, rows[:0])
         totals = np.stack([tally.totals.reshape(-1) for tally in tallies])
         is_there = np.arange(len(totals)) < len(rows)
-        part = Released(self.protocol, phase, totals)
+        is_own = type(phase).randomize_tally is not CentralPhase.randomize_tally
+        part = OwnRelease(self.protocol, phase, tallies) if is_own else Released(self.protocol, phase, totals)
         is_secure = _has_sampler(phase.tally_mechanism)
 
         def secure(candidate: int, side: int) -> OutputSampler:
             del side
+            if is_own:
+                return lambda number, _: draw_releases(self.protocol, phase, tallies[candidate], number, SecureNoise())
             return secure_draw(phase.tally_mechanism, totals[candidate].tolist())
 
         for relation, pairs in ((_REPLACE, is_there & is_there[:, None]), (_REMOVE, is_there ^ is_there[:, None])):
             if losses := [own for own in entries if _is_of(own, _CENTRAL, relation)]:
-                yield self._case(
+                yield from self._case(
                     f"release of phase {phase.name!r}, {relation.value}",
                     functools.partial(Exposure, (part,), 1, secure=secure if is_secure else None),
                     losses,
                     names=labels,
                     are_neighbors=pairs,
+                    share=_SHARE_OF_RELEASES if is_own else 1.0,
                     secure_share=min(1.0, _SHARE_OF_NUMBER / totals.shape[1]),
                     remarks=[] if is_secure else [_NO_SAMPLER],
                 )
@@ -291,11 +301,14 @@ class _Audited:
         secure_share: float = 1.0,
         law_checks: Callable[[], Sequence[LawCheck]] = tuple,
         remarks: Sequence[str] = (),
-    ) -> Case:
+    ) -> Iterator[Case]:
+        """Yield a case, if there are neighbors: a row against itself would be told apart by nothing."""
+        if not np.any(are_neighbors & ~np.eye(len(are_neighbors), dtype=np.bool_)):
+            return
         relation, model = losses[0].relation, losses[0].model
         is_law_known = all(part.is_law_known for part in make().parts)
         sentences = (self.note, *([] if is_law_known else [_NO_LAW]), *remarks)
-        return Case(
+        yield Case(
             name=f"{name}{self.suffix}",
             group=self.protocol.name,
             unit=", ".join(dict.fromkeys(loss.unit for loss in losses)),

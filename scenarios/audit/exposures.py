@@ -22,10 +22,11 @@ import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms import PostProcessed, Prepared, RowMechanism
-from ...protocol.phases import CentralPhase, Inputs, Phase, PhasedProtocol
+from ...protocol.phases import CentralPhase, Draw, Inputs, Phase, PhasedProtocol
 from ...protocol.population import draw_reports
 from ...protocol.privacy import Ledger, LedgerEntry
-from ...protocol.randomness import SimulatedNoise
+from ...protocol.randomness import NoiseSource, SimulatedNoise
+from ...protocol.tally import Tally
 from .case import NO_PLACE, Case, OutputSampler, Pair, Score
 from .machines import (
     SESSION,
@@ -44,10 +45,12 @@ __all__ = [
     "CandidateSampler",
     "ExposedPart",
     "Exposure",
+    "OwnRelease",
     "Released",
     "Reported",
     "case_of",
     "charge",
+    "draw_releases",
     "exposure_of_party",
     "exposure_of_release",
 ]
@@ -203,6 +206,57 @@ class Released(ExposedPart):
         return self.mechanism.randomize_rows(
             values, noise.uniforms(protocol=name, phase=stream, start=0, stop=number, slots=slots)
         )
+
+
+class OwnRelease(Released):
+    """The same of a phase that makes its release itself: drawn by its `randomize_tally`, and of no law.
+
+    Args:
+        protocol: whose phase it is.
+        phase: the phase.
+        tallies: of each candidate data set.
+    """
+
+    def __init__(self, protocol: PhasedProtocol[Any, Any], phase: CentralPhase, tallies: Sequence[Tally]) -> None:
+        super().__init__(protocol, phase, np.stack([tally.totals.reshape(-1) for tally in tallies]))
+        self._tallies = tallies
+
+    @functools.cached_property
+    def is_law_known(self) -> bool:
+        """False: that of the tally mechanism is not this one's."""
+        return False
+
+    def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
+        """Return as many releases of this candidate data set."""
+        return draw_releases(self._protocol, self._phase, self._tallies[candidate], number, noise)
+
+
+def draw_releases(
+    protocol: PhasedProtocol[Any, Any], phase: CentralPhase, tally: Tally, number: int, noise: NoiseSource
+) -> IntArray:
+    """Return what a server makes of one tally, again and again: int64, shape (number, numbers of a release).
+
+    Where a session takes the first place of a stream of noise, each release takes a place of its own.
+
+    Args:
+        protocol: whose phase it is.
+        phase: the phase.
+        tally: before the noise.
+        number: of releases.
+        noise: draws them.
+    """
+
+    def draw_at(place: int) -> Draw:
+        numbers = itertools.count(1)
+
+        def draw(mechanism: RowMechanism, values: Sequence[int]) -> Sequence[int]:
+            stream = f"release of {phase.name}, draw {next(numbers)}"
+            return noise.randomize(mechanism, values, protocol=protocol.name, phase=stream, place=place)
+
+        return draw
+
+    releases = [phase.randomize_tally(tally, draw_at(place)).totals.reshape(-1) for place in range(number)]
+    return np.array(releases, dtype=np.int64).reshape(number, -1)
 
 
 CandidateSampler: TypeAlias = Callable[[int, int], OutputSampler]

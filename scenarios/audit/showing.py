@@ -35,7 +35,8 @@ def show_report(console: Console, report: AuditReport) -> None:
             show_note(console, line)
     counts = {verdict: sum(row.verdict is verdict for row in report.rows) for verdict in AuditVerdict}
     told = ", ".join(f"{number} {verdict.value}" for verdict, number in counts.items() if number)
-    console.print(Text(f"\n{len(report.rows)} losses in {report.seconds:,.0f} s: {told}."))
+    losses = "1 loss" if len(report.rows) == 1 else f"{len(report.rows)} losses"
+    console.print(Text(f"\n{losses} in {report.seconds:,.0f} s: {told}."))
     samples = ", ".join(f"{number:,} {source}" for source, number in report.samples.items())
     console.print(
         Text(

@@ -61,7 +61,7 @@ def run(
 
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
     resolved = resolve(load(scenario, (*chosen, *settings), data), record=record)
-    with blaming_plugins(resolved.plugins):  # what is shown may be somebody's code as well
+    with blaming_plugins(resolved.all_plugins, is_private=resolved.protocol.keeps_words, is_last=True):
         _run(resolved, make_folder(out, resolved.scenario.name), as_json=as_json, pictures=pictures)
 
 

@@ -13,7 +13,8 @@ import trio
 
 from ...agents.client import PATIENCE_SECONDS, answer_seconds, inquire
 from ...agents.events import Log
-from ...protocol.errors import ConfigurationError, HandshakeError, RemoteProtocolError
+from ...protocol.checked import check_own_columns
+from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError
 from ...protocol.messages import Terms
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, total_of
@@ -143,6 +144,7 @@ class Joining:
         kind = find_protocol(terms.protocol)
         with blaming(kind):
             protocol = kind(convert(terms.parameters, kind.parameters_type, "parameters"))
+            check_own_columns(protocol)
             if protocol.trusts_server and not self.trusts_server:
                 allowed = "given: this session is in the central model, and its server sees your values as they are"
                 raise ConfigurationError(field="--trust-server", value="left out", allowed=allowed)
@@ -184,8 +186,10 @@ async def join(
     ledger = ledger or joining.open_ledger()
     agreement = joining.agree_beforehand()
     transport = find_transport(joining.transport, keys=joining.keys)
+    network = Plugin(f"transport {joining.transport!r}", (type(transport),))
     channel = None
     with (
+        blaming_plugins([network], is_last=True),
         naming_address(joining.address, field="the server's address"),
         trio.move_on_after(answer_seconds(joining.patience_seconds)),
     ):
@@ -215,9 +219,9 @@ async def join(
     except BaseException:
         channel.close()
         raise
-    plugins = (parts_of(agreement.protocol), Plugin(f"client role {client.role!r}", (type(client),)))
+    plugins = (parts_of(agreement.protocol), Plugin(f"client role {client.role!r}", (type(client),)), network)
     try:
-        with blaming_plugins(plugins):
+        with blaming_plugins(plugins, is_last=True):
             outcome = await client.take_part(channel)
     except HandshakeError as error:
         raise HandshakeError(f"{joining.address}: {error}", role="client") from None
@@ -292,6 +296,8 @@ def join_in_folder(
 def _describe(error: BaseException) -> dict[str, str]:
     """Return what is written of a failure; an entry, which is private, is shown to the party alone."""
     described = describe_failure(error)
-    if isinstance(error, ConfigurationError):
+    if isinstance(error, PluginError):
+        described["reason"] = f"{error.plugin} failed in {error.step}"
+    elif isinstance(error, ConfigurationError):
         described["reason"] = f"{error.field} must be {error.allowed}"
     return described

@@ -103,8 +103,12 @@ async def serve(
     check_authenticated(side, kind=mode.kind, transport=transport)
     opened = find_transport(transport, keys=keys)
     kind = find_server_role(side.protocol.server_role)
-    plugins = (parts_of(side.protocol), Plugin(f"server role {side.protocol.server_role!r}", (kind,)))
-    with blaming_plugins(plugins, is_private=side.protocol.keeps_words):
+    plugins = (
+        parts_of(side.protocol),
+        Plugin(f"server role {side.protocol.server_role!r}", (kind,)),
+        Plugin(f"transport {transport!r}", (type(opened),)),
+    )
+    with blaming_plugins(plugins, is_private=side.protocol.keeps_words, is_last=True):
         return await _serve(
             side,
             kind,

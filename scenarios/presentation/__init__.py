@@ -4,7 +4,8 @@ A system brings presenters, which are found by the type of what they show. Any o
 fields and estimates (`plain`).
 """
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from ...protocol.blaming import is_ours, place_of, reason_of
+from ...protocol.errors import PluginError, PsephosError
 from ...protocol.phases import Truth
 from ..system import load_each
 from .drawing import save_picture
@@ -49,12 +52,16 @@ def show_outcome(
         gold: what is true where somebody knows it, by the same names.
         table: the file that holds all of the outcome, for what does not fit.
     """
-    _presenter_of(outcome).show(console, outcome, Known(truth=truth, gold=gold, table=table))
+    presenter = _presenter_of(outcome)
+    with _blaming(presenter, "show", outcome):
+        presenter.show(console, outcome, Known(truth=truth, gold=gold, table=table))
 
 
 def said_of(outcome: msgspec.Struct) -> Text:
     """Return what a line adds of the outcome of a phase that closes."""
-    return _presenter_of(outcome).say(outcome)
+    presenter = _presenter_of(outcome)
+    with _blaming(presenter, "say", outcome):
+        return presenter.say(outcome)
 
 
 def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, str] | None = None) -> Rows:
@@ -65,7 +72,9 @@ def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, 
         truth: stands beside the estimates where it may be shown.
         gold: the same.
     """
-    return _presenter_of(outcome).rows(outcome, Known(truth=truth, gold=gold))
+    presenter = _presenter_of(outcome)
+    with _blaming(presenter, "rows", outcome):
+        return presenter.rows(outcome, Known(truth=truth, gold=gold))
 
 
 def draw_outcome(
@@ -88,8 +97,26 @@ def draw_outcome(
     Returns:
         The files; none where matplotlib is not installed.
     """
-    picture = _presenter_of(outcome).draw(outcome, Known(truth=truth, gold=gold))
-    return [] if picture is None else save_picture(picture, folder=folder, name="estimates", title=title)
+    presenter = _presenter_of(outcome)
+    with _blaming(presenter, "draw", outcome):
+        picture = presenter.draw(outcome, Known(truth=truth, gold=gold))
+        return [] if picture is None else save_picture(picture, folder=folder, name="estimates", title=title)
+
+
+@contextlib.contextmanager
+def _blaming(presenter: Presenter[Any], step: str, outcome: msgspec.Struct) -> Generator[None]:
+    """Turn what somebody else's presenter raises into a sentence; what it is given is published, and may be quoted."""
+    modules = {getattr(part, "__module__", "") for part in (presenter.show, presenter.rows, presenter.draw)}
+    try:
+        yield
+    except (PsephosError, OSError):
+        raise
+    except Exception as error:
+        packages = frozenset(module.partition(".")[0] for module in modules if not is_ours(module))
+        if not packages:
+            raise
+        plugin, place = f"the presenter of {type(outcome).__name__}", place_of(error, packages)
+        raise PluginError(plugin=plugin, step=step, reason=reason_of(error), place=place) from error
 
 
 def _presenter_of(outcome: msgspec.Struct) -> Presenter[Any]:

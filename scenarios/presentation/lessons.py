@@ -123,7 +123,8 @@ def _draw_bars(axes: Any, series: Series, *, number: int, number_of_all: int) ->
         if error:
             axes.errorbar(place, height, yerr=error, color=INK, capsize=3)
         if len(series.x) * number_of_all <= _MOST_ANNOTATED:
-            axes.annotate(f"{height:.3f}", (place, height + error), ha="center", va="bottom", color=INK)
+            end, side = (height + error, "bottom") if height >= 0 else (height - error, "top")  # outside the bar
+            axes.annotate(f"{height:.3f}", (place, end), ha="center", va=side, color=INK)
 
 
 def _cell(value: str | float) -> str:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.estimators import Estimate
+from ..outcomes import Field, Line, Table, number_of, plain, tables_of, truth_of
 from .drawing import (
     COLORS,
     ERRORS_SHOWN,
@@ -24,7 +25,6 @@ from .drawing import (
     name_rows,
     size_of_rows,
 )
-from .fields import Field, Line, Table, number_of, plain, tables_of, truth_of
 from .numbers import decimals_of, rounded, some
 from .presenter import Known, Presenter, Rows
 from .terminal import Cell, show_note, show_table, title_of

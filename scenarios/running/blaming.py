@@ -12,6 +12,8 @@ __all__ = ["Plugin", "blaming", "blaming_plugins", "parts_of"]
 
 # What parameters and entries that nobody foresaw most often come to.
 _OF_VALUES: Final = (ArithmeticError, LookupError, TypeError, ValueError)
+# What is said of an exception that ours raised over what somebody else's returned.
+_RETURNED: Final = "what it returned"
 
 
 class Plugin(NamedTuple):
@@ -33,7 +35,7 @@ def blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
         yield
     except PsephosError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         modules = {each.__module__ for each in kind.__mro__ if not is_ours(each.__module__)} or {kind.__module__}
         entered = next((frame for frame in frames_of(error) if frame.module in modules), None)
         if isinstance(error, OSError) and entered is None:
@@ -53,9 +55,9 @@ def blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
                 value=reason,
                 allowed=f"what {name} can take{at}",
             ) from error
-        if entered is None:  # a bug of ours: its traceback is what we want to be sent
-            raise
-        raise UnusablePluginError(plugin=name, step=step, reason=reason, place=place) from error
+        if entered is None and (is_ours(kind.__module__) or not isinstance(error, AttributeError)):
+            raise  # a bug of ours: its traceback is what we want to be sent
+        raise UnusablePluginError(plugin=name, step=step or _RETURNED, reason=reason, place=place) from error
 
 
 def parts_of(protocol: PhasedProtocol[Any, Any]) -> Plugin:
@@ -65,13 +67,17 @@ def parts_of(protocol: PhasedProtocol[Any, Any]) -> Plugin:
 
 
 @contextlib.contextmanager
-def blaming_plugins(plugins: Iterable[Plugin], *, is_private: bool = False, is_set_up: bool = False) -> Generator[None]:
+def blaming_plugins(
+    plugins: Iterable[Plugin], *, is_private: bool = False, is_set_up: bool = False, is_last: bool = False
+) -> Generator[None]:
     """Turn what somebody's code raises while a session runs into a sentence; whatever tasks it passed.
 
     Args:
         plugins: whoever takes part, ours or anybody's.
         is_private: whether an exception's own text is left out (`protocol.blaming`).
         is_set_up: whether the session has not begun.
+        is_last: whether what ours raised is blamed as well where somebody else's code takes part: it is most often over
+            what that returned.
 
     Raises:
         PluginError: in place of an exception, or a group of them, that somebody else's code raised; before the session
@@ -81,10 +87,11 @@ def blaming_plugins(plugins: Iterable[Plugin], *, is_private: bool = False, is_s
         yield
     except (PsephosError, OSError):
         raise
-    except (Exception, BaseExceptionGroup) as error:
-        found = _blamed(
-            error, tuple(plugins), is_private=is_private, kind=UnusablePluginError if is_set_up else PluginError
-        )
+    except (Exception, BaseExceptionGroup, SystemExit) as error:
+        kind, plugins = UnusablePluginError if is_set_up else PluginError, tuple(plugins)
+        found = _blamed(error, plugins, is_private=is_private, kind=kind)
+        if found is None and is_last:
+            found = _blamed_at_last(error, plugins, is_private=is_private, kind=kind)
         if found is None:
             raise
         raise found from found.__cause__
@@ -95,7 +102,7 @@ def _blamed(
 ) -> PluginError | None:
     """Return the sentence for the first exception of a group that somebody else's code raised, if there is one."""
     leaves = list(_leaves(error))
-    if not all(isinstance(leaf, Exception) for leaf in leaves):  # somebody interrupts
+    if not all(isinstance(leaf, (Exception, SystemExit)) for leaf in leaves):  # somebody interrupts
         return None
     for leaf in leaves:
         if isinstance(leaf, PsephosError):
@@ -111,6 +118,20 @@ def _blamed(
         found.__cause__ = leaf
         return found
     return None
+
+
+def _blamed_at_last(
+    error: BaseException, plugins: tuple[Plugin, ...], *, is_private: bool, kind: type[PluginError]
+) -> PluginError | None:
+    """Return the sentence for an exception that ours raised where others take part; None where nobody does."""
+    others = {plugin.name for plugin in plugins if any(not is_ours(each.__module__) for each in plugin.kinds)}
+    leaves = [leaf for leaf in _leaves(error) if not isinstance(leaf, PsephosError)]
+    if not others or not leaves or not all(isinstance(leaf, (*_OF_VALUES, AttributeError)) for leaf in leaves):
+        return None
+    reason = reason_of(leaves[0], is_private=is_private)
+    found = kind(plugin=" or ".join(sorted(others)), step=_RETURNED, reason=reason)
+    found.__cause__ = leaves[0]
+    return found
 
 
 def _leaves(error: BaseException) -> Generator[BaseException]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...protocol.admission import check_sizes
 from ...protocol.arrays import IntArray
+from ...protocol.checked import check_own_columns, checked_inputs
 from ...protocol.errors import BudgetExceededError, ConfigurationError
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, total_of
@@ -24,7 +25,7 @@ from ...transports.tap import check_tapped
 from ..adversaries.reading import find_adversary, read_adversaries
 from ..adversaries.role import Role, Scene
 from ..datasets import DATA_VARIABLE
-from ..plugins import ARRAY, check_transport, make_transport
+from ..plugins import ARRAY, check_transport, find_client_role, find_server_role, make_transport
 from ..reading.conversion import convert
 from ..reading.sources import PartiesTable
 from ..system import find_protocol
@@ -88,6 +89,14 @@ class Resolved(msgspec.Struct, kw_only=True):
         """Whose code runs beside the agents', to be blamed for what it raises: adversaries and the protocol."""
         return (*(Plugin(f"role {role.name!r}", (type(role),)) for role in self.adversaries), parts_of(self.protocol))
 
+    @property
+    def all_plugins(self) -> tuple[Plugin, ...]:
+        """Those, and the transport."""
+        if self.scenario.transport == ARRAY:
+            return self.plugins
+        transport = type(make_transport(self.scenario.transport))
+        return (*self.plugins, Plugin(f"transport {self.scenario.transport!r}", (transport,)))
+
     def scene(self, *, seed: int) -> Scene:
         """Return what is run, as adversaries find it.
 
@@ -144,7 +153,7 @@ def resolve(
             given = described.complete(scenario.parameters)
             if stream is None:
                 given = kind.complete(given, {**described.table, **table})
-        protocol = kind(convert(given, kind.parameters_type, "parameters"))
+        protocol = _made(kind, given)
         if stream is not None:
             stream.check(protocol)
             nobody: IntArray = np.empty((0, 0), dtype=np.int64)
@@ -162,7 +171,7 @@ def resolve(
         else:
             with parties.naming_lines():
                 protocol.check_columns(table)
-                inputs = protocol.encode(table)
+                inputs = checked_inputs(protocol, protocol.encode(table), num_parties=len(parties.names))
             protocol.check_roster(inputs.public)
             protocol.check_inputs(inputs)
         protocol.check_loss_groups(inputs.public)  # which makes the phases
@@ -171,7 +180,7 @@ def resolve(
         _check_path(scenario, num_parties=len(parties.names), record=record)
         _check_budget(scenario, dearest)
     if is_served or scenario.transport != ARRAY:
-        _refuse_large(protocol, inputs.public)
+        _check_agents(protocol, inputs.public)
     num_parties = len(parties.names) if stream is None else stream.num_parties or stream.most_parties
     if scenario.quorum is None and not protocol.hides_participation:
         scenario = msgspec.structs.replace(scenario, quorum=1.0)  # as a run's folder says it
@@ -281,13 +290,22 @@ def _make_rules(
     return rules, default_rules
 
 
-def _refuse_large(protocol: PhasedProtocol[Any, Any], public: IntArray) -> None:
-    """Raise ConfigurationError if a session of agents would have a message above the limit.
+def _made(kind: type[PhasedProtocol[Any, Any]], given: Mapping[str, Any]) -> PhasedProtocol[Any, Any]:
+    """Return a protocol with its parameters, where these and its columns are what they should be."""
+    protocol = kind(convert(given, kind.parameters_type, "parameters"))
+    check_own_columns(protocol)
+    return protocol
+
+
+def _check_agents(protocol: PhasedProtocol[Any, Any], public: IntArray) -> None:
+    """Raise ConfigurationError if no agents have its roles, or their session would have a message above the limit.
 
     Args:
         protocol: with its parameters.
         public: the parties' public rows.
     """
+    find_client_role(protocol.client_role)
+    find_server_role(protocol.server_role)
     try:
         check_sizes(protocol, public)
     except ValueError as error:

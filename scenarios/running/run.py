@@ -16,6 +16,7 @@ from ...agents.driver import EffectListener
 from ...agents.events import Log
 from ...agents.modes import Deployment, Mode, Simulation, draw_session_id
 from ...agents.noise import SecureNoise
+from ...protocol.checked import checked_truth
 from ...protocol.errors import PsephosError
 from ...protocol.messages import Charter
 from ...protocol.phases import Truth
@@ -23,6 +24,7 @@ from ...protocol.privacy import LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.views import View
 from ...transports.tap import TappedTransport, Traffic
+from ..adversaries.checked import checked_deviations, checked_lesson, checked_strangers
 from ..adversaries.role import Happened, Lesson, Scene
 from ..plugins import ARRAY, make_transport
 from ..presentation import draw_lesson, written_lesson
@@ -139,9 +141,9 @@ def run_session(
     scene = resolved.scene(seed=seed)
     deviations: dict[str, Deviation] = {}
     plugins: list[Plugin] = []
-    with blaming_plugins(resolved.plugins):
+    with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
         for role in resolved.adversaries:
-            own = role.deviations(scene)
+            own = checked_deviations(role, scene)
             deviations.update(own)
             plugins.append(Plugin(f"role {role.name!r}", (type(role), *map(type, own.values()))))
         strangers = _strangers(resolved, scene, watched)
@@ -169,7 +171,7 @@ def run_session(
 
 def _strangers(resolved: Resolved, scene: Scene, watched: Watched | None) -> Strangers | None:
     """Return who else tries to take part; None where nobody does."""
-    hellos = [hello for role in resolved.adversaries for hello in role.strangers(scene)]
+    hellos = [hello for role in resolved.adversaries for hello in checked_strangers(role, scene)]
     if not hellos:
         return None
     return Strangers(hellos) if watched is None else Strangers(hellos, watched.attempts)
@@ -241,8 +243,7 @@ def run_in_folder(
         if (unheard := record.unheard(protocol, len(resolved.names))) is not None:
             run.ending["failure"] = describe_failure(unheard)
     seconds = time.perf_counter() - started
-    with blaming_plugins(resolved.plugins):
-        truth = protocol.truth(resolved.inputs) if resolved.may_show_truth else None
+    truth = checked_truth(protocol, resolved.inputs) if resolved.may_show_truth else None
     gold = resolved.gold or None
     num_parties = len(resolved.names) if streamed is None else streamed.num_parties
     result = result_of(resolved, record, num_parties=num_parties, truth=truth)
@@ -282,7 +283,7 @@ def _learn(resolved: Resolved, happened: Happened, folder: RunFolder, *, seed: i
     """Let adversaries conclude, and write down what they learnt."""
     scene = resolved.scene(seed=seed)
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
-        lessons = [role.learn(scene, happened) for role in resolved.adversaries]
+        lessons = [checked_lesson(role, scene, happened) for role in resolved.adversaries]
     folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
     for number, lesson in enumerate(lessons, start=1):
         if lesson.rows:
@@ -300,7 +301,7 @@ def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:
         "private_rows": resolved.inputs.private.tolist(),
         "columns": _columns_of_private_rows(resolved),
         "public_rows": resolved.inputs.public.tolist(),
-        "truth": resolved.protocol.truth(resolved.inputs),
+        "truth": checked_truth(resolved.protocol, resolved.inputs),
     }
 
 

@@ -16,6 +16,7 @@ from ...agents.driver import EffectListener
 from ...agents.events import Log, log_effect
 from ...agents.modes import Mode, Simulation
 from ...agents.server import Server
+from ...protocol.checked import check_declared, check_own_columns, checked_inputs
 from ...protocol.effects import Closed, Effect, Opened
 from ...protocol.errors import ConfigurationError, PsephosError, UnheardError
 from ...protocol.messages import Hello
@@ -474,7 +475,9 @@ def simulate(
             raise ConfigurationError(field=f"entries of {name}", value=f"{len(entries)} entries", allowed=allowed)
     table = {column.name: [entries[place] for entries in parties.values()] for place, column in enumerate(columns)}
     with blaming(type(protocol)):
-        inputs = protocol.encode(table)
+        check_declared(type(protocol))
+        check_own_columns(protocol)
+        inputs = checked_inputs(protocol, protocol.encode(table), num_parties=len(names))
         protocol.check_roster(inputs.public)
         protocol.check_inputs(inputs)
     noise = SimulatedNoise(seed, session=session, round_number=round_number)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ...protocol.checked import checked_inputs
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.privacy import LedgerEntry
 from ..system import part_of
@@ -102,7 +103,9 @@ class StreamedInputs:
             batches = stack.enter_context(contextlib.closing(self._stream.open(folder)))
             for batch in batches:
                 with blaming(type(self._protocol)):
-                    inputs = self._protocol.encode(batch.table)
+                    inputs = checked_inputs(
+                        self._protocol, self._protocol.encode(batch.table), num_parties=batch.num_parties
+                    )
                 yield inputs
                 self.num_parties += batch.num_parties
                 self.note = batch.note

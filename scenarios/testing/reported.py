@@ -13,12 +13,13 @@ import numpy as np
 
 from ...protocol.arrays import IntArray
 from ...protocol.mechanisms import Mechanism, RowMechanism
-from ...protocol.phases import CentralPhase, Draw, Inputs, Phase
+from ...protocol.phases import CentralPhase, Inputs, Phase
 from ...protocol.population import draw_reports
 from ...protocol.privacy import NeighboringRelation, TrustModel, total_of
 from ...protocol.randomness import SimulatedNoise
 from ...transports.promises import require
 from ..audit import Audited, AuditVerdict, Case, OutputSampler, Pair, audit
+from ..audit.exposures import draw_releases
 from ..audit.holding import draw_checks, hold
 from ..audit.mechanisms.checking import checks_of, some_rows
 from ..audit.streams import Streams
@@ -222,29 +223,15 @@ def _sampler(case: ProtocolCase, public: Sequence[int], row: IntArray) -> Output
         noise = SimulatedNoise(stream, session=SESSION)
         alike = Inputs(np.tile(row, (number, 1)), np.tile(np.array(public, dtype=np.int64), (number, 1)))
         parts: list[IntArray] = []
-        drawn: list[IntArray] = []
+        earlier: list[IntArray] = []  # the same for every row: what they tell is counted where they are sent
         for phase in protocol.phases:
             reports = draw_reports(phase, alike, noise=noise, protocol=protocol.name, start=0)
             if isinstance(phase, CentralPhase):
-                clear = phase.tally(reports[:1], earlier=[each[:1] for each in drawn], public=alike.public[:1])
-                tallies = [phase.randomize_tally(clear, _draw_of(noise, place)) for place in range(number)]
-                parts.append(np.stack([tally.totals.reshape(-1) for tally in tallies]))
+                clear = phase.tally(reports[:1], earlier=earlier, public=alike.public[:1])
+                parts.append(draw_releases(protocol, phase, clear, number, noise))
             else:
                 parts.append(reports)
-            drawn.append(reports)
+            earlier.append(np.array(phase.least_report, dtype=np.int64).reshape(1, -1))
         return np.concatenate(parts, axis=1)
 
-    return draw
-
-
-def _draw_of(noise: SimulatedNoise, place: int) -> Draw:
-    """Return what a server draws one release by: as a session does, and many of them at once."""
-
-    def draw(mechanism: RowMechanism, values: Sequence[int]) -> Sequence[int]:
-        slots = mechanism.slots_of(len(values))
-        phase = f"release of {slots} uniforms, draw {next(numbers)}"
-        uniforms = noise.uniforms(protocol=SESSION, phase=phase, start=place, stop=place + 1, slots=slots)
-        return mechanism.randomize_row(list(values), uniforms[0].tolist())
-
-    numbers = itertools.count(1)
     return draw

@@ -24,7 +24,7 @@ import trio.testing
 
 from ...agents.adversaries import SERVER, Attempt, Deviation, Passage
 from ...agents.modes import Simulation
-from ...protocol.errors import PsephosError
+from ...protocol.errors import ConfigurationError, PluginError, PsephosError
 from ...protocol.messages import Message, Report, encode
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import LedgerEntry
@@ -282,6 +282,8 @@ def _play(case: _RoleCase, seen: Scene) -> _Played:
         clock = trio.testing.MockClock(autojump_threshold=_QUIET_SECONDS)
         record = trio.run(session, clock=clock, restrict_keyboard_interrupt_to_checkpoints=True)
         what = {"tallies": record.tallies, "outcome": record.outcome, "endings": record.endings}
+    except (ConfigurationError, PluginError):  # nobody's deviation
+        raise
     except PsephosError as error:
         what = {"failure": error}
     for name, each in noted.items():

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from psephos.protocol import Inputs, Phase, PhaseRules, SimulatedNoise, Tally, run_population
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.effects import Closed, Effect, Fail, Finish, Opened, SetDeadline
-from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.errors import ConfigurationError, PluginError
 from psephos.protocol.mechanisms import DiscreteLaplace, VectorLaplace
 from psephos.protocol.messages import Message, Release
 from psephos.protocol.phases import CentralPhase, Column, PhasedProtocol
@@ -403,3 +403,18 @@ def test_what_the_server_tells_a_party_is_the_same_bytes_whoever_else_came() -> 
     one, other = play(make_session(mechanism="exponential")), play(make_session(mechanism="exponential"), [4])
     assert heard_by(one, "p0") == heard_by(other, "p0")
     assert [type(message).__name__ for message in heard_by(one, "p0")] == ["Welcome", "Request", "Release"]
+
+
+@pytest.mark.parametrize("num_voters", [2, 5])
+def test_a_tally_that_does_not_add_up_is_named_without_saying_how_many_came(
+    monkeypatch: pytest.MonkeyPatch, num_voters: int
+) -> None:
+    def greatest(_: Phase, reports: IntArray, **_others: object) -> Tally:
+        return Tally(len(reports), np.ones(1, dtype=np.int64))
+
+    monkeypatch.setattr(Hidden, "tally", greatest)
+    toy = Mixed(Count(order=("hidden",)))
+    inputs = toy.encode({"value": [1] * num_voters})
+    with pytest.raises(PluginError) as caught:
+        run_population(toy, inputs, noise=SimulatedNoise(3, session="hidden"))
+    assert caught.value.reason == "the tallies of two halves of some clients do not add up to that of all of them"

@@ -752,13 +752,21 @@ def test_a_quorum_that_nobody_was_dropped_from_says_nothing_of_drops() -> None:
     assert "dropped" not in str(failure)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("what nobody else shall read"),
+        ConfigurationError(field="report", value="what nobody else shall read", allowed="less"),
+    ],
+    ids=["any", "one of ours"],
+)
 def test_parties_are_told_which_protocol_failed_and_not_what_the_exception_says(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     vote = make_vote()
 
     def outcome(_: object) -> msgspec.Struct:
-        raise KeyError("what nobody else shall read")
+        raise error
 
     monkeypatch.setattr(vote, "outcome", outcome)
     server = make_server(2, vote=vote)
@@ -771,7 +779,7 @@ def test_parties_are_told_which_protocol_failed_and_not_what_the_exception_says(
     assert isinstance(failure, PluginError)
     assert (failure.plugin, failure.step) == ("protocol 'dpwevote'", "outcome")
     assert "what nobody else shall read" in failure.reason
-    assert isinstance(failure.__cause__, KeyError)
+    assert failure.__cause__ is error
     (abort,) = (message for _, message in messages_of(effects))
     assert isinstance(abort, Abort)
     assert abort.reason == "protocol 'dpwevote' failed in outcome"

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import gzip
-import importlib
 import os
 import shutil
 import sys
@@ -11,10 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import approval as approval_vote
 import coverage
 import pytest
 from adversary_runs import play, stage
-from approval import BALLOTS, SCENARIO, write_distribution
+from distributions import installed
 from psephos.scenarios.cli import main
 
 __all__ = ["play", "stage"]
@@ -191,28 +191,18 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 @pytest.fixture
 def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Installs a distribution of somebody else's; yields its module's name."""
-    site = tmp_path / "site"
-    info = site / "survey_elsewhere-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: survey-elsewhere\nVersion: 1.0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
-    (site / "survey_elsewhere.py").write_text(SURVEY, encoding="utf-8")
-    monkeypatch.setattr(sys, "path", [str(site), *sys.path])
-    importlib.invalidate_caches()
-    yield "survey_elsewhere"
-    sys.modules.pop("survey_elsewhere", None)
+    with installed(monkeypatch, tmp_path / "site", "survey_elsewhere", ENTRY_POINTS, SURVEY):
+        yield "survey_elsewhere"
 
 
 @pytest.fixture
 def approval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder with an approval vote of somebody, which is registered: the current folder, with `tea.toml`."""
-    monkeypatch.setattr(sys, "path", [str(write_distribution(tmp_path / "site")), *sys.path])
-    importlib.invalidate_caches()
-    (tmp_path / "tea.toml").write_text(SCENARIO, encoding="utf-8")
-    (tmp_path / "ballots.csv").write_text(BALLOTS, encoding="utf-8")
+    (tmp_path / "tea.toml").write_text(approval_vote.SCENARIO, encoding="utf-8")
+    (tmp_path / "ballots.csv").write_text(approval_vote.BALLOTS, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    sys.modules.pop("approval_vote", None)
+    with installed(monkeypatch, tmp_path / "site", "approval_vote", approval_vote.ENTRY_POINTS, approval_vote.SOURCE):
+        yield tmp_path
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from faulty_plugins import FAULTS, MODULE, SCENARIO, Fault, install
@@ -20,9 +21,11 @@ from psephos.protocol import (
     UnusablePluginError,
     run_batches,
 )
-from psephos.scenarios import load_scenario, resolve, run_session, simulate
+from psephos.scenarios import load_scenario, presentation, resolve, run_session, simulate
 from psephos.scenarios.deployment import server
 from psephos.scenarios.deployment.common import make_mode
+from psephos.scenarios.presentation.presenter import Presenter
+from psephos.scenarios.running.blaming import Plugin, blaming_plugins
 from psephos.scenarios.running.folder import RunFolder
 
 VOTES = {"ann": 1, "bob": 1, "eve": 0, "dan": 1, "kim": 0, "liv": 1}
@@ -30,7 +33,7 @@ VOTES = {"ann": 1, "bob": 1, "eve": 0, "dan": 1, "kim": 0, "liv": 1}
 OF_SESSIONS = [
     fault
     for fault in FAULTS
-    if not fault.settings and not fault.scenario and fault.status == 1 and fault.name != "a truth that raises"
+    if not fault.settings and not fault.scenario and fault.status == 1 and not fault.name.startswith("a truth that ")
 ]
 # Agents drop whoever reports what is out of range, and end for want of a quorum.
 ON_PATHS = [
@@ -286,3 +289,56 @@ def test_what_may_quote_values_or_count_people_is_left_out(
                 simulate(module.Tea(module.Price()), {name: (vote,) for name, vote in VOTES.items()}, seed=4)
         assert "no such column" not in str(caught.value)
         assert f"{MODULE}.py, line " in str(caught.value)
+
+
+class _Shown(msgspec.Struct, frozen=True):
+    value: float
+
+
+@pytest.mark.parametrize("step", ["show", "rows", "draw", "say"])
+def test_a_presenter_that_raises_is_named_whoever_asks_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, step: str
+) -> None:
+    """Wherever an outcome is shown: by a run, a server, a party, or from Python."""
+
+    def fails(*_: object) -> Any:
+        raise KeyError("no colour")
+
+    def tables(*_: object) -> list[tuple[str, object]]:
+        return [("elsewhere", {_Shown: Presenter(fails, fails, fails, fails)})]
+
+    monkeypatch.setattr(presentation, "load_each", tables)
+    console, shown = presentation.make_console(), _Shown(1.0)
+    asked: dict[str, Callable[[], object]] = {
+        "show": lambda: presentation.show_outcome(console, shown),
+        "rows": lambda: presentation.rows_of(shown, truth=None),
+        "draw": lambda: presentation.draw_outcome(shown, title="", truth=None, folder=tmp_path),
+        "say": lambda: presentation.said_of(shown),
+    }
+    with pytest.raises(PluginError, match=f"presenter of _Shown failed in {step}: KeyError: 'no colour'") as caught:
+        asked[step]()
+    assert f"{Path(__file__).name}, line " in caught.value.place
+
+
+def test_what_is_private_is_left_out_of_a_truth_that_raises(
+    brought: Callable[..., None], psephos: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brought(next(fault for fault in FAULTS if fault.name == "a truth that raises"))
+    module: Any = importlib.import_module(MODULE)
+    monkeypatch.setattr(module.Tea, "trusts_server", True)
+    ended = psephos("run", "tea.toml", "--out", "out")
+    assert ended.status == 1
+    assert "truth: AttributeError: what it says is left out" in ended.err
+    assert "all_of_it" not in ended.err
+
+
+def test_a_bug_of_ours_is_not_blamed_on_whoever_takes_part() -> None:
+    """An import that fails, for one, is no plug-in's; a value of theirs that ours cannot take is."""
+    theirs = [Plugin("protocol 'tea'", (type("Tea", (), {"__module__": "tea_elsewhere"}),))]
+    with pytest.raises(ImportError), blaming_plugins(theirs, is_last=True):
+        raise ImportError
+    named = "protocol 'tea' failed in what it returned: TypeError: theirs"
+    with pytest.raises(PluginError, match=named), blaming_plugins(theirs, is_last=True):
+        raise TypeError("theirs")
+    with pytest.raises(TypeError), blaming_plugins([], is_last=True):
+        raise TypeError

@@ -2,12 +2,12 @@
 
 import importlib
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from distributions import installed
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.scenarios.attacks import Attack, find_attack
@@ -91,16 +91,9 @@ SCENARIO = "protocol = 'tally'\ntransport = 'array'\nseed = 4\nmade_up = true\n"
 def house(survey: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Installs a system beside the protocol of `survey`; yields the file of its entry points."""
     del survey
-    site = tmp_path / "house"
-    info = site / "house_elsewhere-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: house-elsewhere\nVersion: 1.0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text("[psephos.systems]\ntally = house_elsewhere:SYSTEM\n", encoding="utf-8")
-    (site / "house_elsewhere.py").write_text(HOUSE, encoding="utf-8")
-    monkeypatch.setattr(sys, "path", [str(site), *sys.path])
-    importlib.invalidate_caches()
-    yield info / "entry_points.txt"
-    sys.modules.pop("house_elsewhere", None)
+    entries = "[psephos.systems]\ntally = house_elsewhere:SYSTEM\n"
+    with installed(monkeypatch, tmp_path / "house", "house_elsewhere", entries, HOUSE) as registered:
+        yield registered
 
 
 def test_a_system_stands_beside_ours(house: Path) -> None:

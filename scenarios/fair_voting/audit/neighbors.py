@@ -17,12 +17,11 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.fair_voting import FairVoting, Outcome
 from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
-from ....protocol.mechanisms import RowMechanism
-from ....protocol.phases import Draw, Inputs
+from ....protocol.phases import Inputs
 from ....protocol.privacy import NeighboringRelation
 from ....protocol.randomness import SimulatedNoise
 from ...audit.case import Case, OutputSampler, Pair
-from ...audit.exposures import charge
+from ...audit.exposures import charge, draw_releases
 from ...audit.machines import HeldSession, noise_of, session_sampler
 from ..paper.neighbors import winner_law
 
@@ -232,19 +231,6 @@ def _draw_of(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSa
 
     def draw(number: int, stream: int) -> IntArray:
         noise = SimulatedNoise(_SIDES * stream + side, session=_SESSION)
-        releases = (phase.randomize_tally(tally, _draw_at(noise, vote, place)) for place in range(number))
-        winners = [release.totals.tolist() for release in releases]
-        return np.array(winners, dtype=np.int64).reshape(number, 1)
-
-    return draw
-
-
-def _draw_at(noise: SimulatedNoise, vote: FairVoting, place: int) -> Draw:
-    """Return what a server draws by; where a session takes the first place of a stream, an election takes its own."""
-    numbers = itertools.count(1)
-
-    def draw(mechanism: RowMechanism, values: Sequence[int]) -> Sequence[int]:
-        stream = f"release of {vote.phase.name}, draw {next(numbers)}"
-        return noise.randomize(mechanism, values, protocol=vote.name, phase=stream, place=place)
+        return draw_releases(vote, phase, tally, number, noise)
 
     return draw

@@ -3,12 +3,12 @@
 import csv
 import importlib
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from distributions import installed
 from psephos.protocol import ConfigurationError
 from psephos.protocol.privacy import Budget
 from psephos.scenarios.adversaries.reading import find_adversary
@@ -69,17 +69,9 @@ class Burglar:
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Installs a distribution of somebody else's; yields its module's name."""
-    site = tmp_path / "elsewhere"
-    info = site / "ears_elsewhere-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ears-elsewhere\nVersion: 1.0\n", encoding="utf-8")
     entries = "[psephos.adversaries]\neavesdropper = ears_elsewhere:Eavesdropper\nburglar = ears_elsewhere:Burglar\n"
-    (info / "entry_points.txt").write_text(entries, encoding="utf-8")
-    (site / "ears_elsewhere.py").write_text(EAVESDROPPER, encoding="utf-8")
-    monkeypatch.setattr(sys, "path", [str(site), *sys.path])
-    importlib.invalidate_caches()
-    yield "ears_elsewhere"
-    sys.modules.pop("ears_elsewhere", None)
+    with installed(monkeypatch, tmp_path / "elsewhere", "ears_elsewhere", entries, EAVESDROPPER):
+        yield "ears_elsewhere"
 
 
 def test_a_third_party_s_role_stands_beside_ours(elsewhere: str) -> None:

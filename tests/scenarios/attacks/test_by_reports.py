@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from helpers import make_inputs, make_vote
-from psephos.protocol import ConfigurationError, Phase, SimulatedNoise, Tally
+from psephos.protocol import Column, ConfigurationError, Inputs, Phase, SimulatedNoise, Tally
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, Mechanism, RowMechanism, VectorLaplace
 from psephos.protocol.phases import CentralPhase, Entries
@@ -80,6 +80,31 @@ def test_a_row_that_is_no_candidate_is_never_guessed() -> None:
     seen = seen_by_server(mean, inputs, noise=SimulatedNoise(1, session="s"))
     found = attack.posteriors([seen], np.arange(3), secret=ROW)
     assert evaluate(found, attack.truths(ROW, inputs)).success <= 2 / 3
+
+
+class WithAge(Approvals):
+    """Whose voters have an age too, at which no phase looks."""
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return a column for each candidate, and the age's."""
+        return (*super().columns(), Column("age", private=True, description="0 or 1"))
+
+    def encode(self, table: Mapping[str, Entries]) -> Inputs:
+        """Read approvals and ages."""
+        inputs = super().encode(table)
+        return Inputs(np.column_stack([inputs.private, np.array(table["age"])]), inputs.public)
+
+    def possible_entries(self) -> Mapping[str, Entries] | None:
+        """Return two ballots, at two ages each."""
+        return {"tea": [0, 0, 1, 1], "coffee": [0, 0, 0, 0], "age": [0, 1, 0, 1]}
+
+
+def test_a_row_is_itself_among_candidates_that_no_phase_tells_apart() -> None:
+    vote = WithAge(Ballot())
+    inputs = vote.encode(vote.possible_entries() or {})
+    assert find_attack(vote).truths(ROW, inputs).tolist() == [0, 1, 2, 3]
+    older = Inputs(inputs.private + np.array([0, 0, 5]), inputs.public)
+    assert find_attack(vote).truths(ROW, older).tolist() == [0, 0, 2, 2]
 
 
 def lesson_of(

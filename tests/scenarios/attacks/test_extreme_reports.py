@@ -1,4 +1,4 @@
-"""Extreme reports against any protocol: the shift by hand, what is searched, and what an estimate is called."""
+"""Extreme reports against any protocol: the shift by hand, and what is searched."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,9 +17,10 @@ from psephos.protocol.population import draw_reports
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.adversaries import Happened
 from psephos.scenarios.adversaries.extremes import extreme_rows, say_extremes
-from psephos.scenarios.attacks.extreme_reports import ExtremeReports, estimates_in
+from psephos.scenarios.attacks.extreme_reports import ExtremeReports
 from psephos.scenarios.attacks.poisoning import find_poisoning, reports_of
-from strangers import Approvals, Ballot, BoundedMean, Bounds, Candidate, Elected, Mean, Sums, register
+from psephos.scenarios.outcomes import estimates_in
+from strangers import Approvals, Ballot, BoundedMean, Bounds, Candidate, Elected, Sums, register
 
 NOISE = SimulatedNoise(5, session="tea")
 EPSILON = math.log(3)  # p = 3/4: a count moves by 1/(p − q) = 2 for each report that is turned
@@ -143,32 +144,6 @@ def test_of_several_kinds_whose_reports_break_the_outcome_together_the_lesson_sa
     assert said == "Of their reports together the protocol computes no outcome: they end the session."
 
 
-def test_estimates_have_short_names_that_differ() -> None:
-    one, other = Estimate(1.0, 0.5), Estimate(2.0, 0.5)
-
-    class Both(msgspec.Struct, frozen=True):
-        label: str
-        yes: Estimate
-        no: Estimate
-
-    class Nested(msgspec.Struct, frozen=True):
-        items: tuple[Any, ...] = ()
-        more: Any = None
-
-    assert estimates_in(Mean(one)) == {"mean": one}
-    assert list(estimates_in(Elected((Candidate("tea", one), Candidate("milk", other))))) == ["tea", "milk"]
-    assert list(estimates_in(Nested((Both("a", one, other),)))) == ["a.yes", "a.no"]
-    assert list(estimates_in(Nested((one, other)))) == ["1", "2"]
-    assert list(estimates_in(Nested((), {"x": one, "y": (other,)}))) == ["x", "1"]
-    twice = Nested((Candidate("tea", one),), (Candidate("tea", other),))
-    assert list(estimates_in(twice)) == ["items.tea.approvals", "more.tea.approvals"]
-    assert list(estimates_in(Nested((Candidate("tea", one), Candidate("tea", other))))) == [
-        "items.tea.approvals (1)",
-        "items.tea.approvals (2)",
-    ]
-    assert estimates_in(Nested((1, "two", None))) == {}
-
-
 class Silent(Approvals):
     """Which releases no estimate."""
 
@@ -281,7 +256,7 @@ def test_of_a_system_with_its_own_poisoning_the_same_reports_are_found(sign: int
     inputs = vote.encode({"weight": [1, 2, 3] * 4, "A": [0, 1, 0] * 4, "B": [0, 1] * 6})
     poisoning = find_poisoning(vote, "B", sign=sign)
     expected = reports_of(poisoning, inputs, noise=NOISE, poisoners=MEMBERS)
-    session = ExtremeReports(vote, inputs, NOISE, "B.margin", sign)
+    session = ExtremeReports(vote, inputs, NOISE, "B (margin)", sign)
     for own, other in zip(session.reports(MEMBERS), expected, strict=True):
         assert np.array_equal(own, other)
     extremes = [poisoning.extremes(inputs.public[place].tolist(), num_parties=12) for place in MEMBERS.tolist()]

@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from psephos.protocol import Column, ConfigurationError, Inputs, Phase, Tally
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, Mechanism, RowMechanism, VectorLaplace
-from psephos.protocol.phases import CentralPhase, Entries
+from psephos.protocol.phases import CentralPhase, Draw, Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from psephos.scenarios.audit import AuditVerdict, Case, any_protocol, audit
 from psephos.scenarios.audit.any_protocol import cases_of_protocol, cases_of_scenario
@@ -91,6 +92,7 @@ class Trusting(Approvals):
 
     name: ClassVar[str] = "trusting"
     relation: ClassVar[NeighboringRelation] = NeighboringRelation.REPLACE_ONE
+    phase_type: ClassVar[type[Disclosed]] = Disclosed
 
     def make_phases(self) -> Iterable[Phase]:
         """Return the one phase."""
@@ -106,7 +108,7 @@ class Trusting(Approvals):
             relation=type(self).relation,
             model=TrustModel.CENTRAL,
         )
-        yield Disclosed("counts", columns=range(number), bound=64, tally_mechanism=noise, losses=[loss])
+        yield self.phase_type("counts", columns=range(number), bound=64, tally_mechanism=noise, losses=[loss])
 
     def possible_entries(self) -> Mapping[str, Entries]:
         """Return all ballots."""
@@ -116,6 +118,38 @@ class Trusting(Approvals):
         """Count in 64ths."""
         inputs = super().encode(table)
         return Inputs(64 * inputs.private, inputs.public)
+
+
+class Doubled(Disclosed):
+    """Whose server makes the release itself: twice the noisy sum, of which nobody has written the law."""
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        """Double what is randomized. See `CentralPhase.randomize_tally`."""
+        noisy = super().randomize_tally(tally, draw)
+        return Tally(noisy.num_reports, 2 * noisy.totals)
+
+
+class Clear(Disclosed):
+    """Whose server forgets the noise."""
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        """Return the tally as it is. See `CentralPhase.randomize_tally`."""
+        del draw
+        return tally
+
+
+class Doubling(Trusting):
+    """A vote whose server makes its release itself."""
+
+    name: ClassVar[str] = "doubling"
+    phase_type: ClassVar[type[Disclosed]] = Doubled
+
+
+class Forgetful(Trusting):
+    """A vote whose server forgets the noise."""
+
+    name: ClassVar[str] = "forgetful"
+    phase_type: ClassVar[type[Disclosed]] = Clear
 
 
 class Hiding(Trusting):
@@ -193,6 +227,16 @@ def test_what_a_trusted_server_releases_is_audited(kind: type[Trusting], relatio
     # Two of 10,000 draws' frequencies are within .03 of the laws'; secure noise gets seven times as much room.
     assert (0.3 if source == "simulated" else 0.1) < (found.epsilon or 0) <= 1.0
     assert ("nobody" in found.pair) is (relation == "add-remove-one")
+
+
+@pytest.mark.parametrize("source", ["simulated", "secure"])
+def test_a_release_is_drawn_by_the_code_that_makes_it_in_a_session(source: Any) -> None:
+    (right,), (faulty,) = (cases_of_protocol(kind(Ballot())) for kind in (Doubling, Forgetful))
+    for case, is_faulty in ((right, False), (faulty, True)):
+        assert "No law is written down" in case.note
+        found = found_in(case, source, samples=50_000 if source == "simulated" else 2_000)
+        assert found is not None
+        assert (found.verdict is AuditVerdict.PROOF_REFUTED) is is_faulty
 
 
 def test_candidates_are_the_neighbors_or_else_what_the_mechanisms_take() -> None:
@@ -283,6 +327,29 @@ def test_a_public_row_that_leaves_no_choice_is_left_out() -> None:
     assert {case.name.partition(", public")[2] for case in cases} == {" row (2)"}
     with pytest.raises(ConfigurationError, match="protocol must be one with a loss for replace-one neighbors"):
         cases_of_protocol(Chosen(Ballot()), np.array([[1]]))
+
+
+class Lonely(GeneralizedRandomizedResponse):
+    """Randomized response whose loss is stated for no two rows."""
+
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """Return True between a row and itself. See `RowMechanism.are_neighbors`."""
+        return np.all(values[:, None] == others[None], axis=2)
+
+
+class LonelyVote(Approvals):
+    """Whose rows are no neighbors."""
+
+    name: ClassVar[str] = "lonely-vote"
+
+    def make_mechanism(self) -> RowMechanism:
+        """Return the one without neighbors."""
+        return Lonely(self.parameters.epsilon, 2)
+
+
+def test_a_row_is_never_audited_against_itself() -> None:
+    with pytest.raises(ConfigurationError, match="and two rows that are neighbors, got 'lonely-vote'"):
+        cases_of_protocol(LonelyVote(Ballot()))
 
 
 @pytest.mark.usefixtures("strangers")

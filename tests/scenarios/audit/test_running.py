@@ -165,7 +165,7 @@ def test_the_command_prints_a_table_and_progress_beside_it(known: Callable[..., 
     known(make_case("sound"))
     ended = psephos("audit", "coins", "--samples", 100, "--out", "out")
     assert ended.status == 0
-    assert "1 losses" in ended.out
+    assert "1 loss in" in ended.out
     assert "Everything is in out" in ended.out
     assert "1/1  coins: sound" in ended.err
 

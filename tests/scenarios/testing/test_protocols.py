@@ -275,6 +275,8 @@ class StatesMuchLess(Ask):
 class Trusted(CentralPhase):
     """Voters disclose the number of their drink, and the server publishes the sum with noise."""
 
+    called: ClassVar[str] = "ask"
+
     def __init__(self, settings: Settings) -> None:
         greatest = len(settings.drinks) - 1
         mechanism = VectorLaplace(2 * greatest / settings.epsilon, 2 * greatest, 1 << 10)
@@ -286,7 +288,7 @@ class Trusted(CentralPhase):
             model=TrustModel.CENTRAL,
             claimed=settings.epsilon,
         )
-        super().__init__("ask", columns=range(1), bound=greatest, tally_mechanism=mechanism, losses=[loss])
+        super().__init__(self.called, columns=range(1), bound=greatest, tally_mechanism=mechanism, losses=[loss])
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         return Tally(len(reports), reports.sum(axis=0))
@@ -298,6 +300,20 @@ class Trusting(Poll):
 
     def outcome(self, tallies: Sequence[Tally]) -> Shares:
         return Shares((Estimate(float(tallies[0].totals[0]), 0.0),))
+
+
+class AfterAsking(Trusted):
+    """What voters answered before moves the sum by far more than one of them does now."""
+
+    called: ClassVar[str] = "disclose"
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), reports.sum(axis=0) + 10 * earlier[0].sum(axis=0))
+
+
+class AskingTwice(Trusting):
+    def make_phases(self) -> Iterable[Phase]:
+        return Ask(self.parameters), AfterAsking(self.parameters)
 
 
 class Clear(Trusted):
@@ -474,6 +490,12 @@ def test_rows_are_parties_or_a_table_or_encoded_already() -> None:
         check_protocol(poll, {**VOTERS, "voter-1": ("open", "wine")})
     with pytest.raises(AssertionError, match=r"^A table becomes a row of integers.*entries of voter-1"):
         check_protocol(poll, {**VOTERS, "voter-1": ("open",)})
+
+
+def test_what_a_party_sent_before_does_not_count_against_a_release() -> None:
+    (promise,) = (each for each in PROTOCOL_PROMISES if each.startswith("What a party sends tells its row"))
+    for seed in range(1, 5):
+        check_protocol(AskingTwice(Settings()), VOTERS, seed=seed, promises=(promise,))
 
 
 @pytest.mark.parametrize("rows", [{}, {"voter-1": ("open", "tea")}], ids=["nobody", "one"])

@@ -200,3 +200,11 @@ def test_a_server_that_deviates_needs_no_member() -> None:
             return {SERVER: Asker(3)}
 
     check_role(Repeater(), Poll(Settings()), VOTERS)
+
+
+def test_a_session_that_cannot_be_held_is_not_laid_to_the_role() -> None:
+    class Tasting(Poll):
+        client_role = "taster"
+
+    with pytest.raises(AssertionError, match=r"client role must be .* psephos.roles, got 'taster'"):
+        check_role(Forger(members=("voter-1", "voter-2")), Tasting(Settings()), VOTERS)

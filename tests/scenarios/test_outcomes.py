@@ -6,7 +6,7 @@ import math
 import msgspec
 import pytest
 from psephos.protocol.estimators import Estimate
-from psephos.scenarios.presentation.fields import Table, plain, tables_of, truth_of
+from psephos.scenarios.outcomes import Table, estimates_in, plain, tables_of, truth_of
 
 ONE = Estimate(1.0, 0.5)
 TWO = Estimate(2.0, 0.5)
@@ -26,6 +26,21 @@ class Cell(msgspec.Struct, frozen=True):
     age: int
     district: str
     mean: Estimate
+
+
+class Both(msgspec.Struct, frozen=True):
+    """Two estimates of one thing."""
+
+    name: str
+    yes: Estimate
+    no: Estimate
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """Two collections."""
+
+    one: tuple[object, ...]
+    other: tuple[object, ...]
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -134,6 +149,30 @@ def test_a_truth_goes_by_field_by_line_or_by_both() -> None:
     assert truth_of(table, line, "number") == ["tea (number)"]
     counted = table_of({"tea": 3})
     assert truth_of(counted, counted.lines[0], "value") == ["tea (value)", "tea"]
+
+
+@pytest.mark.parametrize(
+    ("held", "names"),
+    [
+        (ONE, ["of"]),
+        ((Share("tea", ONE), Share("coffee", TWO)), ["tea", "coffee"]),
+        ((Both("tea", ONE, TWO),), ["tea", "tea (no)"]),
+        (Cell(20, "north", ONE), ["of_mean"]),
+        ([ONE, TWO], ["1", "2"]),
+        ({"x": ONE, "y": (TWO,)}, ["x", "y, 1"]),
+        (Pair((Share("tea", ONE),), (Share("tea", TWO),)), ["one tea", "other tea"]),
+        (Pair((ONE, TWO), (TWO,)), ["one 1", "one 2", "other 1"]),
+        ((1, "two", None), []),
+    ],
+    ids=["field", "lines", "two of a line", "struct", "numbers", "keys", "two tables", "two tables of numbers", "none"],
+)
+def test_estimates_have_short_names_that_differ(held: object, names: list[str]) -> None:
+    found = estimates_in(held if isinstance(held, Pair) else Survey(held))
+    assert list(found) == names
+
+
+def test_estimates_that_nothing_tells_apart_are_numbered() -> None:
+    assert list(estimates_in(Survey({1: ONE, "1": TWO}))) == ["1 (1)", "1 (2)"]
 
 
 class Kind(enum.Enum):

@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from ...protocol.estimators import Estimate
+from ..protocol.estimators import Estimate
 
-__all__ = ["Field", "Line", "Table", "number_of", "plain", "tables_of", "truth_of"]
+__all__ = ["Field", "Line", "Table", "estimates_in", "number_of", "plain", "tables_of", "truth_of"]
 
 Field: TypeAlias = object
 """A number, a text, an `Estimate`, or anything else that stands in one cell."""
@@ -96,6 +96,25 @@ def truth_of(table: Table, line: Line, column: str) -> list[str]:
     measured = table.measured or [each for each in table.columns if number_of(line.cells.get(each)) is not None]
     both = f"{line.name} ({column})"
     return [both, line.name] if column in measured[:1] else [both]
+
+
+def estimates_in(outcome: msgspec.Struct) -> dict[str, Estimate]:
+    """Return all estimates of an outcome, each by the shortest of its names that no other one has.
+
+    These are the names by which a truth may tell it (`truth_of`), with the table's before it where two tables have one,
+    or else a number behind it.
+    """
+    found = [
+        (truth_of(table, line, column)[-1], table.name, cell)
+        for table in tables_of(outcome)
+        for line in table.lines
+        for column, cell in line.cells.items()
+        if isinstance(cell, Estimate)
+    ]
+    for names in ([name for name, _, _ in found], [f"{table} {name}".strip() for name, table, _ in found]):
+        if len({*names}) == len(names):
+            return dict(zip(names, (each for _, _, each in found), strict=True))
+    return {f"{name} ({number})": each for number, (name, _, each) in enumerate(found, start=1)}
 
 
 def number_of(field: Field) -> float | None:
