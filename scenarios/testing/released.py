@@ -17,6 +17,7 @@ from ...agents.modes import Simulation
 from ...protocol.arrays import IntArray
 from ...protocol.effects import Effect
 from ...protocol.errors import MalformedMessageError
+from ...protocol.messages import Charter
 from ...protocol.population import run_batches, run_population
 from ...protocol.roles import SessionKind, Side
 from ...protocol.roster import Roster
@@ -149,6 +150,7 @@ def _check_replay(case: ProtocolCase) -> None:
         roster=Roster(case.names, case.inputs.public),
         session=SESSION,
         kind=SessionKind.SIMULATION,
+        charter=Charter(case.noise().session_id),
         noise=case.noise(),
         view=again,
     )

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from psephos.protocol import PhaseRules, RemoteProtocolError, run_population
 from psephos.protocol.effects import Drop, Fail, Finish, Send
 from psephos.protocol.messages import (
+    NO_CHARTER,
     PROTOCOL_VERSION,
     Abort,
+    Charter,
     Inquiry,
     Message,
     Release,
@@ -45,6 +47,10 @@ def _public_rows() -> st.SearchStrategy[tuple[int, ...]]:
     return st.lists(st.integers(-(2**63), 2**64 - 1), max_size=3).map(tuple)
 
 
+def _charters() -> st.SearchStrategy[Charter]:
+    return st.just(NO_CHARTER) | st.builds(Charter, st.text(max_size=5), st.text(max_size=5), st.integers(-1, 9))
+
+
 def messages() -> st.SearchStrategy[Message]:
     """Return messages of every type, sensible and not."""
     phases = st.integers(-1, 4)
@@ -54,10 +60,19 @@ def messages() -> st.SearchStrategy[Message]:
             st.sampled_from(["p0", "p1", "p2", "p99"]),
             protocol=st.sampled_from(["dpwevote", "quiz"]),
             version=_versions(),
+            session_id=st.just("") | st.text(max_size=5),
         ),
-        st.builds(Welcome, _versions(), _payloads(), _public_rows()),
-        st.builds(Inquiry, _versions(), st.sampled_from(["p0", "p99"]), st.text(max_size=5)),
-        st.builds(Terms, _versions(), *[st.text(max_size=5)] * 3, _payloads(), st.integers(-1, 9), _public_rows()),
+        st.builds(Welcome, _versions(), _payloads(), _public_rows(), _charters()),
+        st.builds(Inquiry, _versions(), st.sampled_from(["p0", "p99"])),
+        st.builds(
+            Terms,
+            _versions(),
+            *[st.text(max_size=5)] * 3,
+            _payloads(),
+            st.integers(-1, 9),
+            _public_rows(),
+            _charters(),
+        ),
         st.builds(Request, phases, _payloads()),
         st.builds(Report, phases, _payloads()),
         st.builds(Release, _payloads(), _payloads(), st.booleans()),

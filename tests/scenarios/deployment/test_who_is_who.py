@@ -304,6 +304,22 @@ def test_a_certificate_that_is_unknown_foreign_or_expired_is_one_line_on_either_
     assert refusals_at(tmp_path / "at-drawn") == {**dict.fromkeys(reasons, 1), "stranger": 1}
 
 
+def test_strangers_who_never_end_a_handshake_give_way_and_the_vote_is_held(tmp_path: Path, drawn: Drawn) -> None:
+    folder, _ = drawn
+    begun = bytes.fromhex("16030102000100")  # of a ClientHello of 512 bytes
+    with serving(folder) as server, contextlib.ExitStack() as stack:
+        address = server.address()
+        for _ in range(700):
+            stranger = socket.create_connection(parse_address(address), timeout=PATIENCE)
+            stack.enter_context(stranger).sendall(begun)
+        with joining(folder, address, *ENTRIES) as clients:
+            endings = [client.ending() for client in clients.values()]
+        ended = server.ending()
+    assert [(each.status, each.err) for each in (*endings, ended)] == [(0, "")] * 4
+    assert read_json(tmp_path / "at-drawn" / "result.json")["received"] == {"weights": 3, "opinions": 3}
+    assert refusals_at(tmp_path / "at-drawn")["evicted"] >= 700 - 512
+
+
 @pytest.mark.bad_input("another's certificate, one that is on no roster, one that has expired")
 def test_a_party_that_renews_its_key_is_drawn_up_anew_and_its_old_key_is_nobodys(
     tmp_path: Path, psephos: Psephos
