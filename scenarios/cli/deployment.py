@@ -106,7 +106,7 @@ def roster(
     \b
     psephos roster eu-council --enrolled enrollments --out vote
     psephos serve eu-council --roster vote
-    psephos join vote/invitations/09-germany.json --input germany.csv
+    psephos join vote/invitations/01-germany.json --input germany.csv
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import ConfigurationError
     from ...protocol.roles import SessionKind
@@ -328,7 +328,7 @@ def join(
     sees your values as they are; such a session needs --trust-server.
 
     \b
-    psephos join vote/invitations/09-germany.json --input germany.csv
+    psephos join vote/invitations/01-germany.json --input germany.csv
     psephos join 127.0.0.1:7000 --transport tcp --as Germany --input germany.csv --simulate --seed 345
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.roles import check_party_name
