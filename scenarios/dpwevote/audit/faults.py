@@ -92,7 +92,13 @@ class _RawPartner(Client):
         mode: Mode = given["mode"]
         rows = {name: given[name] for name in ("party", "place", "row", "public")}
         self._machine = _RawMachine(
-            protocol, **rows, session=mode.session, noise=mode.noise, ledger=self.ledger, server="server"
+            protocol,
+            **rows,
+            session=mode.session,
+            noise=mode.noise,
+            ledger=self.ledger,
+            server="server",
+            charter=mode.charter,
         )
 
 
