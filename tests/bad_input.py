@@ -77,11 +77,16 @@ ITEMS: Final = (
 
 
 def check_refused(
-    psephos: Psephos, scenario: str, settings: Sequence[str], words: Sequence[str], *, command: str = "run"
+    psephos: Psephos,
+    scenario: str,
+    settings: Sequence[str],
+    words: Sequence[str],
+    *,
+    command: Sequence[str] = ("run",),
 ) -> None:
     """Check that a command is refused with one sentence that has these words, and status 2, and leaves no folder."""
     options = [word for setting in settings for word in ("--set", setting)]
-    ended = psephos(command, scenario, *options, "--out", "out")
+    ended = psephos(*command, scenario, *options, "--out", "out")
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.startswith("psephos: ")
     assert ended.err.count("\n") == 1
