@@ -7,8 +7,9 @@ import msgspec
 from .errors import PsephosError, RemoteProtocolError
 from .messages import Message
 from .privacy import Charge
+from .records import Record
 
-__all__ = ["Charged", "Closed", "Drop", "Effect", "Fail", "Finish", "Opened", "Send", "SetDeadline"]
+__all__ = ["Charged", "Closed", "Drop", "Effect", "Fail", "Finish", "Keep", "Opened", "Send", "SetDeadline"]
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
@@ -57,6 +58,12 @@ class Charged(msgspec.Struct, frozen=True, gc=False):
     charge: Charge
 
 
+class Keep(msgspec.Struct, frozen=True, gc=False):
+    """Make a record durable before acting on any effect that follows."""
+
+    record: Record
+
+
 class Finish(msgspec.Struct, frozen=True, gc=False):
     """The session is over for this party, and this is its result; everything queued is sent first.
 
@@ -73,4 +80,4 @@ class Fail(msgspec.Struct, frozen=True):
     error: PsephosError
 
 
-Effect: TypeAlias = Send | SetDeadline | Drop | Opened | Closed | Charged | Finish | Fail
+Effect: TypeAlias = Send | SetDeadline | Drop | Opened | Closed | Charged | Keep | Finish | Fail

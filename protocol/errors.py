@@ -11,7 +11,9 @@ __all__ = [
     "BudgetExceededError",
     "ConfigurationError",
     "ConflictingReportError",
+    "ConnectionLostError",
     "HandshakeError",
+    "JournalError",
     "LocalProtocolError",
     "MalformedMessageError",
     "PluginError",
@@ -180,6 +182,24 @@ class SessionAborted(PsephosError):  # noqa: N818  an ending that a party chose,
         self.reason = printable(reason)
         self.by = by
         super().__init__(f"{by} ended the session: {reason}")
+
+
+class ConnectionLostError(SessionAborted):
+    """The connection to the server was lost before the release: a party with a journal may come back."""
+
+
+class JournalError(PsephosError):
+    """A journal that cannot be read or written, or is not that of what it is opened for.
+
+    Attributes:
+        path: the file's; empty for one that is no file.
+        reason: what is wrong, and what helps.
+    """
+
+    def __init__(self, reason: str, *, path: str = "") -> None:
+        self.path = path
+        self.reason = printable(reason)
+        super().__init__(f"the journal {path} {reason}" if path else f"the journal {reason}")
 
 
 class UnheardError(PsephosError):

@@ -1,0 +1,151 @@
+"""What the sides of a session must not forget: records, in the order in which a machine asks to keep them.
+
+A machine asks by `effects.Keep`, and whatever it does after that shows outside only once the record is durable. So a
+party that restarts repeats its bytes and draws nothing again, and a server that restarts goes on where it stood. From
+the records of a session, in their order, a machine is made again (`ClientMachine`, `ServerMachine`: `records`).
+
+Nothing here is written by a simulation, and nobody's private values are in it: of those a party's reports say no more
+than the server was, or was about to be, told.
+"""
+
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+
+from .privacy import LedgerEntry
+from .tally import Tally
+
+__all__ = [
+    "Accepted",
+    "Acknowledged",
+    "Broken",
+    "ClientRecord",
+    "Drawn",
+    "KeptTally",
+    "Left",
+    "PhaseClosed",
+    "PhaseOpened",
+    "Record",
+    "Reserved",
+    "ServerRecord",
+]
+
+
+class Reserved(msgspec.Struct, frozen=True, tag="reserved", kw_only=True, forbid_unknown_fields=True):
+    """Client: a session has room on the ledger for all that it may cost.
+
+    Args:
+        party: the party's name in the session.
+        session: the session's name.
+        protocol: the protocol's.
+        expires: nobody takes part after this time, in seconds since 1970 (UTC); 0 for never.
+        entries: a line for each loss, in order, as it will be charged.
+    """
+
+    party: str
+    session: str
+    protocol: str
+    expires: int
+    entries: tuple[LedgerEntry, ...]
+
+
+class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unknown_fields=True):
+    """Client: a phase's report was drawn, and its losses are charged; it may have left, and leaves again as it is.
+
+    Args:
+        phase: from 0.
+        request: what the server asked by, encoded.
+        report: the message that answers it, encoded.
+        entries: the losses.
+    """
+
+    phase: int
+    request: bytes
+    report: bytes
+    entries: tuple[LedgerEntry, ...]
+
+
+class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged", forbid_unknown_fields=True):
+    """Client: the server has said that a phase's report is kept on its side."""
+
+    phase: int
+
+
+class Left(msgspec.Struct, frozen=True, tag="left", forbid_unknown_fields=True):
+    """Client: the session is over for this party; room that it did not use is free.
+
+    `reason` is empty where it has heard the release.
+    """
+
+    reason: str = ""
+
+
+class PhaseOpened(msgspec.Struct, frozen=True, tag="opened", forbid_unknown_fields=True):
+    """Server: a phase began, and the parties at these places are asked."""
+
+    phase: int
+    places: tuple[int, ...]
+
+
+class Accepted(msgspec.Struct, frozen=True, tag="accepted", forbid_unknown_fields=True):
+    """Server: a report counts. `report` is its payload, as it came."""
+
+    phase: int
+    place: int
+    report: bytes
+
+
+class KeptTally(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A tally as plain data. See `Tally`."""
+
+    num_reports: int
+    totals: tuple[int, ...]
+    shape: tuple[int, ...]
+    rows: tuple[tuple[int, ...], ...]
+    num_columns: int
+
+    @classmethod
+    def of(cls, tally: Tally) -> "KeptTally":
+        """Return what keeps a tally."""
+        rows: list[list[int]] = tally.rows.tolist()
+        totals: list[int] = tally.totals.reshape(-1).tolist()
+        kept = tuple(tuple(row) for row in rows)
+        return cls(tally.num_reports, tuple(totals), tally.totals.shape, kept, tally.rows.shape[1])
+
+    def restore(self) -> Tally:
+        """Return the tally.
+
+        Raises:
+            ValueError, OverflowError: it is none.
+        """
+        totals = np.array(self.totals, dtype=np.int64).reshape(self.shape)
+        rows = np.array(self.rows, dtype=np.int64).reshape(len(self.rows), self.num_columns)
+        return Tally(self.num_reports, totals, rows)
+
+
+class PhaseClosed(msgspec.Struct, frozen=True, tag="closed", forbid_unknown_fields=True):
+    """Server: a phase ended, and the reports of these places count.
+
+    `tally` is the released one where the server drew noise for it, which is never drawn again; else it follows from the
+    reports.
+    """
+
+    phase: int
+    places: tuple[int, ...]
+    tally: KeptTally | None = None
+
+
+class Broken(msgspec.Struct, frozen=True, tag="broken", kw_only=True, forbid_unknown_fields=True):
+    """Server: the session is over without a result, since a phase closed without its quorum."""
+
+    phase: str
+    received: int
+    required: int
+    missing: tuple[str, ...]
+    first_drop: str
+
+
+ClientRecord: TypeAlias = Reserved | Drawn | Acknowledged | Left
+ServerRecord: TypeAlias = PhaseOpened | Accepted | PhaseClosed | Broken
+Record: TypeAlias = ClientRecord | ServerRecord
