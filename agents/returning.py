@@ -1,7 +1,7 @@
 """Taking part over connections that may be lost: a party with a journal comes back and goes on.
 
-Each try is another connection and another client, made from the same journal, so that coming back within one process and
-after a restart of it are one thing. Pauses between tries grow, and are drawn at random, so that the parties of a server
+Each try is another connection and another client, made from the same journal: coming back within a process is the same as
+after a restart of it. Pauses between tries grow, and are drawn at random, so that the parties of a server
 that restarts do not come back all at once.
 """
 
@@ -18,6 +18,7 @@ from .client import Client
 
 __all__ = ["take_part_durably"]
 
+_draw: Final = random.SystemRandom().random
 _FIRST_PAUSE_SECONDS: Final = 0.2
 _LONGEST_PAUSE_SECONDS: Final = 10.0
 
@@ -29,7 +30,7 @@ async def take_part_durably(
     channel: Channel | None = None,
     patience_seconds: float,
     on_loss: Callable[[Exception], None] | None = None,
-    draw: Callable[[], float] = random.SystemRandom().random,
+    draw: Callable[[], float] = _draw,
 ) -> tuple[Client, msgspec.Struct]:
     """Take part in one session, and come back whenever the connection is lost.
 

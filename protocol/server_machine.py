@@ -321,9 +321,10 @@ class ServerMachine:
         Never raises for what a client can cause; its faults come back as `Drop`.
         """
         row = self._rows[sender]
-        is_greeting = isinstance(message, Hello) and message.party == sender
-        takes_up = is_greeting and self._takes_back(row) and self._admits(message)
-        comes_back = is_greeting and row.is_lost and not takes_up and self._admits(message)
+        is_known = row.state is not State.NEW
+        is_admitted = isinstance(message, Hello) and is_known and message.party == sender and self._admits(message)
+        takes_up = is_admitted and self._takes_back(row)
+        comes_back = is_admitted and row.is_lost and not takes_up
         moves = _TABLE[row.state]
         if not moves and not comes_back and not takes_up:
             return []  # it was on its way when the conversation ended
