@@ -5,6 +5,7 @@ import functools
 import hashlib
 from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import trio
@@ -17,6 +18,7 @@ from ...agents.server import Server
 from ...agents.session_journal import SessionJournal
 from ...protocol.errors import ConfigurationError, UnheardError
 from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, Charter
+from ...protocol.records import Accepted, PhaseClosed
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, hidden_phases
@@ -32,7 +34,10 @@ from ..running.rosters import FINGERPRINT_COLUMN
 from ..running.writing import describe_failure, open_run, write_outcome
 from .common import DEFAULT_TRANSPORT, Keys, charter_of, find_transport, naming_address
 
-__all__ = ["check_authenticated", "roster_rows", "serve", "serve_in_folder"]
+__all__ = ["JOURNAL_FILE", "check_authenticated", "open_sitting", "roster_rows", "serve", "serve_in_folder"]
+
+JOURNAL_FILE: Final = "journal.sqlite"
+"""A session's journal, in the folder that `psephos roster` wrote."""
 
 
 def check_authenticated(side: Resolved, *, kind: SessionKind, transport: str) -> None:
@@ -166,9 +171,21 @@ async def _serve(
 
 @contextlib.contextmanager
 def open_sitting(
-    path: Path | None, side: Resolved, *, charter: Charter, mode: Mode
+    path: Path | None,
+    side: Resolved,
+    *,
+    charter: Charter,
+    mode: Mode,
+    on_resuming: Callable[[str], None] | None = None,
 ) -> Generator[SittingOfServer | None]:
     """Yield a session's journal, made if it is not there; None where there is no file for it.
+
+    Args:
+        path: the file's.
+        side: what is served.
+        charter: the session's.
+        mode: a deployment.
+        on_resuming: told how far the session is that goes on; where participation is private, without numbers.
 
     Raises:
         JournalError: it cannot be used.
@@ -193,6 +210,11 @@ def open_sitting(
         **required,
     }
     with SessionJournal.open(path, configuration=configuration) as journal:
+        if on_resuming is not None and journal.records:
+            num_closed = sum(isinstance(record, PhaseClosed) for record in journal.records)
+            num_reports = sum(isinstance(record, Accepted) for record in journal.records)
+            counted = "" if side.protocol.hides_participation else f", {num_reports:,} reports are kept"
+            on_resuming(f"{num_closed} of {len(side.protocol.phases)} phases are closed{counted}")
         yield journal
 
 
@@ -206,6 +228,7 @@ def serve_in_folder(
     charter: Charter = NO_CHARTER,
     mode: Mode,
     journal: Path | None = None,
+    on_resuming: Callable[[str], None] | None = None,
     pictures: bool = True,
     listener: EffectListener | None = None,
     on_listening: Callable[[str], None] | None = None,
@@ -219,7 +242,7 @@ def serve_in_folder(
     """
     how = {"transport": transport, "kind": mode.kind.value}
     with (
-        open_sitting(journal, side, charter=charter, mode=mode) as sitting,
+        open_sitting(journal, side, charter=charter, mode=mode, on_resuming=on_resuming) as sitting,
         open_run(folder, side, how, has_ledger=False, is_live=True) as run,
     ):
         session = functools.partial(
