@@ -12,7 +12,7 @@ from ..protocol.effects import Effect
 from ..protocol.errors import RemoteProtocolError, SessionAborted
 from ..protocol.messages import PROTOCOL_VERSION, Abort, Charter, Inquiry, Terms, decode, encode
 from ..protocol.phases import PhasedProtocol
-from ..protocol.privacy import Budget, Ledger
+from ..protocol.privacy import Budget, Ledger, PrivacyLoss
 from ..protocol.roles import Side
 from ..protocol.states import State
 from ..protocol.views import View
@@ -65,7 +65,17 @@ class Client:
 
     role: ClassVar[str] = "client"
 
-    __slots__ = ("_log", "_machine", "_patience_seconds", "_session", "_sitting", "ledger", "own_outcome", "view")
+    __slots__ = (
+        "_log",
+        "_machine",
+        "_patience_seconds",
+        "_protocol",
+        "_session",
+        "_sitting",
+        "ledger",
+        "own_outcome",
+        "view",
+    )
 
     def __init__(
         self,
@@ -83,6 +93,7 @@ class Client:
         sitting: Sitting | None = None,
         log: Log | None = None,
     ) -> None:
+        self._protocol = protocol
         self._sitting = sitting
         self._patience_seconds = patience_seconds
         self.ledger = ledger if ledger is not None else Ledger(party, budget=budget)
@@ -117,6 +128,15 @@ class Client:
     def was_welcomed(self) -> bool:
         """Whether the server has welcomed it, on terms that it takes part on."""
         return self._machine.has_agreed
+
+    def losses_to_come(self, public: Sequence[int]) -> list[PrivacyLoss]:
+        """Return what the session costs from here on: the losses of the phases that it has not answered.
+
+        Args:
+            public: the party's public row.
+        """
+        unanswered = self._protocol.phases[self._machine.num_answered :]
+        return [loss for phase in unanswered for loss in phase.losses_of(public)]
 
     @property
     def transcript(self) -> str | None:

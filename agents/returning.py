@@ -1,7 +1,7 @@
 """Taking part over connections that may be lost: a party with a journal comes back and goes on.
 
-Each try is another connection and another client, made from the same journal: coming back within a process is the same as
-after a restart of it. Pauses between tries grow, and are drawn at random, so that the parties of a server
+Each try is another connection and another client, made from the same journal, so that coming back within a process and
+after a restart of it is one path. Pauses between tries grow, and are drawn at random, so that the parties of a server
 that restarts do not come back all at once.
 """
 

@@ -81,6 +81,7 @@ class Server:
         listener: EffectListener | None = None,
     ) -> None:
         self._sitting = sitting
+        self._is_resumed = sitting is not None and bool(sitting.records)
         self._channels: dict[str, Channel] = {}
         self.view: View | None = None
         if mode.record_views:
@@ -185,7 +186,8 @@ class Server:
         self._log_refusals(self._lobby.refused)
         result = driver.ending().result
         assert isinstance(result, SessionResult)  # noqa: S101  it is what this machine finishes with
-        return msgspec.structs.replace(result, num_told=machine.num_told)
+        # After a restart nobody knows who has heard it before.
+        return msgspec.structs.replace(result, num_told=None if self._is_resumed else machine.num_told)
 
     async def _accept(self, listener: Listener, driver: Driver, nursery: trio.Nursery) -> None:
         while True:

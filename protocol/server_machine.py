@@ -86,7 +86,8 @@ class SessionResult(msgspec.Struct, frozen=True):
         num_received: each phase's number of reports; None where that is private.
         own_outcomes: what single clients were told, by place; for each of them alone.
         transcript: the digest of what everybody was told (see `transcript`); empty where nobody was, in arrays.
-        num_told: how many clients were there to be told the outcome; None where that is private, and in arrays.
+        num_told: how many clients were there to be told the outcome; None where that is private, in arrays, and after
+            a restart.
     """
 
     outcome: msgspec.Struct

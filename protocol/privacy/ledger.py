@@ -258,17 +258,31 @@ class Ledger:
     Args:
         person: whose data it is.
         budget: what the person allows; without one, everything is recorded and nothing refused.
+        entries: what was charged earlier, under whatever name of the person. It happened, whatever the budget says now.
+        held: what sessions that are not on this ledger may still charge; room for it is never given back here.
+
+    Raises:
+        PrivacyError: an earlier loss counts in no total of the budget's relation.
     """
 
     __slots__ = ("_budget", "_charges", "_person", "_relation", "_reserved", "_spent")
 
-    def __init__(self, person: str, *, budget: Budget | None = None) -> None:
+    def __init__(
+        self,
+        person: str,
+        *,
+        budget: Budget | None = None,
+        entries: Iterable[LedgerEntry] = (),
+        held: Iterable[LedgerEntry] = (),
+    ) -> None:
         self._person = person
         self._budget = budget
         self._relation = (budget and budget.relation) or NeighboringRelation.REPLACE_ONE
         self._charges: list[Charge] = []
         self._spent = Amount()
-        self._reserved = Amount()
+        for entry in entries:
+            self._record(entry)
+        self._reserved = self._sum_of(held)
 
     @property
     def person(self) -> str:
@@ -379,14 +393,9 @@ class Ledger:
             BudgetExceededError, PrivacyError: as `check`; then nothing is charged.
         """
         self.check((loss,))
-        entry = LedgerEntry.of(loss, person=self._person, session=session, phase=phase)
-        self._spent = self._spent.plus(self.amount_of(loss))
-        unspent = math.inf if self._budget is None else self._budget.left_of(self._spent)
-        charge = Charge(entry, self.spent, unspent, self._relation)
-        self._charges.append(charge)
-        return charge
+        return self._record(LedgerEntry.of(loss, person=self._person, session=session, phase=phase))
 
-    def amount_of(self, loss: PrivacyLoss) -> Amount:
+    def amount_of(self, loss: PrivacyLoss | LedgerEntry) -> Amount:
         """Return what a loss counts on this ledger, for its reservations.
 
         Raises:
@@ -402,6 +411,13 @@ class Ledger:
         """Take reserved room as free again, for this ledger's reservations."""
         self._reserved = self._reserved.less(amount)
 
+    def _record(self, entry: LedgerEntry) -> Charge:
+        self._spent = self._spent.plus(self.amount_of(entry))
+        unspent = math.inf if self._budget is None else self._budget.left_of(self._spent)
+        charge = Charge(entry, self.spent, unspent, self._relation)
+        self._charges.append(charge)
+        return charge
+
     def _check(self, budget: Budget, losses: Sequence[PrivacyLoss], amount: Amount) -> None:
         if budget.epsilon_of(self._spent.plus(self._reserved).plus(amount)) > budget.epsilon + _ROUNDING:
             raise BudgetExceededError(
@@ -411,7 +427,7 @@ class Ledger:
                 relation=self._relation.value,
             )
 
-    def _sum_of(self, losses: Iterable[PrivacyLoss]) -> Amount:
+    def _sum_of(self, losses: Iterable[PrivacyLoss | LedgerEntry]) -> Amount:
         total = Amount()
         for loss in losses:
             total = total.plus(self.amount_of(loss))

@@ -1,0 +1,389 @@
+"""A journal's file as its one writer has it: rows are added, and none is changed.
+
+The rule that holds here: when `append` returns, its rows are on the disk, all of them; when it raises, none is. One
+process at a time has a journal open (a lock on the file beside it, which ends with the process however that ends), and
+another one is told which.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import sqlite3
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+
+from ..protocol.errors import JournalError
+from .journal_format import (
+    APPLICATION_ID,
+    BEGINNING,
+    HOW_TO_MEND,
+    LOCK_BYTES,
+    SCHEMA,
+    TABLES,
+    About,
+    Contents,
+    Head,
+    Row,
+    as_journal_error,
+    beside,
+    check_header,
+    check_kind,
+    check_usable,
+    connect,
+    contents_of,
+    link,
+    lock_file_of,
+    naming_journal,
+    open_to_read,
+    read_head,
+    read_journal,
+)
+
+__all__ = ["JournalFile", "copy_journal", "install_journal"]
+
+_BEYOND_RETRY: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+class JournalFile:
+    """A journal that is this process's alone until it is closed. See `JournalFile.open`.
+
+    Attributes:
+        path: the file's.
+        about: what the journal says of itself.
+        is_new: whether there was none before.
+    """
+
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, lock: "_Lock", contents: Contents, *, is_new: bool
+    ) -> None:
+        self.path = path
+        self.about = contents.about
+        self.is_new = is_new
+        self._connection = connection
+        self._lock = lock
+        self._num_rows = len(contents.rows)
+        self._chain = contents.chain
+        self._failure: JournalError | None = None
+
+    @classmethod
+    def open(
+        cls, path: Path, about: About, *, may_be_moved: bool = False, may_make: bool = True
+    ) -> tuple[Self, Sequence[Row]]:
+        """Open a journal, or make one.
+
+        Args:
+            path: the file's. A folder that is missing is made, and then its owner's alone, as the files are.
+            about: what a new one says of itself; of one that is there the kind has to be the same.
+            may_be_moved: whether one that has moved, or that is a backup, may be opened as well.
+            may_make: whether one that is missing is made.
+
+        Returns:
+            The journal, and the rows that are in it.
+
+        Raises:
+            JournalError: it is in use, cannot be read or written, is not a journal of this kind and version, or is not
+                as it was left.
+        """
+        path = path.resolve()
+        with naming_journal(path):
+            if path.is_dir():
+                raise JournalError("is a folder: name a file", path=str(path))
+            if may_make:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            elif not path.exists() and not lock_file_of(path).exists():
+                raise JournalError("does not exist", path=str(path))
+            lock = _Lock(path)
+            try:
+                is_new = not path.exists()
+                if is_new:
+                    _check_not_lost(path, lock.head, may_make=may_make)
+                    _make(path, about)
+                else:
+                    check_header(path)
+                connection = connect(path, "mode=rw")
+                try:
+                    contents = contents_of(connection, path, lock.head)
+                    check_kind(contents.about, about.kind, path)
+                    if not may_be_moved:
+                        check_usable(contents.about, path)
+                except BaseException:
+                    connection.close()
+                    raise
+            except BaseException:
+                lock.release()
+                raise
+        journal = cls(path, connection, lock, contents, is_new=is_new)
+        journal._tell_head()
+        return journal, contents.rows
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Add rows: all of them are durable when this returns, and none is there when it raises.
+
+        After a full disk, or what else may pass, the same rows may be tried again. After an error that leaves open what
+        is on the disk, such as a failed synchronization, each later call is refused, until the journal is opened anew.
+
+        Raises:
+            JournalError: they are not kept, or one would be the second of its session, kind and key.
+        """
+        with self._committing():
+            chain = self._insert(rows, after=self._num_rows, chain=self._chain)
+        self._num_rows, self._chain = self._num_rows + len(rows), chain
+        self._tell_head()
+
+    def write_about(self, about: About) -> None:
+        """Let the journal say something else of itself.
+
+        Raises:
+            JournalError: it cannot be written.
+        """
+        with self._committing():
+            _write_about(self._connection, about)
+        self.about = about
+        self._tell_head()
+
+    def rewrite(self, rows: Sequence[Row]) -> None:
+        """Put rows in the place of all that there are; nothing of the old ones is left in the file.
+
+        Raises:
+            JournalError: it cannot be written; then the old ones are there.
+        """
+        about = msgspec.structs.replace(self.about, generation=self.about.generation + 1)
+        with self._committing():
+            self._connection.execute("DELETE FROM record")
+            chain = self._insert(rows, after=0, chain=BEGINNING)
+            _write_about(self._connection, about)
+        self.about, self._num_rows, self._chain = about, len(rows), chain
+        self._tell_head()
+        with naming_journal(self.path):
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def write_copy(self, target: Path, about: About) -> None:
+        """Write a copy that says `about` of itself. See `copy_journal`."""
+        _copy(self._connection, target, about)
+
+    def close(self) -> None:
+        """Let go of the journal; a second call does nothing."""
+        self._connection.close()
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del kind, error, trace
+        self.close()
+
+    def _insert(self, rows: Sequence[Row], *, after: int, chain: bytes) -> bytes:
+        """Insert rows, and return the chain after them."""
+        lines: list[tuple[object, ...]] = []
+        for sequence, row in enumerate(rows, start=after + 1):
+            chain = link(chain, sequence, row)
+            lines.append((sequence, *row, chain))
+        self._connection.executemany("INSERT INTO record VALUES (?, ?, ?, ?, ?, ?)", lines)
+        return chain
+
+    @contextlib.contextmanager
+    def _committing(self) -> Generator[None]:
+        """Commit what the code inside writes, or take all of it back."""
+        if self._failure is not None:
+            reason = f"failed before, and is to be opened anew ({self._failure.reason})"
+            raise JournalError(reason, path=str(self.path))
+        with naming_journal(self.path):
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException as error:
+                if isinstance(error, sqlite3.Error) and _leaves_open(error):
+                    self._failure = as_journal_error(error, self.path)
+                elif not isinstance(error, Exception):
+                    self._failure = JournalError("was interrupted", path=str(self.path))
+                if self._connection.in_transaction:
+                    with contextlib.suppress(sqlite3.Error):  # SQLite has taken it back by itself
+                        self._connection.execute("ROLLBACK")
+                raise
+
+    def _tell_head(self) -> None:
+        with contextlib.suppress(OSError):  # then it tells of less than there is, and that much can be checked
+            self._lock.write(_head_of(self.about, num_rows=self._num_rows, chain=self._chain))
+
+
+def copy_journal(path: Path, target: Path, about: About) -> None:
+    """Write a consistent copy of a journal, also of one that a process has open.
+
+    Args:
+        path: the journal's.
+        target: a new file, its owner's alone; it is there when the copy is complete and on the disk.
+        about: what the copy says of itself.
+
+    Raises:
+        JournalError: one of them cannot be read or written, or there is a file already.
+    """
+    path = path.resolve()
+    with naming_journal(path), open_to_read(path) as (connection, _):
+        _copy(connection, target, about)
+
+
+def install_journal(source: Path, path: Path, about: About) -> Path | None:
+    """Put a copy of a journal in a journal's place, where no process may have one open.
+
+    Args:
+        source: what to copy.
+        path: where to; what is there is kept under another name.
+        about: what it says of itself from then on.
+
+    Returns:
+        What was there before, under its new name; None where nothing was.
+
+    Raises:
+        JournalError: one of them cannot be read or written, or a process has the journal open.
+    """
+    path = path.resolve()
+    with naming_journal(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = _Lock(path)
+        try:
+            fresh = path.with_name(f"{path.name}.restored")
+            _unlink(fresh)
+            copy_journal(source, fresh, about)
+            contents = read_journal(fresh, kind=about.kind)
+            aside = _set_aside(path) if path.exists() else None
+            fresh.rename(path)
+            _unlink(fresh)
+            _sync_folder(path.parent)
+            lock.write(_head_of(contents.about, num_rows=len(contents.rows), chain=contents.chain))
+        finally:
+            lock.release()
+    return aside
+
+
+class _Lock:
+    """The lock file of a journal, held until it is released or the process ends, however it does."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(lock_file_of(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.head = read_head(self._descriptor)
+            self.write(msgspec.structs.replace(self.head or Head(process=0), process=os.getpid()))
+        except BlockingIOError:
+            head = read_head(self._descriptor)
+            os.close(self._descriptor)
+            who = "another process" if head is None else f"process {head.process}"
+            raise JournalError(f"is in use by {who}: wait until that has ended", path=str(path)) from None
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def write(self, head: Head) -> None:
+        """Say what is in the journal. In place, and not synchronized: what is on the disk may be older, never newer."""
+        os.pwrite(self._descriptor, msgspec.json.encode(head).ljust(LOCK_BYTES - 1) + b"\n", 0)
+
+    def release(self) -> None:
+        """Let others in; a second call does nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _head_of(about: About, *, num_rows: int, chain: bytes) -> Head:
+    return Head(process=os.getpid(), generation=about.generation, rows=num_rows, chain=chain.hex())
+
+
+def _leaves_open(error: sqlite3.Error) -> bool:
+    """Whether nobody knows what is on the disk after an error. A write that failed was not committed."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    is_failed_write = code == sqlite3.SQLITE_IOERR_WRITE
+    return code & 0xFF in _BEYOND_RETRY or (code & 0xFF == sqlite3.SQLITE_IOERR and not is_failed_write)
+
+
+def _check_not_lost(path: Path, head: Head | None, *, may_make: bool) -> None:
+    """Raise JournalError if there was a journal, which is gone."""
+    if head is None or not (head.rows or head.generation):
+        if not may_make:
+            raise JournalError("does not exist", path=str(path))
+        return
+    lock_file = lock_file_of(path)
+    raise JournalError(
+        f"is gone, and had {head.rows} records. Put it back, or {HOW_TO_MEND}. Without either nobody knows what was "
+        f"lost so far; whoever accepts that removes {lock_file.name} beside it, and begins anew",
+        path=str(path),
+    )
+
+
+def _write_about(connection: sqlite3.Connection, about: About) -> None:
+    body = msgspec.msgpack.encode(about)
+    connection.execute("INSERT OR REPLACE INTO about VALUES (1, ?, ?)", (body, hashlib.sha256(body).digest()))
+
+
+def _make(path: Path, about: About) -> None:
+    """Make a journal, which is there when it is whole: a process that ends in between leaves none."""
+    with _making(path) as fresh, contextlib.closing(connect(fresh, "mode=rw")) as connection:
+        for setting in (f"application_id = {APPLICATION_ID}", f"user_version = {SCHEMA}", "journal_mode = WAL"):
+            connection.execute(f"PRAGMA {setting}")
+        connection.execute("BEGIN")
+        for table in TABLES:
+            connection.execute(table)
+        _write_about(connection, about)
+        connection.execute("COMMIT")
+
+
+def _copy(connection: sqlite3.Connection, target: Path, about: About) -> None:
+    if target.exists():
+        raise JournalError("is there already: name a new file", path=str(target))
+    with naming_journal(target), _making(target) as fresh, contextlib.closing(connect(fresh, "mode=rw")) as copy:
+        connection.backup(copy)
+        copy.execute("BEGIN IMMEDIATE")
+        _write_about(copy, about)
+        copy.execute("COMMIT")
+
+
+@contextlib.contextmanager
+def _making(path: Path) -> Generator[Path]:
+    """Yield an empty file of its owner's alone, which takes its place once the code inside has ended well."""
+    fresh = path.with_name(f"{path.name}.new")
+    _unlink(fresh)
+    try:
+        os.close(os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        yield fresh
+        descriptor = os.open(fresh, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        fresh.rename(path)
+        _sync_folder(path.parent)
+    finally:
+        _unlink(fresh)
+
+
+def _set_aside(path: Path) -> Path:
+    """Give a journal and its log another name, and return it."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.before-{number}")).exists():
+        number += 1
+    with contextlib.suppress(FileNotFoundError):  # the log first: without it the lock file still tells what is missing
+        beside(path, "-wal").rename(beside(aside, "-wal"))
+    beside(path, "-shm").unlink(missing_ok=True)
+    return path.rename(aside)
+
+
+def _unlink(path: Path) -> None:
+    for ending in ("", "-wal", "-shm", "-journal"):
+        beside(path, ending).unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

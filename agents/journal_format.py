@@ -1,0 +1,363 @@
+"""What a journal's file is, and how it is read: nothing of it is used before all of it was checked.
+
+A journal is one SQLite database. Each of its rows has the SHA-256 of itself and of all rows before it, so that none can
+be changed or be missing in between. The lock file beside it says how many rows there were, so that none can be missing
+at the end either: a write-ahead log that is damaged or gone takes the last rows with it, and SQLite says nothing. An
+older copy of the file is found in the same way, and so is a journal that is gone.
+
+Readers need no lock: they see the last commit, whether a process has the journal open or was killed.
+"""
+
+import contextlib
+import enum
+import hashlib
+import os
+import sqlite3
+import stat
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from ..protocol.errors import JournalError
+
+__all__ = [
+    "APPLICATION_ID",
+    "BEGINNING",
+    "HOW_TO_MEND",
+    "LOCK_BYTES",
+    "SCHEMA",
+    "TABLES",
+    "About",
+    "Contents",
+    "Copy",
+    "Head",
+    "Row",
+    "as_journal_error",
+    "beside",
+    "check_header",
+    "check_kind",
+    "check_usable",
+    "connect",
+    "contents_of",
+    "decode_record",
+    "link",
+    "lock_file_of",
+    "naming_journal",
+    "open_to_read",
+    "read_head",
+    "read_journal",
+]
+
+RecordT = TypeVar("RecordT")
+
+APPLICATION_ID: Final = 0x50736570
+"""By which SQLite's file header says whose file it is: "Psep"."""
+SCHEMA: Final = 1
+"""The version of the tables below and of what is in them."""
+TABLES: Final = (
+    "CREATE TABLE about (only INTEGER PRIMARY KEY CHECK (only = 1), body BLOB, digest BLOB)",
+    "CREATE TABLE record (sequence INTEGER PRIMARY KEY, session TEXT, kind TEXT, key TEXT, body BLOB, chain BLOB)",
+    "CREATE UNIQUE INDEX once ON record (session, kind, key)",  # rows without a key may be repeated
+)
+BEGINNING: Final = bytes(32)
+LOCK_BYTES: Final = 256
+_STAMPS: Final = ("application_id", "user_version", "journal_mode")
+_MAGIC: Final = b"SQLite format 3\x00"
+_HEADER_BYTES: Final = 100
+_SECONDS_TO_WAIT: Final = 2.0
+"""For another program that has locked the database, such as a person's own look into it."""
+HOW_TO_MEND: Final = "restore a backup with `psephos journal restore`"
+_TEXT_OF_CODE: Final = {
+    sqlite3.SQLITE_FULL: "cannot be written: the disk is full. Make room, then go on",
+    sqlite3.SQLITE_READONLY: "cannot be written: the file or its folder is read-only",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened: the file or its folder may not be read or written",
+    sqlite3.SQLITE_PERM: "cannot be opened: the file may not be read or written",
+    sqlite3.SQLITE_BUSY: "is locked by another program, which has it open: close that one",
+    sqlite3.SQLITE_CONSTRAINT: "has already what there is once, and not twice; nothing was kept",
+    sqlite3.SQLITE_CORRUPT: f"is damaged: {HOW_TO_MEND}",
+    sqlite3.SQLITE_NOTADB: f"is damaged, or not a journal: {HOW_TO_MEND}",
+}
+
+
+class Row(NamedTuple):
+    """One record as it is kept.
+
+    Args:
+        session: the session's id; empty in a journal of one session.
+        kind: the record's.
+        key: what at most one record of this session and kind may have; None where there may be several.
+        body: the record, encoded.
+    """
+
+    session: str
+    kind: str
+    key: str | None
+    body: bytes
+
+
+class Copy(enum.Enum):
+    """What a journal is a copy for."""
+
+    NONE = "none"
+    BACKUP = "backup"
+    MOVE = "move"
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a journal says of itself.
+
+    Args:
+        kind: whose journal it is: "person" or "session".
+        configuration: of what it is the journal, by field.
+        generation: how often its rows were written anew, as pruning does.
+        copy: whether it is a copy.
+        copied: when it was copied, in seconds since 1970.
+        moved_to: where it went; then it is not used any more.
+        is_moved: whether it has arrived there.
+        unsure_up_to: of the sessions in rows up to this one there may have been more, which a backup does not know.
+        unsure_since: since when, in seconds since 1970; 0 for a journal that was never restored.
+    """
+
+    kind: str
+    configuration: dict[str, str] = {}
+    generation: int = 0
+    copy: Copy = Copy.NONE
+    copied: int = 0
+    moved_to: str = ""
+    is_moved: bool = False
+    unsure_up_to: int = 0
+    unsure_since: int = 0
+
+
+class Contents(NamedTuple):
+    """All that a journal holds."""
+
+    about: About
+    rows: Sequence[Row]
+    chain: bytes
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a lock file says: who holds the journal, and what was in it after its last commit."""
+
+    process: int
+    generation: int = 0
+    rows: int = 0
+    chain: str = BEGINNING.hex()
+
+
+def lock_file_of(path: Path) -> Path:
+    """Return the file beside a journal that keeps others out."""
+    return path.with_name(f"{path.name}.lock")
+
+
+def beside(path: Path, ending: str) -> Path:
+    """Return the file of this path with an ending more."""
+    return path.with_name(path.name + ending)
+
+
+def read_journal(path: Path, *, kind: str) -> Contents:
+    """Return what a journal holds, also while a process has it open, or after one that was killed.
+
+    Raises:
+        JournalError: it cannot be read, is not a journal of this kind and version, or is not as it was left.
+    """
+    path = path.resolve()
+    with naming_journal(path):
+        with open_to_read(path) as (connection, head):
+            contents = contents_of(connection, path, head)
+        check_kind(contents.about, kind, path)
+        return contents
+
+
+@contextlib.contextmanager
+def open_to_read(path: Path) -> Generator[tuple[sqlite3.Connection, Head | None]]:
+    """Yield a connection that only reads, and what the lock file says, which is never newer than what is read."""
+    if path.is_dir():
+        raise JournalError("is a folder: name a file", path=str(path))
+    if not path.exists():
+        raise JournalError("does not exist", path=str(path))
+    head = None
+    with contextlib.suppress(OSError):
+        descriptor = os.open(lock_file_of(path), os.O_RDONLY | os.O_CLOEXEC)
+        head = read_head(descriptor)
+        os.close(descriptor)
+    connection = connect(path, "mode=ro")
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except sqlite3.OperationalError as error:
+        connection.close()
+        # Where the folder is read-only there can be no index of the log; without a log none is needed.
+        is_unopened = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+        if not is_unopened or beside(path, "-wal").exists():
+            raise
+        connection = connect(path, "mode=ro&immutable=1")
+    try:
+        yield connection, head
+    finally:
+        connection.close()
+
+
+def contents_of(connection: sqlite3.Connection, path: Path, head: Head | None) -> Contents:
+    """Return all that a journal holds, as of one moment, once everything about it has been checked."""
+    connection.execute("BEGIN")
+    try:
+        _check_version(*(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _STAMPS), path=path)
+        if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+            raise _damaged(path, "SQLite's check of it fails")
+        tables = tuple(sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema ORDER BY rowid"))
+        if tables != TABLES:
+            raise _damaged(path, "its tables are others")
+        about = _about_of(connection, path)
+        rows: list[Row] = []
+        chains = [BEGINNING]
+        for sequence, session, kind, key, body, chain in connection.execute("SELECT * FROM record ORDER BY sequence"):
+            row = Row(session, kind, key, body)
+            chains.append(link(chains[-1], sequence, row))
+            if sequence != len(chains) - 1 or chain != chains[-1]:
+                raise _damaged(path, f"record {len(chains) - 1} is not the one that was kept")
+            rows.append(row)
+    except (TypeError, AttributeError) as error:  # something else stands where a text or bytes were
+        raise _damaged(path, str(error)) from error
+    finally:
+        connection.execute("ROLLBACK")
+    if head is not None and head.generation >= about.generation:
+        _check_head(head, about, chains, path)
+    return Contents(about, rows, chains[-1])
+
+
+def _check_head(head: Head, about: About, chains: Sequence[bytes], path: Path) -> None:
+    """Raise JournalError if a journal is not the one, or not all of the one, that was in this place last."""
+    num_rows = len(chains) - 1
+    if head.generation > about.generation or num_rows < head.rows:
+        reason = f"has {num_rows} records, and had {head.rows}: it was cut short, or is an older copy"
+        raise JournalError(f"{reason}: {HOW_TO_MEND}", path=str(path))
+    if chains[head.rows].hex() != head.chain:
+        reason = "is another one than was here last"
+        raise JournalError(f"{reason}: put that one back, or use `psephos journal restore`", path=str(path))
+
+
+def check_header(path: Path) -> None:
+    """Raise JournalError unless a file can be a journal; SQLite itself has not touched it yet."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        header = os.pread(descriptor, _HEADER_BYTES, 0)
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) & (stat.S_IRWXG | stat.S_IRWXO):
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+    if not header.startswith(_MAGIC):
+        raise JournalError("is not a journal: it is no SQLite file", path=str(path))
+    if len(header) < _HEADER_BYTES:
+        raise _damaged(path, "it was cut short")
+    version, application = (int.from_bytes(header[place : place + 4], "big") for place in (60, 68))
+    _check_version(application, version, "wal", path=path)
+
+
+def _check_version(application: int, version: int, mode: str, *, path: Path) -> None:
+    if application != APPLICATION_ID:
+        raise JournalError("is not a journal: it is another application's SQLite file", path=str(path))
+    if version > SCHEMA:
+        reason = f"is of version {version}, and this psephos reads version {SCHEMA}: use a newer psephos"
+        raise JournalError(reason, path=str(path))
+    if version < SCHEMA:
+        reason = f"is of version {version}, which this psephos no longer reads; it reads version {SCHEMA}"
+        raise JournalError(reason, path=str(path))
+    if mode not in {"wal", "off"}:  # "off" where it is read without a log
+        raise _damaged(path, f"its mode is {mode!r}")
+
+
+def check_kind(about: About, kind: str, path: Path) -> None:
+    """Raise JournalError if a journal is another's kind."""
+    if about.kind != kind:
+        raise JournalError(f"is that of a {about.kind}, not of a {kind}", path=str(path))
+
+
+def check_usable(about: About, path: Path) -> None:
+    """Raise JournalError if a journal is a backup, or has moved away: somebody's losses would be in two places."""
+    if about.copy is Copy.BACKUP:
+        reason = "is a backup, which may not know all losses: `psephos journal restore` says what that means"
+        raise JournalError(reason, path=str(path))
+    if about.moved_to:
+        told = "has moved to" if about.is_moved else "was about to be moved, by `psephos journal move`, to"
+        raise JournalError(f"{told} {about.moved_to}, and is not used here any more", path=str(path))
+
+
+def read_head(descriptor: int) -> Head | None:
+    """Return what a lock file says; None where it says nothing."""
+    try:
+        return msgspec.json.decode(os.pread(descriptor, LOCK_BYTES, 0), type=Head)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None  # it is new, or what was in it did not survive a loss of power
+
+
+@contextlib.contextmanager
+def naming_journal(path: Path) -> Generator[None]:
+    """Let what SQLite and the system say against a journal name it, and what helps."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise as_journal_error(error, path) from error
+    except OSError as error:
+        where = "" if error.filename in {None, str(path)} else f" ({error.filename})"
+        raise JournalError(f"cannot be opened or written: {error.strerror}{where}", path=str(path)) from error
+
+
+def as_journal_error(error: sqlite3.Error, path: Path) -> JournalError:
+    """Return what SQLite says against a journal, with what helps."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    reason = _TEXT_OF_CODE.get(code & 0xFF)
+    if reason is None:
+        reason = f"cannot be used: {error} ({getattr(error, 'sqlite_errorname', type(error).__name__)})"
+    return JournalError(reason, path=str(path))
+
+
+def connect(path: Path, options: str) -> sqlite3.Connection:
+    """Open the database of a journal, which is there, with options of SQLite's URI."""
+    connection = sqlite3.connect(
+        f"file:{quote(os.fsencode(path))}?{options}",
+        uri=True,
+        isolation_level=None,  # transactions begin and end where this module says so
+        check_same_thread=False,
+        timeout=_SECONDS_TO_WAIT,
+    )
+    # NORMAL would synchronize a write-ahead log now and then: a loss of power could take back the last commits, whose
+    # reports have left. The others: a flush that reaches the disk on macOS too, and no trust in a damaged file.
+    for setting in ("synchronous = FULL", "fullfsync = ON", "cell_size_check = ON", "trusted_schema = OFF"):
+        connection.execute(f"PRAGMA {setting}")
+    return connection
+
+
+def _damaged(path: Path, reason: str) -> JournalError:
+    return JournalError(f"is damaged, since {reason}: {HOW_TO_MEND}", path=str(path))
+
+
+def link(chain: bytes, sequence: int, row: Row) -> bytes:
+    """Return the chain as it is after a row."""
+    key = b"" if row.key is None else b"=" + row.key.encode()
+    parts = (sequence.to_bytes(8, "big"), row.session.encode(), row.kind.encode(), key, row.body)
+    return hashlib.sha256(chain + b"".join(len(part).to_bytes(8, "big") + part for part in parts)).digest()
+
+
+def decode_record(body: bytes, decoder: msgspec.msgpack.Decoder[RecordT], path: Path) -> RecordT:
+    """Return a row's record.
+
+    Raises:
+        JournalError: it is none.
+    """
+    try:
+        return decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _damaged(path, f"a row is no record ({error})") from None
+
+
+def _about_of(connection: sqlite3.Connection, path: Path) -> About:
+    lines = connection.execute("SELECT body, digest FROM about").fetchall()
+    if len(lines) == 1:
+        ((body, digest),) = lines
+        if hashlib.sha256(body).digest() == digest:
+            return msgspec.msgpack.decode(body, type=About)
+    raise _damaged(path, "what it says of itself is not what was kept")

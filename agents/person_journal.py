@@ -1,0 +1,307 @@
+"""A person's journal: what it reserved, drew and sent in every session, in one file. It is the person's ledger.
+
+The rule that holds here: whatever may have left is in the file, so that its loss is charged and the same bytes leave
+again; room that a session has reserved is no other session's until that one is left or has expired.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+
+from ..protocol.errors import JournalError
+from ..protocol.privacy import Budget, Ledger, LedgerEntry
+from ..protocol.records import Acknowledged, ClientRecord, Drawn, Left, Reserved
+from .journal_file import JournalFile
+from .journal_format import About, Row, decode_record, read_journal
+
+__all__ = ["PERSON", "PersonJournal", "SessionRecords", "Sitting", "read_sessions"]
+
+PERSON: Final = "person"
+"""The kind of these journals."""
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[ClientRecord] = msgspec.msgpack.Decoder(ClientRecord)
+
+
+class SessionRecords:
+    """What a person's journal has of one session.
+
+    Args:
+        session_id: the session's.
+        records: in order.
+    """
+
+    __slots__ = ("_acknowledged", "_drawn", "_held", "_left", "_reserved", "records", "session_id")
+
+    def __init__(self, session_id: str, records: Sequence[ClientRecord] = ()) -> None:
+        self.session_id = session_id
+        self.records: list[ClientRecord] = []
+        self._reserved: Reserved | None = None
+        self._drawn: dict[int, Drawn] = {}
+        self._acknowledged: set[int] = set()
+        self._held: tuple[LedgerEntry, ...] = ()
+        self._left: Left | None = None
+        for record in records:
+            self.add(record)
+
+    @property
+    def first(self) -> Reserved | None:
+        """Who takes part in what: as it was first reserved. None before that."""
+        return self._reserved
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """The losses that are charged."""
+        return tuple(entry for drawn in self._drawn.values() for entry in drawn.entries)
+
+    @property
+    def num_drawn(self) -> int:
+        """How many reports were drawn, and may have left."""
+        return len(self._drawn)
+
+    @property
+    def num_acknowledged(self) -> int:
+        """How many of them the server keeps."""
+        return len(self._acknowledged)
+
+    @property
+    def left(self) -> Left | None:
+        """How the session ended for this party; None while it may go on."""
+        return self._left
+
+    @property
+    def is_pruned(self) -> bool:
+        """Whether its reports are gone, of which only the losses are kept."""
+        return any(not drawn.report for drawn in self._drawn.values())
+
+    def has_expired(self, now: float) -> bool:
+        """Return whether nobody takes part any more."""
+        return self._reserved is not None and 0 < self._reserved.expires < now
+
+    def held(self, now: float) -> tuple[LedgerEntry, ...]:
+        """Return the losses for which the session holds room."""
+        return () if self.has_expired(now) else self._held
+
+    def is_over(self, now: float) -> bool:
+        """Return whether no report of it can be asked for again: it has expired, or its release was heard."""
+        return self.has_expired(now) or (self._left is not None and not self._left.reason)
+
+    def contradiction(self, record: ClientRecord) -> str:
+        """Return what the record contradicts, and an empty text where there is nothing."""
+        match record:
+            case Reserved() if self._reserved is not None:
+                for field in ("party", "session", "protocol", "expires"):
+                    ours, theirs = getattr(self._reserved, field), getattr(record, field)
+                    if ours != theirs:
+                        return f"has {field} {ours!r} for session {self.session_id}, and not {theirs!r}"
+            case Drawn(phase=phase) if phase in self._drawn and record != self._drawn[phase]:
+                return f"has another report of phase {phase} of session {self.session_id}"
+            case Drawn(phase=phase) if phase > len(self._drawn):
+                return f"has {len(self._drawn)} reports of session {self.session_id}, and phase {phase} is not the next"
+            case Drawn() | Acknowledged() if self._reserved is None:
+                return f"has nothing reserved for session {self.session_id}"
+            case Acknowledged(phase) if phase not in self._drawn:
+                return f"has no report of phase {phase} of session {self.session_id}"
+            case _:
+                pass
+        return ""
+
+    def says_nothing_new(self, record: ClientRecord) -> bool:
+        """Return whether the record is kept already."""
+        match record:
+            case Drawn(phase=phase):
+                return phase in self._drawn
+            case Acknowledged(phase):
+                return phase in self._acknowledged
+            case Reserved(entries=entries):
+                return self._reserved is not None and self._left is None and entries == self._held
+            case Left():
+                return record == self._left
+
+    def add(self, record: ClientRecord) -> None:
+        """Take a record up, which contradicts nothing."""
+        self.records.append(record)
+        match record:
+            case Reserved():
+                self._reserved = self._reserved or record
+                self._held, self._left = record.entries, None
+            case Drawn():
+                self._drawn[record.phase] = record
+                names = {entry.phase for entry in record.entries}
+                self._held = tuple(entry for entry in self._held if entry.phase not in names)
+            case Acknowledged():
+                self._acknowledged.add(record.phase)
+            case Left():
+                self._held, self._left = (), record
+
+
+class Sitting:
+    """A person's part in one session: its records, and where more are kept (`journals.Journal`)."""
+
+    def __init__(self, file: JournalFile, session: SessionRecords) -> None:
+        self._file = file
+        self._session = session
+
+    @property
+    def records(self) -> tuple[ClientRecord, ...]:
+        """All that is kept of the session, in order."""
+        return tuple(self._session.records)
+
+    def keep(self, records: Sequence[ClientRecord]) -> None:
+        """Make records durable, all of them or none; what is kept already is not kept twice.
+
+        Raises:
+            JournalError: they cannot be written, or contradict what is kept.
+        """
+        session = self._session
+        after = SessionRecords(session.session_id, session.records)
+        fresh: list[ClientRecord] = []
+        for record in records:
+            if contradiction := after.contradiction(record):
+                raise JournalError(contradiction, path=str(self._file.path))
+            if not after.says_nothing_new(record):
+                after.add(record)
+                fresh.append(record)
+        if fresh:
+            self._file.append([row_of(session.session_id, record) for record in fresh])
+        for record in fresh:
+            session.add(record)
+
+
+class PersonJournal:
+    """A person's journal, which no other process can have open.
+
+    Made by `PersonJournal.open`; to be closed, or used in a `with`.
+    """
+
+    def __init__(self, file: JournalFile, rows: Sequence[Row], *, now: float) -> None:
+        self._file = file
+        self._now = now
+        self._sessions = sessions_of(rows, file.path)
+        self._unsure = {row.session for row in rows[: file.about.unsure_up_to]}
+
+    @classmethod
+    def open(cls, path: Path, *, now: float) -> Self:
+        """Open a journal, or begin one where there has been none.
+
+        Args:
+            path: the file's.
+            now: the time in seconds since 1970 (UTC), after which sessions that expired before hold no room.
+
+        Raises:
+            JournalError: another process has it open, or it cannot be read or written, is not a person's, or is not as
+                it was left.
+        """
+        file, rows = JournalFile.open(path, About(kind=PERSON))
+        try:
+            return cls(file, rows, now=now)
+        except BaseException:
+            file.close()
+            raise
+
+    @property
+    def path(self) -> Path:
+        """The file's."""
+        return self._file.path
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was begun just now: losses that are not in it are not known."""
+        return self._file.is_new
+
+    def ledger(self, person: str, budget: Budget | None, *, session_id: str = "") -> Ledger:
+        """Return the ledger: the losses of all sessions, whatever the person was called there, and the room they hold.
+
+        Sessions that run at once share one ledger.
+
+        Args:
+            person: what to call the person.
+            budget: what it allows for all sessions together.
+            session_id: a session that reserves its room anew, as it begins or goes on; by default none does.
+
+        Raises:
+            PrivacyError: a loss counts in no total of the budget's relation.
+        """
+        sessions = self._sessions.values()
+        return Ledger(
+            person,
+            budget=budget,
+            entries=[entry for session in sessions for entry in session.entries],
+            held=[entry for each in sessions if each.session_id != session_id for entry in each.held(self._now)],
+        )
+
+    def sitting(self, session_id: str) -> Sitting:
+        """Return the person's part in a session, which may have begun in another process.
+
+        Args:
+            session_id: `Charter.id`.
+
+        Raises:
+            JournalError: the session cannot go on from here: its reports were pruned, or may be unknown since the
+                journal was restored from a backup.
+        """
+        session = self._sessions.get(session_id)
+        if session is None:
+            session = self._sessions[session_id] = SessionRecords(session_id)
+        if session.is_pruned:
+            reason = f"has no reports of session {session_id} any more, which was over: it cannot be joined again"
+            raise JournalError(reason, path=str(self.path))
+        if session_id in self._unsure:
+            reason = (
+                f"was restored from a backup, and session {session_id} may have gone on after that was made: a report "
+                "could be drawn twice. It cannot be joined from here"
+            )
+            raise JournalError(reason, path=str(self.path))
+        return Sitting(self._file, session)
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del kind, error, trace
+        self.close()
+
+
+def read_sessions(path: Path) -> tuple[About, dict[str, SessionRecords]]:
+    """Return what a person's journal says of itself, and its sessions by id, also while a process has it open.
+
+    Raises:
+        JournalError: it cannot be read, is not a person's, or is not as it was left.
+    """
+    contents = read_journal(path, kind=PERSON)
+    return contents.about, sessions_of(contents.rows, path)
+
+
+def sessions_of(rows: Sequence[Row], path: Path) -> dict[str, SessionRecords]:
+    """Return the sessions of a person's journal by id, in the order in which they began.
+
+    Raises:
+        JournalError: a row is no record of a person's.
+    """
+    sessions: dict[str, SessionRecords] = {}
+    for row in rows:
+        record = decode_record(row.body, _decoder, path)
+        sessions.setdefault(row.session, SessionRecords(row.session)).add(record)
+    return sessions
+
+
+def row_of(session_id: str, record: ClientRecord) -> Row:
+    """Return a record as a row: a session has one report, and one acknowledgement, of a phase."""
+    match record:
+        case Drawn():
+            kind, key = "drawn", str(record.phase)
+        case Acknowledged():
+            kind, key = "acknowledged", str(record.phase)
+        case Reserved():
+            kind, key = "reserved", None
+        case Left():
+            kind, key = "left", None
+    return Row(session_id, kind, key, _encoder.encode(record))

@@ -1,0 +1,115 @@
+"""A server's journal: what one session must not forget, in a file of its own.
+
+The rule that holds here: a phase is opened once and closed once, and a party's report of it counts once; a journal is
+never gone on with under another configuration than it was begun with.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+
+from ..protocol.errors import ConfigurationError
+from ..protocol.records import Accepted, Broken, PhaseClosed, PhaseOpened, ServerRecord
+from .journal_file import JournalFile
+from .journal_format import About, Row, decode_record
+
+__all__ = ["SESSION", "SessionJournal"]
+
+SESSION: Final = "session"
+"""The kind of these journals."""
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
+
+
+class SessionJournal:
+    """A server's journal, which no other process can have open (`journals.Journal`).
+
+    Made by `SessionJournal.open`; to be closed, or used in a `with`.
+    """
+
+    def __init__(self, file: JournalFile, records: Sequence[ServerRecord]) -> None:
+        self._file = file
+        self._records = list(records)
+
+    @classmethod
+    def open(cls, path: Path, *, configuration: Mapping[str, str]) -> Self:
+        """Open the journal of a session, or begin it.
+
+        Args:
+            path: the file's.
+            configuration: what makes the session what it is, by field.
+
+        Raises:
+            ConfigurationError: it was begun with another configuration; the first field that differs is named.
+            JournalError: another process has it open, or it cannot be read or written, is not a session's, or is not as
+                it was left.
+        """
+        ours = dict(configuration)
+        file, rows = JournalFile.open(path, About(kind=SESSION, configuration=ours))
+        try:
+            _check_configuration(ours, file.about.configuration, file.path)
+            return cls(file, [decode_record(row.body, _decoder, file.path) for row in rows])
+        except BaseException:
+            file.close()
+            raise
+
+    @property
+    def path(self) -> Path:
+        """The file's."""
+        return self._file.path
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was begun just now."""
+        return self._file.is_new
+
+    @property
+    def records(self) -> tuple[ServerRecord, ...]:
+        """All that is kept of the session, in order."""
+        return tuple(self._records)
+
+    def keep(self, records: Sequence[ServerRecord]) -> None:
+        """Make records durable, all of them or none.
+
+        Raises:
+            JournalError: they cannot be written, or there is one already that there may be once.
+        """
+        self._file.append([_row_of(record) for record in records])
+        self._records += records
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del kind, error, trace
+        self.close()
+
+
+def _check_configuration(ours: Mapping[str, str], theirs: Mapping[str, str], path: Path) -> None:
+    for field in {**ours, **theirs}:
+        kept = theirs.get(field)
+        if ours.get(field) != kept:
+            allowed = f"{kept!r}, with which the journal {path} was begun: it refuses to mix configurations"
+            raise ConfigurationError(field=field, value=ours.get(field), allowed=allowed)
+
+
+def _row_of(record: ServerRecord) -> Row:
+    match record:
+        case Accepted(phase=phase, place=place):
+            kind, key = "accepted", f"{phase}:{place}"
+        case PhaseOpened(phase=phase):
+            kind, key = "opened", str(phase)
+        case PhaseClosed(phase=phase):
+            kind, key = "closed", str(phase)
+        case Broken():
+            kind, key = "broken", ""
+    return Row("", kind, key, _encoder.encode(record))
