@@ -12,7 +12,7 @@ that wait at a time at once; meanwhile it reads on, and what follows from that w
 import collections
 import math
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import trio
 
@@ -25,7 +25,10 @@ from .events import Log, log_effect
 from .journals import Journal
 from .outbox import Outbox, OutboxFullError
 
-__all__ = ["LINGER_SECONDS", "Driver", "EffectListener", "Machine", "Timed"]
+__all__ = ["LINGER_SECONDS", "Driver", "EffectListener", "Machine", "RunInThread", "Timed"]
+
+RunInThread: TypeAlias = Callable[..., Awaitable[Any]]
+"""Runs a function that blocks, with its arguments, while other tasks go on."""
 
 LINGER_SECONDS: Final = 10.0
 """So long a peer may take to read what is left for it when its conversation ends; after that it is cut off."""
@@ -87,6 +90,7 @@ class Driver:
             parties and would otherwise wait for nothing.
         hides_peers: log no fault of a peer, since who takes part is private.
         journal: where records are kept; None for a machine that asks for none.
+        run_in_thread: runs a call that blocks while others go on, as `trio.to_thread.run_sync` does.
         log: where events go; None for nowhere.
         listener: told of every effect.
     """
@@ -104,6 +108,7 @@ class Driver:
         "_nursery",
         "_party",
         "_pending",
+        "_run_in_thread",
         "_session",
         "_skips_waiting",
         "_timed",
@@ -122,9 +127,11 @@ class Driver:
         skips_waiting: bool = False,
         hides_peers: bool = False,
         journal: Journal | None = None,
+        run_in_thread: RunInThread = trio.to_thread.run_sync,
         log: Log | None = None,
         listener: EffectListener | None = None,
     ) -> None:
+        self._run_in_thread = run_in_thread
         self._machine = machine
         self._nursery = nursery
         self._party = party
@@ -299,7 +306,7 @@ class Driver:
 
     async def _keep_in_thread(self, journal: Journal, records: list[Record]) -> None:
         try:
-            await trio.to_thread.run_sync(journal.keep, records)
+            await self._run_in_thread(journal.keep, records)
         except PsephosError as error:
             self._pending.clear()  # none of it may show outside, nor anything that follows: it is keeping for ever
             ending = Fail(error)
