@@ -161,7 +161,14 @@ class Driver:
         return self._is_keeping and self.has_ended
 
     def open_outbox(self, peer: str, channel: Channel) -> Outbox:
-        """From now on, what is sent to `peer` goes through `channel`."""
+        """From now on, what is sent to `peer` goes through `channel`.
+
+        What waits for a record to be kept, and was meant for an earlier connection, is not sent by the new one.
+        """
+        if peer in self.outboxes and self._pending:
+            pending = [_without(peer, effect) for effect in self._pending]
+            self._pending.clear()
+            self._pending.extend(pending)
         outbox = self.outboxes[peer] = Outbox(channel, self._nursery)
         return outbox
 
@@ -201,14 +208,14 @@ class Driver:
         Args:
             peer: who is at the other end.
             channel: to it.
-            patience_seconds: how long it may say nothing; then it is the peer's fault.
+            patience_seconds: how long it may say nothing; then it is the peer's fault, or, with a journal, a loss.
             answer_seconds: the same before it has said anything.
 
         Returns:
             Whether the channel may still be of use. If another one is opened to the peer, reading this one ends, and
             nobody is lost.
 
-        Cancelled, it has handed over every message that it had taken from the channel.
+        Cancelled, it has handed over every message that it had taken from the channel, unless that was replaced.
         """
         outbox = self.outboxes.get(peer)
         while self._ending is None and self.outboxes.get(peer) is outbox:
@@ -219,6 +226,9 @@ class Driver:
                     with trio.fail_after(answer_seconds):
                         payloads = await channel.receive()
             except trio.TooSlowError:
+                if self._journal is not None:  # the network may be at fault: coming back costs nothing
+                    self.act(self._machine.receive_loss(peer))
+                    return False
                 error = RemoteProtocolError(f"{peer} has said nothing for {answer_seconds:g} seconds", sender=peer)
                 self.act(self._machine.receive_fault(peer, error))
                 return False
@@ -230,6 +240,8 @@ class Driver:
                 if self.outboxes.get(peer) is outbox:  # else the peer has come back by another one
                     self.act(self._machine.receive_loss(peer))  # if we closed it, the machine knows already
                 return False
+            if self.outboxes.get(peer) is not outbox:
+                break  # replaced in the meantime: whoever comes back says again what it has to say
             answer_seconds = patience_seconds
             is_sound = self.take(peer, payloads)
             if self._nursery is None and not self.has_ended:
@@ -356,6 +368,13 @@ class Driver:
             while before < self._num_taken or self._hides_peers:
                 before = self._num_taken
                 await trio.sleep(_QUIET_SECONDS)
+
+
+def _without(peer: str, effect: Effect) -> Effect:
+    """Return an effect that sends nothing to a peer."""
+    if not isinstance(effect, Send) or peer not in effect.recipients:
+        return effect
+    return Send(tuple(other for other in effect.recipients if other != peer), effect.message)
 
 
 async def _hang_up(outbox: Outbox) -> None:

@@ -168,7 +168,7 @@ def draw_plan(draw: random.Random) -> Plan:
         sessions=sessions,
         num_parties=num_parties,
         quorum=draw.choice((1, 1, 0.5, 1.0)) if not is_gentle else 1.0,
-        deadline=1e6 if is_gentle else draw.choice((5.0, 60.0, 1000.0)),
+        deadline=1e6 if is_gentle else draw.choice((5.0, 60.0, 300.0)),
         has_certificates=is_gentle or draw.random() < 0.7,  # noqa: PLR2004  most
         affordable=None if is_gentle or draw.random() < 0.5 else draw.randint(0, len(sessions)),  # noqa: PLR2004  half
         faults=_draw_faults(draw, is_gentle=is_gentle),

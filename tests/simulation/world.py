@@ -55,7 +55,11 @@ _COMMIT_SECONDS: Final = 0.02
 _DEAD_SECONDS: Final = 150.0
 """After which an end of a connection is told that the other one's machine has vanished."""
 _UNREACHABLE_SECONDS: Final = 3.0
-_PATIENCE_SECONDS: Final = 400.0
+_PATIENCE_SECONDS: Final = 100.0
+_LONG_PATIENCE_SECONDS: Final = 800.0
+"""More than any server is away whose faults pass."""
+_HIDDEN_SECONDS: Final = 3000.0
+"""Of a phase that waits for its deadline, whose faults pass long before."""
 
 
 class Death(BaseException):
@@ -110,6 +114,7 @@ class Held:
     result: SessionResult | None = None
     failure: PsephosError | None = None
     is_over: bool = False
+    has_ended: trio.Event = dataclasses.field(default_factory=trio.Event)
 
 
 class _Channel(FaultyChannel):
@@ -306,7 +311,7 @@ class World:
         quorum = None if protocol.hides_participation else plan.quorum
         rules = PhaseRules(deadline_seconds=plan.deadline, quorum=quorum)
         if protocol.hides_participation and plan.is_gentle:
-            rules = PhaseRules(deadline_seconds=1e5)
+            rules = PhaseRules(deadline_seconds=_HIDDEN_SECONDS)
         name = f"session{number}"
         charter = Charter(hashlib.sha256(f"{plan.seed} {name}".encode()).hexdigest()[:32], roster.digest)
         return Held(number, case, name, charter, roster, protocol, inputs, rules)
@@ -401,11 +406,11 @@ class World:
                 mode=self._fresh_mode(held),
                 ledger=journal.ledger(process.name, budget, session_id=held.charter.id),
                 charter=held.charter,
-                patience_seconds=self.plan.deadline * 10 if self.plan.is_gentle else _PATIENCE_SECONDS,
+                patience_seconds=self.plan.deadline if self.plan.is_gentle else _PATIENCE_SECONDS,
                 sitting=journal.sitting(held.charter.id),
             )
 
-        patience = 1e5 if self.plan.is_gentle else _PATIENCE_SECONDS
+        patience = _LONG_PATIENCE_SECONDS if self.plan.is_gentle else _PATIENCE_SECONDS
         client, outcome = await take_part_durably(
             make_client,
             lambda: self._connect(process, held),
@@ -459,6 +464,7 @@ class World:
                 raise Death from None
             held.failure = error
         held.is_over = True
+        held.has_ended.set()
         return True
 
     def _try_misconfigured(self, process: Process, held: Held) -> None:
@@ -496,6 +502,8 @@ class World:
 
     def _serving(self, held: Held) -> Callable[[Process], Any]:
         async def serve(process: Process) -> bool:
+            if self.plan.is_gentle and held.number:  # nobody joins two sessions at once, and this one is not to wait
+                await self.held[held.number - 1].has_ended.wait()
             return await self._server(process, held)
 
         return serve
