@@ -1,6 +1,5 @@
 """What holds for every test: the same examples in every run, long files first, and what is left out when quick."""
 
-import os
 import signal
 from collections.abc import Generator
 from pathlib import Path
@@ -74,7 +73,7 @@ def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def own_journals(journals: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a journal for each name: no test writes into that of whoever runs it, or of another test."""
-    folder = journals / f"{len(os.listdir(journals))}"
+    folder = journals / f"{sum(1 for _ in journals.iterdir())}"
     folder.mkdir()
     monkeypatch.setenv("PSEPHOS_JOURNAL", str(folder))
     return folder
