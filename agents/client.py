@@ -12,13 +12,14 @@ from ..protocol.effects import Effect
 from ..protocol.errors import RemoteProtocolError, SessionAborted
 from ..protocol.messages import PROTOCOL_VERSION, Abort, Charter, Inquiry, Terms, decode, encode
 from ..protocol.phases import PhasedProtocol
-from ..protocol.privacy import Budget, Ledger
+from ..protocol.privacy import Budget, Ledger, PrivacyLoss
 from ..protocol.roles import Side
 from ..protocol.states import State
 from ..protocol.views import View
 from ..transports.abc import Channel
 from .driver import LINGER_SECONDS, Driver
 from .events import Log
+from .journals import Sitting
 from .modes import Mode
 
 __all__ = ["PATIENCE_SECONDS", "Client", "Partner", "Voter", "Worker", "answer_seconds", "inquire"]
@@ -51,10 +52,12 @@ class Client:
         charter: what makes the session this one, as far as the party agreed to it; by default what the mode says.
         patience_seconds: how long the server may say nothing between two of its messages, and for `answer_seconds` of
             that before its first; infinite for whoever runs all parties.
+        sitting: the party's journal of this session; with it the party may take part again, after a restart or a lost
+            connection, and repeats what it has said. Its ledger must hold what the journal does.
         log: where its events go; None for nowhere.
 
     Raises:
-        ConfigurationError, ValueError: as `ClientMachine`.
+        ConfigurationError, JournalError, ValueError: as `ClientMachine`.
 
     Privacy:
         What leaves the party is its reports, each drawn once. See `ClientMachine`.
@@ -62,7 +65,17 @@ class Client:
 
     role: ClassVar[str] = "client"
 
-    __slots__ = ("_log", "_machine", "_patience_seconds", "_session", "ledger", "own_outcome", "view")
+    __slots__ = (
+        "_log",
+        "_machine",
+        "_patience_seconds",
+        "_protocol",
+        "_session",
+        "_sitting",
+        "ledger",
+        "own_outcome",
+        "view",
+    )
 
     def __init__(
         self,
@@ -77,8 +90,11 @@ class Client:
         budget: Budget | None = None,
         charter: Charter | None = None,
         patience_seconds: float = PATIENCE_SECONDS,
+        sitting: Sitting | None = None,
         log: Log | None = None,
     ) -> None:
+        self._protocol = protocol
+        self._sitting = sitting
         self._patience_seconds = patience_seconds
         self.ledger = ledger if ledger is not None else Ledger(party, budget=budget)
         self.own_outcome: msgspec.Struct | None = None
@@ -100,12 +116,27 @@ class Client:
             server=_SERVER,
             charter=mode.charter if charter is None else charter,
             view=self.view,
+            records=None if sitting is None else sitting.records,
         )
 
     @property
     def has_joined(self) -> bool:
         """Whether the server has welcomed it, or never will."""
         return self._machine.state not in {State.NEW, State.GREETED}
+
+    @property
+    def was_welcomed(self) -> bool:
+        """Whether the server has welcomed it, on terms that it takes part on."""
+        return self._machine.has_agreed
+
+    def losses_to_come(self, public: Sequence[int]) -> list[PrivacyLoss]:
+        """Return what the session costs from here on: the losses of the phases that it has not answered.
+
+        Args:
+            public: the party's public row.
+        """
+        unanswered = self._protocol.phases[self._machine.num_answered :]
+        return [loss for phase in unanswered for loss in phase.losses_of(public)]
 
     @property
     def transcript(self) -> str | None:
@@ -125,7 +156,9 @@ class Client:
 
         Raises:
             QuorumError: a phase closed without its quorum.
-            SessionAborted: the server ended the session, or the connection was lost.
+            ConnectionLostError: the connection was lost.
+            SessionAborted: the server ended the session.
+            JournalError: what has to be kept cannot be; nothing left that was not.
             RemoteProtocolError: the server broke the rules, or said nothing for too long.
             BudgetExceededError: the session would cost more than the ledger allows; nothing was drawn.
 
@@ -143,7 +176,7 @@ class Client:
 
     async def _drive(self, channel: Channel, effects: list[Effect]) -> msgspec.Struct:
         machine = self._machine
-        driver = Driver(machine, None, party=machine.party, session=self._session, log=self._log)
+        driver = Driver(machine, None, party=machine.party, session=self._session, journal=self._sitting, log=self._log)
         outbox = driver.open_outbox(_SERVER, channel)
         driver.act(effects)
         await outbox.flush()

@@ -4,6 +4,9 @@ Per peer there is one reader, and one writer behind a bounded outbox, all under 
 effects and the driver acts on them; a deadline that expires comes back to the machine as an input. Everything
 queued is sent before a party finishes. A peer that leaves more than `outbox.MAX_QUEUED_MESSAGES` unread counts as
 one that misbehaves: its connection ends, and the vote goes on.
+
+What a machine asks to keep is durable before any later effect is acted on. A server keeps records in a thread, and all
+that wait at a time at once; meanwhile it reads on, and what follows from that waits in turn.
 """
 
 import collections
@@ -13,17 +16,24 @@ from typing import Final, Protocol
 
 import trio
 
-from ..protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
-from ..protocol.errors import RemoteProtocolError
+from ..protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Keep, Opened, Send, SetDeadline
+from ..protocol.errors import LocalProtocolError, PsephosError, RemoteProtocolError
 from ..protocol.messages import Message, decode, encode
+from ..protocol.records import Record
 from ..transports.abc import Channel
 from .events import Log, log_effect
+from .journals import Journal
 from .outbox import Outbox, OutboxFullError
 
 __all__ = ["LINGER_SECONDS", "Driver", "EffectListener", "Machine", "Timed"]
 
 LINGER_SECONDS: Final = 10.0
 """So long a peer may take to read what is left for it when its conversation ends; after that it is cut off."""
+
+_QUIET_SECONDS: Final = 0.05
+"""A socket in which nothing was found for so long is empty."""
+_OVERTIME_SECONDS: Final = 1.0
+"""Nobody who goes on sending holds a deadline up for longer."""
 
 
 class Machine(Protocol):
@@ -76,6 +86,7 @@ class Driver:
         skips_waiting: let a deadline pass as soon as nothing can come before it. This is for one process that runs all
             parties and would otherwise wait for nothing.
         hides_peers: log no fault of a peer, since who takes part is private.
+        journal: where records are kept; None for a machine that asks for none.
         log: where events go; None for nowhere.
         listener: told of every effect.
     """
@@ -84,9 +95,12 @@ class Driver:
         "_ending",
         "_hides_peers",
         "_is_acting",
+        "_is_keeping",
+        "_journal",
         "_listener",
         "_log",
         "_machine",
+        "_num_taken",
         "_nursery",
         "_party",
         "_pending",
@@ -107,6 +121,7 @@ class Driver:
         timed: Timed | None = None,
         skips_waiting: bool = False,
         hides_peers: bool = False,
+        journal: Journal | None = None,
         log: Log | None = None,
         listener: EffectListener | None = None,
     ) -> None:
@@ -119,8 +134,11 @@ class Driver:
         self._hides_peers = hides_peers
         self._log = log
         self._listener = listener
+        self._journal = journal
         self._pending: collections.deque[Effect] = collections.deque()
         self._is_acting = False
+        self._is_keeping = False
+        self._num_taken = 0
         self._ending: Finish | Fail | None = None
         self._when_ended: trio.Event | None = None
         self.outboxes: dict[str, Outbox] = {}
@@ -130,21 +148,36 @@ class Driver:
         """Whether the machine has finished or failed."""
         return self._ending is not None
 
+    @property
+    def has_lost_its_journal(self) -> bool:
+        """Whether the session ended because its records cannot be kept; nothing can be said any more."""
+        return self._is_keeping and self.has_ended
+
     def open_outbox(self, peer: str, channel: Channel) -> Outbox:
         """From now on, what is sent to `peer` goes through `channel`."""
         outbox = self.outboxes[peer] = Outbox(channel, self._nursery)
         return outbox
 
     def act(self, effects: list[Effect]) -> None:
-        """Act on effects, and on those that acting on them brings, in order."""
+        """Act on effects, and on those that acting on them brings, in order.
+
+        Raises:
+            JournalError: without a nursery, a record cannot be kept; nothing that follows it was acted on. With one,
+                that is how the session ends.
+        """
         pending = self._pending
         pending.extend(effects)
-        if self._is_acting:
+        if self._is_acting or self._is_keeping:
             return
         self._is_acting = True
         try:
             while pending or self._skip_waiting():
                 effect = pending.popleft()
+                if isinstance(effect, Keep):
+                    self._keep([effect.record])
+                    if self._is_keeping:
+                        return
+                    continue
                 self._act_on(effect)
                 if self._log is not None and not isinstance(effect, Send) and not self._is_hidden(effect):
                     log_effect(self._log, session=self._session, party=self._party, effect=effect)
@@ -165,11 +198,13 @@ class Driver:
             answer_seconds: the same before it has said anything.
 
         Returns:
-            Whether the channel may still be of use.
+            Whether the channel may still be of use. If another one is opened to the peer, reading this one ends, and
+            nobody is lost.
 
         Cancelled, it has handed over every message that it had taken from the channel.
         """
-        while self._ending is None:
+        outbox = self.outboxes.get(peer)
+        while self._ending is None and self.outboxes.get(peer) is outbox:
             try:
                 if answer_seconds == math.inf:
                     payloads = await channel.receive()
@@ -180,14 +215,13 @@ class Driver:
                 error = RemoteProtocolError(f"{peer} has said nothing for {answer_seconds:g} seconds", sender=peer)
                 self.act(self._machine.receive_fault(peer, error))
                 return False
-            except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
-                self.act(self._machine.receive_loss(peer))  # if we closed it, the machine knows already
-                return False
             except RemoteProtocolError as error:
-                self.act(self._machine.receive_fault(peer, error))
+                if self.outboxes.get(peer) is outbox:
+                    self.act(self._machine.receive_fault(peer, error))
                 return False
             except Exception:  # noqa: BLE001  whatever a connection breaks by, too little memory too, it is gone
-                self.act(self._machine.receive_loss(peer))
+                if self.outboxes.get(peer) is outbox:  # else the peer has come back by another one
+                    self.act(self._machine.receive_loss(peer))  # if we closed it, the machine knows already
                 return False
             answer_seconds = patience_seconds
             is_sound = self.take(peer, payloads)
@@ -199,6 +233,7 @@ class Driver:
 
     def take(self, peer: str, payloads: list[bytes]) -> bool:
         """Feed the machine some payloads from `peer`; return whether they were messages."""
+        self._num_taken += len(payloads)
         for payload in payloads:
             try:
                 message = decode(payload, sender=peer)
@@ -245,8 +280,35 @@ class Driver:
                 self._ending = effect
                 if self._when_ended is not None:
                     self._when_ended.set()
-            case Opened() | Closed() | Charged():
-                pass  # these are for the log and the listener
+            case Opened() | Closed() | Charged() | Keep():
+                pass  # these are for the log and the listener, or were kept before
+
+    def _keep(self, records: list[Record]) -> None:
+        """Keep records now, or, with a nursery, in a thread and together with all others that wait."""
+        if self._journal is None:
+            raise LocalProtocolError(f"{self._party} is asked to keep records, and has no journal")
+        if self._nursery is None:
+            self._journal.keep(records)
+            return
+        waiting = list(self._pending)
+        records += [effect.record for effect in waiting if isinstance(effect, Keep)]
+        self._pending.clear()
+        self._pending.extend(effect for effect in waiting if not isinstance(effect, Keep))
+        self._is_keeping = True
+        self._nursery.start_soon(self._keep_in_thread, self._journal, records)
+
+    async def _keep_in_thread(self, journal: Journal, records: list[Record]) -> None:
+        try:
+            await trio.to_thread.run_sync(journal.keep, records)
+        except PsephosError as error:
+            self._pending.clear()  # none of it may show outside, nor anything that follows: it is keeping for ever
+            ending = Fail(error)
+            self._act_on(ending)
+            if self._log is not None:
+                log_effect(self._log, session=self._session, party=self._party, effect=ending)
+            return
+        self._is_keeping = False
+        self.act([])
 
     def _skip_waiting(self) -> bool:
         """Let the open phase's deadline pass if nothing can come before it; return whether there is more to act on."""
@@ -273,9 +335,20 @@ class Driver:
             self._pending.extend(self._machine.receive_fault(peer, error))
 
     async def _expire(self, phase: str, seconds: float) -> None:
-        await trio.sleep(seconds)
+        due = trio.current_time() + seconds
+        await trio.sleep_until(due)
+        if trio.current_time() - due > _QUIET_SECONDS:  # this process did not run when it was due
+            await self._take_what_has_come()
         if self._timed is not None and not self.has_ended:
             self.act(self._timed.receive_timeout(phase))
+
+    async def _take_what_has_come(self) -> None:
+        """Let readers take what came in time and lies in sockets; for a fixed time where it is private who reports."""
+        with trio.move_on_after(_OVERTIME_SECONDS):
+            before = -1
+            while before < self._num_taken or self._hides_peers:
+                before = self._num_taken
+                await trio.sleep(_QUIET_SECONDS)
 
 
 async def _hang_up(outbox: Outbox) -> None:

@@ -1,17 +1,17 @@
-"""Where a party keeps its records: what the driver needs of a journal."""
+"""Where a side of a session keeps its records: what agents need of a journal."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from ..protocol.records import Record
+from ..protocol.records import ClientRecord, ServerRecord
 
-__all__ = ["Journal"]
+__all__ = ["Journal", "Sitting", "SittingOfServer"]
 
 
 class Journal(Protocol):
     """Keeps the records of one side of one session."""
 
-    def keep(self, records: Sequence[Record]) -> None:
+    def keep(self, records: Sequence[Any]) -> None:
         """Make records durable, in their order: all of them or none.
 
         Blocks until they are; agents call it from one thread at a time.
@@ -19,4 +19,22 @@ class Journal(Protocol):
         Raises:
             JournalError: they are not.
         """
+        ...
+
+
+class Sitting(Journal, Protocol):
+    """A party's records of one session."""
+
+    @property
+    def records(self) -> Sequence[ClientRecord]:
+        """What is kept, in order."""
+        ...
+
+
+class SittingOfServer(Journal, Protocol):
+    """A server's records of one session."""
+
+    @property
+    def records(self) -> Sequence[ServerRecord]:
+        """What is kept, in order."""
         ...

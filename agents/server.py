@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+import msgspec
 import trio
 
 from ..protocol.errors import HandshakeError, MalformedMessageError, RemoteProtocolError, StrangerError
@@ -18,6 +19,7 @@ from ..protocol.views import View
 from ..transports.abc import Channel, Listener
 from .driver import LINGER_SECONDS, Driver, EffectListener
 from .events import Log, log_unless_it_fails
+from .journals import SittingOfServer
 from .lobby import Lobby, Places
 from .modes import Mode
 
@@ -26,6 +28,8 @@ __all__ = ["Aggregator", "CloudServer", "Server"]
 _REFUSAL_SECONDS: Final = 5.0
 _GOODBYE_SECONDS: Final = 2.0
 """In which clients are told that a server is stopped; whoever stops it does not wait for long."""
+_RETURN_SECONDS: Final = 30.0
+"""So long a released session waits for parties that were lost and may come back to hear it."""
 _PAUSE_SECONDS: Final = 0.1
 """Before the next connection is accepted where one could not be."""
 
@@ -44,6 +48,8 @@ class Server:
             is for one process that runs all parties. Elsewhere the speed would reveal a participation that is private.
         places: how many connections may be without a Hello at a time; by default as many as suit the roster, and no
             limit with `skips_waiting`, where nobody else can connect.
+        sitting: the server's journal of this session; with it the session goes on after a restart where it stood, and
+            parties that were lost may come back.
         log: where its events go; None for nowhere.
         listener: told of every effect of its machine.
 
@@ -70,9 +76,13 @@ class Server:
         default_rules: PhaseRules | None = None,
         skips_waiting: bool = False,
         places: Places | None = None,
+        sitting: SittingOfServer | None = None,
         log: Log | None = None,
         listener: EffectListener | None = None,
     ) -> None:
+        self._sitting = sitting
+        self._is_resumed = sitting is not None and bool(sitting.records)
+        self._channels: dict[str, Channel] = {}
         self.view: View | None = None
         if mode.record_views:
             self.view = View(self.role, Side.SERVER, mode.session, mode.kind)
@@ -96,6 +106,7 @@ class Server:
             default_rules=default_rules,
             noise=mode.noise,
             view=self.view,
+            records=None if sitting is None else sitting.records,
         )
 
     @property
@@ -131,6 +142,7 @@ class Server:
 
         Raises:
             QuorumError: a phase closed without its quorum; the clients have been told.
+            JournalError: what has to be kept cannot be, or is none of this session; nothing was told that was not kept.
 
         What one connection does, or a log that cannot be written, ends that connection, and never the session.
         Cancelled, it closes every channel at once; clients then end with `SessionAborted`. So they do where it is
@@ -148,6 +160,7 @@ class Server:
                     timed=machine,
                     skips_waiting=self._skips_waiting,
                     hides_peers=self._hides_participation,
+                    journal=self._sitting,
                     log=self._log,
                     listener=self._listener,
                 )
@@ -159,9 +172,11 @@ class Server:
                 except KeyboardInterrupt:
                     await self._say_goodbye(driver)
                     raise
-                await listener.aclose()
+                if not machine.awaits_listeners:
+                    await listener.aclose()
                 # The clients read the ending and hang up before the server does.
-                with trio.move_on_after(LINGER_SECONDS):
+                seconds = _RETURN_SECONDS if machine.awaits_listeners else LINGER_SECONDS
+                with trio.move_on_after(0 if driver.has_lost_its_journal else seconds):
                     for outbox in list(driver.outboxes.values()):
                         await outbox.drain()
                     await self._wait_for_readers()
@@ -171,7 +186,8 @@ class Server:
         self._log_refusals(self._lobby.refused)
         result = driver.ending().result
         assert isinstance(result, SessionResult)  # noqa: S101  it is what this machine finishes with
-        return result
+        # After a restart nobody knows who has heard it before.
+        return msgspec.structs.replace(result, num_told=None if self._is_resumed else machine.num_told)
 
     async def _accept(self, listener: Listener, driver: Driver, nursery: trio.Nursery) -> None:
         while True:
@@ -200,6 +216,9 @@ class Server:
 
     async def _listen(self, channel: Channel, driver: Driver, party: str, payloads: list[bytes]) -> None:
         """Read one client's channel until it ends; `payloads` have come already."""
+        if (predecessor := self._channels.get(party)) is not None:
+            predecessor.close()  # half open, for what the server knows; its reader sees that it was replaced
+        self._channels[party] = channel
         outbox = driver.open_outbox(party, channel)
         self._readers += 1
         try:
@@ -209,6 +228,8 @@ class Server:
             if driver.has_ended:
                 await _read_to_the_end(channel)
         finally:
+            if self._channels.get(party) is channel:
+                del self._channels[party]
             self._readers -= 1
             if not self._readers and self._all_gone is not None:
                 self._all_gone.set()
@@ -266,7 +287,7 @@ class Server:
                 await outbox.drain()
 
     async def _wait_for_readers(self) -> None:
-        if self._readers:
+        while self._readers or self._machine.awaits_listeners:
             self._all_gone = trio.Event()
             await self._all_gone.wait()
 

@@ -5,6 +5,10 @@ given to it, and it asks that source for each report once, after the loss was ch
 the same bytes again, since a second draw would let an averaging attack in; another request for the same phase is a
 fault, and so are parameters that are not those agreed to, and a release before the last request: nobody forges the end
 of a session that was not held. Only who was late is released earlier, is told so, and says so.
+
+A machine that is durable asks, before anything shows outside, to keep what it has reserved, drawn and charged. It is
+made again from these records after a restart or a lost connection. Then it joins as if anew, and the phases that it has
+answered stay answered.
 """
 
 import operator
@@ -13,13 +17,16 @@ from typing import Any
 
 import msgspec
 
-from .effects import Charged, Effect, Fail, Finish, Send
+from .effects import Charged, Effect, Fail, Finish, Keep, Send
 from .errors import (
     ConfigurationError,
+    ConnectionLostError,
+    JournalError,
     LocalProtocolError,
     MalformedMessageError,
     PrivacyError,
     ProtocolError,
+    PsephosError,
     QuorumError,
     RemoteProtocolError,
     SessionAborted,
@@ -30,6 +37,7 @@ from .messages import (
     NO_CHARTER,
     PROTOCOL_VERSION,
     Abort,
+    Acknowledgement,
     Charter,
     Hello,
     Inquiry,
@@ -39,11 +47,14 @@ from .messages import (
     Request,
     Terms,
     Welcome,
+    decode,
     decode_payload,
+    encode,
 )
 from .phases import Phase, PhasedProtocol
-from .privacy import Ledger, Reservation
+from .privacy import Ledger, LedgerEntry, Reservation
 from .randomness import NoiseSource
+from .records import Acknowledged, ClientRecord, Drawn, Left, Reserved
 from .roles import Side, check_party_name
 from .states import CONVERSATION, Move, State
 from .transcript import Transcript
@@ -71,20 +82,28 @@ class ClientMachine:
         server: what to call the server in effects and errors.
         charter: what makes the session this one, as far as the party agreed to it beforehand.
         view: records what the party sees; simulations only.
+        records: what the party has kept of this session, if it keeps records; None if it does not. Its ledger holds
+            the losses of what was drawn.
 
     Raises:
-        ConfigurationError: the party's name cannot name a party, the noise source cannot sample a mechanism, or the
-            view is of another kind than the noise.
+        ConfigurationError: the party's name cannot name a party, the noise source cannot sample a mechanism, the
+            view is of another kind than the noise, or there are records and no id of the session that they are of.
+        JournalError: the records are not of this party, session and protocol.
         ValueError: a value is out of its mechanism's range.
         TypeError: a value is no integer.
 
     Privacy:
         Whatever the server sends, no more than the losses of `protocol` for the public row is ever charged or drawn,
         and nothing before the ledger has reserved room for all of it, or if what is stated is less than what is drawn.
+        With records this holds over restarts as well: a session has one report a phase, however often it is joined.
     """
 
     __slots__ = (
+        "_acknowledged",
+        "_answered",
         "_charter",
+        "_has_reserved",
+        "_is_durable",
         "_late_phase",
         "_ledger",
         "_noise",
@@ -92,9 +111,6 @@ class ClientMachine:
         "_place",
         "_protocol",
         "_public",
-        "_report",
-        "_reported_phases",
-        "_request",
         "_reservation",
         "_row",
         "_server",
@@ -118,6 +134,7 @@ class ClientMachine:
         server: str = "server",
         charter: Charter = NO_CHARTER,
         view: View | None = None,
+        records: Sequence[ClientRecord] | None = None,
     ) -> None:
         self._protocol = protocol
         self._party = check_party_name(party)
@@ -135,9 +152,9 @@ class ClientMachine:
             raise ConfigurationError(field="view", value=view.kind.value, allowed=f"of a {noise.kind.value}")
         self._reservation: Reservation | None = None
         self._state = State.NEW
-        self._reported_phases = 0
-        self._request: Request | None = None  # the last one, and its report
-        self._report: Report | None = None
+        self._answered: list[tuple[Request, Report]] = []
+        self._acknowledged: set[int] = set()
+        self._has_reserved = False  # on record, by an earlier conversation
         self._late_phase: str | None = None
         self._transcript = Transcript(
             session=session, protocol=protocol.name, kind=noise.kind.value, num_phases=len(protocol.phases)
@@ -149,6 +166,11 @@ class ClientMachine:
             if len(values) != phase.num_values or not all(low <= value <= high for value in values):
                 # The values are private: the message says what is allowed and not what was given.
                 raise ValueError(f"{party}: phase {phase.name!r} takes {phase.num_values} values in [{low}, {high}]")
+        self._is_durable = records is not None
+        if records is not None:
+            if not charter.id:
+                raise ConfigurationError(field="charter", value=charter, allowed="with an id where records are kept")
+            self._restore(records)
 
     @property
     def state(self) -> State:
@@ -164,6 +186,16 @@ class ClientMachine:
     def transcript(self) -> str | None:
         """The digest of what the server told everybody, once it was released; see `transcript`."""
         return self._transcript.digest
+
+    @property
+    def has_agreed(self) -> bool:
+        """Whether the server has said its terms, and they are those agreed to."""
+        return self._reservation is not None
+
+    @property
+    def num_answered(self) -> int:
+        """How many phases have their report, which is not drawn again."""
+        return len(self._answered)
 
     @property
     def late_phase(self) -> str | None:
@@ -206,9 +238,10 @@ class ClientMachine:
                 return self._on_welcome(message)
             case Release():
                 return self._on_release(message)
+            case Acknowledgement():
+                return self._on_acknowledgement(message)
             case Abort():
-                self._move(Move.BREAK)
-                return [Fail(self._ending(message))]
+                return self._end(self._ending(message))
             case Hello() | Report() | Inquiry() | Terms():
                 return self._blame(self._unexpected(message))
 
@@ -219,7 +252,8 @@ class ClientMachine:
         if self._view is not None:
             self._view.record(Happening.LOST, sender)
         self._move(Move.BREAK)
-        return [Fail(SessionAborted(reason="the connection was lost before the release", by=self._server))]
+        # Nothing is kept of it: a durable party may come back, and its room on the ledger waits for it.
+        return [Fail(ConnectionLostError(reason="the connection was lost before the release", by=self._server))]
 
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
         """Take note that the server sent bytes that are no message."""
@@ -259,22 +293,46 @@ class ClientMachine:
             return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
         try:
             self._protocol.check_losses(self._public)
-            self._reservation = self._ledger.reserve(self._protocol.losses_of(self._public))
+            unanswered = self._protocol.phases[len(self._answered) :]
+            losses = [(phase, loss) for phase in unanswered for loss in phase.losses_of(self._public)]
+            self._reservation = self._ledger.reserve(loss for _, loss in losses)
         except ConfigurationError as error:
             return self._leave(error, "the party's protocol states a loss that is not what it draws")
         except PrivacyError as error:
             return self._leave(error, "the party's privacy budget does not allow it")
         self._transcript.add(message)
         self._move(Move.WELCOME)
-        return []
+        for request, _ in self._answered:
+            self._transcript.add(request)
+        if self._answered:  # in an earlier conversation; in this one it has nothing to answer yet
+            self._move(Move.REQUEST)
+            self._move(Move.REPORT)
+        if not self._is_durable or self._has_reserved:
+            return []
+        entries = tuple(
+            LedgerEntry.of(loss, person=self._ledger.person, session=self._session, phase=phase.name)
+            for phase, loss in losses
+        )
+        return [
+            Keep(
+                Reserved(
+                    party=self._party,
+                    session=self._session,
+                    protocol=self._protocol.name,
+                    expires=self._charter.expires,
+                    entries=entries,
+                )
+            )
+        ]
 
     def _on_request(self, message: Request) -> list[Effect]:
-        if self._report is not None and self._request is not None and message.phase == self._request.phase:
-            if message != self._request:
+        if 0 <= message.phase < len(self._answered) and Move.REPORT in _TABLE[self._state]:
+            request, report = self._answered[message.phase]
+            if message != request:
                 return self._blame(self._unexpected(message, "another "))
             self._move(Move.REPORT)
-            return [self._send(self._report)]
-        if Move.REQUEST not in _TABLE[self._state] or message.phase != self._reported_phases:
+            return [self._send(report)]
+        if Move.REQUEST not in _TABLE[self._state] or message.phase != len(self._answered):
             return self._blame(self._unexpected(message))
         if message.phase >= len(self._protocol.phases):
             return self._blame(self._unexpected(message))
@@ -284,9 +342,7 @@ class ClientMachine:
         self._transcript.add(message)
         self._move(Move.REQUEST)
         charge = self._reservation.charge
-        effects: list[Effect] = [
-            Charged(charge(loss, session=self._session, phase=phase.name)) for loss in phase.losses_of(self._public)
-        ]
+        charges = [charge(loss, session=self._session, phase=phase.name) for loss in phase.losses_of(self._public)]
         values = self._noise.randomize(
             phase.mechanism_of(self._public),
             self._row[phase.columns],
@@ -294,17 +350,34 @@ class ClientMachine:
             phase=phase.name,
             place=self._place,
         )
-        self._request = message
-        self._report = Report(message.phase, _encoded(phase, values))
-        self._reported_phases += 1
+        report = Report(message.phase, _encoded(phase, values))
+        self._answered.append((message, report))
         self._move(Move.REPORT)
-        effects.append(self._send(self._report))
+        effects: list[Effect] = [Charged(each) for each in charges]
+        if self._is_durable:
+            entries = tuple(each.entry for each in charges)
+            drawn = Drawn(phase=message.phase, request=encode(message), report=encode(report), entries=entries)
+            effects.insert(0, Keep(drawn))
+        effects.append(self._send(report))
         return effects
+
+    def _on_acknowledgement(self, message: Acknowledgement) -> list[Effect]:
+        if message.phase >= len(self._answered) and Move.WELCOME not in _TABLE[self._state]:
+            # Somebody has reported in the party's name, and from here it could only draw again.
+            reason = f"does not know a report that {self._server} has from {self._party} in this session"
+            return self._leave(JournalError(f"{reason}; nothing was drawn"), "the party's journal lacks its own report")
+        if Move.ACKNOWLEDGE not in _TABLE[self._state]:
+            return self._blame(self._unexpected(message))
+        self._move(Move.ACKNOWLEDGE)
+        if not self._is_durable or message.phase in self._acknowledged:
+            return []
+        self._acknowledged.add(message.phase)
+        return [Keep(Acknowledged(message.phase))]
 
     def _on_release(self, message: Release) -> list[Effect]:
         if Move.RELEASE not in _TABLE[self._state]:
             return self._blame(self._unexpected(message))
-        if self._reported_phases < len(self._protocol.phases) and not message.is_late:
+        if len(self._answered) < len(self._protocol.phases) and not message.is_late:
             return self._blame(self._unexpected(message, "too early a "))
         decoder = self._protocol.outcome_decoder
         try:
@@ -316,10 +389,42 @@ class ClientMachine:
             error.role, error.state, error.message_type = "client", self._state.value, "Release"
             return self._blame(error)
         if message.is_late:
-            self._late_phase = self._protocol.phases[self._reported_phases - 1].name
+            self._late_phase = self._protocol.phases[len(self._answered) - 1].name
         self._transcript.add(message)
         self._move(Move.RELEASE)
-        return [Finish(outcome, own)]
+        return [*self._leaving(), Finish(outcome, own)]
+
+    def _restore(self, records: Sequence[ClientRecord]) -> None:
+        """Take up what an earlier conversation of this session kept."""
+        for record in records:
+            match record:
+                case Reserved():
+                    ours = (self._party, self._session, self._protocol.name)
+                    if (record.party, record.session, record.protocol) != ours:
+                        theirs = f"{record.party!r} in session {record.session!r} of {record.protocol!r}"
+                        raise JournalError(f"has this session's id for {theirs}")
+                    self._has_reserved = True
+                case Drawn():
+                    request, report = decode(record.request), decode(record.report)
+                    if not isinstance(request, Request) or not isinstance(report, Report):
+                        raise JournalError("holds something else where a request and its report were kept")
+                    if not request.phase == report.phase == record.phase == len(self._answered):
+                        raise JournalError(f"has a report of phase {record.phase} where {len(self._answered)} is next")
+                    self._answered.append((request, report))
+                case Acknowledged(phase):
+                    self._acknowledged.add(phase)
+                case Left():
+                    self._has_reserved = False  # whoever left may come back, and say again what it has said
+        if len(self._answered) > len(self._protocol.phases):
+            raise JournalError(f"has reports of {len(self._answered)} phases, and {self._protocol.name!r} fewer")
+
+    def _leaving(self, reason: str = "") -> list[Effect]:
+        return [Keep(Left(reason))] if self._is_durable else []
+
+    def _end(self, error: PsephosError) -> list[Effect]:
+        """End the session because the server did."""
+        self._move(Move.BREAK)
+        return [*self._leaving(str(error)), Fail(error)]
 
     def _send(self, message: Message) -> Send:
         if self._view is not None:
@@ -334,7 +439,7 @@ class ClientMachine:
     def _blame(self, error: ProtocolError) -> list[Effect]:
         """End the session because the server erred; tell it so."""
         self._move(Move.BREAK)
-        return [self._send(Abort.because(error)), Fail(error)]
+        return [*self._leaving(str(error)), self._send(Abort.because(error)), Fail(error)]
 
     def _check_values(self, public: Sequence[int]) -> None:
         """Raise ValueError if the row holds what nobody with this public row may: its loss would be of other values."""
@@ -343,14 +448,15 @@ class ClientMachine:
                 if value not in allowed:
                     raise ValueError("a value is outside what the public row allows")
 
-    def _leave(self, error: PrivacyError | ConfigurationError, reason: str) -> list[Effect]:
+    def _leave(self, error: PrivacyError | ConfigurationError | JournalError, reason: str) -> list[Effect]:
         """End the session on this side's own account. The server learns the reason, and no number of the ledger's."""
         self._move(Move.BREAK)
-        return [self._send(Abort(reason=reason)), Fail(error)]
+        return [*self._leaving(str(error)), self._send(Abort(reason=reason)), Fail(error)]
 
     def _unexpected(self, message: Message, which: str = "a ") -> UnexpectedMessageError:
         name = type(message).__name__
-        phase = f" of phase {message.phase}" if isinstance(message, (Request, Report)) else ""
+        has_phase = isinstance(message, (Request, Report, Acknowledgement))
+        phase = f" of phase {message.phase}" if has_phase else ""
         return UnexpectedMessageError(
             f"{self._server} sent {which}{name}{phase} in state {self._state.value!r}",
             sender=self._server,

@@ -28,7 +28,9 @@ __all__ = [
     "NO_CHARTER",
     "PROTOCOL_VERSION",
     "Abort",
+    "Acknowledgement",
     "Charter",
+    "Count",
     "Hello",
     "Inquiry",
     "Message",
@@ -42,7 +44,7 @@ __all__ = [
     "encode",
 ]
 
-PROTOCOL_VERSION: Final = 6
+PROTOCOL_VERSION: Final = 7
 """Of the messages below; a session whose sides differ is refused at the first message."""
 
 MAX_MESSAGE_BYTES: Final = 1 << 20
@@ -213,7 +215,13 @@ class Terms(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False, forbi
     charter: Charter = NO_CHARTER
 
 
-Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort | Inquiry | Terms
+class Acknowledgement(msgspec.Struct, frozen=True, array_like=True, tag=9, gc=False, forbid_unknown_fields=True):
+    """Server to client: your report of phase `phase` is in my journal. A server without one acknowledges nothing."""
+
+    phase: Count
+
+
+Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort | Inquiry | Terms | Acknowledgement
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
+from .messages import Count
 from .privacy import LedgerEntry
 from .tally import Tally
 
@@ -60,7 +61,7 @@ class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unkno
         entries: the losses.
     """
 
-    phase: int
+    phase: Count
     request: bytes
     report: bytes
     entries: tuple[LedgerEntry, ...]
@@ -69,7 +70,7 @@ class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unkno
 class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged", forbid_unknown_fields=True):
     """Client: the server has said that a phase's report is kept on its side."""
 
-    phase: int
+    phase: Count
 
 
 class Left(msgspec.Struct, frozen=True, tag="left", forbid_unknown_fields=True):
@@ -84,15 +85,15 @@ class Left(msgspec.Struct, frozen=True, tag="left", forbid_unknown_fields=True):
 class PhaseOpened(msgspec.Struct, frozen=True, tag="opened", forbid_unknown_fields=True):
     """Server: a phase began, and the parties at these places are asked."""
 
-    phase: int
-    places: tuple[int, ...]
+    phase: Count
+    places: tuple[Count, ...]
 
 
 class Accepted(msgspec.Struct, frozen=True, tag="accepted", forbid_unknown_fields=True):
     """Server: a report counts. `report` is its payload, as it came."""
 
-    phase: int
-    place: int
+    phase: Count
+    place: Count
     report: bytes
 
 
@@ -131,8 +132,8 @@ class PhaseClosed(msgspec.Struct, frozen=True, tag="closed", forbid_unknown_fiel
     reports.
     """
 
-    phase: int
-    places: tuple[int, ...]
+    phase: Count
+    places: tuple[Count, ...]
     tally: KeptTally | None = None
 
 

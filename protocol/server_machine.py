@@ -8,9 +8,13 @@ the session ends, and both sides name the missing parties.
 If participation is private (`Phase.hides_participation`), a phase, and joining before it, closes at its deadline and
 never earlier. It counts everybody who has reported, even if nobody has. `Opened`, `Closed` and the result do not say
 how many.
+
+A durable machine asks to keep each report before it acknowledges it, and each opening and closing of a phase before it
+tells of it. It is made again from these records after a restart. In its sessions a lost connection is not a departure:
+the party is waited for until the deadline, may come back in any phase, and is told again what it has to know.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -20,10 +24,11 @@ from .admission import Admission
 from .arrays import IntArray
 from .blaming import blaming
 from .checked import checked_outcome, checked_own_outcomes, checked_phase_outcome, checked_tally
-from .effects import Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
+from .effects import Closed, Drop, Effect, Fail, Finish, Keep, Opened, Send, SetDeadline
 from .errors import (
     ConfigurationError,
     ConflictingReportError,
+    JournalError,
     LocalProtocolError,
     MalformedMessageError,
     PsephosError,
@@ -38,6 +43,7 @@ from .messages import (
     NIL,
     NO_CHARTER,
     Abort,
+    Acknowledgement,
     Charter,
     Hello,
     Inquiry,
@@ -53,6 +59,7 @@ from .messages import (
 from .phases import CentralPhase, PhasedProtocol
 from .population import draw_for_release, released_tally
 from .randomness import NoiseSource
+from .records import Accepted, Broken, KeptTally, PhaseClosed, PhaseOpened, ServerRecord
 from .roles import SessionKind, Side
 from .roster import Roster
 from .rules import JOIN, PhaseRules, hidden_phases
@@ -66,6 +73,7 @@ __all__ = ["ServerMachine", "SessionResult"]
 _TABLE = CONVERSATION[Side.SERVER]
 _WIDEST_NUMBER_BYTES: Final = 9
 """Of an integer, whoever writes it."""
+_TO_BE_TAKEN_UP: Final = (State.JOINED, State.ASKED, State.REPORTED, State.LATE, State.FINISHED)
 _UNDER_WAY: Final = (SessionState.GATHERING, SessionState.COLLECTING)
 
 
@@ -78,7 +86,8 @@ class SessionResult(msgspec.Struct, frozen=True):
         num_received: each phase's number of reports; None where that is private.
         own_outcomes: what single clients were told, by place; for each of them alone.
         transcript: the digest of what everybody was told (see `transcript`); empty where nobody was, in arrays.
-        num_told: how many clients were there to be told the outcome; None where that is private, and in arrays.
+        num_told: how many clients were there to be told the outcome; None where that is private, in arrays, and after
+            a restart.
     """
 
     outcome: msgspec.Struct
@@ -92,7 +101,8 @@ class SessionResult(msgspec.Struct, frozen=True):
 class _Row:
     """One client's conversation. `payload` is its last accepted report, to tell the same from another.
 
-    `is_lost` says that its connection was, so that it may come back as long as it has reported nothing.
+    `is_lost` says that its connection was, so that it may come back: as long as it has reported nothing, or any time
+    where the session is durable.
     """
 
     __slots__ = ("is_lost", "num_reports", "payload", "place", "state")
@@ -118,8 +128,10 @@ class ServerMachine:
         default_rules: for the phases that `rules` does not name.
         noise: where the server's own randomness comes from, which a protocol needs that trusts it with values.
         view: records what the server sees; simulations only.
+        records: what the server has kept of this session, if it keeps records; None if it does not.
 
     Raises:
+        JournalError: the records are none of this session.
         ConfigurationError: a rule names no phase, or asks for more parties than the roster has, or for any where it is
             private who reports; the noise is missing, of another kind, or cannot sample a mechanism; a phase states
             less than it draws for one of the roster.
@@ -138,9 +150,14 @@ class ServerMachine:
         default_rules: PhaseRules | None = None,
         noise: NoiseSource | None = None,
         view: View | None = None,
+        records: Sequence[ServerRecord] | None = None,
     ) -> None:
         self._protocol = protocol
         self._roster = roster
+        self._is_durable = records is not None
+        self._records = records or ()
+        self._request = Request(0, NIL)  # of the open phase
+        self._told: Mapping[str, Release] = {}  # to each party that may hear it
         self._session = session
         self._draws = {
             phase.name: draw_for_release(_check_noise(noise, kind, phase), protocol=protocol.name, phase=phase)
@@ -208,6 +225,18 @@ class ServerMachine:
         """The digest of what everybody was told, once it was released; see `transcript`."""
         return self._transcript.digest
 
+    @property
+    def num_told(self) -> int | None:
+        """How many clients were there to be told the outcome, so far; None where that is private."""
+        if self._protocol.hides_participation:
+            return None
+        return sum(row.state is State.FINISHED and not row.is_lost for row in self._rows.values())
+
+    @property
+    def awaits_listeners(self) -> bool:
+        """Whether somebody may come back to hear the outcome."""
+        return self._is_durable and any(row.state is State.FINISHED and row.is_lost for row in self._rows.values())
+
     def state_of(self, party: str) -> State:
         """Return where the conversation with `party` stands."""
         return self._rows[party].state
@@ -215,12 +244,17 @@ class ServerMachine:
     def start(self) -> list[Effect]:
         """Begin to wait for the roster.
 
+        With records it goes on where they end; deadlines begin anew, since nobody could report in between.
+
         Raises:
             LocalProtocolError: the machine was started before.
+            JournalError: the records are none of this session.
         """
         if self._state is not SessionState.IDLE:
             raise LocalProtocolError("a machine starts once", role="server", state=self._state.value)
         self._state = SESSION[self._state][SessionMove.START]
+        if self._records:
+            return self._go_on(self._records)
         return [SetDeadline(JOIN, self._rules[JOIN].deadline_seconds)]
 
     def answer(self, inquiry: Inquiry, *, fingerprint: str = "") -> Terms:
@@ -244,6 +278,9 @@ class ServerMachine:
 
         A party whose connection was lost before it reported anything may come back while the first phase is open. One
         that has reported may not: it would have to draw again, which would tell more, and its first report stands.
+        Where the session is durable, a party may come back in any phase, also to hear the release, and one that comes
+        by its certificate takes the place of a connection that seems to be there: it is told what it has reported, so
+        that it draws nothing again.
 
         Raises:
             StrangerError, RemoteProtocolError: as `Admission.check`.
@@ -252,7 +289,9 @@ class ServerMachine:
         self._admission.check(hello, fingerprint=fingerprint)
         row = self._rows[hello.party]
         reason = ""
-        if row.num_reports:
+        if self._takes_back(row):
+            return
+        if row.num_reports and not self._is_durable:
             reason = f"{hello.party!r} has reported; its first report stands, and nothing is drawn again"
         elif row.state is not State.NEW and not row.is_lost:
             reason = f"{hello.party!r} has joined before"
@@ -263,6 +302,12 @@ class ServerMachine:
         if reason:
             state = self._state.value if row.state is State.NEW else row.state.value
             raise UnexpectedMessageError(reason, sender=hello.party, role="server", state=state, message_type="Hello")
+
+    def _takes_back(self, row: _Row) -> bool:
+        """Return whether a party may take its conversation up where it stands."""
+        has_certificate = bool(self._roster.fingerprints)
+        may_return = self._is_durable and row.state in _TO_BE_TAKEN_UP and (row.is_lost or has_certificate)
+        return may_return and self._state is not SessionState.ABORTED
 
     def _admits(self, hello: Hello) -> bool:
         try:
@@ -277,12 +322,17 @@ class ServerMachine:
         Never raises for what a client can cause; its faults come back as `Drop`.
         """
         row = self._rows[sender]
-        comes_back = isinstance(message, Hello) and row.is_lost and message.party == sender and self._admits(message)
+        is_known = row.state is not State.NEW
+        is_admitted = isinstance(message, Hello) and is_known and message.party == sender and self._admits(message)
+        takes_up = is_admitted and self._takes_back(row)
+        comes_back = is_admitted and row.is_lost and not takes_up
         moves = _TABLE[row.state]
-        if not moves and not comes_back:
+        if not moves and not comes_back and not takes_up:
             return []  # it was on its way when the conversation ended
         if self._view is not None:
             self._view.record(Happening.RECEIVED, sender, message)
+        if takes_up:
+            return self._take_up(sender, row)
         if comes_back:
             row = self._rows[sender] = _Row(row.place)  # another conversation, since the first one had come to nothing
             return self._on_hello(sender, row)
@@ -301,7 +351,7 @@ class ServerMachine:
                 return self._on_hello(sender, row)
             case Abort():
                 return self._on_departure(row)
-            case Welcome() | Request() | Release() | Inquiry() | Terms():
+            case Welcome() | Request() | Release() | Inquiry() | Terms() | Acknowledgement():
                 return self._drop(row, self._unexpected(sender, row, message))
 
     def receive_loss(self, sender: str) -> list[Effect]:
@@ -312,6 +362,8 @@ class ServerMachine:
         if self._view is not None:
             self._view.record(Happening.LOST, sender)
         row.is_lost = True
+        if self._is_durable and self._phase >= 0:
+            return []  # it may come back
         return self._on_departure(row)
 
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
@@ -348,31 +400,58 @@ class ServerMachine:
         self._num_joined += 1
         return effects + self._close_if_complete()
 
+    def _take_up(self, sender: str, row: _Row) -> list[Effect]:
+        """Go on with a conversation over another connection: say what the party may have missed."""
+        row.is_lost = False
+        effects: list[Effect] = [self._send((sender,), self._admission.welcome_of(row.place))]
+        effects += self._acknowledge(sender, row)
+        if row.state is State.ASKED:
+            effects.append(self._send((sender,), self._request))
+        elif (release := self._told.get(sender)) is not None:
+            effects.append(self._send((sender,), release))
+        return effects
+
+    def _acknowledge(self, sender: str, row: _Row) -> list[Effect]:
+        if not self._is_durable or not row.num_reports:
+            return []
+        return [self._send((sender,), Acknowledgement(row.num_reports - 1))]
+
     def _on_report(self, sender: str, row: _Row, message: Report) -> list[Effect]:
         if row.state is State.LATE:
             return []
         payload = bytes(message.payload)
         if 0 <= message.phase == row.num_reports - 1:  # the last one again: on its way twice, or asked for by nobody
-            return [] if payload == row.payload else self._drop(row, self._conflict(sender, row, message))
+            if payload != row.payload:
+                return self._drop(row, self._conflict(sender, row, message))
+            return self._acknowledge(sender, row)
         if row.state is not State.ASKED or message.phase != self._phase:
             return self._drop(row, self._unexpected(sender, row, message))
-        phase = self._protocol.phases[self._phase]
         try:
-            problem = f"{sender}'s report in phase {phase.name!r} is not what the phase declares"
-            values = decode_payload(message.payload, phase.decoder, sender=sender, problem=problem)
-            try:
-                phase.check_report(values, self._admission.public_row(row.place))
-            except ValueError as error:
-                raise MalformedMessageError(f"{problem}: {error}", sender=sender) from None
+            values = self._values_of(sender, row, message.payload)
         except MalformedMessageError as error:
             error.role, error.state, error.message_type = "server", row.state.value, "Report"
             return self._drop(row, error)
+        self._count(row, payload, values)
+        kept: list[Effect] = [Keep(Accepted(self._phase, row.place, payload))] if self._is_durable else []
+        return kept + self._acknowledge(sender, row) + self._close_if_complete()
+
+    def _values_of(self, sender: str, row: _Row, payload: msgspec.Raw) -> tuple[int, ...]:
+        """Return a report of the open phase, or raise MalformedMessageError where it is none."""
+        phase = self._protocol.phases[self._phase]
+        problem = f"{sender}'s report in phase {phase.name!r} is not what the phase declares"
+        values = decode_payload(payload, phase.decoder, sender=sender, problem=problem)
+        try:
+            phase.check_report(values, self._admission.public_row(row.place))
+        except ValueError as error:
+            raise MalformedMessageError(f"{problem}: {error}", sender=sender) from None
+        return values
+
+    def _count(self, row: _Row, payload: bytes, values: tuple[int, ...]) -> None:
         row.state = _TABLE[row.state][Move.REPORT]
         row.num_reports += 1
         row.payload = payload
         self._reports[self._phase][row.place] = values
         self._outstanding -= 1
-        return self._close_if_complete()
 
     def _on_departure(self, row: _Row) -> list[Effect]:
         if self._phase < 0:
@@ -423,22 +502,40 @@ class ServerMachine:
         counts = (None, None) if name in self._hidden else (len(present), len(self._roster) - len(present))
         if self._phase < 0:
             return [Closed(name, *counts, None), *self._open_next(NIL)]
+        phase, places = self._phase, sorted(present)
+        try:
+            outcome = self._settle(places)
+        except PsephosError as error:
+            return self._end(error)
+        effects: list[Effect] = [Closed(name, *counts, outcome), *self._follow(outcome)]
+        if self._is_durable:
+            drawn = KeptTally.of(self._tallies[phase]) if name in self._draws else None
+            effects.insert(0, Keep(PhaseClosed(phase, tuple(places), drawn)))
+        return effects
+
+    def _settle(self, places: list[int], drawn: Tally | None = None) -> msgspec.Struct | None:
+        """Tally the open phase, ask nobody in it any longer, and return what it publishes.
+
+        Args:
+            places: of the reports that count, in order.
+            drawn: its released tally where the server has drawn its noise before.
+        """
         phase = self._protocol.phases[self._phase]
         for row in self._rows.values():
             if row.state is State.ASKED:
                 row.state = _TABLE[row.state][Move.CLOSE]
-        try:
-            tally = self._tally(sorted(present))
+        tally = self._tally(places)
+        if drawn is None:
             with blaming(self._protocol, f"release of phase {phase.name!r}"):
-                self._tallies.append(released_tally(phase, tally, self._draws.get(phase.name)))
-            outcome = checked_phase_outcome(self._protocol, phase, self._tallies)
-        except PsephosError as error:
-            return self._end(error)
-        closed = Closed(name, *counts, outcome)
-        if self._phase + 1 < len(self._protocol.phases):
-            payload = NIL if outcome is None else msgspec.Raw(msgspec.msgpack.encode(outcome))
-            return [closed, *self._open_next(payload)]
-        return [closed, *self._release()]
+                drawn = released_tally(phase, tally, self._draws.get(phase.name))
+        self._tallies.append(drawn)
+        return checked_phase_outcome(self._protocol, phase, self._tallies)
+
+    def _follow(self, outcome: msgspec.Struct | None) -> list[Effect]:
+        """Open the next phase, or release after the last."""
+        if self._phase + 1 == len(self._protocol.phases):
+            return self._release()
+        return self._open_next(NIL if outcome is None else msgspec.Raw(msgspec.msgpack.encode(outcome)))
 
     def _tally(self, places: list[int]) -> Tally:
         """Tally the clients that have reported in every phase so far."""
@@ -452,29 +549,76 @@ class ServerMachine:
         return checked_tally(self._protocol, phase, reports, earlier, self._roster.public[order])
 
     def _open_next(self, payload: msgspec.Raw) -> list[Effect]:
-        self._state = SESSION[self._state][SessionMove.OPEN_PHASE]
         before = self._phase_name()
-        self._phase += 1
-        self._reports.append({})
+        asked = {party: row for party, row in self._rows.items() if Move.REQUEST in _TABLE[row.state]}
+        self._begin_phase(payload, asked.values())
         name = self._phase_name()
-        still_there = {row.place for row in self._rows.values() if Move.REQUEST in _TABLE[row.state]}
-        if len(still_there) < self._required[name]:  # nobody shall pay for a phase that cannot reach its quorum
-            return self._abort(name, 0, still_there)
-        asked: list[str] = []
-        for party, row in self._rows.items():
-            if Move.REQUEST in _TABLE[row.state]:
-                row.state = _TABLE[row.state][Move.REQUEST]
-                asked.append(party)
-        self._outstanding = len(asked)
+        if len(asked) < self._required[name]:  # nobody shall pay for a phase that cannot reach its quorum
+            return self._abort(name, 0, {row.place for row in asked.values()})
         # Whoever is asked has reported in the phase before.
         num_asked = None if {name, before} & self._hidden else len(asked)
-        request = Request(self._phase, payload)
-        self._transcript.add(request)
+        places = tuple(row.place for row in asked.values())
         return [
+            *([Keep(PhaseOpened(self._phase, places))] if self._is_durable else []),
             Opened(name, num_asked),
             SetDeadline(name, self._rules[name].deadline_seconds),
-            self._send(tuple(asked), request),
+            self._send(tuple(asked), self._request),
         ]
+
+    def _begin_phase(self, payload: msgspec.Raw, asked: Collection[_Row]) -> None:
+        self._state = SESSION[self._state][SessionMove.OPEN_PHASE]
+        self._phase += 1
+        self._reports.append({})
+        for row in asked:
+            row.state = _TABLE[row.state][Move.REQUEST]
+        self._outstanding = len(asked)
+        self._request = Request(self._phase, payload)
+        self._transcript.add(self._request)
+
+    def _go_on(self, records: Sequence[ServerRecord]) -> list[Effect]:
+        """Take up the session where its records end; everybody's connection is lost.
+
+        Raises:
+            JournalError: the records are none of this session.
+        """
+        outcome: msgspec.Struct | None = None
+        try:
+            for record in records:
+                match record:
+                    case PhaseOpened():
+                        self._reopen(record, outcome)
+                    case Accepted():
+                        self._recount(record)
+                    case PhaseClosed():
+                        drawn = None if record.tally is None else record.tally.restore()
+                        outcome = self._settle(list(record.places), drawn)
+                    case Broken():
+                        error = QuorumError(**msgspec.structs.asdict(record))
+                        return self._end(error)
+            if isinstance(records[-1], PhaseClosed):
+                return self._follow(outcome)
+        except (LookupError, ValueError, TypeError, OverflowError, MalformedMessageError) as error:
+            raise JournalError(f"has a record that has no place in this session: {error}") from error
+        name = self._phase_name()
+        return [SetDeadline(name, self._rules[name].deadline_seconds), *self._close_if_complete()]
+
+    def _reopen(self, record: PhaseOpened, outcome: msgspec.Struct | None) -> None:
+        if record.phase != self._phase + 1:
+            raise ValueError(f"phase {record.phase} opens after phase {self._phase}")
+        rows = [self._rows[self._roster.names[place]] for place in record.places]
+        for row in rows:
+            row.is_lost = True
+            if not record.phase:
+                row.state = State.JOINED
+        payload = NIL if outcome is None else msgspec.Raw(msgspec.msgpack.encode(outcome))
+        self._begin_phase(payload, rows)
+
+    def _recount(self, record: Accepted) -> None:
+        party = self._roster.names[record.place]
+        row = self._rows[party]
+        if record.phase != self._phase or row.state is not State.ASKED:
+            raise ValueError(f"{party} reports in phase {record.phase}, in state {row.state.value!r}")
+        self._count(row, record.report, self._values_of(party, row, msgspec.Raw(record.report)))
 
     def _release(self) -> list[Effect]:
         try:
@@ -502,6 +646,7 @@ class ServerMachine:
             return self._end(LocalProtocolError(reason, role="server", message_type="Release"))
         self._state = SESSION[self._state][SessionMove.RELEASE]
         self._transcript.add(release)
+        self._told = {party: unlike.get(party, release) for party in hearing}
         for row in hearing.values():
             row.state = _TABLE[row.state][Move.RELEASE]
         everybody = tuple(party for party in hearing if party not in unlike)
@@ -510,8 +655,7 @@ class ServerMachine:
             for phase, reports in zip(self._protocol.phases, self._reports, strict=True)
         )
         digest = self._transcript.digest or ""
-        num_told = None if self._protocol.hides_participation else len(hearing)
-        result = SessionResult(outcome, tuple(self._tallies), num_received, own_outcomes, digest, num_told)
+        result = SessionResult(outcome, tuple(self._tallies), num_received, own_outcomes, digest, self.num_told)
         other_releases = [self._send((party,), message) for party, message in unlike.items()]
         return [self._send(everybody, release), *other_releases, Finish(result)]
 
@@ -525,7 +669,11 @@ class ServerMachine:
         given: dict[str, Any] = {"phase": phase, "received": num_received, "required": self._required[phase]}
         error = QuorumError(**given, missing=missing, first_drop=self._first_drop)
         # Why a party was dropped may quote its report, which is for nobody but the server.
-        return self._end(error, told=QuorumError(**given, missing=missing))
+        effects = self._end(error, told=QuorumError(**given, missing=missing))
+        if self._is_durable:
+            kept = Broken(**given, missing=tuple(missing), first_drop=self._first_drop)
+            effects.insert(0, Keep(kept))
+        return effects
 
     def _end(self, error: PsephosError, *, told: PsephosError | None = None) -> list[Effect]:
         """End the session with an error, on every side; clients are told another one where there is one."""

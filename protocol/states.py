@@ -49,6 +49,8 @@ class Move(enum.Enum):
     WELCOME = "welcome"
     REQUEST = "request"
     REPORT = "report"
+    ACKNOWLEDGE = "acknowledge"
+    """The server said that it keeps the report."""
     CLOSE = "close"
     """The server closed a phase that this client had not answered."""
     RELEASE = "release"
@@ -64,6 +66,7 @@ _CLIENT: Final[Mapping[State, Mapping[Move, State]]] = {
     State.REPORTED: {
         Move.REQUEST: State.ASKED,
         Move.REPORT: State.REPORTED,  # the same request again: the same bytes again, nothing new is drawn
+        Move.ACKNOWLEDGE: State.REPORTED,
         Move.RELEASE: State.FINISHED,
         Move.BREAK: State.ENDED,
     },
@@ -80,6 +83,7 @@ _SERVER: Final[Mapping[State, Mapping[Move, State]]] = {
     State.REPORTED: {
         Move.REQUEST: State.ASKED,
         Move.REPORT: State.REPORTED,  # the same report again is counted once
+        Move.ACKNOWLEDGE: State.REPORTED,
         Move.RELEASE: State.FINISHED,
         Move.BREAK: State.ENDED,
     },

@@ -184,12 +184,14 @@ def serve(
     psephos serve eu-council --roster vote
     psephos serve eu-council --transport tcp --listen 127.0.0.1:7000 --simulate --seed 345
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...agents.modes import draw_session_id
     from ...protocol.errors import ConfigurationError
-    from ...protocol.messages import NO_CHARTER
+    from ...protocol.messages import NO_CHARTER, Charter
+    from ...protocol.roles import SessionKind
     from ..deployment import serve_in_folder
     from ..deployment.common import check_address, check_seed, find_transport, make_mode
     from ..deployment.invitations import check_expiry, read_opening
-    from ..deployment.server import check_authenticated
+    from ..deployment.server import JOURNAL_FILE, check_authenticated
     from ..presentation import make_console, show_outcome
     from ..running.limits import reserve_for_server
     from ..running.progress import watch
@@ -200,12 +202,17 @@ def serve(
     side = resolve(load(scenario, settings, data), is_served=True, roster=roster_file)
     mode = make_mode(side.scenario.name, seed=seed, round_number=side.scenario.round)
     check_authenticated(side, kind=mode.kind, transport=transport)
-    keys, charter = None, NO_CHARTER
+    keys, charter, journal = None, NO_CHARTER, None
+    if mode.kind is SessionKind.DEPLOYMENT:
+        charter = Charter(
+            draw_session_id()
+        )  # where nothing was agreed beforehand: parties' journals tell sessions by it
     if side.fingerprints is not None and roster_file is not None:
-        opening, keys = read_opening(
-            roster_file if roster_file.is_dir() else roster_file.parent, fingerprints=side.fingerprints
-        )
+        session_folder = roster_file if roster_file.is_dir() else roster_file.parent
+        opening, keys = read_opening(session_folder, fingerprints=side.fingerprints)
         charter = opening.charter
+        if mode.kind is SessionKind.DEPLOYMENT:
+            journal = session_folder / JOURNAL_FILE
         listen = listen or opening.address
         opening.check(session=side.scenario.name, kind=mode.kind, roster=side.roster)
         check_expiry(charter, field="--roster")
@@ -230,6 +237,8 @@ def serve(
             keys=keys,
             charter=charter,
             mode=mode,
+            journal=journal,
+            on_resuming=lambda told: click.echo(f"going on with this session: {told}", err=as_json),
             pictures=pictures,
             listener=watcher.on_effect,
             on_listening=lambda address: click.echo(
@@ -283,6 +292,14 @@ def serve(
     "invitation).",
 )
 @click.option(
+    "--journal",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    envvar="PSEPHOS_JOURNAL",
+    help="The person's journal over all sessions, or a folder with one for each name (default: one of this system's "
+    "user; PSEPHOS_JOURNAL).",
+)
+@click.option(
     "--trust-server",
     is_flag=True,
     help="Allow a session in which the server sees your values as they are (central model).",
@@ -308,6 +325,7 @@ def join(
     address: str | None,
     invitation_file: Path | None,
     budget: float | None,
+    journal: Path | None,
     patience: float | None,
     seed: int | None,
     round_number: int,
@@ -334,6 +352,7 @@ def join(
     from ...protocol.roles import check_party_name
     from ..deployment import Joining, join_in_folder
     from ..deployment.common import check_address, check_seed, find_transport
+    from ..deployment.journals import open_journal
     from ..deployment.keys import slug_of
     from ..deployment.own_entries import read_own_entries
     from ..plugins import ROLES, names_in
@@ -354,30 +373,32 @@ def join(
     party = party or (invitation.party if invitation is not None else _given(None, "--as"))
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
     own_file = Path(_given(None if input_file is None else str(input_file), "--input"))
-    joining = Joining(
-        address=server_address,
-        party=party,
-        entries=read_own_entries(own_file, party=party, roles=names_in(ROLES)),
-        seed=seed,
-        invitation=invitation,
-        budget=budget,
-        trusts_server=trust_server,
-        round_number=round_number,
-        patience_seconds=_patience_in(patience),
-        transport=transport,
-        keys=keys,
-    )
-    joining.agree_beforehand()  # what needs no server to be refused leaves no folder
-    folder = make_folder(out, f"as-{slug_of(party)}")
-    console = make_console()
-    agreed: list[Agreement] = []
+    with open_journal(journal, party=party, is_simulation=simulate) as kept:
+        joining = Joining(
+            address=server_address,
+            party=party,
+            entries=read_own_entries(own_file, party=party, roles=names_in(ROLES)),
+            seed=seed,
+            invitation=invitation,
+            budget=budget,
+            trusts_server=trust_server,
+            round_number=round_number,
+            patience_seconds=_patience_in(patience),
+            transport=transport,
+            keys=keys,
+            journal=kept,
+        )
+        joining.agree_beforehand()  # what needs no server to be refused leaves no folder
+        folder = make_folder(out, f"as-{slug_of(party)}")
+        console = make_console()
+        agreed: list[Agreement] = []
 
-    def tell(agreement: "Agreement") -> None:
-        agreed.append(agreement)
-        if not as_json:
-            _show_agreement(console, agreement)
+        def tell(agreement: "Agreement") -> None:
+            agreed.append(agreement)
+            if not as_json:
+                _show_agreement(console, agreement)
 
-    heard = join_in_folder(joining, folder, on_agreed=tell)
+        heard = join_in_folder(joining, folder, on_agreed=tell, on_loss=_tell_of_loss)
     if as_json:
         print_json(heard.outcome)
         return
@@ -392,6 +413,10 @@ def join(
         console.print(f"\n{late}", soft_wrap=True)
     _show_transcript(console, heard.transcript)
     tell_folder(console, folder)
+
+
+def _tell_of_loss(error: Exception) -> None:
+    click.echo(f"trying again: {error}", err=True)
 
 
 def _given(value: str | None, field: str) -> str:

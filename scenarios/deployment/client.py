@@ -1,5 +1,6 @@
 """One client of a session whose server is elsewhere."""
 
+import contextlib
 import dataclasses
 import errno
 import functools
@@ -11,14 +12,19 @@ from typing import Any, Final
 import msgspec
 import trio
 
-from ...agents.client import PATIENCE_SECONDS, answer_seconds, inquire
+from ...agents.client import PATIENCE_SECONDS, Client, answer_seconds, inquire
 from ...agents.events import Log
+from ...agents.journals import Sitting
+from ...agents.person_journal import PersonJournal
+from ...agents.returning import take_part_durably
 from ...protocol.checked import check_own_columns
 from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError
 from ...protocol.messages import Terms
 from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, total_of
+from ...protocol.privacy import Budget, Ledger, LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
+from ...protocol.records import Drawn
 from ...protocol.roles import SessionKind
+from ...transports.abc import Channel, Transport
 from ..plugins import find_client_role
 from ..reading.conversion import convert
 from ..running.blaming import Plugin, blaming, blaming_plugins, parts_of
@@ -90,6 +96,7 @@ class Joining:
         patience_seconds: how long the server may say nothing once it has answered; infinite for as long as it takes.
         transport: over which the server listens, by its name.
         keys: for TLS.
+        journal: the person's, over all sessions; without one, a party that restarts draws again.
     """
 
     address: str
@@ -103,15 +110,38 @@ class Joining:
     patience_seconds: float = PATIENCE_SECONDS
     transport: str = DEFAULT_TRANSPORT
     keys: Keys | None = dataclasses.field(default=None, repr=False)
+    journal: PersonJournal | None = dataclasses.field(default=None, repr=False)
 
-    def open_ledger(self) -> Ledger:
-        """Return the party's ledger; who was not invited, and names no limit, has the default one.
+    def open_ledger(self, session_id: str) -> Ledger:
+        """Return the party's ledger, with what its journal holds.
+
+        Who was not invited, and names no limit, has a default one.
+
+        Args:
+            session_id: of the session that reserves room on it.
 
         Raises:
             ConfigurationError: the budget is none.
         """
         epsilon = DEFAULT_BUDGET if self.budget is None and self.invitation is None else self.budget
-        return Ledger(self.party, budget=None if epsilon is None else Budget(epsilon=epsilon))
+        budget = None if epsilon is None else Budget(epsilon=epsilon)
+        if self.journal is None:
+            return Ledger(self.party, budget=budget)
+        return self.journal.ledger(self.party, budget, session_id=session_id)
+
+    def sit(self, terms: Invitation) -> Sitting | None:
+        """Return the party's journal of the session that it agrees to; None where it keeps none.
+
+        Raises:
+            ConfigurationError: nothing tells the session from others.
+            JournalError: the journal cannot go on with it.
+        """
+        if self.journal is None:
+            return None
+        if not terms.session_id:
+            allowed = "one that no other session has: without it a journal cannot tell whether a report was drawn"
+            raise ConfigurationError(field="the session's id", value="", allowed=allowed)
+        return self.journal.sitting(terms.session_id)
 
     def agree_beforehand(self) -> Agreement | None:
         """Return what the invitation says, checked, and None without one: nobody need be called to refuse it.
@@ -120,9 +150,10 @@ class Joining:
             ConfigurationError: the budget is none, an entry is not allowed, the server would have to be trusted, or the
                 invitation is another party's or of another kind.
         """
-        self.open_ledger()
         if self.invitation is None:
+            self.open_ledger("")
             return None
+        self.open_ledger(self.invitation.session_id)
         if self.invitation.party != self.party:
             value, allowed = f"that of {self.invitation.party!r}", f"the invitation of {self.party!r}"
             raise ConfigurationError(field="INVITATION", value=value, allowed=allowed)
@@ -162,15 +193,17 @@ async def join(
     *,
     log: Log | None = None,
     on_agreed: Callable[[Agreement], None] | None = None,
-    ledger: Ledger | None = None,
+    on_loss: Callable[[Exception], None] | None = None,
+    on_end: Callable[[Sequence[LedgerEntry]], None] | None = None,
 ) -> Heard:
     """Take part in one session as one party.
 
     Args:
-        joining: how.
+        joining: how. With a journal the party comes back when its connection is lost, and goes on where it stood.
         log: where events go.
         on_agreed: told of what is taken part in, before anything is drawn.
-        ledger: where losses are charged; by default one of its own.
+        on_loss: told why the connection was lost, or cannot be made, before another try.
+        on_end: told what was charged in this session, however it ends.
 
     Returns:
         What was released, to everybody and to this party.
@@ -178,54 +211,83 @@ async def join(
     Raises:
         ConfigurationError: as `Joining.agree_beforehand`.
         BudgetExceededError: it would cost too much; nothing was drawn.
-        SessionAborted, QuorumError, RemoteProtocolError: as `Client.take_part`.
+        SessionAborted, QuorumError, RemoteProtocolError, JournalError: as `Client.take_part`.
         HandshakeError: the server is not the one of the invitation, or does not take the party's certificate.
         PluginError: the code of the protocol or of the client's role raised something.
         OSError: the server cannot be reached.
     """
-    ledger = ledger or joining.open_ledger()
     agreement = joining.agree_beforehand()
     transport = find_transport(joining.transport, keys=joining.keys)
     network = Plugin(f"transport {joining.transport!r}", (type(transport),))
-    channel = None
+    connect = functools.partial(_connect, joining, transport, network)
+    # Who has reported may find the server away, since it goes on after a restart; everybody else is told at once.
+    has_reported = agreement is not None and _has_drawn(joining.sit(agreement.terms))
+    channel = None if has_reported else await connect()
+    with contextlib.ExitStack() as failing:
+        if channel is not None:
+            failing.callback(channel.close)
+        if agreement is None:
+            assert channel is not None  # noqa: S101  nothing is kept of what was not agreed to
+            terms = await inquire(channel, party=joining.party, patience_seconds=joining.patience_seconds)
+            invitation = _as_invitation(terms, joining.party)
+            agreement = joining.agree(invitation, ledger=joining.open_ledger(invitation.session_id))
+        ledger, sitting = joining.open_ledger(agreement.terms.session_id), joining.sit(agreement.terms)
+        make_client = functools.partial(_make_client, joining, agreement, ledger=ledger, log=log, sitting=sitting)
+        client = make_client()
+        ledger.check(client.losses_to_come(agreement.terms.public))
+        if on_agreed is not None:
+            on_agreed(agreement)
+        failing.pop_all()
+    plugins = (parts_of(agreement.protocol), Plugin(f"client role {client.role!r}", (type(client),)), network)
+    patience = 0.0 if sitting is None else joining.patience_seconds
+    try:
+        with blaming_plugins(plugins, is_last=True):
+            client, outcome = await take_part_durably(
+                make_client, connect, channel=channel, patience_seconds=patience, on_loss=on_loss
+            )
+    except HandshakeError as error:
+        raise HandshakeError(f"{joining.address}: {error}", role="client") from None
+    finally:
+        if on_end is not None:
+            on_end(ledger.entries if sitting is None else _drawn_entries(sitting))
+    return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript, late_phase=client.late_phase)
+
+
+def _has_drawn(sitting: Sitting | None) -> bool:
+    return sitting is not None and any(isinstance(record, Drawn) for record in sitting.records)
+
+
+def _drawn_entries(sitting: Sitting) -> list[LedgerEntry]:
+    return [entry for record in sitting.records if isinstance(record, Drawn) for entry in record.entries]
+
+
+async def _connect(joining: Joining, transport: Transport, network: Plugin) -> Channel:
     with (
         blaming_plugins([network], is_last=True),
         naming_address(joining.address, field="the server's address"),
         trio.move_on_after(answer_seconds(joining.patience_seconds)),
     ):
-        channel = await transport.connect(joining.address)
-    if channel is None:
-        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), joining.address)
-    try:
-        if agreement is None:
-            terms = await inquire(channel, party=joining.party, patience_seconds=joining.patience_seconds)
-            agreement = joining.agree(_as_invitation(terms, joining.party), ledger=ledger)
-        mode = make_mode(agreement.terms.session, seed=joining.seed, round_number=joining.round_number)
-        client = find_client_role(agreement.protocol.client_role)(
-            agreement.protocol,
-            party=joining.party,
-            place=agreement.terms.place,
-            row=agreement.row,
-            public=agreement.terms.public,
-            mode=mode,
-            ledger=ledger,
-            charter=charter_of(mode, agreement.terms.charter),
-            patience_seconds=joining.patience_seconds,
-            log=log,
-        )
-        ledger.check(agreement.losses)
-        if on_agreed is not None:
-            on_agreed(agreement)
-    except BaseException:
-        channel.close()
-        raise
-    plugins = (parts_of(agreement.protocol), Plugin(f"client role {client.role!r}", (type(client),)), network)
-    try:
-        with blaming_plugins(plugins, is_last=True):
-            outcome = await client.take_part(channel)
-    except HandshakeError as error:
-        raise HandshakeError(f"{joining.address}: {error}", role="client") from None
-    return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript, late_phase=client.late_phase)
+        return await transport.connect(joining.address)
+    raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), joining.address)
+
+
+def _make_client(
+    joining: Joining, agreement: Agreement, *, ledger: Ledger, log: Log | None, sitting: Sitting | None
+) -> Client:
+    mode = make_mode(agreement.terms.session, seed=joining.seed, round_number=joining.round_number)
+    return find_client_role(agreement.protocol.client_role)(
+        agreement.protocol,
+        party=joining.party,
+        place=agreement.terms.place,
+        row=agreement.row,
+        public=agreement.terms.public,
+        mode=mode,
+        ledger=ledger,
+        charter=charter_of(mode, agreement.terms.charter),
+        patience_seconds=joining.patience_seconds,
+        sitting=sitting,
+        log=log,
+    )
 
 
 def _encode_own(
@@ -270,23 +332,25 @@ def _as_invitation(terms: Terms, party: str) -> Invitation:
 
 
 def join_in_folder(
-    joining: Joining, folder: RunFolder, *, on_agreed: Callable[[Agreement], None] | None = None
+    joining: Joining,
+    folder: RunFolder,
+    *,
+    on_agreed: Callable[[Agreement], None] | None = None,
+    on_loss: Callable[[Exception], None] | None = None,
 ) -> Heard:
     """Take part in one session as one party, and leave outcome, events and ledger in a folder of the party's own.
 
     Arguments and errors are those of `join`; what was charged is in the ledger however the session ends.
     """
-    ledger = joining.open_ledger()
     how = {"party": joining.party, "server": joining.address}
     with open_run(folder, None, how, is_live=True, describe=_describe) as run:
-        try:
-            session = functools.partial(join, joining, log=run.log, on_agreed=on_agreed, ledger=ledger)
-            heard = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
-            run.ending["transcript"] = heard.transcript
-            if heard.late_phase is not None:
-                run.ending["late_phase"] = heard.late_phase
-        finally:
-            run.entries.extend(ledger.entries)
+        session = functools.partial(
+            join, joining, log=run.log, on_agreed=on_agreed, on_loss=on_loss, on_end=run.entries.extend
+        )
+        heard = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+        run.ending["transcript"] = heard.transcript
+        if heard.late_phase is not None:
+            run.ending["late_phase"] = heard.late_phase
     folder.write_json("outcome.json", heard.outcome)
     if heard.own is not None:
         folder.write_json("own_outcome.json", heard.own)

@@ -1,19 +1,27 @@
 """The server of a session whose clients are elsewhere."""
 
+import contextlib
 import functools
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Final
 
 import msgspec
 import trio
 
 from ...agents.driver import EffectListener
 from ...agents.events import Log
+from ...agents.journals import SittingOfServer
 from ...agents.modes import Mode
 from ...agents.server import Server
+from ...agents.session_journal import SessionJournal
 from ...protocol.errors import ConfigurationError, UnheardError
-from ...protocol.messages import NO_CHARTER, Charter
+from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, Charter
+from ...protocol.records import Accepted, PhaseClosed
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
+from ...protocol.rules import JOIN, hidden_phases
 from ...protocol.server_machine import SessionResult
 from ...transports.abc import Transport
 from ..plugins import find_server_role
@@ -26,7 +34,10 @@ from ..running.rosters import FINGERPRINT_COLUMN
 from ..running.writing import describe_failure, open_run, write_outcome
 from .common import DEFAULT_TRANSPORT, Keys, charter_of, find_transport, naming_address
 
-__all__ = ["check_authenticated", "roster_rows", "serve", "serve_in_folder"]
+__all__ = ["JOURNAL_FILE", "check_authenticated", "open_sitting", "roster_rows", "serve", "serve_in_folder"]
+
+JOURNAL_FILE: Final = "journal.sqlite"
+"""A session's journal, in the folder that `psephos roster` wrote."""
 
 
 def check_authenticated(side: Resolved, *, kind: SessionKind, transport: str) -> None:
@@ -77,6 +88,7 @@ async def serve(
     keys: Keys | None = None,
     charter: Charter = NO_CHARTER,
     mode: Mode,
+    sitting: SittingOfServer | None = None,
     log: Log | None = None,
     listener: EffectListener | None = None,
     on_listening: Callable[[str], None] | None = None,
@@ -90,6 +102,7 @@ async def serve(
         keys: for TLS.
         charter: what makes the session this one, as its invitations say.
         mode: a deployment or a simulation.
+        sitting: the session's journal, with which it goes on after a restart.
         log: where events go.
         listener: told of every effect of the server's machine.
         on_listening: told of the address once clients can connect.
@@ -116,6 +129,7 @@ async def serve(
             transport=opened,
             charter=charter,
             mode=mode,
+            sitting=sitting,
             log=log,
             listener=listener,
             on_listening=on_listening,
@@ -130,6 +144,7 @@ async def _serve(
     transport: Transport,
     charter: Charter,
     mode: Mode,
+    sitting: SittingOfServer | None,
     log: Log | None,
     listener: EffectListener | None,
     on_listening: Callable[[str], None] | None,
@@ -143,6 +158,7 @@ async def _serve(
         rules=side.rules,
         default_rules=side.default_rules,
         places=reserve_for_server(num_parties=len(side.names)),
+        sitting=sitting,
         log=log,
         listener=listener,
     )
@@ -151,6 +167,55 @@ async def _serve(
     if on_listening is not None:
         on_listening(listening.address)
     return await server.serve(listening)
+
+
+@contextlib.contextmanager
+def open_sitting(
+    path: Path | None,
+    side: Resolved,
+    *,
+    charter: Charter,
+    mode: Mode,
+    on_resuming: Callable[[str], None] | None = None,
+) -> Generator[SittingOfServer | None]:
+    """Yield a session's journal, made if it is not there; None where there is no file for it.
+
+    Args:
+        path: the file's.
+        side: what is served.
+        charter: the session's.
+        mode: a deployment.
+        on_resuming: told how far the session is that goes on; where participation is private, without numbers.
+
+    Raises:
+        JournalError: it cannot be used.
+        ConfigurationError: it is the journal of a session that was set up otherwise.
+    """
+    if path is None:
+        yield None
+        return
+    required = {
+        f"quorum of {name}": str(side.rules.get(name, side.default_rules).required(len(side.names)))
+        for name in (JOIN, *(phase.name for phase in side.protocol.phases))
+        if name not in hidden_phases(side.protocol)
+    }
+    configuration = {
+        "version of the wire": str(PROTOCOL_VERSION),
+        "session": mode.session,
+        "session id": charter.id,
+        "kind": mode.kind.value,
+        "protocol": side.protocol.name,
+        "parameters": hashlib.sha256(side.protocol.encoded_parameters).hexdigest(),
+        "roster": side.roster.digest,
+        **required,
+    }
+    with SessionJournal.open(path, configuration=configuration) as journal:
+        if on_resuming is not None and journal.records:
+            num_closed = sum(isinstance(record, PhaseClosed) for record in journal.records)
+            num_reports = sum(isinstance(record, Accepted) for record in journal.records)
+            counted = "" if side.protocol.hides_participation else f", {num_reports:,} reports are kept"
+            on_resuming(f"{num_closed} of {len(side.protocol.phases)} phases are closed{counted}")
+        yield journal
 
 
 def serve_in_folder(
@@ -162,17 +227,24 @@ def serve_in_folder(
     keys: Keys | None = None,
     charter: Charter = NO_CHARTER,
     mode: Mode,
+    journal: Path | None = None,
+    on_resuming: Callable[[str], None] | None = None,
     pictures: bool = True,
     listener: EffectListener | None = None,
     on_listening: Callable[[str], None] | None = None,
 ) -> SessionResult:
     """Serve a session and leave what came of it in a folder; who paid what is in the clients' own.
 
-    Arguments and errors are those of `serve`; after an error the folder holds the events, and `run.json` the failure.
-    Where nobody was there to be told the outcome, that is an `UnheardError`, and the folder holds the outcome as well.
+    Arguments and errors are those of `serve`, but for `journal`: the file of the session's journal, which is made where
+    there is none, and a `JournalError` where it cannot be used. After an error the folder holds the events, and
+    `run.json` the failure. Where nobody was there to be told the outcome, that is an `UnheardError`, and the folder
+    holds the outcome as well.
     """
     how = {"transport": transport, "kind": mode.kind.value}
-    with open_run(folder, side, how, has_ledger=False, is_live=True) as run:
+    with (
+        open_sitting(journal, side, charter=charter, mode=mode, on_resuming=on_resuming) as sitting,
+        open_run(folder, side, how, has_ledger=False, is_live=True) as run,
+    ):
         session = functools.partial(
             serve,
             side,
@@ -181,6 +253,7 @@ def serve_in_folder(
             keys=keys,
             charter=charter,
             mode=mode,
+            sitting=sitting,
             log=run.log,
             listener=listener,
             on_listening=on_listening,

@@ -208,7 +208,7 @@ def test_nobody_is_admitted_before_the_start() -> None:
     ("change", "reason"),
     [
         ({"version": 1}, f"the server's version is {PROTOCOL_VERSION}, 'p0' came with 1"),
-        ({"version": 7}, f"the server's version is {PROTOCOL_VERSION}, 'p0' came with 7"),
+        ({"version": 99}, f"the server's version is {PROTOCOL_VERSION}, 'p0' came with 99"),
         ({"protocol": "moral"}, "the server's protocol is 'dpwevote', 'p0' came with 'moral'"),
         ({"session_id": "0" * 32}, "'p0' came with the id of another session"),
         ({"session": "autumn"}, "the server's session is 'spring-ballot', 'p0' came with 'autumn'"),
