@@ -17,7 +17,7 @@ from ..protocol.records import Acknowledged, ClientRecord, Drawn, Left, Record, 
 from .journal_file import JournalFile
 from .journal_format import About, Row, decode_record, read_journal
 
-__all__ = ["PERSON", "PersonJournal", "SessionRecords", "Sitting", "read_sessions"]
+__all__ = ["PERSON", "PersonJournal", "SessionRecords", "Sitting", "read_sessions", "row_of", "sessions_of"]
 
 PERSON: Final = "person"
 """The kind of these journals."""
