@@ -183,7 +183,7 @@ class PersonJournal:
         self._file = file
         self._now = now
         self._sessions = sessions_of(rows, file.path)
-        self._unsure = {row.session for row in rows[: file.about.unsure_up_to]}
+        self._unsure = {row.session for row in rows[: file.about.unsure_rows]}
 
     @classmethod
     def open(cls, path: Path, *, now: float) -> Self:

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import strategies as st
 from journal_child import ABOUT, row
 from psephos.agents.journal_file import JournalFile, copy_journal, install_journal
-from psephos.agents.journal_format import APPLICATION_ID, About, Contents, Copy, lock_file_of, read_journal
+from psephos.agents.journal_format import APPLICATION_ID, About, Contents, lock_file_of, read_journal
 from psephos.protocol.errors import JournalError
 from thoroughness import draws
 
@@ -117,10 +117,10 @@ def test_a_second_process_is_told_which_has_it_and_a_reader_reads(
     assert [holder.stdout.readline() for _ in range(2)] == ["open 0\n", "kept 3\n"]
     assert refused(path) == f"is in use by process {holder.pid}: wait until that has ended"
     with pytest.raises(JournalError, match=f"is in use by process {holder.pid}"):
-        install_journal(path, path, ABOUT)
+        install_journal(path, path, kind="session")
     assert read_journal(path, kind="session").rows == [row(0), row(1), row(2)]
     copy = path.with_name("copy")
-    copy_journal(path, copy, ABOUT)
+    copy_journal(path, copy)
     assert read_journal(copy, kind="session").rows == [row(0), row(1), row(2)]
     holder.kill()
     holder.wait()
@@ -498,27 +498,27 @@ def test_a_copy_from_before_rows_were_written_anew_is_found(path: Path) -> None:
 def test_a_copy_takes_no_others_place_and_is_its_owners_alone(path: Path) -> None:
     fill(path, 3)
     target = path.with_name("copy")
-    copy_journal(path, target, About(kind="session", copy=Copy.BACKUP, copied=7))
+    copy_journal(path, target, backup_of=7)
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert read_journal(target, kind="session").rows == kept(path).rows
-    with pytest.raises(JournalError, match=f"{target} is there already: name a new file"):
-        copy_journal(path, target, ABOUT)
+    with pytest.raises(JournalError, match=f"{target} is there already, or was: name a new file"):
+        copy_journal(path, target)
     assert refused(target).startswith("is a backup, which may not know all losses: `psephos journal restore`")
     with pytest.raises(JournalError, match="does not exist"):
-        copy_journal(path.with_name("nothing"), path.with_name("more"), ABOUT)
+        copy_journal(path.with_name("nothing"), path.with_name("more"))
 
 
 def test_a_journal_is_installed_beside_what_was_there(path: Path, killed: Path, tmp_path: Path) -> None:
     """What was there keeps its log under its new name: nothing of it is lost, and none of it is the new one's."""
     target = damaged(killed, tmp_path / "there", "", lambda _: None)
     fill(path, 5)
-    aside = install_journal(path, target, ABOUT)
+    aside = install_journal(path, target, kind="session")
     assert aside is not None
     assert aside == target.with_name(f"{NAME}.before-1")
     assert kept(target).rows == [row(number) for number in range(5)]
     assert read_journal(aside, kind="session").rows == [row(number) for number in range(120)]
-    assert install_journal(path, target, ABOUT) == target.with_name(f"{NAME}.before-2")
-    assert install_journal(path, tmp_path / "fresh" / NAME, ABOUT) is None
+    assert install_journal(path, target, kind="session") == target.with_name(f"{NAME}.before-2")
+    assert install_journal(path, tmp_path / "fresh" / NAME, kind="session") is None
     assert kept(tmp_path / "fresh" / NAME).rows == [row(number) for number in range(5)]
 
 

@@ -219,7 +219,7 @@ def test_a_restored_journal_joins_no_session_that_may_have_gone_on(path: Path, k
     keep("id-1", reserved(1.0, 2.0))
     file, rows = JournalFile.open(path, About(kind=PERSON))
     with file:
-        file.write_about(msgspec.structs.replace(file.about, unsure_up_to=len(rows), unsure_since=int(NOW)))
+        file.change_about(unsure_rows=len(rows), unsure_since=int(NOW))
     keep("id-2", reserved(1.0, 2.0))
     keep("id-2", drawn(0, 1.0))
     with (
