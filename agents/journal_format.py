@@ -120,6 +120,9 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     unsure_since: int = 0
 
 
+_ABOUT: Final = msgspec.msgpack.Decoder(About)
+
+
 class Contents(NamedTuple):
     """All that a journal holds."""
 
@@ -339,7 +342,7 @@ def decode_record(body: bytes, decoder: msgspec.msgpack.Decoder[RecordT], path: 
     try:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _damaged(path, f"a row is no record ({error})") from None
+        raise _damaged(path, f"something else stands where a record was kept ({error})") from None
 
 
 def _about_of(connection: sqlite3.Connection, path: Path) -> About:
@@ -347,5 +350,5 @@ def _about_of(connection: sqlite3.Connection, path: Path) -> About:
     if len(lines) == 1:
         ((body, digest),) = lines
         if hashlib.sha256(body).digest() == digest:
-            return msgspec.msgpack.decode(body, type=About)
+            return decode_record(body, _ABOUT, path)
     raise _damaged(path, "what it says of itself is not what was kept")

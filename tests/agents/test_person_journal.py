@@ -234,7 +234,7 @@ def test_a_row_that_is_no_record_is_found(path: Path) -> None:
     with file:
         file.append([row_of("id-1", reserved(1.0))._replace(body=b"\xc1")])
     for read in (lambda: PersonJournal.open(path, now=NOW), lambda: read_sessions(path)):
-        with pytest.raises(JournalError, match="is damaged, since a row is no record"):
+        with pytest.raises(JournalError, match="is damaged, since something else stands where a record was kept"):
             read()
     assert read_journal(path, kind=PERSON).rows  # nobody has it open
 
