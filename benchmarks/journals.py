@@ -4,7 +4,7 @@
 """
 
 import argparse
-import contextlib
+import functools
 import os
 import pathlib
 import statistics
@@ -55,8 +55,7 @@ def _group_commits(path: pathlib.Path, size: int, *, seconds: float) -> Row:
         def keep(number: int) -> None:
             journal.keep([Accepted(0, number * size + place, _REPORT) for place in range(size)])
 
-        ours = size / statistics.median(_times(keep, seconds))
-    raw = size / statistics.median(_raw_times(path.with_suffix(".raw"), size * len(_REPORT), seconds))
+        ours, raw = (size / each for each in _beside_raw(keep, path, size * len(_REPORT), seconds=seconds))
     what = f"journal of a server, {size} report{'s' * (size > 1)} a commit"
     return Row(what, f"{ours:,.0f} reports/s", f"{raw:,.0f} reports/s", f"{ours / raw:.2f}", NOTHING, NOTHING)
 
@@ -75,8 +74,7 @@ def _client_writes(path: pathlib.Path, *, seconds: float) -> Row:
             )[step]
             sitting.keep([record])
 
-        ours = 1000 * statistics.median(_times(keep, seconds))
-    raw = 1000 * statistics.median(_raw_times(path.with_suffix(".raw"), 10 * len(_REPORT), seconds))
+        ours, raw = (1000 * each for each in _beside_raw(keep, path, 10 * len(_REPORT), seconds=seconds))
     goal = at_most(ours, _MOST_MILLISECONDS_OF_WRITE, unit=" ms")
     return Row("journal of a client, a step", f"{ours:.1f} ms", f"{raw:.1f} ms", f"{ours / raw:.2f}", *goal)
 
@@ -113,29 +111,24 @@ def _recovery(path: pathlib.Path, num_reports: int, *, is_whole: bool) -> Iterat
     )
 
 
-def _times(step: Callable[[int], None], seconds: float) -> list[float]:
-    """Return how long each step took, of as many as fit into the time."""
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        begun = time.perf_counter()
-        step(len(times))
-        times.append(time.perf_counter() - begun)
-    return times
+def _beside_raw(
+    step: Callable[[int], None], path: pathlib.Path, num_bytes: int, *, seconds: float
+) -> tuple[float, float]:
+    """Return the median seconds of a step, and of so many bytes written to a file and synchronized, which take turns."""
+    content = bytes(num_bytes)
+    ours: list[float] = []
+    raw: list[float] = []
+    with path.with_suffix(".raw").open("wb", buffering=0) as file:
 
+        def write() -> None:
+            file.write(content)
+            os.fsync(file.fileno())
 
-def _raw_times(path: pathlib.Path, size: int, seconds: float) -> list[float]:
-    """Return how long it takes each time to add so many bytes to a file, and to have them on the disk."""
-    content = bytes(size)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    with contextlib.ExitStack() as stack:
-        stack.callback(os.close, descriptor)
-
-        def write(_: int) -> None:
-            os.write(descriptor, content)
-            os.fsync(descriptor)
-
-        return _times(write, seconds)
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            ours.append(timed(functools.partial(step, len(ours))))
+            raw.append(timed(write))
+    return statistics.median(ours), statistics.median(raw)
 
 
 def main() -> None:
