@@ -114,7 +114,7 @@ def _recovery(path: pathlib.Path, num_reports: int, *, is_whole: bool) -> Iterat
 def _beside_raw(
     step: Callable[[int], None], path: pathlib.Path, num_bytes: int, *, seconds: float
 ) -> tuple[float, float]:
-    """Return the median seconds of a step, and of so many bytes written to a file and synchronized, which take turns."""
+    """Return the median seconds of a step, and of so many bytes written and synchronized; they take turns."""
     content = bytes(num_bytes)
     ours: list[float] = []
     raw: list[float] = []
