@@ -1,5 +1,6 @@
 """What holds for every test: the same examples in every run, long files first, and what is left out when quick."""
 
+import os
 import signal
 from collections.abc import Generator
 from pathlib import Path
@@ -62,6 +63,21 @@ def pytest_sessionstart() -> None:
     missing = [name for name in LONGEST if not (Path(__file__).parent / name).is_file()]
     if missing:
         raise pytest.UsageError(f"LONGEST in tests/conftest.py names what is not there: {missing}")
+
+
+@pytest.fixture(scope="session")
+def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all journals of this worker's tests."""
+    return tmp_path_factory.mktemp("journals")
+
+
+@pytest.fixture(autouse=True)
+def own_journals(journals: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a journal for each name: no test writes into that of whoever runs it, or of another test."""
+    folder = journals / f"{len(os.listdir(journals))}"
+    folder.mkdir()
+    monkeypatch.setenv("PSEPHOS_JOURNAL", str(folder))
+    return folder
 
 
 @pytest.hookimpl(wrapper=True)

@@ -195,6 +195,7 @@ async def join(
     on_agreed: Callable[[Agreement], None] | None = None,
     on_loss: Callable[[Exception], None] | None = None,
     on_end: Callable[[Sequence[LedgerEntry]], None] | None = None,
+    ledger: Ledger | None = None,
 ) -> Heard:
     """Take part in one session as one party.
 
@@ -204,6 +205,7 @@ async def join(
         on_agreed: told of what is taken part in, before anything is drawn.
         on_loss: told why the connection was lost, or cannot be made, before another try.
         on_end: told what was charged in this session, however it ends.
+        ledger: where losses are charged; by default one of its own, with what the journal holds.
 
     Returns:
         What was released, to everybody and to this party.
@@ -230,8 +232,9 @@ async def join(
             assert channel is not None  # noqa: S101  nothing is kept of what was not agreed to
             terms = await inquire(channel, party=joining.party, patience_seconds=joining.patience_seconds)
             invitation = _as_invitation(terms, joining.party)
-            agreement = joining.agree(invitation, ledger=joining.open_ledger(invitation.session_id))
-        ledger, sitting = joining.open_ledger(agreement.terms.session_id), joining.sit(agreement.terms)
+            agreement = joining.agree(invitation, ledger=ledger or joining.open_ledger(invitation.session_id))
+        ledger = ledger or joining.open_ledger(agreement.terms.session_id)
+        sitting = joining.sit(agreement.terms)
         make_client = functools.partial(_make_client, joining, agreement, ledger=ledger, log=log, sitting=sitting)
         client = make_client()
         ledger.check(client.losses_to_come(agreement.terms.public))
