@@ -14,6 +14,7 @@ import crowd_scale
 import crowds
 import denial_of_service
 import elections
+import journals
 import memory
 import multiparty
 import paper
@@ -47,6 +48,7 @@ def main() -> None:
         preference_files.measure(quick=options.quick),
         survey_scale.measure(quick=options.quick),
         memory.measure(quick=options.quick),
+        journals.measure(quick=options.quick),
         tcp.measure(quick=options.quick),
         denial_of_service.measure(quick=options.quick),
         randomizers.measure(quick=options.quick),

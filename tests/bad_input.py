@@ -66,6 +66,8 @@ ITEMS: Final = (
     "a file whose numbers are not those of its header",
     "too few voters for the samples of Algorithm 2",
     "a quorum where who takes part is private",
+    # Journals.
+    "a journal that is missing, damaged, not a person's, in use, moved, or a backup",
     # Adversaries and audits.
     "a coalition that contains its target; unknown parties",
     "a role that nobody registered, or that a protocol does not have",
