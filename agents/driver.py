@@ -78,6 +78,10 @@ class Driver:
         hides_peers: log no fault of a peer, since who takes part is private.
         log: where events go; None for nowhere.
         listener: told of every effect.
+
+    Attributes:
+        outboxes: to each peer.
+        deadlines: of each phase that was opened, in trio's time.
     """
 
     __slots__ = (
@@ -94,6 +98,7 @@ class Driver:
         "_skips_waiting",
         "_timed",
         "_when_ended",
+        "deadlines",
         "outboxes",
     )
 
@@ -124,6 +129,7 @@ class Driver:
         self._ending: Finish | Fail | None = None
         self._when_ended: trio.Event | None = None
         self.outboxes: dict[str, Outbox] = {}
+        self.deadlines: dict[str, float] = {}
 
     @property
     def has_ended(self) -> bool:
@@ -236,6 +242,7 @@ class Driver:
                     if outbox is not None:
                         self._put(recipient, outbox, payload)
             case SetDeadline(phase, seconds):
+                self.deadlines[phase] = trio.current_time() + seconds
                 self._start(self._expire, phase, seconds)
             case Drop(party, _):
                 outbox = self.outboxes.get(party)

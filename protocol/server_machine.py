@@ -10,6 +10,7 @@ never earlier. It counts everybody who has reported, even if nobody has. `Opened
 how many.
 """
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -61,12 +62,26 @@ from .tally import Tally
 from .transcript import Transcript
 from .views import Happening, View
 
-__all__ = ["ServerMachine", "SessionResult"]
+__all__ = ["Attendance", "ServerMachine", "SessionResult"]
 
 _TABLE = CONVERSATION[Side.SERVER]
 _WIDEST_NUMBER_BYTES: Final = 9
 """Of an integer, whoever writes it."""
 _UNDER_WAY: Final = (SessionState.GATHERING, SessionState.COLLECTING)
+
+
+class Attendance(msgspec.Struct, frozen=True):
+    """Who takes part in a session so far.
+
+    Args:
+        num_received: how many have joined (`JOIN`), and how many have reported in each phase, by its name.
+        present: who has reported in the open phase, or has joined before the first, in roster order.
+        awaited: for whom the open phase still waits, in roster order.
+    """
+
+    num_received: Mapping[str, int]
+    present: tuple[str, ...]
+    awaited: tuple[str, ...]
 
 
 class SessionResult(msgspec.Struct, frozen=True):
@@ -194,6 +209,26 @@ class ServerMachine:
         """The open phase, how many have reported in it, and how many it still waits for; None where that is private."""
         name = self._phase_name()
         return (name, None, None) if name in self._hidden else (name, self._num_received, self._outstanding)
+
+    @property
+    def attendance(self) -> Attendance | None:
+        """Who takes part so far; None in a session with a phase where that is private."""
+        if self._protocol.hides_participation:
+            return None
+        phases = [phase.name for phase in self._protocol.phases]
+        counts = [self._num_joined, *map(len, self._reports)]
+        present = self._present()
+        return Attendance(
+            num_received=dict(itertools.zip_longest((JOIN, *phases), counts, fillvalue=0)),
+            present=tuple(name for name, row in self._rows.items() if row.place in present),
+            awaited=tuple(name for name, row in self._rows.items() if self._awaits(row)),
+        )
+
+    def _awaits(self, row: _Row) -> bool:
+        """Return whether the open phase waits for a client; `_outstanding` counts them."""
+        if self._state not in _UNDER_WAY:
+            return False
+        return row.state is State.ASKED if self._phase >= 0 else row.state is State.NEW or row.is_lost
 
     @property
     def settled_phase(self) -> str | None:

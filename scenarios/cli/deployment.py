@@ -1,5 +1,6 @@
 """`enroll`, `roster`, `serve` and `join`: a session whose parties are processes of their own."""
 
+import contextlib
 import sys
 from pathlib import Path
 from textwrap import shorten
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..deployment import Agreement, Invitation, Keys
+    from ..deployment.status import Status
     from ..running.resolution import Resolved
 
 __all__ = ["enroll", "join", "roster", "serve"]
@@ -157,6 +159,13 @@ def roster(
     metavar="FOLDER",
     help="As `psephos roster` wrote it; over tcp also a CSV of names and public columns.",
 )
+@click.option(
+    "--status",
+    metavar="HOST:PORT",
+    help="Also answer monitors over HTTP: /healthz says in words where the session stands, /metrics has counts for "
+    "Prometheus. A port alone is one of this machine's loopback interface; port 0 lets the system choose. Nothing "
+    "private is in them, but whoever reaches the address reads them.",
+)
 @simulate_options
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
@@ -168,6 +177,7 @@ def serve(
     listen: str | None,
     transport: str,
     roster_file: Path | None,
+    status: str | None,
     seed: int | None,
     out: Path | None,
     *,
@@ -180,8 +190,12 @@ def serve(
     The server reads who may take part and what is public. It reads no private column. Over TLS, parties prove who they
     are by the roster's certificates. Over tcp the server knows them by name only, and listens on this machine alone.
 
+    A terminal shows the open phase, the time left, who has joined or reported, and who is awaited. Where participation
+    is private, neither the terminal nor --status says anything of who comes, or of how many.
+
     \b
     psephos serve eu-council --roster vote
+    psephos serve eu-council --roster vote --status 9100
     psephos serve eu-council --transport tcp --listen 127.0.0.1:7000 --simulate --seed 345
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import ConfigurationError
@@ -189,10 +203,10 @@ def serve(
     from ..deployment import serve_in_folder
     from ..deployment.common import check_address, check_seed, find_transport, make_mode
     from ..deployment.invitations import check_expiry, read_opening
+    from ..deployment.live import watch_server
     from ..deployment.server import check_authenticated
     from ..presentation import make_console, show_outcome
     from ..running.limits import reserve_for_server
-    from ..running.progress import watch
     from ..running.report import show_privacy
     from ..running.resolution import resolve
 
@@ -215,13 +229,29 @@ def serve(
         )
     check_address(listen, field="--listen", transport=find_transport(transport, keys=keys))
     reserve_for_server(num_parties=len(side.names))
-    folder = make_folder(out, side.scenario.name)
     console = make_console()
-    if not as_json:
-        _show_session(console, side, kind=mode.kind.value)
-    shown = None if as_json else console
-    hides = side.protocol.hides_participation
-    with watch(console=shown, errors=make_console(stderr=True), num_parties=len(side.names)) as watcher:
+    with contextlib.ExitStack() as stack:
+        page = stack.enter_context(_open_status(status))
+        folder = make_folder(out, side.scenario.name)
+        if not as_json:
+            _show_session(console, side, kind=mode.kind.value)
+        watching = stack.enter_context(
+            watch_server(
+                console=None if as_json else console,
+                errors=make_console(stderr=True),
+                num_parties=len(side.names),
+                role=side.protocol.client_role,
+            )
+        )
+
+        def tell_address(address: str) -> None:
+            hides = side.protocol.hides_participation
+            where = "who comes is written nowhere" if hides else f"who comes and goes is in {folder.events}"
+            whom = f"{len(side.names):,} {side.protocol.client_role}s"
+            click.echo(f"listening on {address} for {whom}; {where}", err=as_json)
+            if page is not None:
+                click.echo(str(page), err=as_json)
+
         left = serve_in_folder(
             side,
             folder,
@@ -231,12 +261,9 @@ def serve(
             charter=charter,
             mode=mode,
             pictures=pictures,
-            listener=watcher.on_effect,
-            on_listening=lambda address: click.echo(
-                f"listening on {address} for {len(side.names):,} {side.protocol.client_role}s; "
-                + ("who comes is written nowhere" if hides else f"who comes and goes is in {folder.events}"),
-                err=as_json,
-            ),
+            listener=watching.listener,
+            on_listening=tell_address,
+            beside=watching.beside if page is None else (*watching.beside, page.serve),
         )
     if as_json:
         click.echo((folder.path / "result.json").read_bytes(), nl=False)
@@ -443,6 +470,15 @@ def _invitation_for(party: str | None, path: Path | None) -> "Invitation | None"
     from ..deployment import find_invitation
 
     return None if path is None else find_invitation(path, party=party)
+
+
+def _open_status(address: str | None) -> "contextlib.AbstractContextManager[Status | None]":
+    """Return what opens the page of `--status`, whose libraries nobody else waits for."""
+    if address is None:
+        return contextlib.nullcontext()
+    from ..deployment.status import open_status
+
+    return open_status(address)
 
 
 def _show_session(console: "Console", side: "Resolved", *, kind: str) -> None:

@@ -1,7 +1,7 @@
 """The server of a session whose clients are elsewhere."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 import trio
@@ -10,6 +10,7 @@ from ...agents.driver import EffectListener
 from ...agents.events import Log
 from ...agents.modes import Mode
 from ...agents.server import Server
+from ...agents.standing import Companion
 from ...protocol.errors import ConfigurationError, UnheardError
 from ...protocol.messages import NO_CHARTER, Charter
 from ...protocol.roles import SessionKind
@@ -80,6 +81,7 @@ async def serve(
     log: Log | None = None,
     listener: EffectListener | None = None,
     on_listening: Callable[[str], None] | None = None,
+    beside: Sequence[Companion] = (),
 ) -> SessionResult:
     """Serve one session at an address.
 
@@ -93,6 +95,7 @@ async def serve(
         log: where events go.
         listener: told of every effect of the server's machine.
         on_listening: told of the address once clients can connect.
+        beside: as `Server.serve`.
 
     Raises:
         ConfigurationError: as `check_authenticated`, `find_transport` and `reserve_for_server`, or it is no address.
@@ -119,6 +122,7 @@ async def serve(
             log=log,
             listener=listener,
             on_listening=on_listening,
+            beside=beside,
         )
 
 
@@ -133,6 +137,7 @@ async def _serve(
     log: Log | None,
     listener: EffectListener | None,
     on_listening: Callable[[str], None] | None,
+    beside: Sequence[Companion],
 ) -> SessionResult:
     roster = side.roster
     server = kind(
@@ -150,7 +155,7 @@ async def _serve(
         listening = await transport.open_listener(address)
     if on_listening is not None:
         on_listening(listening.address)
-    return await server.serve(listening)
+    return await server.serve(listening, beside=beside)
 
 
 def serve_in_folder(
@@ -165,6 +170,7 @@ def serve_in_folder(
     pictures: bool = True,
     listener: EffectListener | None = None,
     on_listening: Callable[[str], None] | None = None,
+    beside: Sequence[Companion] = (),
 ) -> SessionResult:
     """Serve a session and leave what came of it in a folder; who paid what is in the clients' own.
 
@@ -184,6 +190,7 @@ def serve_in_folder(
             log=run.log,
             listener=listener,
             on_listening=on_listening,
+            beside=beside,
         )
         left = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
         run.ending["transcript"] = left.transcript
