@@ -456,7 +456,7 @@ class Ending:
 
 
 class Terminal:
-    """A terminal for a process's standard error. It shows nothing, and takes little, before it is watched.
+    """A terminal for a process's standard error, and who looks at it.
 
     Args:
         columns: its width.
@@ -468,10 +468,11 @@ class Terminal:
         self._seen = b""
         self._has_more = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
-
-    def watch(self) -> None:
-        """Show from now on whatever comes."""
         self._reader.start()
+
+    def press(self, key: bytes) -> None:
+        """Press a key, such as Ctrl-S, after which nothing more is shown until Ctrl-Q."""
+        os.write(self._ours, key)
 
     def _read(self) -> None:
         with contextlib.suppress(OSError):  # as it ends

@@ -33,7 +33,9 @@ __all__ = ["Watching", "first_names", "picture_of", "watch_server"]
 _SECONDS_BETWEEN_PICTURES: Final = 0.5
 _LABEL: Final = 12
 """Characters of the first column, as in the lines of closed phases."""
-_BAR: Final = 24
+_WIDEST_BAR: Final = 24
+_NARROWEST_BAR: Final = 8
+"""A narrower one says nothing, and what is beside it needs the room."""
 _MOST_SECONDS: Final = 10**9
 """Of what is left; more is for nobody to wait for, and too much for a clock."""
 _LONGEST_NAME: Final = 24
@@ -123,12 +125,13 @@ def picture_of(standing: Standing, *, role: str, width: int) -> RenderableType:
     verb = "joined" if is_joining else "reported"
     num_present = len(attendance.present)
     total = num_present + len(attendance.awaited)
+    counted = Text(f"{num_present:,} of {total:,} {verb} · {left}")
     line = Table.grid(padding=(0, 1))
-    line.add_row(
-        phase,
-        ProgressBar(total=max(1, total), completed=num_present, width=_BAR),
-        Text(f"{num_present:,} of {total:,} {verb} · {left}"),
-    )
+    room = min(_WIDEST_BAR, width - phase.cell_len - counted.cell_len - 2)
+    if room < _NARROWEST_BAR:
+        line.add_row(phase, counted)
+    else:
+        line.add_row(phase, ProgressBar(total=max(1, total), completed=num_present, width=room), counted)
     rows = [
         Text.assemble((f"    {label:<{_LABEL - 2}} ", "dim"), first_names(names, width=width - _LABEL - 4))
         for label, names in ((verb, attendance.present), ("awaited", attendance.awaited))
