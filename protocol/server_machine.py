@@ -10,7 +10,6 @@ never earlier. It counts everybody who has reported, even if nobody has. `Opened
 how many.
 """
 
-import itertools
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -216,10 +215,10 @@ class ServerMachine:
         if self._protocol.hides_participation:
             return None
         phases = [phase.name for phase in self._protocol.phases]
-        counts = [self._num_joined, *map(len, self._reports)]
+        counts = [self._num_joined, *map(len, self._reports), *([0] * len(phases))]
         present = self._present()
         return Attendance(
-            num_received=dict(itertools.zip_longest((JOIN, *phases), counts, fillvalue=0)),
+            num_received=dict(zip((JOIN, *phases), counts, strict=False)),
             present=tuple(name for name, row in self._rows.items() if row.place in present),
             awaited=tuple(name for name, row in self._rows.items() if self._awaits(row)),
         )
