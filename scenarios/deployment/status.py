@@ -37,7 +37,7 @@ __all__ = ["Status", "open_status"]
 
 _MOST_AT_ONCE: Final = 8
 _MOST_PER_SECOND: Final = 10
-"""With thousands of parties a page takes milliseconds, so that a flood of requests takes a few hundredths of the time."""
+"""With thousands of parties a page takes milliseconds, so a flood of requests takes a few hundredths of the time."""
 _SECONDS: Final = 5.0
 _MOST_REQUEST_BYTES: Final = 4096
 _MOST_LEFT_UNREAD: Final = 1 << 16
