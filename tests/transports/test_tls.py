@@ -319,6 +319,7 @@ async def test_openssls_own_client_is_refused(keys: Keys, options: Sequence[str]
             with pytest.raises(HandshakeError):
                 await channel.receive()
     assert status in answers[0]
+    assert "No client certificate CA names sent" in answers[0]  # who is on the roster is no stranger's to read
 
 
 @contextlib.asynccontextmanager
