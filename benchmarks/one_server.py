@@ -34,7 +34,7 @@ __all__ = ["measure"]
 
 _SESSION: Final = "benchmark"
 _PERCENTILE: Final = 0.99
-_MOST_KILOBYTES: Final = {"tcp": 50.0, "tls": 150.0}
+_MOST_KILOBYTES: Final = {"tcp": 30.0, "tls": 100.0}
 
 
 class _Order(msgspec.Struct, frozen=True):
