@@ -1,8 +1,8 @@
 """Thousands of parties at one server: the time of a vote, the memory of a connection, and how soon a report counts.
 
 The server is a process of its own, whose memory is then the server's. The parties are tasks of this process, each with
-a connection of its own, over TLS with a key of its own. All of them come at once, and all report at once: a report
-waits for those before it. Both processes share the machine. Alone, by hand:
+a connection of its own, over TLS with a key of its own. They come one after another without a pause, and all
+report at once: a report waits for those before it. Both processes share the machine. Alone, by hand:
 
     python benchmarks/one_server.py
 """
