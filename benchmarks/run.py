@@ -16,6 +16,7 @@ import denial_of_service
 import elections
 import memory
 import multiparty
+import one_server
 import paper
 import preference_files
 import randomizers
@@ -48,6 +49,7 @@ def main() -> None:
         survey_scale.measure(quick=options.quick),
         memory.measure(quick=options.quick),
         tcp.measure(quick=options.quick),
+        one_server.measure(quick=options.quick),
         denial_of_service.measure(quick=options.quick),
         randomizers.measure(quick=options.quick),
         multiparty.measure(quick=options.quick),

@@ -20,7 +20,7 @@ from ...transports.abc import Transport
 from ..plugins import find_server_role
 from ..running.blaming import Plugin, blaming_plugins, parts_of
 from ..running.folder import RunFolder
-from ..running.limits import reserve_for_server
+from ..running.limits import calm_collector, reserve_for_server
 from ..running.resolution import Resolved
 from ..running.results import published
 from ..running.rosters import FINGERPRINT_COLUMN
@@ -155,7 +155,8 @@ async def _serve(
         listening = await transport.open_listener(address)
     if on_listening is not None:
         on_listening(listening.address)
-    return await server.serve(listening, beside=beside)
+    with calm_collector(len(side.names)):
+        return await server.serve(listening, beside=beside)
 
 
 def serve_in_folder(
