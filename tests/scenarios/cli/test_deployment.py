@@ -44,7 +44,7 @@ def test_roster_writes_a_folder_for_the_server_and_a_file_for_each_partner(pseph
         "drawn/invitations: a file for each of them, with its private key, for it alone. Whoever has made the keys "
         "could take anybody's seat\n"
     )
-    files = {"roster.csv", "invitations", "server.pem", "session.json", "certificates.pem"}
+    files = {"roster.csv", "invitations", "server.pem", "session.json", "parameters.json", "certificates.pem"}
     assert {path.name for path in Path("drawn").iterdir()} == files
     for name in ENTRIES:
         invitation = find_invitation(Path("drawn/invitations"), party=name)
