@@ -110,7 +110,7 @@ def ask_entries(
             server would have to be trusted, or the session is over.
     """
     from ...protocol.errors import printable
-    from ..deployment.client import check_trust, encode_own
+    from ..deployment.client import encode_own
     from ..deployment.invitations import check_expiry
     from ..deployment.own_entries import questions_of, read_own_entries
     from ..plugins import ROLES, names_in
@@ -119,8 +119,7 @@ def ask_entries(
     check = _nothing
     if given is None and invitation is not None and sys.stdin.isatty():
         check_expiry(invitation.charter, field="INVITATION")
-        protocol, public = _protocol_of(invitation), invitation.public
-        check_trust(protocol, trusts_server=trusts_server)
+        protocol, public = _protocol_of(invitation, trusts_server=trusts_server), invitation.public
 
         def check(entries: Mapping[str, Any]) -> None:
             with blaming(type(protocol)):
@@ -144,9 +143,10 @@ def _nothing(entries: Mapping[str, Any]) -> None:
     del entries
 
 
-def _protocol_of(invitation: "Invitation") -> "PhasedProtocol[Any, Any]":
-    """Return the protocol of an invitation with its parameters, where the party's public row is one of its."""
+def _protocol_of(invitation: "Invitation", *, trusts_server: bool) -> "PhasedProtocol[Any, Any]":
+    """Return the protocol of an invitation, where the party's public row is one of its, and its server is trusted."""
     from ...protocol.checked import check_own_columns
+    from ..deployment.client import check_trust
     from ..reading.conversion import convert
     from ..running.blaming import blaming
     from ..system import find_protocol
@@ -155,6 +155,7 @@ def _protocol_of(invitation: "Invitation") -> "PhasedProtocol[Any, Any]":
     with blaming(kind):
         protocol = kind(convert(invitation.parameters, kind.parameters_type, "parameters"))
         check_own_columns(protocol)
+        check_trust(protocol, trusts_server=trusts_server)
         protocol.check_public(invitation.public)
     return protocol
 

@@ -75,66 +75,84 @@ def rehearse(
 
     import trio
 
-    from ...protocol.errors import printable
-    from ..deployment.common import check_seed
+    from ...transports.tcp import TCPTransport
+    from ..deployment.common import check_seed, naming_address
     from ..deployment.rehearsal import check_rehearsed, make_plan, num_told, reserved_address, write_values
     from ..deployment.rehearsal import rehearse as run
     from ..presentation import make_console
 
     check_seed(simulate=simulate, seed=seed)
+    if address is not None:
+        with naming_address(address, field="--address"):
+            TCPTransport().stays_on_this_machine(address)
     loaded = load(scenario, settings, data)
     resolved = check_rehearsed(loaded, trusts_server=trust_server)
     words = [scenario, *(word for setting in settings for word in ("--set", setting))]
     words += [] if data is None else ["--data", data]
-    serving = [*(["--json"] if as_json else []), *([] if pictures and out is not None else ["--no-pictures"])]
-    console = make_console()
-    num_failed = 0
-
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(_folder_of(out))
-        where = stack.enter_context(reserved_address()) if address is None else address
         plan = make_plan(
             resolved,
             folder,
-            address=where,
+            address=stack.enter_context(reserved_address()) if address is None else address,
             scenario=words,
             seed=seed,
             trusts_server=trust_server,
-            serve=serving,
+            serve=[*(["--json"] if as_json else []), *([] if pictures and out is not None else ["--no-pictures"])],
         )
         write_values(plan, resolved)
+        console = make_console()
         if not as_json:
             _show_plan(console, loaded, resolved, plan, is_kept=out is not None, shows_all=show_commands)
-        hidden = None if out is not None else str(folder)  # which is gone in the end
-
-        def show(line: bytes, *, err: bool = False) -> None:
-            text = line.decode(errors="replace")
-            if hidden is None or hidden not in text:
-                click.echo(text, err=err)
-
-        def show_error(line: bytes) -> None:
-            if not line.startswith(b"listening on "):
-                show(line, err=True)
-
-        def on_failure(party: str, ended: "Ended") -> None:
-            nonlocal num_failed
-            num_failed += 1
-            if num_failed <= _MOST_FAILURES:
-                said = ended.said.removeprefix("psephos: ") or f"ended with status {ended.status}"
-                click.echo(f"psephos: {printable(party)}: {said}", err=True)
-
-        session = functools.partial(run, plan, show=show, show_error=show_error, on_failure=on_failure)
+        told = _Told(hidden="" if out is not None else str(folder))
+        session = functools.partial(run, plan, show=told.line, show_error=told.error, on_failure=told.failure)
         rehearsed = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
-        if num_failed > _MOST_FAILURES:
-            click.echo(f"psephos: and {num_failed - _MOST_FAILURES:,} more", err=True)
+        told.how_many_more()
         if rehearsed.server.status:
             sys.exit(rehearsed.server.status)
         if not as_json:
             number, role = num_told(plan), resolved.protocol.client_role
-            told = f"{number:,} of {len(plan.parts):,} {role}s heard what the server released: their transcripts agree"
-            console.print(f"\n{told}", soft_wrap=True)
+            heard = f"{number:,} of {len(plan.parts):,} {role}s heard what the server released: their transcripts agree"
+            console.print(f"\n{heard}", soft_wrap=True)
             if out is not None:
                 console.print(f"Everything is in {folder}\n", soft_wrap=True)
+
+
+class _Told:
+    """What a terminal shows while a rehearsal runs.
+
+    Args:
+        hidden: a folder that is gone in the end; lines that name it are not shown.
+    """
+
+    def __init__(self, *, hidden: str) -> None:
+        self._hidden = hidden
+        self._num_failed = 0
+
+    def line(self, line: bytes, *, err: bool = False) -> None:
+        """Show a line of the server's."""
+        text = line.decode(errors="replace")
+        if not (self._hidden and self._hidden in text):
+            click.echo(text, err=err)
+
+    def error(self, line: bytes) -> None:
+        """Show what the server says on standard error, but where it listens."""
+        if not line.startswith(b"listening on "):
+            self.line(line, err=True)
+
+    def failure(self, party: str, ended: "Ended") -> None:
+        """Name a party that failed, with its line."""
+        from ...protocol.errors import printable
+
+        self._num_failed += 1
+        if self._num_failed <= _MOST_FAILURES:
+            said = ended.said.removeprefix("psephos: ") or f"ended with status {ended.status}"
+            click.echo(f"psephos: {printable(party)}: {printable(said)}", err=True)
+
+    def how_many_more(self) -> None:
+        """Count those that failed and were not named."""
+        if self._num_failed > _MOST_FAILURES:
+            click.echo(f"psephos: and {self._num_failed - _MOST_FAILURES:,} more", err=True)
 
 
 @contextlib.contextmanager
