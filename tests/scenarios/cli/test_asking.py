@@ -2,16 +2,11 @@
 
 import contextlib
 import json
-import os
-import pty
 import re
-import select
-import subprocess
 import sys
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import click
 import msgspec
@@ -23,63 +18,11 @@ from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.scenarios import load_scenario, resolve, system
 from psephos.scenarios.cli import asking
 from psephos.scenarios.deployment import Invitation, enroll, find_invitation
+from terminals import Terminal
 
 Psephos = Callable[..., Any]
 TYPED: Final = "77777"
 """A wrong value that nothing else has, so that it can be looked for."""
-
-
-class Terminal:
-    """The command line in a terminal of its own.
-
-    Args:
-        words: of the command line.
-        folder: where it runs.
-    """
-
-    def __init__(self, *words: object, folder: Path) -> None:
-        self._end, theirs = pty.openpty()
-        command = [sys.executable, "-m", "psephos.scenarios.cli", *map(str, words)]
-        self._process = subprocess.Popen(  # noqa: S603  our own
-            command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
-        )
-        os.close(theirs)
-        self.seen = ""
-        self._read_up_to = 0
-
-    def _read(self) -> bool:
-        ready, _, _ = select.select([self._end], [], [], PATIENCE)
-        assert ready, self.seen
-        try:
-            data = os.read(self._end, 1 << 16)
-        except OSError:  # by which Linux says that nobody is at the other end any more
-            return False
-        self.seen += data.decode()
-        return bool(data)
-
-    def answer(self, question: str, line: str) -> None:
-        """Wait for a question, and answer it."""
-        while question not in self.seen[self._read_up_to :]:
-            assert self._read(), self.seen
-        self._read_up_to = len(self.seen)
-        os.write(self._end, f"{line}\n".encode())
-
-    def ending(self) -> int:
-        """Wait for the end, and return the status."""
-        while self._read():
-            pass
-        return self._process.wait(PATIENCE)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
-        os.close(self._end)
 
 
 @pytest.fixture

@@ -258,15 +258,18 @@ def processes_of(folder: Path) -> list[str]:
 @pytest.mark.bad_input("Ctrl-C on either side")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_whoever_stops_a_rehearsal_leaves_no_process_and_no_temporary_folder(
-    write: Write, tmp_path: Path, number: signal.Signals, status: int
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, status: int
 ) -> None:
     """Its session would wait for minutes, since it is private who comes."""
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip(f"{number.name} is ignored here, as under nohup, and what is started inherits that")
-    scenario = write("hidden.toml", HIDDEN)
-    with Process("rehearse", scenario, "--trust-server", "--out", tmp_path / "out", folder=tmp_path) as process:
+    scenario, temporary = write("hidden.toml", HIDDEN), tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    out = ("--out", temporary / "kept") if number is signal.SIGINT else ()
+    with Process("rehearse", scenario, "--trust-server", *out, folder=tmp_path) as process:
         began = time.monotonic()
-        while len([line for line in processes_of(tmp_path / "out") if " join " in line]) < 2:
+        while len([line for line in processes_of(temporary) if " join " in line]) < 2:
             assert time.monotonic() - began < PATIENCE
             threading.Event().wait(0.05)
         process.send(number)
@@ -274,8 +277,11 @@ def test_whoever_stops_a_rehearsal_leaves_no_process_and_no_temporary_folder(
     assert ended.status == status, ended
     assert ended.err.lstrip("\n").startswith("psephos: interrupted")
     assert "Traceback" not in ended.err
-    assert processes_of(tmp_path / "out") == []
-    assert read_json(tmp_path / "out" / "server" / "run.json")["failure"]["error"] == "KeyboardInterrupt"
+    assert processes_of(temporary) == []
+    left = [path.name for path in temporary.iterdir()]
+    assert left == (["kept"] if out else [])
+    if out:
+        assert read_json(temporary / "kept" / "server" / "run.json")["failure"]["error"] == "KeyboardInterrupt"
 
 
 # What is refused before anything is started.
