@@ -80,8 +80,8 @@ def main() -> NoReturn:
         if signal.getsignal(number) is signal.SIG_DFL:  # else somebody wants it ignored, as nohup does
             signal.signal(number, _interrupt)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A script's shell has that ignored in what it runs in the background. What the keyboard sends is held back then,
-        # and what the others become is not: who ignores SIGINT would never hear of them.
+        # A script's shell has it ignored by what runs in the background. Then what the keyboard sends is held back, and
+        # what the others become is not: whoever ignores SIGINT would never hear of them.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         signal.signal(signal.SIGINT, signal.default_int_handler)
     ending = _Ending()

@@ -77,7 +77,7 @@ def rehearse(
 
     from ...transports.tcp import TCPTransport
     from ..deployment.common import check_seed, naming_address
-    from ..deployment.rehearsal import check_rehearsed, make_plan, num_told, reserved_address, write_values
+    from ..deployment.rehearsal import check_rehearsed, make_plan, num_told, reserved_address, values_of, write_values
     from ..deployment.rehearsal import rehearse as run
     from ..presentation import make_console
 
@@ -87,6 +87,7 @@ def rehearse(
             TCPTransport().stays_on_this_machine(address)
     loaded = load(scenario, settings, data)
     resolved = check_rehearsed(loaded, trusts_server=trust_server)
+    values = values_of(resolved)
     words = [scenario, *(word for setting in settings for word in ("--set", setting))]
     words += [] if data is None else ["--data", data]
     with contextlib.ExitStack() as stack:
@@ -100,7 +101,7 @@ def rehearse(
             trusts_server=trust_server,
             serve=[*(["--json"] if as_json else []), *([] if pictures and out is not None else ["--no-pictures"])],
         )
-        write_values(plan, resolved)
+        write_values(plan, values)
         console = make_console()
         if not as_json:
             _show_plan(console, loaded, resolved, plan, is_kept=out is not None, shows_all=show_commands)
@@ -113,7 +114,7 @@ def rehearse(
         if not as_json:
             number, role = num_told(plan), resolved.protocol.client_role
             heard = f"{number:,} of {len(plan.parts):,} {role}s heard what the server released: their transcripts agree"
-            console.print(f"\n{heard}", soft_wrap=True)
+            console.print(heard, soft_wrap=True)  # below an empty line of the server's
             if out is not None:
                 console.print(f"Everything is in {folder}\n", soft_wrap=True)
 
@@ -133,7 +134,8 @@ class _Told:
         """Show a line of the server's."""
         text = line.decode(errors="replace")
         if not (self._hidden and self._hidden in text):
-            click.echo(text, err=err)
+            with contextlib.suppress(OSError):  # a terminal that is gone ends no session
+                click.echo(text, err=err)
 
     def error(self, line: bytes) -> None:
         """Show what the server says on standard error, but where it listens."""

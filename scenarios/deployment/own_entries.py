@@ -11,10 +11,9 @@ import numpy as np
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
-from ...transports.keys import write_private
 from ..system import load_each, part_of
 
-__all__ = ["INPUT", "OwnEntries", "OwnFile", "Questions", "questions_of", "read_own_entries", "write_own_entries"]
+__all__ = ["INPUT", "OwnEntries", "OwnFile", "Questions", "own_file_of", "questions_of", "read_own_entries"]
 
 INPUT: Final = "--input"
 """What names the file, for errors."""
@@ -109,11 +108,10 @@ def questions_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Q
     return Questions(allowed={column.name: column.description for column in protocol.columns() if column.private})
 
 
-def write_own_entries(path: Path, protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> None:
-    """Write one party's entries into a file that `read_own_entries` reads, and that its owner alone can read.
+def own_file_of(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> bytes:
+    """Return what one party's own file holds, which `read_own_entries` reads.
 
     Args:
-        path: a new file.
         protocol: whose columns.
         entries: by column, as `encode` takes them.
 
@@ -127,7 +125,7 @@ def write_own_entries(path: Path, protocol: PhasedProtocol[Any, Any], entries: M
         lines = [list(entries), [_cell_of(entry, column=name) for name, entry in entries.items()]]
     text = io.StringIO(newline="")
     csv.writer(text).writerows(lines)
-    write_private(path, text.getvalue().encode())
+    return text.getvalue().encode()
 
 
 def _cell_of(entry: Any, *, column: str) -> str:

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import os
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -20,13 +21,14 @@ import msgspec
 import trio
 
 from ...protocol.errors import ConfigurationError
+from ...transports.keys import write_private
 from ..running.config import Scenario
 from ..running.parties import read_parties
 from ..running.processes import num_cores
 from ..running.resolution import Resolved, resolve
 from .client import check_trust
 from .invitations import INVITATIONS, stems_of
-from .own_entries import write_own_entries
+from .own_entries import own_file_of
 
 __all__ = [
     "MOST_PARTIES",
@@ -41,6 +43,7 @@ __all__ = [
     "num_told",
     "rehearse",
     "reserved_address",
+    "values_of",
     "write_values",
 ]
 
@@ -222,22 +225,32 @@ def make_plan(
     )
 
 
-def write_values(plan: Plan, resolved: Resolved) -> None:
-    """Write each party's values into a file of its own.
+def values_of(resolved: Resolved) -> list[bytes]:
+    """Return what the file of each party's values holds, in roster order.
 
     Args:
-        plan: says where.
         resolved: as `check_rehearsed` returns it.
 
     Raises:
-        ConfigurationError: as `write_own_entries`.
+        ConfigurationError: as `own_file_of`.
     """
     own, protocol = resolved.scenario, resolved.protocol
     parties = read_parties(own.parties, parameters=own.parameters, protocol=type(protocol), data=own.data)
     known = [column.name for column in protocol.columns() if column.name in parties.table]
+    tables = ({name: parties.table[name][place] for name in known} for place in range(len(parties.names)))
+    return [own_file_of(protocol, entries) for entries in tables]
+
+
+def write_values(plan: Plan, values: Sequence[bytes]) -> None:
+    """Write each party's values into a file of its own.
+
+    Args:
+        plan: says where.
+        values: of each party, as `values_of` returns them.
+    """
     (plan.folder / _VALUES).mkdir(mode=0o700)
-    for place, part in enumerate(plan.parts):
-        write_own_entries(part.values, protocol, {name: parties.table[name][place] for name in known})
+    for part, content in zip(plan.parts, values, strict=True):
+        write_private(part.values, content)
 
 
 @contextlib.contextmanager
@@ -307,6 +320,10 @@ async def rehearse(
         on_line, on_error = (functools.partial(on_server, tell=tell) for tell in (show, show_error))
         server = await _run(plan.serve, on_line=on_line, on_error=on_error)
         nursery.cancel_scope.deadline = trio.current_time() + (_SECONDS_AFTER_SERVER if is_listening.is_set() else 0)
+    if is_listening.is_set():
+        for party in [part.party for part in plan.parts if part.party not in ended]:
+            ended[party] = Ended(_ENDED_BY_SIGNAL + signal.SIGTERM, "was ended: its server had ended long before")
+            on_failure(party, ended[party])
     return Rehearsed(server, ended)
 
 
@@ -341,13 +358,18 @@ async def _run(command: Command, *, on_line: _Tell = _ignore, on_error: _Tell = 
     words = [sys.executable, "-m", "psephos.scenarios.cli", *command]
     pipe = subprocess.PIPE
     options = {"stdout": pipe, "stderr": pipe, "start_new_session": True, "check": False, "deliver_cancel": _end}
-    async with trio.open_nursery() as nursery:
-        process: trio.Process = await nursery.start(functools.partial(trio.run_process, words, **options))
-        assert process.stdout is not None  # noqa: S101  a pipe was asked for
-        assert process.stderr is not None  # noqa: S101  likewise
-        nursery.start_soon(_read_lines, process.stdout, on_line)
-        nursery.start_soon(_read_lines, process.stderr, keep)
-    status = process.returncode or 0
+    status = 0
+    try:
+        async with trio.open_nursery() as nursery:
+            process: trio.Process = await nursery.start(functools.partial(trio.run_process, words, **options))
+            assert process.stdout is not None  # noqa: S101  a pipe was asked for
+            assert process.stderr is not None  # noqa: S101  likewise
+            nursery.start_soon(_read_lines, process.stdout, on_line)
+            nursery.start_soon(_read_lines, process.stderr, keep)
+        status = process.returncode or 0
+    except* OSError as group:  # there is no room for another process, or nobody to start one
+        keep(f"psephos: cannot start a process: {group.exceptions[0]}".encode())
+        status = 1
     return Ended(status if status >= 0 else _ENDED_BY_SIGNAL - status, last.decode(errors="replace"))
 
 

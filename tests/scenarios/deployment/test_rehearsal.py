@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +23,15 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.deployment import rehearsal
 from psephos.scenarios.deployment.client import encode_own
-from psephos.scenarios.deployment.own_entries import OwnEntries, read_own_entries, write_own_entries
-from psephos.scenarios.deployment.rehearsal import Ended, check_rehearsed, make_plan, reserved_address, write_values
+from psephos.scenarios.deployment.own_entries import own_file_of, read_own_entries
+from psephos.scenarios.deployment.rehearsal import (
+    Ended,
+    check_rehearsed,
+    make_plan,
+    reserved_address,
+    values_of,
+    write_values,
+)
 from psephos.scenarios.plugins import ROLES, names_in
 
 Psephos = Callable[..., Any]
@@ -70,7 +78,7 @@ dispersion = 0.6
 def test_the_file_of_each_party_holds_its_own_values(name: str, tmp_path: Path) -> None:
     side = check_rehearsed(load_scenario(name, SMALL[name]), trusts_server=True)
     plan = make_plan(side, tmp_path, address="127.0.0.1:7000", scenario=[name])
-    write_values(plan, side)
+    write_values(plan, values_of(side))
     for place, part in enumerate(plan.parts):
         entries = read_own_entries(part.values, party=part.party, roles=names_in(ROLES))
         row = encode_own(side.protocol, entries, tuple(side.inputs.public[place].tolist()))
@@ -85,18 +93,16 @@ def test_a_worker_without_an_answer_has_a_file_that_says_so(write: Write) -> Non
     side = resolve(load_scenario(str(scenario)))
     for place, (name, entries) in enumerate({"ann": ("q1; q2", ""), "bob": ("", "")}.items()):
         path = scenario.parent / f"{name}.csv"
-        write_own_entries(path, side.protocol, dict(zip(("tasks", "answers"), entries, strict=True)))
+        path.write_bytes(own_file_of(side.protocol, dict(zip(("tasks", "answers"), entries, strict=True))))
         own = read_own_entries(path, party=name, roles=names_in(ROLES))
         public = tuple(side.inputs.public[place].tolist())
         assert list(encode_own(side.protocol, own, public)) == side.inputs.private[place].tolist()
 
 
-def test_entries_that_no_line_can_hold_are_refused_by_their_column(tmp_path: Path) -> None:
+def test_entries_that_no_line_can_hold_are_refused_by_their_column() -> None:
     side = resolve(load_scenario("eu-council"))
     with pytest.raises(ConfigurationError, match="column 'weight' must be text or a number"):
-        write_own_entries(tmp_path / "own.csv", side.protocol, {"weight": [1, 2]})
-    assert not (tmp_path / "own.csv").exists()
-    assert OwnEntries().read is None
+        own_file_of(side.protocol, {"weight": [1, 2]})
 
 
 @pytest.mark.parametrize("name", list(SMALL))
@@ -110,6 +116,17 @@ def test_a_server_takes_the_roster_that_was_drawn_up_of_the_same_scenario(
     served = resolve(load_scenario(name, SMALL[name]), is_served=True, roster=tmp_path / "drawn")
     assert served.protocol.parameters == own.protocol.parameters
     assert served.inputs.public.tolist() == own.inputs.public.tolist()
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff"])
+def test_agreed_parameters_that_cannot_be_read_are_named(tmp_path: Path, psephos: Psephos, content: bytes) -> None:
+    write_vote(tmp_path)
+    assert psephos("roster", "vote.toml", "--make-keys", "--out", "drawn").status == 0
+    (tmp_path / "drawn" / "parameters.json").write_bytes(content)
+    ended = psephos("serve", "vote.toml", "--roster", "drawn", "--out", "out")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert ended.err.startswith("psephos: --roster must be readable parameters (")
+    assert not (tmp_path / "out").exists()
 
 
 # Whole rehearsals.
@@ -220,7 +237,7 @@ def test_a_party_that_fails_is_told_of_and_a_quorum_goes_on_without_it(tmp_path:
             side, tmp_path / "out", address=address, scenario=[scenario, *settings], serve=["--no-pictures"]
         )
         (tmp_path / "out").mkdir()
-        write_values(plan, side)
+        write_values(plan, values_of(side))
         plan.parts[0].values.write_text("weight,merger\n7,1\n", encoding="utf-8")
 
         async def run() -> rehearsal.Rehearsed:
@@ -246,6 +263,16 @@ def test_a_server_that_cannot_listen_ends_the_rehearsal_at_once(tmp_path: Path, 
     assert ended.status == 1
     assert ended.err.count("\n") == 1
     assert address in ended.err
+
+
+def test_a_process_that_cannot_be_started_is_said(
+    tmp_path: Path, psephos: Psephos, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_vote(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
+    ended = psephos("rehearse", "vote.toml", "--json")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (1, "", 1)
+    assert "cannot start a process: [Errno 2] No such file or directory" in ended.err
 
 
 def processes_of(folder: Path) -> list[str]:
