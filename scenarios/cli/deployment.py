@@ -1,13 +1,13 @@
 """`enroll`, `roster`, `serve` and `join`: a session whose parties are processes of their own."""
 
 import contextlib
-import sys
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from .asking import ask_entries, ask_invitation, ask_keys, given_or_asked
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, simulate_options, tell_folder
 
@@ -29,12 +29,6 @@ transport_option = click.option(
 )
 _WIDEST_PUBLIC: Final = 60
 """Characters of a public entry in a heading."""
-_QUESTIONS: Final = {
-    "INVITATION": "Your invitation (a file)",
-    "--as": "Your name on the roster",
-    "--input": "Your values (a CSV file)",
-}
-"""What is asked for in a terminal where it was left out."""
 
 
 @cli.command(short_help="Make PARTY's keys, which stay with it.")
@@ -286,7 +280,8 @@ def serve(
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="A CSV of the party's own values: a header and one line. A worker has task,label and a line for each answer; "
-    "a voter of moral preferences has record,choice,FEATURES and two lines for each record. Asked for in a terminal.",
+    "a voter of moral preferences has record,choice,FEATURES and two lines for each record. Left out in a terminal, "
+    "the values are asked for one by one.",
 )
 @click.option(
     "--key",
@@ -362,29 +357,31 @@ def join(
     from ..deployment import Joining, join_in_folder
     from ..deployment.common import check_address, check_seed, find_transport
     from ..deployment.keys import slug_of
-    from ..deployment.own_entries import read_own_entries
-    from ..plugins import ROLES, names_in
     from ..presentation import make_console, show_outcome
     from ..running.report import show_privacy
 
     check_seed(simulate=simulate, seed=seed)
     if party is not None:
         check_party_name(party, field="--as")
-    source = _given(invitation_or_address, "INVITATION")
     invitation, keys = None, None
     if transport == "tls":
-        invitation, keys = _open_invitation(Path(source), party=party, key=key)
+        invitation, keys = _open_invitation(invitation_or_address, party=party, key=key)
         server_address = address or invitation.address
     else:
-        server_address = source
+        server_address = given_or_asked(
+            invitation_or_address, field="INVITATION", question="The server's address (HOST:PORT)", use=str
+        )
         invitation = _invitation_for(party, invitation_file)
-    party = party or (invitation.party if invitation is not None else _given(None, "--as"))
+    if party is None and invitation is not None:
+        party = invitation.party
+    party = given_or_asked(
+        party, field="--as", question="Your name on the roster", use=lambda name: check_party_name(name, field="--as")
+    )
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
-    own_file = Path(_given(None if input_file is None else str(input_file), "--input"))
     joining = Joining(
         address=server_address,
         party=party,
-        entries=read_own_entries(own_file, party=party, roles=names_in(ROLES)),
+        entries=ask_entries(input_file, party=party, invitation=invitation, trusts_server=trust_server),
         seed=seed,
         invitation=invitation,
         budget=budget,
@@ -421,22 +418,6 @@ def join(
     tell_folder(console, folder)
 
 
-def _given(value: str | None, field: str) -> str:
-    """Return a value, asked for in a terminal where it was left out.
-
-    Raises:
-        ConfigurationError: there is no terminal to ask.
-    """
-    from ...protocol.errors import ConfigurationError
-
-    if value is not None:
-        return value
-    if not sys.stdin.isatty():
-        raise ConfigurationError(field=field, value="left out", allowed="given where there is no terminal to ask")
-    asked: str = click.prompt(_QUESTIONS[field], err=True)
-    return asked
-
-
 def _patience_in(seconds: float | None) -> float:
     """Return how long a party waits for a silent server, as it was given or by default.
 
@@ -453,16 +434,15 @@ def _patience_in(seconds: float | None) -> float:
     return seconds
 
 
-def _open_invitation(path: Path, *, party: str | None, key: Path | None) -> "tuple[Invitation, Keys]":
+def _open_invitation(source: str | None, *, party: str | None, key: Path | None) -> "tuple[Invitation, Keys]":
     """Return an invitation, with the party's key."""
-    from ..deployment import find_invitation
     from ..deployment.keys import slug_of
 
-    invitation = find_invitation(path, party=party)
+    path, invitation = ask_invitation(source, party=party)
     slug = slug_of(invitation.party)
     beside = path if path.is_dir() else path.parent
     candidates = [Path(slug), beside / slug, Path()] if key is None else [key]
-    return invitation, invitation.find_keys(candidates)
+    return invitation, ask_keys(invitation, candidates)
 
 
 def _invitation_for(party: str | None, path: Path | None) -> "Invitation | None":
