@@ -93,6 +93,10 @@ class Driver:
         run_in_thread: runs a call that blocks while others go on, as `trio.to_thread.run_sync` does.
         log: where events go; None for nowhere.
         listener: told of every effect.
+
+    Attributes:
+        outboxes: to each peer.
+        deadlines: of each phase that was opened, in trio's time.
     """
 
     __slots__ = (
@@ -113,6 +117,7 @@ class Driver:
         "_skips_waiting",
         "_timed",
         "_when_ended",
+        "deadlines",
         "outboxes",
     )
 
@@ -149,6 +154,7 @@ class Driver:
         self._ending: Finish | Fail | None = None
         self._when_ended: trio.Event | None = None
         self.outboxes: dict[str, Outbox] = {}
+        self.deadlines: dict[str, float] = {}
 
     @property
     def has_ended(self) -> bool:
@@ -290,6 +296,7 @@ class Driver:
                     if outbox is not None:
                         self._put(recipient, outbox, payload)
             case SetDeadline(phase, seconds):
+                self.deadlines[phase] = trio.current_time() + seconds
                 self._start(self._expire, phase, seconds)
             case Drop(party, _):
                 outbox = self.outboxes.get(party)

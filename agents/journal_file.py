@@ -10,10 +10,10 @@ import fcntl
 import hashlib
 import os
 import sqlite3
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -135,12 +135,13 @@ class JournalFile:
         self._num_rows, self._chain = self._num_rows + len(rows), chain
         self._tell_head()
 
-    def write_about(self, about: About) -> None:
-        """Let the journal say something else of itself.
+    def change_about(self, **changes: Any) -> None:
+        """Let the journal say something else of itself, by fields of `About`.
 
         Raises:
             JournalError: it cannot be written.
         """
+        about = msgspec.structs.replace(self.about, **changes)
         with self._committing():
             _write_about(self._connection, about)
         self.about = about
@@ -163,9 +164,9 @@ class JournalFile:
             self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def write_copy(self, target: Path, about: About) -> None:
-        """Write a copy that says `about` of itself. See `copy_journal`."""
-        _copy(self._connection, target, about)
+    def write_copy(self, target: Path, **changes: Any) -> None:
+        """Write a copy of this journal. See `copy_journal`."""
+        _copy(self._connection, target, changes)
 
     def close(self) -> None:
         """Let go of the journal; a second call does nothing."""
@@ -216,29 +217,30 @@ class JournalFile:
             self._lock.write(_head_of(self.about, num_rows=self._num_rows, chain=self._chain))
 
 
-def copy_journal(path: Path, target: Path, about: About) -> None:
+def copy_journal(path: Path, target: Path, **changes: Any) -> None:
     """Write a consistent copy of a journal, also of one that a process has open.
 
     Args:
         path: the journal's.
-        target: a new file, its owner's alone; it is there when the copy is complete and on the disk.
-        about: what the copy says of itself.
+        target: a new file, its owner's alone; it is there when the copy is whole and on the disk.
+        changes: what the copy says of itself that the journal does not, by fields of `About`.
 
     Raises:
-        JournalError: one of them cannot be read or written, or there is a file already.
+        JournalError: one of them cannot be read or written, or there is a file, or has been a journal, in its place.
     """
     path = path.resolve()
     with naming_journal(path), open_to_read(path) as (connection, _):
-        _copy(connection, target, about)
+        _copy(connection, target, changes)
 
 
-def install_journal(source: Path, path: Path, about: About) -> Path | None:
+def install_journal(source: Path, path: Path, *, kind: str, **changes: Any) -> Path | None:
     """Put a copy of a journal in a journal's place, where no process may have one open.
 
     Args:
         source: what to copy.
         path: where to; what is there is kept under another name.
-        about: what it says of itself from then on.
+        kind: the journal's.
+        changes: what it says of itself from then on, by fields of `About`.
 
     Returns:
         What was there before, under its new name; None where nothing was.
@@ -251,10 +253,10 @@ def install_journal(source: Path, path: Path, about: About) -> Path | None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = _Lock(path)
         try:
-            fresh = path.with_name(f"{path.name}.restored")
+            fresh = beside(path, ".restored")
             _unlink(fresh)
-            copy_journal(source, fresh, about)
-            contents = read_journal(fresh, kind=about.kind)
+            copy_journal(source, fresh, **changes)
+            contents = read_journal(fresh, kind=kind)
             aside = _set_aside(path) if path.exists() else None
             fresh.rename(path)
             _unlink(fresh)
@@ -336,13 +338,15 @@ def _make(path: Path, about: About) -> None:
         connection.execute("COMMIT")
 
 
-def _copy(connection: sqlite3.Connection, target: Path, about: About) -> None:
-    if target.exists():
-        raise JournalError("is there already: name a new file", path=str(target))
+def _copy(connection: sqlite3.Connection, target: Path, changes: Mapping[str, Any]) -> None:
+    target = target.resolve()
+    if target.exists() or lock_file_of(target).exists():
+        raise JournalError("is there already, or was: name a new file", path=str(target))
     with naming_journal(target), _making(target) as fresh, contextlib.closing(connect(fresh, "mode=rw")) as copy:
         connection.backup(copy)
+        about = contents_of(copy, target, None).about
         copy.execute("BEGIN IMMEDIATE")
-        _write_about(copy, about)
+        _write_about(copy, msgspec.structs.replace(about, **changes))
         copy.execute("COMMIT")
 
 

@@ -9,7 +9,6 @@ Readers need no lock: they see the last commit, whether a process has the journa
 """
 
 import contextlib
-import enum
 import hashlib
 import os
 import sqlite3
@@ -32,7 +31,6 @@ __all__ = [
     "TABLES",
     "About",
     "Contents",
-    "Copy",
     "Head",
     "Row",
     "as_journal_error",
@@ -98,14 +96,6 @@ class Row(NamedTuple):
     body: bytes
 
 
-class Copy(enum.Enum):
-    """What a journal is a copy for."""
-
-    NONE = "none"
-    BACKUP = "backup"
-    MOVE = "move"
-
-
 class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a journal says of itself.
 
@@ -113,23 +103,24 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         kind: whose journal it is: "person" or "session".
         configuration: of what it is the journal, by field.
         generation: how often its rows were written anew, as pruning does.
-        copy: whether it is a copy.
-        copied: when it was copied, in seconds since 1970.
-        moved_to: where it went; then it is not used any more.
+        backup_of: of a backup, when it was made, in seconds since 1970; else 0.
+        moved_to: where it goes, or has gone; then it is not used here.
         is_moved: whether it has arrived there.
-        unsure_up_to: of the sessions in rows up to this one there may have been more, which a backup does not know.
-        unsure_since: since when, in seconds since 1970; 0 for a journal that was never restored.
+        unsure_rows: how many rows it was restored with from a backup: of their sessions there may have been more.
+        unsure_since: when that backup was made; 0 where nobody knows.
     """
 
     kind: str
     configuration: dict[str, str] = {}
     generation: int = 0
-    copy: Copy = Copy.NONE
-    copied: int = 0
+    backup_of: int = 0
     moved_to: str = ""
     is_moved: bool = False
-    unsure_up_to: int = 0
+    unsure_rows: int = 0
     unsure_since: int = 0
+
+
+_ABOUT: Final = msgspec.msgpack.Decoder(About)
 
 
 class Contents(NamedTuple):
@@ -278,7 +269,7 @@ def check_kind(about: About, kind: str, path: Path) -> None:
 
 def check_usable(about: About, path: Path) -> None:
     """Raise JournalError if a journal is a backup, or has moved away: somebody's losses would be in two places."""
-    if about.copy is Copy.BACKUP:
+    if about.backup_of:
         reason = "is a backup, which may not know all losses: `psephos journal restore` says what that means"
         raise JournalError(reason, path=str(path))
     if about.moved_to:
@@ -351,7 +342,7 @@ def decode_record(body: bytes, decoder: msgspec.msgpack.Decoder[RecordT], path: 
     try:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _damaged(path, f"a row is no record ({error})") from None
+        raise _damaged(path, f"something else stands where a record was kept ({error})") from None
 
 
 def _about_of(connection: sqlite3.Connection, path: Path) -> About:
@@ -359,5 +350,5 @@ def _about_of(connection: sqlite3.Connection, path: Path) -> About:
     if len(lines) == 1:
         ((body, digest),) = lines
         if hashlib.sha256(body).digest() == digest:
-            return msgspec.msgpack.decode(body, type=About)
+            return decode_record(body, _ABOUT, path)
     raise _damaged(path, "what it says of itself is not what was kept")

@@ -13,11 +13,11 @@ import msgspec
 
 from ..protocol.errors import JournalError
 from ..protocol.privacy import Budget, Ledger, LedgerEntry
-from ..protocol.records import Acknowledged, ClientRecord, Drawn, Left, Reserved
+from ..protocol.records import Acknowledged, ClientRecord, Drawn, Left, Record, Reserved
 from .journal_file import JournalFile
 from .journal_format import About, Row, decode_record, read_journal
 
-__all__ = ["PERSON", "PersonJournal", "SessionRecords", "Sitting", "read_sessions"]
+__all__ = ["PERSON", "PersonJournal", "SessionRecords", "Sitting", "read_sessions", "row_of", "sessions_of"]
 
 PERSON: Final = "person"
 """The kind of these journals."""
@@ -117,8 +117,8 @@ class SessionRecords:
                 return phase in self._acknowledged
             case Reserved(entries=entries):
                 return self._reserved is not None and self._left is None and entries == self._held
-            case Left():
-                return record == self._left
+            case Left():  # who left before anything was reserved leaves nothing behind
+                return record == self._left or self._reserved is None
 
     def add(self, record: ClientRecord) -> None:
         """Take a record up, which contradicts nothing."""
@@ -149,16 +149,19 @@ class Sitting:
         """All that is kept of the session, in order."""
         return tuple(self._session.records)
 
-    def keep(self, records: Sequence[ClientRecord]) -> None:
+    def keep(self, records: Sequence[Record]) -> None:
         """Make records durable, all of them or none; what is kept already is not kept twice.
 
         Raises:
             JournalError: they cannot be written, or contradict what is kept.
+            TypeError: one is a server's.
         """
         session = self._session
         after = SessionRecords(session.session_id, session.records)
         fresh: list[ClientRecord] = []
         for record in records:
+            if not isinstance(record, ClientRecord):
+                raise TypeError(f"a person's journal keeps no {type(record).__name__}")
             if contradiction := after.contradiction(record):
                 raise JournalError(contradiction, path=str(self._file.path))
             if not after.says_nothing_new(record):
@@ -180,7 +183,7 @@ class PersonJournal:
         self._file = file
         self._now = now
         self._sessions = sessions_of(rows, file.path)
-        self._unsure = {row.session for row in rows[: file.about.unsure_up_to]}
+        self._unsure = {row.session for row in rows[: file.about.unsure_rows]}
 
     @classmethod
     def open(cls, path: Path, *, now: float) -> Self:

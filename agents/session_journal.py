@@ -12,7 +12,7 @@ from typing import Final, Self
 import msgspec
 
 from ..protocol.errors import ConfigurationError
-from ..protocol.records import Accepted, Broken, PhaseClosed, PhaseOpened, ServerRecord
+from ..protocol.records import Accepted, Broken, PhaseClosed, PhaseOpened, Record, ServerRecord
 from .journal_file import JournalFile
 from .journal_format import About, Row, decode_record
 
@@ -71,14 +71,18 @@ class SessionJournal:
         """All that is kept of the session, in order."""
         return tuple(self._records)
 
-    def keep(self, records: Sequence[ServerRecord]) -> None:
+    def keep(self, records: Sequence[Record]) -> None:
         """Make records durable, all of them or none.
 
         Raises:
             JournalError: they cannot be written, or there is one already that there may be once.
+            TypeError: one is a client's.
         """
-        self._file.append([_row_of(record) for record in records])
-        self._records += records
+        ours = [record for record in records if isinstance(record, ServerRecord)]
+        if len(ours) < len(records):
+            raise TypeError(f"a session's journal keeps no records of clients, got {len(records) - len(ours)}")
+        self._file.append([_row_of(record) for record in ours])
+        self._records += ours
 
     def close(self) -> None:
         """Let go of the journal."""

@@ -14,8 +14,10 @@ import crowd_scale
 import crowds
 import denial_of_service
 import elections
+import journals
 import memory
 import multiparty
+import one_server
 import paper
 import preference_files
 import randomizers
@@ -47,7 +49,9 @@ def main() -> None:
         preference_files.measure(quick=options.quick),
         survey_scale.measure(quick=options.quick),
         memory.measure(quick=options.quick),
+        journals.measure(quick=options.quick),
         tcp.measure(quick=options.quick),
+        one_server.measure(quick=options.quick),
         denial_of_service.measure(quick=options.quick),
         randomizers.measure(quick=options.quick),
         multiparty.measure(quick=options.quick),

@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["Row", "at_least", "at_most", "rewrite_between_marks", "skipped", "to_markdown", "to_text"]
+__all__ = ["NOTHING", "Row", "at_least", "at_most", "rewrite_between_marks", "skipped", "to_markdown", "to_text"]
 
 NOTHING: Final = "–"
 BEGIN: Final = "<!-- begin table -->"

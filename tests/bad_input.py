@@ -25,6 +25,7 @@ ITEMS: Final = (
     "an unknown scenario, key or transport",
     "an error prior that is unknown, or impossible for a quota; a level outside (0, 1/2)",
     "an unreachable or a taken address",
+    "a page for monitors at no address of this machine",
     "a peer of another version, session or kind",
     "another's certificate, one that is on no roster, one that has expired",
     "oversized, truncated or garbage frames",
@@ -66,6 +67,8 @@ ITEMS: Final = (
     "a file whose numbers are not those of its header",
     "too few voters for the samples of Algorithm 2",
     "a quorum where who takes part is private",
+    # Journals.
+    "a journal that is missing, damaged, not a person's, in use, moved, or a backup",
     # Adversaries and audits.
     "a coalition that contains its target; unknown parties",
     "a role that nobody registered, or that a protocol does not have",

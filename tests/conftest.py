@@ -21,6 +21,9 @@ LONGEST: Final = (
     "conformance/test_protocols.py",
     "scenarios/deployment/test_processes.py",
     "scenarios/deployment/test_hostile_peers.py",
+    "scenarios/deployment/test_status.py",
+    "scenarios/deployment/test_rehearsal.py",
+    "test_operations_page.py",
     "scenarios/truth_discovery/paper/test_reproduction.py",
     "statistical/test_calibration.py",
     "statistical/test_published_tables.py",
@@ -62,6 +65,21 @@ def pytest_sessionstart() -> None:
     missing = [name for name in LONGEST if not (Path(__file__).parent / name).is_file()]
     if missing:
         raise pytest.UsageError(f"LONGEST in tests/conftest.py names what is not there: {missing}")
+
+
+@pytest.fixture(scope="session")
+def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all journals of this worker's tests."""
+    return tmp_path_factory.mktemp("journals")
+
+
+@pytest.fixture(autouse=True)
+def own_journals(journals: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a journal for each name: no test writes into that of whoever runs it, or of another test."""
+    folder = journals / f"{sum(1 for _ in journals.iterdir())}"
+    folder.mkdir()
+    monkeypatch.setenv("PSEPHOS_JOURNAL", str(folder))
+    return folder
 
 
 @pytest.hookimpl(wrapper=True)

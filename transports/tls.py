@@ -16,6 +16,7 @@ Source: RFC 8446; trio's `SSLStream`.
 """
 
 import contextlib
+import copy
 import functools
 import ssl
 import tempfile
@@ -83,6 +84,7 @@ class _TLSChannel(SocketChannel):
         self._outgoing = context.outgoing
         self._agreed = agreed
         self._fingerprint = ""
+        # Copies of it are raised: with a traceback of its own it would keep this channel until the collector comes.
         self._failure: Exception | None = None
         self._is_closed = False
         self._is_settled = trio.Event()
@@ -104,7 +106,7 @@ class _TLSChannel(SocketChannel):
     async def _receive(self) -> list[bytes]:
         await self._settle()
         if self._failure is not None:
-            raise self._failure
+            raise copy.copy(self._failure)
         try:
             return await super()._receive()
         except trio.BrokenResourceError as error:
@@ -117,11 +119,17 @@ class _TLSChannel(SocketChannel):
                 self._stream.socket.close()  # the other end waits for that
             else:
                 raise
-            raise self._failure from None
+            raise copy.copy(self._failure) from None
 
     def close(self) -> None:
         self._is_closed = True
         super().close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Let a channel that is closed be freed: else each stranger would leave 60 KB until the collector comes."""
+        if self._is_closed and self._is_settled.is_set():
+            vars(self._bytes).pop("_handshook", None)  # by which trio's stream refers to itself, and of no more use
 
     async def _settle(self) -> None:
         """Wait for the end of the handshake.
@@ -148,6 +156,7 @@ class _TLSChannel(SocketChannel):
                 await self._say_why()
         finally:
             self._is_settled.set()
+            self._let_go()
 
     def _know_peer(self) -> None:
         """Note whose certificate came, if it is one of those that were agreed."""
@@ -246,7 +255,7 @@ def _failure_of(error: trio.BrokenResourceError | trio.ClosedResourceError) -> E
         return HandshakeError(reason)
     if isinstance(cause, ssl.SSLError):
         return HandshakeError(f"the other end does not speak TLS 1.3 as this side does ({cause.reason})")
-    return error
+    return copy.copy(error)  # which has no traceback
 
 
 def _reason_of(error: Exception) -> str | None:

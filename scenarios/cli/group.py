@@ -79,6 +79,11 @@ def main() -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # else somebody wants it ignored, as nohup does
             signal.signal(number, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A script's shell has it ignored by what runs in the background. Then what the keyboard sends is held back, and
+        # what the others become is not: whoever ignores SIGINT would never hear of them.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     ending = _Ending()
     try:
         cli.main(prog_name="psephos", standalone_mode=False, obj=ending)
@@ -92,13 +97,13 @@ def main() -> NoReturn:
             raise
         _fail_interrupted()
     except Exception as error:
-        from ...protocol.errors import ConfigurationError, PluginError, PsephosError
+        from ...protocol.errors import ConfigurationError, JournalError, PluginError, PsephosError
 
         if ending.shows_traceback:
             traceback.print_exception(error)
         has_more = isinstance(error, PluginError) and error.__cause__ is not None and not ending.shows_traceback
         sentence = f"{error}; --traceback shows all of it" if has_more else str(error)
-        if isinstance(error, ConfigurationError):
+        if isinstance(error, (ConfigurationError, JournalError)):  # a journal is its owner's to mend, or to wait for
             _fail(sentence, status=_WRONG_INPUT)
         if isinstance(error, (PsephosError, OSError)):
             _fail(sentence, status=_RUN_FAILED)
@@ -110,6 +115,7 @@ def _interrupt(number: int, _: FrameType | None) -> None:
     """End as Ctrl-C ends: what is under way is told, and written down."""
     _stopped_by.append(signal.Signals(number))
     signal.raise_signal(signal.SIGINT)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # so that it arrives where it was held back
 
 
 def _fail_interrupted() -> NoReturn:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from ...protocol.privacy import LedgerEntry
     from ..adversaries import Lesson
     from ..running.folder import RunFolder
     from ..running.resolution import Resolved
@@ -77,25 +78,30 @@ def scenarios() -> None:
 
 
 @cli.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=click.Path(path_type=Path), required=False, envvar="PSEPHOS_JOURNAL")
 @click.option("--party", metavar="NAME", help="Show only the entries of this party.")
 @click.option("--delta", type=float, help="Also show the total epsilon at this delta, by tighter composition.")
 @click.option("--json", "as_json", is_flag=True, help="Print the entries as JSON lines.")
-def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) -> None:
-    """Show the privacy loss of each party in RUN, a run's folder."""
-    from ...protocol.errors import ConfigurationError
+def ledger(run: Path | None, party: str | None, delta: float | None, *, as_json: bool) -> None:
+    """Show the privacy loss of each party in RUN, a run's folder, or of one person in RUN, its journal.
+
+    Without RUN it is your journal (PSEPHOS_JOURNAL, or where this system keeps it), over all sessions. It is shown
+    while a session goes on as well, and after one whose process was killed.
+    """
     from ..presentation import make_console
     from ..running.folder import read_ledger, to_json
     from ..running.report import show_ledger
+    from .journal import show_journal
 
     if as_json and delta is not None:
         raise click.UsageError("--delta is for the table: leave it out with --json")
-    entries = read_ledger(run)
-    if party is not None and all(entry.person != party for entry in entries):
-        allowed = "a party with an entry in this ledger"
-        if any(entry.num_persons > 1 for entry in entries):
-            allowed = "left out: this run, by arrays, kept one line of each loss for all parties"
-        raise ConfigurationError(field="--party", value=party, allowed=allowed)
+    console = make_console()
+    if (journal := _journal_in(run, party)) is not None:
+        entries = show_journal(None if as_json else console, journal)
+        party = None  # all of it is one person's, whatever it was called in each session
+    else:
+        entries = read_ledger(Path() if run is None else run)
+        _check_party(party, entries)
     if not entries:
         click.echo("the ledger is empty: nothing was reported")
     elif as_json:
@@ -103,7 +109,27 @@ def ledger(run: Path, party: str | None, delta: float | None, *, as_json: bool) 
             if party in {None, entry.person}:
                 click.echo(to_json(entry))
     else:
-        show_ledger(make_console(), entries, party=party, delta=delta)
+        show_ledger(console, entries, party=party, delta=delta)
+
+
+def _journal_in(run: Path | None, party: str | None) -> Path | None:
+    """Return the journal that is meant: a file, one of a party in a folder of several, or the user's own."""
+    from ..deployment.journals import journal_file
+
+    if run is None or run.is_file():
+        return journal_file(run, party="")
+    named = None if party is None else journal_file(run, party=party)
+    return named if named is not None and named.is_file() else None
+
+
+def _check_party(party: str | None, entries: "Sequence[LedgerEntry]") -> None:
+    from ...protocol.errors import ConfigurationError
+
+    if party is not None and all(entry.person != party for entry in entries):
+        allowed = "a party with an entry in this ledger"
+        if any(entry.num_persons > 1 for entry in entries):
+            allowed = "left out: this run, by arrays, kept one line of each loss for all parties"
+        raise ConfigurationError(field="--party", value=party, allowed=allowed)
 
 
 def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: bool) -> None:

@@ -34,7 +34,7 @@ from ..system import find_protocol
 from .common import DEFAULT_TRANSPORT, Keys, charter_of, find_transport, make_mode, naming_address
 from .invitations import Invitation, check_expiry
 
-__all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "Joining", "join", "join_in_folder"]
+__all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "Joining", "check_trust", "encode_own", "join", "join_in_folder"]
 
 DEFAULT_BUDGET: Final = 10.0
 """What a session may cost (ε) that a client joins without an invitation and without a limit of its own."""
@@ -176,15 +176,13 @@ class Joining:
         with blaming(kind):
             protocol = kind(convert(terms.parameters, kind.parameters_type, "parameters"))
             check_own_columns(protocol)
-            if protocol.trusts_server and not self.trusts_server:
-                allowed = "given: this session is in the central model, and its server sees your values as they are"
-                raise ConfigurationError(field="--trust-server", value="left out", allowed=allowed)
+            check_trust(protocol, trusts_server=self.trusts_server)
             protocol.check_public(terms.public)
             protocol.check_losses(terms.public)
             losses = protocol.losses_of(terms.public)
             if ledger is not None:
                 ledger.check(losses)
-            row = _encode_own(protocol, self.entries, terms.public)
+            row = encode_own(protocol, self.entries, terms.public)
         return Agreement(terms=terms, protocol=protocol, row=row, losses=losses)
 
 
@@ -195,6 +193,7 @@ async def join(
     on_agreed: Callable[[Agreement], None] | None = None,
     on_loss: Callable[[Exception], None] | None = None,
     on_end: Callable[[Sequence[LedgerEntry]], None] | None = None,
+    ledger: Ledger | None = None,
 ) -> Heard:
     """Take part in one session as one party.
 
@@ -204,6 +203,7 @@ async def join(
         on_agreed: told of what is taken part in, before anything is drawn.
         on_loss: told why the connection was lost, or cannot be made, before another try.
         on_end: told what was charged in this session, however it ends.
+        ledger: where losses are charged; by default one of its own, with what the journal holds.
 
     Returns:
         What was released, to everybody and to this party.
@@ -230,8 +230,9 @@ async def join(
             assert channel is not None  # noqa: S101  nothing is kept of what was not agreed to
             terms = await inquire(channel, party=joining.party, patience_seconds=joining.patience_seconds)
             invitation = _as_invitation(terms, joining.party)
-            agreement = joining.agree(invitation, ledger=joining.open_ledger(invitation.session_id))
-        ledger, sitting = joining.open_ledger(agreement.terms.session_id), joining.sit(agreement.terms)
+            agreement = joining.agree(invitation, ledger=ledger or joining.open_ledger(invitation.session_id))
+        ledger = ledger or joining.open_ledger(agreement.terms.session_id)
+        sitting = joining.sit(agreement.terms)
         make_client = functools.partial(_make_client, joining, agreement, ledger=ledger, log=log, sitting=sitting)
         client = make_client()
         ledger.check(client.losses_to_come(agreement.terms.public))
@@ -290,9 +291,26 @@ def _make_client(
     )
 
 
-def _encode_own(
+def check_trust(protocol: PhasedProtocol[Any, Any], *, trusts_server: bool) -> None:
+    """Raise ConfigurationError if a session's server has to be trusted with values, and is not.
+
+    Args:
+        protocol: what is taken part in.
+        trusts_server: whether the party lets the server see its values as they are.
+    """
+    if protocol.trusts_server and not trusts_server:
+        allowed = "given: this session is in the central model, and its server sees your values as they are"
+        raise ConfigurationError(field="--trust-server", value="left out", allowed=allowed)
+
+
+def encode_own(
     protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any], public: Sequence[int]
 ) -> tuple[int, ...]:
+    """Return a party's private row, of its entries by column; an error's field is the column alone.
+
+    Raises:
+        ConfigurationError: as `PhasedProtocol.encode_own`, or there is no such column.
+    """
     known = [column.name for column in protocol.columns()]
     for name in entries:
         if name not in known:

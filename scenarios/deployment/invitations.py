@@ -19,11 +19,12 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
 from ...transports.keys import Identity, make_identity, read_certificate, write_private
-from ..running.rosters import ROSTER_FILE
+from ..running.rosters import PARAMETERS_FILE, ROSTER_FILE
 from .common import Keys
 from .keys import Enrollment, check_enrollments, find_key, read_certificates, slug_of
 
 __all__ = [
+    "INVITATIONS",
     "SERVER_KEY_FILE",
     "Drawn",
     "Invitation",
@@ -32,6 +33,7 @@ __all__ = [
     "draw_session",
     "find_invitation",
     "read_opening",
+    "stems_of",
     "write_session",
 ]
 
@@ -39,7 +41,8 @@ SERVER_KEY_FILE: Final = "server.pem"
 """The server's private key and certificate, in its folder."""
 _OPENING_FILE: Final = "session.json"
 _CERTIFICATES_FILE: Final = "certificates.pem"
-_INVITATIONS: Final = "invitations"
+INVITATIONS: Final = "invitations"
+"""The folder of invitations, in the server's."""
 _SECONDS_OF_DAY: Final = 86_400
 
 
@@ -240,16 +243,22 @@ def write_session(folder: Path, drawn: Drawn) -> None:
     """
     drawn.server.write(folder / SERVER_KEY_FILE)
     write_private(folder / _OPENING_FILE, _encode(drawn.opening))
+    write_private(folder / PARAMETERS_FILE, _encode(drawn.invitations[0].parameters))
     write_private(folder / _CERTIFICATES_FILE, "".join(drawn.certificates).encode())
-    invitations = folder / _INVITATIONS
+    invitations = folder / INVITATIONS
     invitations.mkdir(mode=0o700)
-    digits = len(str(len(drawn.invitations)))
-    for invitation in drawn.invitations:
-        file = invitations / f"{invitation.place + 1:0{digits}}-{slug_of(invitation.party)}.json"
-        write_private(file, _encode(invitation))
+    stems = stems_of([invitation.party for invitation in drawn.invitations])
+    for stem, invitation in zip(stems, drawn.invitations, strict=True):
+        write_private(invitations / f"{stem}.json", _encode(invitation))
 
 
-def _encode(value: msgspec.Struct) -> bytes:
+def stems_of(names: Sequence[str]) -> list[str]:
+    """Return what the files of each party are called, in roster order: NUMBER-NAME."""
+    digits = len(str(len(names)))
+    return [f"{number:0{digits}}-{slug_of(name)}" for number, name in enumerate(names, start=1)]
+
+
+def _encode(value: msgspec.Struct | dict[str, Any]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 

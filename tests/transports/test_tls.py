@@ -5,11 +5,13 @@ Each refusal is read on both sides, since either may be the one whose keys are w
 
 import contextlib
 import datetime as dt
+import functools
+import gc
 import socket
 import ssl
 import stat
 import subprocess
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from psephos.protocol.errors import ConfigurationError, HandshakeError
 from psephos.transports import Channel, TCPTransport, TLSTransport
+from psephos.transports.abc import Listener
 from psephos.transports.addresses import parse_address
 from psephos.transports.keys import Identity, fingerprint_of, make_identity, read_certificate
 
@@ -236,6 +239,53 @@ async def test_strangers_are_told_what_they_lack(
     assert answers == [heard]
 
 
+@contextlib.contextmanager
+def without_the_collector() -> Generator[None]:
+    """Check that what the code inside has left behind is freed by itself."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+        assert [each for each in gc.get_objects() if type(each).__name__ == "SSLStream"] == []
+    finally:
+        gc.enable()
+
+
+def _hang_up(address: str) -> None:
+    socket.create_connection(parse_address(address), timeout=PATIENCE).close()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [_hang_up, functools.partial(raw_client, context=None), functools.partial(raw_client, context=_context())],
+    ids=["says nothing", "no TLS", "no certificate"],
+)
+async def test_a_stranger_that_has_gone_costs_no_memory(keys: Keys, call: Callable[[str], object]) -> None:
+    async def meet(listener: Listener) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.to_thread.run_sync, call, listener.address)
+            async with await listener.accept() as channel:
+                with contextlib.suppress(HandshakeError, trio.EndOfChannel, trio.BrokenResourceError):
+                    await channel.receive()
+
+    async with await keys.serving(keys.ann).open_listener() as listener:
+        with without_the_collector():
+            await meet(listener)
+
+
+async def test_a_party_that_has_gone_costs_no_memory(keys: Keys) -> None:
+    async def meet() -> None:
+        async with pair(keys.serving(keys.ann), keys.joining(keys.ann)) as (near, far):
+            await near.send([b"hello"])
+            await far.receive()
+            near.close()
+            with contextlib.suppress(trio.EndOfChannel):
+                await far.receive()
+
+    with without_the_collector():
+        await meet()
+
+
 async def test_a_client_that_meets_a_server_without_tls_says_so(keys: Keys) -> None:
     async with (
         await TCPTransport().open_listener() as listener,
@@ -319,6 +369,7 @@ async def test_openssls_own_client_is_refused(keys: Keys, options: Sequence[str]
             with pytest.raises(HandshakeError):
                 await channel.receive()
     assert status in answers[0]
+    assert "No client certificate CA names sent" in answers[0]  # who is on the roster is no stranger's to read
 
 
 @contextlib.asynccontextmanager

@@ -657,3 +657,55 @@ def test_the_finest_loss_is_that_of_the_part_or_of_the_whole(part: PartLoss | No
     whole = PartLoss(unit=loss.unit, claimed=loss.claimed, proven=loss.proven)
     assert loss.finest == (part or whole)
     assert LedgerEntry.of(loss, person="ada", session="spring", phase="answers").finest == loss.finest
+
+
+def kept_entry(loss: PrivacyLoss) -> LedgerEntry:
+    """Return the line of an earlier session, in which the person had another name."""
+    return LedgerEntry.of(loss, person="G.", session="winter", phase="opinions")
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("relation", [REPLACE, ADD_OR_REMOVE])
+def test_a_ledger_goes_on_from_its_entries_and_held_room(delta: float, relation: NeighboringRelation) -> None:
+    """It stands where a ledger stands that has lived through all of it."""
+    losses = [added_or_removed(epsilon) for epsilon in (0.1, 0.2, 0.3)]
+    budget = Budget(epsilon=2.0, delta=delta, relation=relation)
+    lived = Ledger("Germany", budget=budget)
+    charge(lived, losses[0], losses[1])
+    lived.reserve([losses[2]])
+    resumed = Ledger("Germany", budget=budget, entries=lived.entries, held=[kept_entry(losses[2])])
+    assert resumed.entries == lived.entries
+    for both in (lived, resumed):
+        charge(both, losses[1])
+    assert resumed.entries == lived.entries
+    assert (resumed.spent, resumed.reserved, resumed.remaining) == (lived.spent, lived.reserved, lived.remaining)
+    assert resumed.total() == lived.total()
+
+
+def test_what_happened_is_on_the_ledger_whatever_the_budget_says_now() -> None:
+    ledger = Ledger("Germany", budget=Budget(epsilon=1.0), entries=[kept_entry(loss_of(2.5))])
+    assert (ledger.spent, ledger.remaining) == (2.5, 0.0)
+    assert ledger.entries == (kept_entry(loss_of(2.5)),)
+    with pytest.raises(BudgetExceededError):
+        charge(ledger, loss_of(0.1))
+    held = Ledger("Germany", budget=Budget(epsilon=1.0), held=[kept_entry(loss_of(1.5))])
+    assert (held.spent, held.reserved, held.remaining) == (0.0, 1.5, 0.0)
+
+
+def test_held_room_is_never_given_back() -> None:
+    ledger = Ledger("Germany", budget=Budget(epsilon=3.0), held=[kept_entry(loss_of(1.0))])
+    reservation = ledger.reserve([loss_of(2.0)])
+    with pytest.raises(BudgetExceededError):
+        ledger.reserve([loss_of(0.5)])
+    reservation.charge(loss_of(2.0), session="spring", phase="opinions")
+    reservation.release()
+    reservation.release()
+    assert (ledger.spent, ledger.reserved, ledger.remaining) == (2.0, 1.0, 0.0)
+
+
+def test_an_earlier_loss_that_counts_in_no_total_of_the_relation_is_refused() -> None:
+    budget = Budget(epsilon=3.0, relation=ADD_OR_REMOVE)
+    with pytest.raises(PrivacyError):
+        Ledger("Germany", budget=budget, entries=[kept_entry(loss_of(1.0))])
+    with pytest.raises(PrivacyError):
+        Ledger("Germany", budget=budget, held=[kept_entry(loss_of(1.0))])

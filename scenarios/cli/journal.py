@@ -1,0 +1,194 @@
+"""`journal`: the person's journal is backed up, restored, moved and pruned; what `ledger` shows of it."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from .group import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rich.console import Console
+
+    from ...agents.journal_format import About
+    from ...agents.person_journal import SessionRecords
+    from ...protocol.privacy import LedgerEntry
+
+__all__ = ["journal", "show_journal"]
+
+_CommandT = TypeVar("_CommandT", bound="Callable[..., Any]")
+
+
+def _journal_option(command: _CommandT) -> _CommandT:
+    option = click.option(
+        "--journal",
+        "path",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        envvar="PSEPHOS_JOURNAL",
+        help="The journal (default: that of this system's user; PSEPHOS_JOURNAL).",
+    )
+    return option(command)
+
+
+@cli.group()
+def journal() -> None:
+    """Back up, restore, move or prune your journal.
+
+    `psephos join` keeps it: what you reserved, drew and sent in every session. It is your ledger, which `psephos
+    ledger` shows, and by it no report is drawn twice. Keep one for yourself, and do not copy it by other means.
+    """
+
+
+@journal.command(short_help="Write a backup to FILE.")
+@click.argument("target", type=click.Path(path_type=Path), metavar="FILE")
+@_journal_option
+def backup(target: Path, path: Path | None) -> None:
+    """Write a backup of the journal to FILE, also while it is in use.
+
+    It is worth as much as it is new: losses after it are not in it. Back up after each session.
+    """
+    from ..deployment.journal_care import back_up
+
+    num_records = back_up(_given_or_default(path), target)
+    click.echo(f"{target}: {num_records:,} records, as of now")
+
+
+@journal.command(short_help="Put the backup FILE in the place of a lost journal.")
+@click.argument("source", type=click.Path(path_type=Path), metavar="FILE")
+@_journal_option
+@click.option(
+    "--accept-unknown-losses", is_flag=True, help="Accept that nobody knows what was lost after the backup was made."
+)
+def restore(source: Path, path: Path | None, *, accept_unknown_losses: bool) -> None:
+    """Put the backup FILE in the place of a journal that is lost or damaged.
+
+    The budget then holds without what was lost since the backup. Sessions that are in the backup cannot be joined
+    again, since a report may have been drawn after it was made, and would be drawn a second time.
+    """
+    from ..deployment.journal_care import restore as put_back
+
+    place = _given_or_default(path)
+    aside = put_back(source, place, accepts_unknown_losses=accept_unknown_losses)
+    click.echo(f"{place}: restored; losses after the backup are unknown")
+    if aside is not None:
+        click.echo(f"{aside}: what was there before")
+
+
+@journal.command(short_help="Move the journal to FILE.")
+@click.argument("target", type=click.Path(path_type=Path), metavar="FILE", required=False)
+@_journal_option
+def move(target: Path | None, path: Path | None) -> None:
+    """Move the journal to FILE; the one here is not used any more.
+
+    To another machine in two steps: there, FILE is left out, and the journal moves to where it is looked for.
+
+    \b
+    psephos journal move /media/stick/journal.sqlite
+    psephos journal move --journal /media/stick/journal.sqlite
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...protocol.errors import ConfigurationError
+    from ..deployment.journal_care import move as move_journal
+    from ..deployment.journals import default_journal
+
+    if target is None and path is None:
+        allowed = "given: where to; or --journal, to move that one to where it is looked for"
+        raise ConfigurationError(field="FILE", value="left out", allowed=allowed)
+    source, place = _given_or_default(path), target or default_journal()
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    move_journal(source, place)
+    click.echo(f"{place}: the journal from now on")
+    click.echo(f"{source}: is not used any more")
+
+
+@journal.command(short_help="Take out the reports of sessions that are over.")
+@_journal_option
+def prune(path: Path | None) -> None:
+    """Take the reports of sessions that are over out of the journal; every loss stays.
+
+    A session is over when it has expired, or when you have heard its release.
+    """
+    from ..deployment.journal_care import prune as prune_journal
+
+    place = _given_or_default(path)
+    num_sessions, num_bytes = prune_journal(place, now=time.time())
+    click.echo(f"{place}: reports of {num_sessions:,} sessions are gone ({num_bytes:,} bytes); every loss is there")
+
+
+def _given_or_default(path: Path | None) -> Path:
+    from ..deployment.journals import default_journal
+
+    return default_journal() if path is None else path
+
+
+def show_journal(console: "Console | None", path: Path) -> "list[LedgerEntry]":
+    """Return every loss in a person's journal, in order, as that one person's.
+
+    Args:
+        console: gets its sessions: how far each is, what it cost, and what room it holds; None for none of it.
+        path: the journal's file.
+
+    Raises:
+        JournalError: it cannot be read, or is not a person's.
+    """
+    import msgspec
+
+    from ...agents.person_journal import read_sessions
+
+    about, sessions = read_sessions(path)
+    if console is not None:
+        _show_sessions(console, sessions.values(), now=time.time())
+        _show_history(console, about)
+        console.print()
+    names = ", ".join(dict.fromkeys(each.first.party for each in sessions.values() if each.first is not None))
+    return [msgspec.structs.replace(entry, person=names) for each in sessions.values() for entry in each.entries]
+
+
+def _show_sessions(console: "Console", sessions: "Iterable[SessionRecords]", *, now: float) -> None:
+    from rich.text import Text
+
+    from ...protocol.privacy import NeighboringRelation, total_of
+    from ..presentation.terminal import show_table
+
+    rows: list[tuple[str, ...]] = []
+    room = 0.0
+    for each in sessions:
+        paid, held = (
+            total_of(entries, relation=NeighboringRelation.REPLACE_ONE).proven
+            for entries in (each.entries, each.held(now))
+        )
+        room += held
+        if each.first is not None:
+            kept = f"{each.num_acknowledged} of {each.num_drawn}"
+            rows.append((each.first.session, each.first.party, _state_of(each, now), kept, f"{paid:g}", f"{held:g}"))
+    headers = ("Reports at server", "ε lost", "ε reserved")
+    show_table(console, ("Session", "As", "State"), headers, rows=rows, drop=("As",))
+    console.print(Text(f"  reserved by sessions under way: ε = {room:g}", style="bold"))
+
+
+def _show_history(console: "Console", about: "About") -> None:
+    """Say what a journal does not know, if it was a backup or is one, or has moved."""
+    from ..presentation.terminal import show_note
+
+    if about.unsure_rows:
+        when = f"of {_date(about.unsure_since)}" if about.unsure_since else "of a time that nobody knows"
+        show_note(console, f"restored from a backup {when}: what was lost after that is not here", style="yellow")
+    if about.backup_of:
+        show_note(
+            console, f"a backup of {_date(about.backup_of)}: what was lost after that is not here", style="yellow"
+        )
+    if about.moved_to:
+        show_note(console, f"moved to {about.moved_to}: what was lost after that is there", style="yellow")
+
+
+def _state_of(session: "SessionRecords", now: float) -> str:
+    if session.left is not None:
+        return "released" if not session.left.reason else "left"
+    return "expired" if session.has_expired(now) else "under way"
+
+
+def _date(seconds: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))

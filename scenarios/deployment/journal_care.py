@@ -1,0 +1,162 @@
+"""A person's journal is backed up, restored, moved to another machine, and pruned.
+
+The rule that holds here: no two files are one person's ledger, and no loss is forgotten without its owner's word.
+"""
+
+import time
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ...agents.journal_file import JournalFile, copy_journal, install_journal
+from ...agents.journal_format import About, Row, check_usable, read_journal
+from ...agents.person_journal import PERSON, row_of, sessions_of
+from ...protocol.errors import ConfigurationError, JournalError
+from ...protocol.records import Drawn
+
+__all__ = ["ACCEPT_OPTION", "Pruned", "back_up", "move", "prune", "restore"]
+
+ACCEPT_OPTION: Final = "--accept-unknown-losses"
+"""What a person says who restores a backup."""
+
+
+class Pruned(NamedTuple):
+    """What pruning took away.
+
+    Args:
+        num_sessions: of how many sessions the reports are gone.
+        num_bytes: how much smaller the file is.
+    """
+
+    num_sessions: int
+    num_bytes: int
+
+
+def back_up(path: Path, target: Path) -> int:
+    """Write a backup of a journal, which may be in use, and return how many records are in it.
+
+    Args:
+        path: the journal's file.
+        target: a new file. It is not used as a journal before it was restored.
+
+    Raises:
+        JournalError: one of them cannot be read or written, or the journal has moved, or is a backup itself.
+    """
+    contents = read_journal(path, kind=PERSON)
+    check_usable(contents.about, path)
+    copy_journal(path, target, backup_of=int(time.time()))
+    return len(read_journal(target, kind=PERSON).rows)
+
+
+def restore(source: Path, path: Path, *, accepts_unknown_losses: bool) -> Path | None:
+    """Put a backup in a journal's place, where the journal is lost.
+
+    Args:
+        source: the backup, or a copy of the journal's file.
+        path: where to.
+        accepts_unknown_losses: whether the person takes on what that means.
+
+    Returns:
+        What was there before, under its new name; None where nothing was.
+
+    Raises:
+        ConfigurationError: the person has not accepted it.
+        JournalError: the journal is not lost, or one of the files cannot be read or written.
+    """
+    contents = read_journal(source, kind=PERSON)
+    if contents.about.moved_to:
+        check_usable(contents.about, source)
+    _check_lost(path)
+    if not accepts_unknown_losses:
+        made = contents.about.backup_of
+        when = f"of {time.strftime('%Y-%m-%d %H:%M', time.gmtime(made))} UTC" if made else "of a time that nobody knows"
+        allowed = (
+            f"given: this backup is {when}, and what was lost since then is unknown. The budget then holds without it, "
+            "and no session that is in the backup can be joined again"
+        )
+        raise ConfigurationError(field=ACCEPT_OPTION, value="left out", allowed=allowed)
+    about = contents.about
+    return install_journal(
+        source, path, kind=PERSON, backup_of=0, unsure_rows=len(contents.rows), unsure_since=about.backup_of
+    )
+
+
+def move(path: Path, target: Path) -> None:
+    """Move a journal to another file, such as one on another machine's disk; the original is not used any more.
+
+    It is marked before the copy is made, so that there are never two to go on with. A move that was interrupted is
+    finished by the same call.
+
+    Args:
+        path: the journal's file.
+        target: a new file.
+
+    Raises:
+        JournalError: the journal is in use, has moved before, or is a backup; or one of the files cannot be read or
+            written.
+    """
+    target = target.resolve()
+    journal, rows = JournalFile.open(path, About(kind=PERSON), may_be_moved=True, may_make=False)
+    with journal:
+        is_under_way = not journal.about.is_moved and journal.about.moved_to == str(target)
+        if not is_under_way:
+            check_usable(journal.about, journal.path)
+            if target.exists():
+                raise JournalError("is there already: two journals cannot become one", path=str(target))
+            journal.change_about(moved_to=str(target))
+        if not target.exists():
+            try:
+                journal.write_copy(target, moved_to="")
+            except BaseException:
+                if not target.exists():
+                    journal.change_about(moved_to="")
+                raise
+        elif read_journal(target, kind=PERSON).rows[: len(rows)] != rows:
+            raise JournalError(f"is not the copy of {journal.path} that was begun", path=str(target))
+        journal.change_about(is_moved=True)
+
+
+def prune(path: Path, *, now: float) -> Pruned:
+    """Take the reports out of a journal that nobody can ask for again; every loss stays.
+
+    These are the reports of sessions that have expired, or whose release was heard.
+
+    Args:
+        path: the journal's file.
+        now: the time in seconds since 1970.
+
+    Raises:
+        JournalError: the journal is in use, or cannot be read or written.
+    """
+    journal, rows = JournalFile.open(path, About(kind=PERSON), may_make=False)
+    with journal:
+        before = journal.path.stat().st_size
+        sessions = sessions_of(rows, journal.path)
+        over = {session_id for session_id, session in sessions.items() if session.is_over(now)}
+        over = {session_id for session_id in over if sessions[session_id].num_drawn}
+        over = {session_id for session_id in over if not sessions[session_id].is_pruned}
+        if not over:
+            return Pruned(0, 0)
+        journal.rewrite([_without_report(row) if row.session in over else row for row in rows])
+        return Pruned(len(over), before - journal.path.stat().st_size)
+
+
+def _check_lost(path: Path) -> None:
+    """Raise JournalError if there is a journal that can be used, or that has moved elsewhere."""
+    try:
+        journal, rows = JournalFile.open(path, About(kind=PERSON), may_be_moved=True, may_make=False)
+    except JournalError:
+        return  # or it is in use, and whoever takes its place is told
+    journal.close()
+    if not journal.about.backup_of:
+        check_usable(journal.about, journal.path)
+        reason = f"is there, with {len(rows)} records, and is as it was left: there is nothing to restore"
+        raise JournalError(reason, path=str(journal.path))
+
+
+def _without_report(row: Row) -> Row:
+    record = msgspec.msgpack.decode(row.body, type=Drawn) if row.kind == "drawn" else None
+    if record is None:
+        return row
+    return row_of(row.session, msgspec.structs.replace(record, request=b"", report=b""))

@@ -1,0 +1,252 @@
+"""A person's journal: the ledger over sessions and processes, and no report of a phase but the first."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from psephos.agents.journal_file import JournalFile
+from psephos.agents.journal_format import About, read_journal
+from psephos.agents.journals import Journal
+from psephos.agents.person_journal import PERSON, PersonJournal, read_sessions, row_of
+from psephos.protocol.errors import BudgetExceededError, JournalError
+from psephos.protocol.privacy import (
+    Budget,
+    LedgerEntry,
+    NeighboringRelation,
+    PrivacyLoss,
+    RandomizedResponse,
+    TrustModel,
+)
+from psephos.protocol.records import Accepted, Acknowledged, ClientRecord, Drawn, Left, Reserved
+
+NOW = 1_900_000_000.0
+PHASES = ("weights", "opinions")
+
+
+def loss_of(epsilon: float) -> PrivacyLoss:
+    return PrivacyLoss(
+        mechanism="randomized response",
+        event=RandomizedResponse(epsilon, 2),
+        unit="opinion",
+        relation=NeighboringRelation.REPLACE_ONE,
+        model=TrustModel.LOCAL,
+        claimed=epsilon,
+    )
+
+
+def entry_of(epsilon: float, phase: str, *, session: str = "spring") -> LedgerEntry:
+    return LedgerEntry.of(loss_of(epsilon), person="Germany", session=session, phase=phase)
+
+
+def reserved(
+    *epsilons: float, session: str = "spring", party: str = "Germany", protocol: str = "dpwevote", expires: int = 0
+) -> Reserved:
+    phases = PHASES[len(PHASES) - len(epsilons) :]
+    entries = tuple(entry_of(epsilon, phase, session=session) for epsilon, phase in zip(epsilons, phases, strict=True))
+    return Reserved(party=party, session=session, protocol=protocol, expires=expires, entries=entries)
+
+
+def drawn(phase: int, epsilon: float, *, report: bytes = b"report", session: str = "spring") -> Drawn:
+    return Drawn(
+        phase=phase,
+        request=b"request",
+        report=report + b" %d" % phase,
+        entries=(entry_of(epsilon, PHASES[phase], session=session),),
+    )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal.sqlite3"
+
+
+@pytest.fixture
+def keep(path: Path) -> Callable[..., None]:
+    """Keeps records of a session, in a process's life of its own."""
+
+    def keep_in(session_id: str, *records: ClientRecord, now: float = NOW) -> None:
+        with PersonJournal.open(path, now=now) as journal:
+            journal.sitting(session_id).keep(records)
+
+    return keep_in
+
+
+def test_a_session_goes_on_where_it_was(path: Path) -> None:
+    records: Sequence[ClientRecord] = (reserved(1.0, 2.0), drawn(0, 1.0), Acknowledged(0), drawn(1, 2.0), Left("over"))
+    for place, record in enumerate(records):
+        with PersonJournal.open(path, now=NOW) as journal:
+            assert journal.is_new is (place == 0)
+            assert journal.path == path
+            sitting = journal.sitting("id-1")
+            assert sitting.records == records[:place]
+            sitting.keep([record])
+            assert sitting.records == records[: place + 1]
+            assert journal.sitting("id-1").records == sitting.records
+            assert journal.sitting("id-2").records == ()
+
+
+def test_the_ledger_has_every_sessions_losses_and_room(path: Path, keep: Callable[..., None]) -> None:
+    keep("id-1", reserved(1.0, 2.0), drawn(0, 1.0))
+    keep("id-2", reserved(0.25, 0.5, session="summer", party="DE"), drawn(0, 0.25, session="summer"), Left("it failed"))
+    with PersonJournal.open(path, now=NOW) as journal:
+        ledger = journal.ledger("me", Budget(epsilon=5.0))
+        assert (ledger.person, ledger.spent, ledger.reserved, ledger.remaining) == ("me", 1.25, 2.0, 1.75)
+        assert [(entry.session, entry.phase) for entry in ledger.entries] == [
+            ("spring", "weights"),
+            ("summer", "weights"),
+        ]
+        own = journal.ledger("me", Budget(epsilon=5.0), session_id="id-1")
+        assert (own.spent, own.reserved, own.remaining) == (1.25, 0.0, 3.75)
+        assert journal.ledger("me", None).remaining == float("inf")
+
+
+def test_the_budget_spans_processes(path: Path, keep: Callable[..., None]) -> None:
+    """Forty sessions with one limit: two are paid, and the others refused before they begin."""
+    refused = 0
+    for number in range(40):
+        with PersonJournal.open(path, now=NOW) as journal:
+            session_id = f"id-{number}"
+            ledger = journal.ledger("me", Budget(epsilon=2.0), session_id=session_id)
+            try:
+                ledger.reserve([loss_of(1.0)])
+            except BudgetExceededError:
+                refused += 1
+                continue
+        keep(session_id, reserved(1.0), drawn(0, 1.0), Left())
+    assert refused == 38
+    _, sessions = read_sessions(path)
+    assert list(sessions) == ["id-0", "id-1"]
+
+
+@pytest.mark.parametrize(
+    ("records", "now", "held"),
+    [
+        ([reserved(1.0, 2.0)], NOW, 3.0),
+        ([reserved(1.0, 2.0), drawn(0, 1.0)], NOW, 2.0),
+        ([reserved(1.0, 2.0), drawn(0, 1.0), Acknowledged(0)], NOW, 2.0),
+        ([reserved(1.0, 2.0), drawn(0, 1.0), drawn(1, 2.0)], NOW, 0.0),
+        ([reserved(1.0, 2.0), Left("another day")], NOW, 0.0),
+        ([reserved(1.0, 2.0), Left("another day"), reserved(1.0, 2.0)], NOW, 3.0),
+        ([reserved(1.0, 2.0), drawn(0, 1.0), reserved(2.0)], NOW, 2.0),
+        ([reserved(1.0, 2.0, expires=int(NOW))], NOW, 3.0),
+        ([reserved(1.0, 2.0, expires=int(NOW))], NOW + 1, 0.0),
+    ],
+)
+def test_room_is_held_until_it_is_paid_left_or_expired(
+    path: Path, keep: Callable[..., None], records: Sequence[ClientRecord], now: float, held: float
+) -> None:
+    keep("id-1", *records)
+    with PersonJournal.open(path, now=now) as journal:
+        assert journal.ledger("me", Budget(epsilon=10.0), session_id="id-2").reserved == held
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (drawn(0, 1.0, report=b"another"), "has another report of phase 0 of session id-1"),
+        (drawn(0, 3.0), "has another report of phase 0"),
+        (reserved(1.0, 2.0, party="France"), "has party 'Germany' for session id-1, and not 'France'"),
+        (reserved(1.0, 2.0, session="summer"), "has session 'spring' for session id-1"),
+        (reserved(1.0, 2.0, protocol="fair-voting"), "has protocol 'dpwevote' for session id-1"),
+        (reserved(1.0, 2.0, expires=7), "has expires 0 for session id-1, and not 7"),
+        (drawn(1, 1.0), ""),
+        (Acknowledged(1), "has no report of phase 1 of session id-1"),
+    ],
+)
+def test_what_contradicts_a_record_is_refused_and_nothing_is_kept(
+    path: Path, keep: Callable[..., None], record: ClientRecord, reason: str
+) -> None:
+    kept = (reserved(1.0, 2.0), drawn(0, 1.0))
+    keep("id-1", *kept)
+    with PersonJournal.open(path, now=NOW) as journal:
+        sitting = journal.sitting("id-1")
+        if not reason:
+            sitting.keep([record])
+            assert sitting.records == (*kept, record)
+            return
+        with pytest.raises(JournalError, match=reason):
+            sitting.keep([Acknowledged(0), record])
+        assert sitting.records == kept
+    with PersonJournal.open(path, now=NOW) as journal:
+        assert journal.sitting("id-1").records == kept
+
+
+@pytest.mark.parametrize("record", [drawn(0, 1.0), Acknowledged(0)])
+def test_nothing_is_drawn_before_room_is_reserved(path: Path, record: ClientRecord) -> None:
+    with (
+        PersonJournal.open(path, now=NOW) as journal,
+        pytest.raises(JournalError, match="has nothing reserved for session id-1"),
+    ):
+        journal.sitting("id-1").keep([record])
+
+
+def test_no_phase_is_passed_over(path: Path) -> None:
+    with PersonJournal.open(path, now=NOW) as journal, pytest.raises(JournalError, match="phase 1 is not the next"):
+        journal.sitting("id-1").keep([reserved(1.0, 2.0), drawn(1, 2.0)])
+
+
+def test_what_is_kept_already_is_not_kept_twice(path: Path, keep: Callable[..., None]) -> None:
+    records = (reserved(1.0, 2.0), drawn(0, 1.0), Acknowledged(0), reserved(2.0), Left("gone"))
+    for number in range(len(records)):
+        keep("id-1", records[number])
+        keep("id-1", records[number])
+    with PersonJournal.open(path, now=NOW) as journal:
+        # What is left of the room is what was reserved; to reserve it once more says nothing new.
+        assert journal.sitting("id-1").records == (*records[:3], records[4])
+
+
+def test_the_database_itself_refuses_a_second_report(path: Path, keep: Callable[..., None]) -> None:
+    keep("id-1", reserved(1.0, 2.0), drawn(0, 1.0), Acknowledged(0))
+    file, _ = JournalFile.open(path, About(kind=PERSON))
+    with file:
+        for record in (drawn(0, 1.0, report=b"another"), drawn(0, 1.0), Acknowledged(0)):
+            with pytest.raises(JournalError, match="has already"):
+                file.append([row_of("id-1", record)])
+        file.append([row_of("id-2", drawn(0, 1.0, report=b"another"))])
+
+
+def test_a_pruned_session_is_not_joined_again(path: Path, keep: Callable[..., None]) -> None:
+    pruned = msgspec.structs.replace(drawn(0, 1.0), request=b"", report=b"")
+    keep("id-1", reserved(1.0, 2.0), pruned, Left())
+    with PersonJournal.open(path, now=NOW) as journal:
+        assert journal.ledger("me", None).spent == 1.0
+        with pytest.raises(JournalError, match="has no reports of session id-1 any more"):
+            journal.sitting("id-1")
+
+
+def test_a_restored_journal_joins_no_session_that_may_have_gone_on(path: Path, keep: Callable[..., None]) -> None:
+    keep("id-1", reserved(1.0, 2.0))
+    file, rows = JournalFile.open(path, About(kind=PERSON))
+    with file:
+        file.change_about(unsure_rows=len(rows), unsure_since=int(NOW))
+    keep("id-2", reserved(1.0, 2.0))
+    keep("id-2", drawn(0, 1.0))
+    with (
+        PersonJournal.open(path, now=NOW) as journal,
+        pytest.raises(JournalError, match="was restored from a backup, and session id-1 may have gone on"),
+    ):
+        journal.sitting("id-1")
+
+
+def test_a_row_that_is_no_record_is_found(path: Path) -> None:
+    file, _ = JournalFile.open(path, About(kind=PERSON))
+    with file:
+        file.append([row_of("id-1", reserved(1.0))._replace(body=b"\xc1")])
+    for read in (lambda: PersonJournal.open(path, now=NOW), lambda: read_sessions(path)):
+        with pytest.raises(JournalError, match="is damaged, since something else stands where a record was kept"):
+            read()
+    assert read_journal(path, kind=PERSON).rows  # nobody has it open
+
+
+def test_who_left_before_anything_was_reserved_leaves_nothing_behind(path: Path, keep: Callable[..., None]) -> None:
+    keep("id-1", Left("the privacy budget does not allow it"))
+    assert read_sessions(path)[1] == {}
+
+
+def test_a_sitting_keeps_a_clients_records_alone(path: Path) -> None:
+    with PersonJournal.open(path, now=NOW) as journal:
+        sitting: Journal = journal.sitting("id-1")
+        with pytest.raises(TypeError, match="keeps no Accepted"):
+            sitting.keep([reserved(1.0), Accepted(0, 0, b"")])
+        assert journal.sitting("id-1").records == ()

@@ -1,0 +1,288 @@
+"""A person's journal on the command line: what it shows, and what becomes of it where it is copied, lost or moved."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bad_input import Psephos
+from journal_sessions import HELD, NOW, REPORT, SESSIONS, SPENT, session_of
+from psephos.agents.journal_file import JournalFile
+from psephos.agents.journal_format import About, lock_file_of, read_journal
+from psephos.agents.person_journal import PERSON, PersonJournal, read_sessions
+from psephos.agents.session_journal import SessionJournal
+from psephos.protocol.errors import JournalError
+from psephos.protocol.privacy import Budget
+from psephos.scenarios.deployment import journal_care
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from psephos.agents.person_journal import PersonJournal
+journal = PersonJournal.open(Path(sys.argv[1]), now=0)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The journal of a person who took part in four sessions, where the variable says."""
+    path = tmp_path / "own" / "journal.sqlite"
+    with PersonJournal.open(path, now=NOW) as journal:
+        for session_id, records in SESSIONS.items():
+            journal.sitting(session_id).keep(records)
+    monkeypatch.setenv("PSEPHOS_JOURNAL", str(path))
+    return path
+
+
+def spent_in(path: Path) -> tuple[float, float]:
+    with PersonJournal.open(path, now=NOW) as journal:
+        ledger = journal.ledger("me", Budget(epsilon=100.0))
+        return ledger.spent, ledger.reserved
+
+
+def refused(psephos: Psephos, *words: object) -> str:
+    """Return the one line with which a command is refused, and status 2."""
+    ended = psephos(*words)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("psephos: ")
+    assert ended.err.count("\n") == 1
+    return ended.err.removeprefix("psephos: ").rstrip("\n")
+
+
+def test_the_ledger_shows_every_session_and_its_room(psephos: Psephos, path: Path) -> None:
+    assert spent_in(path) == (SPENT, HELD)
+    ended = psephos("ledger")
+    assert (ended.status, ended.err) == (0, "")
+    rows = [line.split() for line in ended.out.splitlines()]
+    for row in (
+        ["heard", "Germany", "released", "1", "of", "2", "0.75", "0"],
+        ["under-way", "DE", "under", "way", "1", "of", "1", "1", "2"],
+        ["failed", "Germany", "left", "1", "of", "1", "0.125", "0"],
+        ["expired", "Germany", "expired", "1", "of", "1", "0.0625", "0"],
+    ):
+        assert row in rows
+    assert "reserved by sessions under way: ε = 2" in ended.out
+    assert f"Germany, DE in all: ε proven = {SPENT:g}" in ended.out
+    assert psephos("ledger", path).out == ended.out
+    assert "at δ = 1e-06" in psephos("ledger", "--delta", "1e-6").out
+    assert psephos("ledger", "--json").out.count("\n") == 5
+
+
+def test_the_ledger_is_shown_while_a_process_has_it_and_after_one_was_killed(psephos: Psephos, path: Path) -> None:
+    shown = psephos("ledger").out
+    with PersonJournal.open(path, now=NOW):
+        assert psephos("ledger").out == shown
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)  # noqa: S603  our own
+    assert killed.returncode < 0
+    assert psephos("ledger").out == shown
+
+
+def test_a_folder_has_a_journal_for_each_name(psephos: Psephos, path: Path) -> None:
+    shutil.copy(path, path.with_name("germany.sqlite"))
+    assert psephos("ledger", path.parent, "--party", "Germany").out == psephos("ledger", path).out
+    assert refused(psephos, "ledger", path.parent, "--party", "France").startswith("RUN must be the folder of a run")
+
+
+def test_a_journal_without_reports_has_an_empty_ledger(psephos: Psephos, tmp_path: Path) -> None:
+    path = tmp_path / "new.sqlite"
+    with PersonJournal.open(path, now=NOW) as journal:
+        journal.sitting("id-1").keep(session_of("begun", 1.0, 2.0, num_drawn=0))
+    said = psephos("ledger", path).out
+    assert "reserved by sessions under way: ε = 3" in said
+    assert said.endswith("the ledger is empty: nothing was reported\n")
+
+
+def test_a_backup_is_made_while_a_process_has_the_journal(psephos: Psephos, path: Path, tmp_path: Path) -> None:
+    backup = tmp_path / "backup.sqlite"
+    with PersonJournal.open(path, now=NOW):
+        ended = psephos("journal", "backup", backup)
+    num_records = sum(map(len, SESSIONS.values()))
+    assert (ended.status, ended.out) == (0, f"{backup}: {num_records} records, as of now\n")
+    assert "a backup of " in psephos("ledger", backup).out
+    assert refused(psephos, "journal", "backup", backup).endswith("is there already, or was: name a new file")
+    with pytest.raises(JournalError, match="is a backup, which may not know all losses"):
+        PersonJournal.open(backup, now=NOW)
+
+
+def test_a_backup_is_restored_with_the_persons_word_alone(psephos: Psephos, path: Path, tmp_path: Path) -> None:
+    backup = tmp_path / "backup.sqlite"
+    psephos("journal", "backup", backup)
+    with PersonJournal.open(path, now=NOW) as journal:
+        journal.sitting("id-later").keep(session_of("later", 16.0, 16.0, num_drawn=2))
+    accept = "--accept-unknown-losses"
+    said = refused(psephos, "journal", "restore", backup, accept)
+    assert said.endswith("and is as it was left: there is nothing to restore")
+    path.unlink()
+    assert "is gone, and had" in refused(psephos, "journal", "prune")
+    said = refused(psephos, "journal", "restore", backup)
+    assert re.match(
+        rf"{accept} must be given: this backup is of 20\d\d-\d\d-\d\d \d\d:\d\d UTC, and what was lost since then is "
+        "unknown. The budget then holds without it, and no session that is in the backup can be joined again, got",
+        said,
+    )
+    assert not path.exists()
+    ended = psephos("journal", "restore", backup, accept)
+    assert (ended.status, ended.out) == (0, f"{path}: restored; losses after the backup are unknown\n")
+    assert spent_in(path) == (SPENT, HELD)
+    assert "restored from a backup of 20" in psephos("ledger").out
+    with PersonJournal.open(path, now=NOW) as journal:
+        for session_id in SESSIONS:
+            with pytest.raises(JournalError, match="was restored from a backup"):
+                journal.sitting(session_id)
+        journal.sitting("id-new").keep(session_of("new", 1.0, 1.0, num_drawn=2))
+    with PersonJournal.open(path, now=NOW) as journal:
+        assert len(journal.sitting("id-new").records) == 4
+
+
+def test_a_damaged_journal_stays_beside_the_backup_that_takes_its_place(
+    psephos: Psephos, path: Path, tmp_path: Path
+) -> None:
+    """A copy that something else made of the file does as well; nobody knows from when it is."""
+    copy = tmp_path / "copy.sqlite"
+    shutil.copy(path, copy)
+    content = bytearray(path.read_bytes())
+    content[content.index(REPORT)] ^= 1
+    path.write_bytes(content)
+    assert "is damaged, since " in refused(psephos, "ledger")
+    assert "of a time that nobody knows" in refused(psephos, "journal", "restore", copy)
+    ended = psephos("journal", "restore", copy, "--accept-unknown-losses")
+    aside = path.with_name("journal.sqlite.before-1")
+    assert ended.out.splitlines()[1] == f"{aside}: what was there before"
+    assert aside.read_bytes() == content
+    assert spent_in(path) == (SPENT, HELD)
+
+
+def test_a_journal_moves_to_another_machine_and_is_used_in_one_place(
+    psephos: Psephos, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stick, home = tmp_path / "stick" / "journal.sqlite", tmp_path / "home"
+    ended = psephos("journal", "move", stick)
+    assert ended.out == f"{stick}: the journal from now on\n{path}: is not used any more\n"
+    said = refused(psephos, "journal", "prune")
+    assert said == f"the journal {path} has moved to {stick}, and is not used here any more"
+    for words in (("journal", "move", tmp_path / "elsewhere"), ("journal", "backup", tmp_path / "backup")):
+        assert refused(psephos, *words) == said
+    assert f"moved to {stick}" in psephos("ledger").out
+    monkeypatch.delenv("PSEPHOS_JOURNAL")
+    monkeypatch.setenv("XDG_STATE_HOME", str(home))
+    assert "FILE must be given" in refused(psephos, "journal", "move")
+    assert psephos("journal", "move", "--journal", stick).status == 0
+    there = home / "psephos" / "journal.sqlite"
+    assert psephos("ledger").out.count("moved to") == 0
+    assert read_sessions(there)[1].keys() == SESSIONS.keys()
+    assert spent_in(there) == (SPENT, HELD)
+    with PersonJournal.open(there, now=NOW) as journal:
+        assert list(journal.sitting("id-under-way").records) == SESSIONS["id-under-way"]
+
+
+def test_a_move_is_refused_where_there_is_a_journal(psephos: Psephos, path: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.sqlite"
+    PersonJournal.open(other, now=NOW).close()
+    assert refused(psephos, "journal", "move", other).endswith("is there already: two journals cannot become one")
+    assert refused(psephos, "journal", "move", path).endswith("is there already: two journals cannot become one")
+    assert spent_in(path) == (SPENT, HELD)
+
+
+@pytest.mark.parametrize("step", ["before the copy", "after the copy"])
+def test_a_move_that_was_cut_off_is_finished_and_never_leaves_two(
+    psephos: Psephos, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """As by a loss of power, after which nothing of the process runs any more."""
+    target = tmp_path / "moved.sqlite"
+    change: Callable[..., None] = JournalFile.change_about
+    copy: Callable[..., None] = JournalFile.write_copy
+
+    class PowerLossError(BaseException):
+        pass
+
+    def lose_power(*_: Any, **changes: Any) -> None:
+        raise PowerLossError(changes)
+
+    def change_until_then(journal: Any, **changes: Any) -> None:
+        if changes != {"moved_to": str(target)}:
+            lose_power()
+        change(journal, **changes)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(JournalFile, "change_about", change_until_then)
+        patch.setattr(JournalFile, "write_copy", lose_power if step == "before the copy" else copy)
+        with pytest.raises(PowerLossError):
+            journal_care.move(path, target)
+    assert target.exists() is (step == "after the copy")
+    with pytest.raises(JournalError, match="was about to be moved, by `psephos journal move`, to"):
+        PersonJournal.open(path, now=NOW)
+    assert "was about to be moved" in refused(psephos, "journal", "move", tmp_path / "elsewhere")
+    assert psephos("journal", "move", target).status == 0
+    assert spent_in(target) == (SPENT, HELD)
+    assert "has moved to" in refused(psephos, "journal", "prune")
+
+
+def test_a_move_that_fails_leaves_the_journal_where_it_is(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match="cannot be opened or written"):
+        journal_care.move(path, tmp_path / "no such folder" / "journal.sqlite")
+    assert spent_in(path) == (SPENT, HELD)
+
+
+def test_another_file_does_not_finish_a_move(path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "moved.sqlite"
+    file, _ = JournalFile.open(path, About(kind=PERSON))
+    with file:
+        file.change_about(moved_to=str(target))
+    PersonJournal.open(target, now=NOW).close()
+    with pytest.raises(JournalError, match="is not the copy of"):
+        journal_care.move(path, target)
+
+
+def test_pruning_takes_reports_that_nobody_can_ask_for_again_and_no_loss(psephos: Psephos, path: Path) -> None:
+    before = psephos("ledger").out
+    ended = psephos("journal", "prune")
+    assert ended.status == 0
+    assert re.fullmatch(rf"{path}: reports of 2 sessions are gone \(-?\d+ bytes\); every loss is there\n", ended.out)
+    assert psephos("ledger").out == before
+    content = path.read_bytes()
+    assert [session_id for session_id in SESSIONS if REPORT + session_id.removeprefix("id-").encode() in content] == [
+        "id-under-way",
+        "id-failed",
+    ]
+    with PersonJournal.open(path, now=NOW) as journal:
+        for session_id, records in SESSIONS.items():
+            if session_id in {"id-heard", "id-expired"}:
+                with pytest.raises(JournalError, match="has no reports of session"):
+                    journal.sitting(session_id)
+            else:
+                assert list(journal.sitting(session_id).records) == records
+    assert spent_in(path) == (SPENT, HELD)
+    assert "reports of 0 sessions are gone (0 bytes)" in psephos("journal", "prune").out
+
+
+@pytest.mark.bad_input("a journal that is missing, damaged, not a person's, in use, moved, or a backup")
+def test_a_journal_that_cannot_be_used_is_named_in_one_line(psephos: Psephos, path: Path, tmp_path: Path) -> None:
+    nothing, text, session = tmp_path / "nothing", tmp_path / "text", tmp_path / "session"
+    text.write_text("Dear diary", encoding="utf-8")
+    SessionJournal.open(session, configuration={}).close()
+    out = tmp_path / "out.sqlite"
+    for command in (("prune",), ("move", out), ("backup", out)):
+        for file, reason in (
+            (nothing, "does not exist"),
+            (tmp_path, "is a folder: name a file"),
+            (text, "is "),
+            (session, "is that of a session, not of a person"),
+        ):
+            said = refused(psephos, "journal", *command, "--journal", file)
+            assert said.startswith(f"the journal {file} {reason}")
+            assert not out.exists()
+            assert not lock_file_of(nothing).exists()
+    with PersonJournal.open(path, now=NOW):
+        for command in (("prune",), ("move", out)):
+            said = refused(psephos, "journal", *command)
+            assert said == f"the journal {path} is in use by process {os.getpid()}: wait until that has ended"
+    for words in (("ledger", text), ("journal", "restore", text), ("journal", "restore", nothing)):
+        refused(psephos, *words)
+    assert read_journal(path, kind=PERSON).rows
+    assert refused(psephos, "ledger", session) == f"the journal {session} is that of a session, not of a person"
