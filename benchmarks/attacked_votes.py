@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Final
 
 import hostile
@@ -61,19 +61,25 @@ class AttackedVote:
     transport: str
     ulimit: str = ""
 
-    def hold(self, *attacks: str, number: int | None = None) -> Held:
+    def hold(self, *attacks: str, number: int | None = None, before: Callable[[str], None] = lambda _: None) -> Held:
         """Hold the vote once.
 
         Args:
             attacks: by name, in turns; none for a vote among friends.
             number: how often each is done before a party comes, and before it is the next one's turn; None for as often
                 as one can in a second.
+            before: called with the server's address before a party comes.
+
+        Raises:
+            RuntimeError: the server failed, or the attackers did.
+            PsephosError: a party did.
         """
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             self._write(folder)
             with self._serve(folder) as (server, address):
                 with self._attacked(folder, address, attacks, number):
+                    before(address)
                     joining = [self._joining(folder, address, place) for place in range(self.num_parties)]
                     if hostile.TAKES_SEAT.intersection(attacks):
                         joining.pop()
@@ -172,7 +178,7 @@ async def _take_part(parties: Sequence[Joining]) -> list[Any]:
     heard: list[Any] = []
 
     async def take_part(party: Joining) -> None:
-        heard.append(msgspec.to_builtins((await join(party)).outcome))
+        heard.append(json.loads(msgspec.json.encode((await join(party)).outcome)))
 
     async with trio.open_nursery() as nursery:
         for party in parties:

@@ -21,6 +21,7 @@ LONGEST: Final = (
     "conformance/test_protocols.py",
     "scenarios/deployment/test_processes.py",
     "scenarios/deployment/test_hostile_peers.py",
+    "scenarios/deployment/test_attacks.py",
     "scenarios/truth_discovery/paper/test_reproduction.py",
     "statistical/test_calibration.py",
     "statistical/test_published_tables.py",

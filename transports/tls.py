@@ -41,6 +41,8 @@ _ALERT_SECONDS: Final = 1.0
 """How long an end that was refused may take to hang up."""
 _MOST_READ: Final = 1 << 16
 """Bytes that are read of it meanwhile."""
+_NO_PASSWORD: Final = b"\0"
+"""For a key that a password protects, which is none of ours: without one OpenSSL would ask for it in the terminal."""
 _RECORD_HEADER: Final = Struct(">BHH")
 """Of what a client begins with: type, version, length."""
 _HANDSHAKE_RECORD: Final = 22
@@ -88,7 +90,8 @@ class _TLSChannel(SocketChannel):
         self._is_server = is_server
         self._agreed = agreed
         self._fingerprint = ""
-        self._failure: Exception | None = None
+        # Until hands are shaken, so that in no case anything leaves in the clear.
+        self._failure: Exception | None = trio.BrokenResourceError("there was no handshake")
         self._is_closed = False
         self._is_settled = trio.Event()
         # Nobody who uses a transport waits for it, and a cancelled `receive` must not break it. It ends in any case.
@@ -102,7 +105,7 @@ class _TLSChannel(SocketChannel):
         for payload in payloads:
             check_size(payload)
         await self._settle()
-        if self._failure is not None and not isinstance(self._failure, trio.EndOfChannel):
+        if self._failure is not None:
             raise trio.BrokenResourceError(str(self._failure)) from self._failure
         await super().send(payloads)
 
@@ -148,7 +151,7 @@ class _TLSChannel(SocketChannel):
                         tls = trio.SSLStream(self._stream, self._context, server_side=self._is_server)
                         alert, self._bytes = self._context.outgoing, tls
                         await tls.do_handshake()
-                        self._know_peer(tls)
+                        self._failure = self._know_peer(tls)
                     else:
                         self._failure = trio.EndOfChannel()
                 except Exception as error:  # noqa: BLE001  nobody waits for this task, and all others would end with it
@@ -180,14 +183,14 @@ class _TLSChannel(SocketChannel):
                 return False
         return bool(heard)
 
-    def _know_peer(self, tls: "trio.SSLStream[trio.SocketStream]") -> None:
-        """Note whose certificate came, if it is one of those that were agreed."""
+    def _know_peer(self, tls: "trio.SSLStream[trio.SocketStream]") -> HandshakeError | None:
+        """Note whose certificate came, if it is one of those that were agreed; else return what is wrong."""
         certificate: bytes | None = tls.getpeercert(binary_form=True)
         fingerprint = "" if certificate is None else fingerprint_of(certificate)
-        if fingerprint in self._agreed:
-            self._fingerprint = fingerprint
-        else:
-            self._failure = HandshakeError(f"the other end's certificate {_NOT_AGREED}")
+        if fingerprint not in self._agreed:
+            return HandshakeError(f"the other end's certificate {_NOT_AGREED}")
+        self._fingerprint = fingerprint
+        return None
 
     async def _say_why(self, alert: bytes) -> None:
         """Send the alert that OpenSSL has for the other end, if any, and hang up once that has, or soon."""
@@ -260,10 +263,11 @@ def _make_context(identity: Path, peers: bytes, kind: int) -> _Context:
         # Who does not read them before it closes would cut off what it has sent; nobody comes back so often.
         context.num_tickets = 0
     try:
-        context.load_cert_chain(identity)
+        context.load_cert_chain(identity, password=_NO_PASSWORD)
         context.load_verify_locations(cadata=peers)
-    except ssl.SSLError as error:
-        allowed = f"a private key with its certificate, and certificates ({error.reason})"
+    except (ssl.SSLError, ValueError) as error:
+        reason = (error.reason if isinstance(error, ssl.SSLError) else None) or error
+        allowed = f"a private key with its certificate, and certificates ({reason})"
         raise ConfigurationError(field="identity", value=str(identity), allowed=allowed) from None
     return context
 
