@@ -218,8 +218,7 @@ class Driver:
                     with trio.fail_after(answer_seconds):
                         payloads = await channel.receive()
             except trio.TooSlowError:
-                error = RemoteProtocolError(f"{peer} has said nothing for {answer_seconds:g} seconds", sender=peer)
-                self.act(self._machine.receive_fault(peer, error))
+                self.give_up(peer, seconds=answer_seconds)
                 return False
             except RemoteProtocolError as error:
                 if self.outboxes.get(peer) is outbox:
@@ -236,6 +235,11 @@ class Driver:
             if not is_sound:
                 return True
         return True
+
+    def give_up(self, peer: str, *, seconds: float) -> None:
+        """End the conversation with a peer that has said nothing for so long."""
+        error = RemoteProtocolError(f"{peer} has said nothing for {seconds:g} seconds", sender=peer)
+        self.act(self._machine.receive_fault(peer, error))
 
     def take(self, peer: str, payloads: list[bytes]) -> bool:
         """Feed the machine some payloads from `peer`; return whether they were messages."""

@@ -24,6 +24,7 @@ LONGEST: Final = (
     "scenarios/deployment/test_status.py",
     "scenarios/deployment/test_rehearsal.py",
     "test_operations_page.py",
+    "scenarios/deployment/test_attacks.py",
     "scenarios/truth_discovery/paper/test_reproduction.py",
     "statistical/test_calibration.py",
     "statistical/test_published_tables.py",
