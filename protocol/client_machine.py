@@ -326,7 +326,7 @@ class ClientMachine:
         ]
 
     def _on_request(self, message: Request) -> list[Effect]:
-        if 0 <= message.phase < len(self._answered) and Move.REPORT in _TABLE[self._state]:
+        if 0 <= message.phase == len(self._answered) - 1 and Move.REPORT in _TABLE[self._state]:
             request, report = self._answered[message.phase]
             if message != request:
                 return self._blame(self._unexpected(message, "another "))
