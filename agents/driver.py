@@ -89,6 +89,10 @@ class Driver:
         journal: where records are kept; None for a machine that asks for none.
         log: where events go; None for nowhere.
         listener: told of every effect.
+
+    Attributes:
+        outboxes: to each peer.
+        deadlines: of each phase that was opened, in trio's time.
     """
 
     __slots__ = (
@@ -108,6 +112,7 @@ class Driver:
         "_skips_waiting",
         "_timed",
         "_when_ended",
+        "deadlines",
         "outboxes",
     )
 
@@ -142,6 +147,7 @@ class Driver:
         self._ending: Finish | Fail | None = None
         self._when_ended: trio.Event | None = None
         self.outboxes: dict[str, Outbox] = {}
+        self.deadlines: dict[str, float] = {}
 
     @property
     def has_ended(self) -> bool:
@@ -212,8 +218,7 @@ class Driver:
                     with trio.fail_after(answer_seconds):
                         payloads = await channel.receive()
             except trio.TooSlowError:
-                error = RemoteProtocolError(f"{peer} has said nothing for {answer_seconds:g} seconds", sender=peer)
-                self.act(self._machine.receive_fault(peer, error))
+                self.give_up(peer, seconds=answer_seconds)
                 return False
             except RemoteProtocolError as error:
                 if self.outboxes.get(peer) is outbox:
@@ -230,6 +235,11 @@ class Driver:
             if not is_sound:
                 return True
         return True
+
+    def give_up(self, peer: str, *, seconds: float) -> None:
+        """End the conversation with a peer that has said nothing for so long."""
+        error = RemoteProtocolError(f"{peer} has said nothing for {seconds:g} seconds", sender=peer)
+        self.act(self._machine.receive_fault(peer, error))
 
     def take(self, peer: str, payloads: list[bytes]) -> bool:
         """Feed the machine some payloads from `peer`; return whether they were messages."""
@@ -271,6 +281,7 @@ class Driver:
                     if outbox is not None:
                         self._put(recipient, outbox, payload)
             case SetDeadline(phase, seconds):
+                self.deadlines[phase] = trio.current_time() + seconds
                 self._start(self._expire, phase, seconds)
             case Drop(party, _):
                 outbox = self.outboxes.get(party)

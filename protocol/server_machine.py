@@ -68,13 +68,27 @@ from .tally import Tally
 from .transcript import Transcript
 from .views import Happening, View
 
-__all__ = ["ServerMachine", "SessionResult"]
+__all__ = ["Attendance", "ServerMachine", "SessionResult"]
 
 _TABLE = CONVERSATION[Side.SERVER]
 _WIDEST_NUMBER_BYTES: Final = 9
 """Of an integer, whoever writes it."""
 _TO_BE_TAKEN_UP: Final = (State.JOINED, State.ASKED, State.REPORTED, State.LATE, State.FINISHED)
 _UNDER_WAY: Final = (SessionState.GATHERING, SessionState.COLLECTING)
+
+
+class Attendance(msgspec.Struct, frozen=True):
+    """Who takes part in a session so far.
+
+    Args:
+        num_received: how many have joined (`JOIN`), and how many have reported in each phase, by its name.
+        present: who has reported in the open phase, or has joined before the first, in roster order.
+        awaited: for whom the open phase still waits, in roster order.
+    """
+
+    num_received: Mapping[str, int]
+    present: tuple[str, ...]
+    awaited: tuple[str, ...]
 
 
 class SessionResult(msgspec.Struct, frozen=True):
@@ -211,6 +225,26 @@ class ServerMachine:
         """The open phase, how many have reported in it, and how many it still waits for; None where that is private."""
         name = self._phase_name()
         return (name, None, None) if name in self._hidden else (name, self._num_received, self._outstanding)
+
+    @property
+    def attendance(self) -> Attendance | None:
+        """Who takes part so far; None in a session with a phase where that is private."""
+        if self._protocol.hides_participation:
+            return None
+        phases = [phase.name for phase in self._protocol.phases]
+        counts = [self._num_joined, *map(len, self._reports), *([0] * len(phases))]
+        present = self._present()
+        return Attendance(
+            num_received=dict(zip((JOIN, *phases), counts, strict=False)),
+            present=tuple(name for name, row in self._rows.items() if row.place in present),
+            awaited=tuple(name for name, row in self._rows.items() if self._awaits(row)),
+        )
+
+    def _awaits(self, row: _Row) -> bool:
+        """Return whether the open phase waits for a client; `_outstanding` counts them."""
+        if self._state not in _UNDER_WAY:
+            return False
+        return row.state is State.ASKED if self._phase >= 0 else row.state is State.NEW or row.is_lost
 
     @property
     def settled_phase(self) -> str | None:

@@ -6,15 +6,18 @@ Whoever waits here waits for a socket, a line or an ending, never for a time; wh
 import concurrent.futures
 import contextlib
 import dataclasses
+import fcntl
 import functools
 import json
 import os
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
@@ -69,6 +72,7 @@ __all__ = [
     "Process",
     "Serving",
     "Start",
+    "Terminal",
     "entries_of",
     "invitations_of",
     "invitations_to",
@@ -451,6 +455,44 @@ class Ending:
     err: str
 
 
+class Terminal:
+    """A terminal for a process's standard error, and who looks at it.
+
+    Args:
+        columns: its width.
+    """
+
+    def __init__(self, *, columns: int = 80) -> None:
+        self._ours, self.theirs = os.openpty()
+        fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        self._seen = b""
+        self._has_more = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def press(self, key: bytes) -> None:
+        """Press a key, such as Ctrl-S, after which nothing more is shown until Ctrl-Q."""
+        os.write(self._ours, key)
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):  # as it ends
+            while data := os.read(self._ours, 1 << 16):
+                with self._has_more:
+                    self._seen += data
+                    self._has_more.notify_all()
+
+    def wait_for(self, words: str) -> None:
+        """Wait until these words have been shown."""
+        with self._has_more:
+            assert self._has_more.wait_for(lambda: words.encode() in self._seen, PATIENCE), self._seen
+
+    def seen(self) -> str:
+        """Return all that was shown, once its process has ended."""
+        self._reader.join(PATIENCE)
+        os.close(self._ours)
+        return self._seen.decode()
+
+
 class Process:
     """The command line as a process of its own; ended at the latest when the block is left.
 
@@ -459,18 +501,31 @@ class Process:
         folder: where it runs.
         is_measured: whether coverage follows it: a second for each, which one more of the same kind is not worth.
         ulimit: what the shell that starts it limits, such as "-n 1024".
+        terminal: where its standard error goes; None for a pipe.
     """
 
-    def __init__(self, *words: object, folder: Path, is_measured: bool = True, ulimit: str = "") -> None:
+    def __init__(
+        self,
+        *words: object,
+        folder: Path,
+        is_measured: bool = True,
+        ulimit: str = "",
+        terminal: Terminal | None = None,
+    ) -> None:
         command = [sys.executable, "-m", "psephos.scenarios.cli", *map(str, words)]
         if ulimit:
             command = ["sh", "-c", f'ulimit {ulimit} && exec "$@"', "sh", *command]
         pipe = subprocess.PIPE
         environment = {name: value for name, value in os.environ.items() if is_measured or name != _MEASURES}
+        if terminal is not None:
+            environment |= {"TERM": "xterm"}
+        errors = pipe if terminal is None else terminal.theirs
         # Without a buffer, so that reading a line takes nothing beyond it.
         self._process = subprocess.Popen(  # noqa: S603  our own
-            command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, bufsize=0
+            command, cwd=folder, env=environment, stdout=pipe, stderr=errors, bufsize=0
         )
+        if terminal is not None:
+            os.close(terminal.theirs)
         self._seen = b""
 
     def line_with(self, words: str) -> str:
@@ -508,7 +563,7 @@ class Process:
     def ending(self) -> Ending:
         """Wait for the end, and return how it was."""
         out, err = self._process.communicate(timeout=PATIENCE)
-        return Ending(self._process.returncode, (self._seen + out).decode(), err.decode())
+        return Ending(self._process.returncode, (self._seen + out).decode(), (err or b"").decode())
 
     def __enter__(self) -> Self:
         return self

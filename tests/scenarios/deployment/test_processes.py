@@ -263,3 +263,21 @@ def test_a_client_that_is_told_to_end_leaves_what_it_paid_and_the_vote_goes_on(
     assert received["opinions"] in {2, 1 + len(paid)}  # it may have been quicker than Ctrl-C
     assert read_json(tmp_path / "ann" / "run.json")["failure"]["error"] == "KeyboardInterrupt"
     assert not (tmp_path / "ann" / "outcome.json").exists()
+
+
+@pytest.mark.bad_input("Ctrl-C on either side")
+def test_a_server_that_a_script_runs_in_the_background_ends_by_a_signal_and_not_by_the_keyboard(tmp_path: Path) -> None:
+    """A script's shell has SIGINT ignored in what it runs so, and whatever that starts inherits it."""
+    scenario = write_vote(tmp_path)
+    words = ("--transport", "tcp", "--listen", "127.0.0.1:0", "--no-pictures", "--out", "server")
+    in_background = "-c 0 && trap '' INT"
+    with Process("serve", scenario, *words, folder=tmp_path, is_measured=False, ulimit=in_background) as server:
+        address = server.address()
+        server.send(signal.SIGINT)
+        with Peer(address) as ann:
+            ann.hello("ann", kind="deployment", session_id="")
+            ann.receive()  # the welcome: it goes on
+            server.send(signal.SIGTERM)
+            check_failed(server.ending(), "interrupted (SIGTERM)\n", status=143)
+            assert ann.refusal() == "whoever runs it has stopped it"
+    assert read_json(tmp_path / "server" / "run.json")["failure"]["error"] == "KeyboardInterrupt"
