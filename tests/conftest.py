@@ -34,6 +34,7 @@ LONGEST: Final = (
     "scenarios/moral_preferences/paper/test_reproduction.py",
     "scenarios/dpwevote/paper/test_reproduction.py",
     "scenarios/cli/test_cli.py",
+    "agents/test_journal_file.py",
     "conformance/test_channels.py",
     "scenarios/truth_discovery/test_deployment.py",
     "scenarios/moral_preferences/test_deployment.py",
