@@ -146,9 +146,9 @@ def test_a_private_key_is_in_its_owners_file_and_nowhere_else(deployment: Deploy
     assert len(set(secrets)) == 4
     for path in folder.rglob("*"):
         if path.is_file():
-            text = path.read_text(encoding="utf-8")
+            data = path.read_bytes()
             owners = [path == owner for owner in (*invitations, folder / "drawn" / "server.pem")]
-            assert [secret in text for secret in secrets] == owners, path
+            assert [secret.encode() in data for secret in secrets] == owners, path
     for ended in endings.values():
         assert not any(secret in ended.out + ended.err for secret in secrets)
 
