@@ -15,7 +15,7 @@ import sqlite3
 import stat
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Annotated, Final, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -136,7 +136,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     process: int
     generation: int = 0
-    rows: int = 0
+    rows: Annotated[int, msgspec.Meta(ge=0)] = 0
     chain: str = BEGINNING.hex()
 
 
