@@ -50,6 +50,10 @@ class Machine(Protocol):
         """Take note that a peer's connection is gone."""
         ...
 
+    def receive_silence(self, sender: str, seconds: float) -> list[Effect]:
+        """Take note that a peer has said nothing for so long."""
+        ...
+
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
         """Take note that a peer broke the rules below the machine's messages."""
         ...
@@ -214,7 +218,7 @@ class Driver:
         Args:
             peer: who is at the other end.
             channel: to it.
-            patience_seconds: how long it may say nothing; then it is the peer's fault, or, with a journal, a loss.
+            patience_seconds: how long it may say nothing; then its conversation ends.
             answer_seconds: the same before it has said anything.
 
         Returns:
@@ -232,11 +236,7 @@ class Driver:
                     with trio.fail_after(answer_seconds):
                         payloads = await channel.receive()
             except trio.TooSlowError:
-                if self._journal is not None:  # the network may be at fault: coming back costs nothing
-                    self.act(self._machine.receive_loss(peer))
-                    return False
-                error = RemoteProtocolError(f"{peer} has said nothing for {answer_seconds:g} seconds", sender=peer)
-                self.act(self._machine.receive_fault(peer, error))
+                self.give_up(peer, seconds=answer_seconds)
                 return False
             except RemoteProtocolError as error:
                 if self.outboxes.get(peer) is outbox:
@@ -255,6 +255,10 @@ class Driver:
             if not is_sound:
                 return True
         return True
+
+    def give_up(self, peer: str, *, seconds: float) -> None:
+        """End the conversation with a peer that has said nothing for so long."""
+        self.act(self._machine.receive_silence(peer, seconds))
 
     def take(self, peer: str, payloads: list[bytes]) -> bool:
         """Feed the machine some payloads from `peer`; return whether they were messages."""

@@ -400,6 +400,10 @@ class ServerMachine:
             return []  # it may come back
         return self._on_departure(row)
 
+    def receive_silence(self, sender: str, seconds: float) -> list[Effect]:
+        """Take note that a client has said nothing for so long, which its driver does not allow."""
+        return self.receive_fault(sender, RemoteProtocolError(f"{sender} has said nothing for {seconds:g} seconds"))
+
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
         """Take note that a client sent bytes that are no message, or does not read what it is sent."""
         row = self._rows[sender]

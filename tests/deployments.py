@@ -517,6 +517,9 @@ class Process:
             command = ["sh", "-c", f'ulimit {ulimit} && exec "$@"', "sh", *command]
         pipe = subprocess.PIPE
         environment = {name: value for name, value in os.environ.items() if is_measured or name != _MEASURES}
+        journals = folder / "journals"  # for each name one: a test is many persons, and none of them is its user
+        journals.mkdir(exist_ok=True)
+        environment |= {"PSEPHOS_JOURNAL": str(journals)}
         if terminal is not None:
             environment |= {"TERM": "xterm"}
         errors = pipe if terminal is None else terminal.theirs

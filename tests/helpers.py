@@ -32,7 +32,7 @@ from psephos.protocol import (
 )
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
+from psephos.protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Keep, Opened, Send, SetDeadline
 from psephos.protocol.fair_voting import FairVoting, Rankings
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
 from psephos.protocol.mechanisms import RowMechanism
@@ -646,8 +646,8 @@ class Wire:
                     self._hung_up_by_server.update(self.clients)
                 case Opened():
                     pass
-                case Charged():
-                    raise AssertionError("a server is charged nothing")
+                case Charged() | Keep():
+                    raise AssertionError("a server is charged nothing, and keeps nothing here")
 
     def _act_for_client(self, party: str, effects: Sequence[Effect]) -> None:
         for effect in effects:
@@ -671,7 +671,7 @@ class Wire:
                     self._hung_up_by_client.add(party)
                 case Charged(charge):
                     assert charge.entry.person == party
-                case SetDeadline() | Drop() | Opened() | Closed():
+                case SetDeadline() | Drop() | Opened() | Closed() | Keep():
                     raise AssertionError(f"a client never asks for {effect}")
 
     def _tell_of_loss(self, party: str) -> None:

@@ -8,20 +8,20 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
 from ...agents.modes import draw_session_id
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, quote
 from ...protocol.messages import Charter
 from ...protocol.phases import PhasedProtocol
-from ...protocol.roles import SessionKind
+from ...protocol.roles import SessionKind, check_party_name
 from ...protocol.roster import Roster
 from ...transports.keys import Identity, make_identity, read_certificate, write_private
 from ..running.rosters import PARAMETERS_FILE, ROSTER_FILE
 from .common import Keys
-from .keys import Enrollment, check_enrollments, find_key, read_certificates, slug_of
+from .keys import Enrollment, check_days, check_enrollments, find_key, read_certificates, slug_of
 
 __all__ = [
     "INVITATIONS",
@@ -44,6 +44,7 @@ _CERTIFICATES_FILE: Final = "certificates.pem"
 INVITATIONS: Final = "invitations"
 """The folder of invitations, in the server's."""
 _SECONDS_OF_DAY: Final = 86_400
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,11 +72,11 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     kind: str
     parameters: dict[str, Any]
     party: str
-    place: int
+    place: _Count
     public: tuple[int, ...] = ()
     session_id: str = ""
     roster: str = ""
-    expires: int = 0
+    expires: _Count = 0
     address: str = ""
     server: str = ""
     certificate: str = ""
@@ -127,7 +128,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     kind: str
     session_id: str
     roster: str
-    expires: int
+    expires: _Count
     address: str
 
     @property
@@ -143,7 +144,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             (ROSTER_FILE, roster.digest, self.roster),
         ):
             if ours != theirs:
-                raise ConfigurationError(field=field, value=ours, allowed=f"{theirs}, as the invitations say")
+                raise ConfigurationError(field=field, value=ours, allowed=f"{quote(theirs)}, as the invitations say")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -188,8 +189,9 @@ def draw_session(
             take any seat.
 
     Raises:
-        ConfigurationError: as `check_enrollments`.
+        ConfigurationError: as `check_days` and `check_enrollments`.
     """
+    check_days(days)
     expires = int(time.time() + days * _SECONDS_OF_DAY)
     server = make_identity(days=days)
     made: list[Identity] = []
@@ -320,7 +322,7 @@ def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
 
 def _read_invitation(file: Path) -> Invitation:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Invitation)
+        found = msgspec.json.decode(file.read_bytes(), type=Invitation)
     except OSError as error:
         allowed = f"a readable file ({error.strerror})"
         raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None
@@ -328,3 +330,5 @@ def _read_invitation(file: Path) -> Invitation:
         # A key may stand in it: the file is named and not shown.
         allowed = f"an invitation ({error})"
         raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None
+    check_party_name(found.party, field=f"party ({file.name})")
+    return found

@@ -60,7 +60,7 @@ _SECONDS_TO_END: Final = 10.0
 _SECONDS_AFTER_SERVER: Final = 30.0
 """For parties, once their server has ended."""
 _LISTENING: Final = b"listening on "
-_VOTE, _VALUES, _SERVER, _PARTIES = "vote", "values", "server", "parties"
+_VOTE, _VALUES, _SERVER, _PARTIES, _JOURNALS = "vote", "values", "server", "parties", "journals"
 
 _ENDED_BY_SIGNAL: Final = 128
 """By custom, and the signal's number is added."""
@@ -213,7 +213,9 @@ def make_plan(
     for stem, party in zip(stems_of(resolved.names), resolved.names, strict=True):
         values, out = folder / _VALUES / f"{stem}.csv", folder / _PARTIES / stem
         invitation = str(vote / INVITATIONS / f"{stem}.json")
-        command = ("join", invitation, "--input", str(values), "--out", str(out), *joining)
+        # One user of this machine plays many persons, each of whom keeps a journal.
+        kept = () if simulated else ("--journal", str(folder / _JOURNALS / f"{stem}.sqlite"))
+        command = ("join", invitation, "--input", str(values), "--out", str(out), *kept, *joining)
         parts.append(Part(party=party, values=values, folder=out, command=command))
     drawn = ("--make-keys", "--address", address, "--out", str(vote))
     served = ("--roster", str(vote), "--out", str(folder / _SERVER))

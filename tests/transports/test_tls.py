@@ -7,6 +7,7 @@ import contextlib
 import datetime as dt
 import functools
 import gc
+import shutil
 import socket
 import ssl
 import stat
@@ -330,6 +331,38 @@ async def test_an_end_that_trickles_its_handshake_is_given_up(keys: Keys, monkey
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize("num_sent", [0, 3, 5, 200])
+async def test_a_client_that_leaves_before_its_beginning_is_whole_has_left(keys: Keys, num_sent: int) -> None:
+    beginning = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".ljust(num_sent, b"\0")[:num_sent]
+    async with await keys.serving(keys.ann).open_listener() as listener:
+        async with await trio.open_tcp_stream(*parse_address(listener.address)) as stream:
+            if beginning:
+                await stream.send_all(beginning)
+            far = await listener.accept()
+        async with far:
+            with trio.fail_after(PATIENCE), pytest.raises(trio.EndOfChannel):
+                await far.receive()
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError("of the system"), ValueError("of a library")])
+async def test_whatever_breaks_one_handshake_ends_that_channel_alone(
+    keys: Keys, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def break_down(_: bytes) -> str:
+        raise error
+
+    client = keys.joining(keys.ann)
+    async with await keys.serving(keys.ann).open_listener() as listener:
+        with monkeypatch.context() as patch:
+            patch.setattr("psephos.transports.tls.fingerprint_of", break_down)
+            async with await client.connect(listener.address), await listener.accept() as far:
+                with pytest.raises(trio.BrokenResourceError):
+                    await far.receive()
+        async with await client.connect(listener.address) as near, await listener.accept() as far:
+            await near.send([b"hello"])
+            assert await far.receive() == [b"hello"]
+
+
 async def test_a_refused_end_that_sends_on_is_read_to_a_limit(keys: Keys) -> None:
     async def flood(stream: trio.SocketStream) -> None:
         with contextlib.suppress(trio.BrokenResourceError):
@@ -348,6 +381,7 @@ async def test_a_refused_end_that_sends_on_is_read_to_a_limit(keys: Keys) -> Non
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
 @pytest.mark.parametrize(
     ("options", "status"),
     [(["-tls1_2"], "alert protocol version"), (["-tls1_3"], "alert certificate required")],
@@ -373,13 +407,16 @@ async def test_openssls_own_client_is_refused(keys: Keys, options: Sequence[str]
 
 
 @contextlib.asynccontextmanager
-async def relayed(keys: Keys, change: Callable[[bytes], bytes]) -> AsyncGenerator[tuple[Channel, Channel]]:
-    """Yield the two ends of a channel whose bytes somebody passes on, those to the server changed."""
+async def relayed(
+    keys: Keys, change: Callable[[bytes], bytes], *, at_once: int = 1 << 16
+) -> AsyncGenerator[tuple[Channel, Channel]]:
+    """Yield the two ends of a channel whose bytes somebody passes on, so many at once, those to the server changed."""
 
     async def pump(source: trio.SocketStream, sink: trio.SocketStream, change: Callable[[bytes], bytes]) -> None:
         with contextlib.suppress(trio.BrokenResourceError):
             async for data in source:
-                await sink.send_all(change(bytes(data)))
+                for at in range(0, len(data), at_once):
+                    await sink.send_all(change(bytes(data[at : at + at_once])))
             await sink.send_eof()
 
     async def stand_between(front: trio.SocketListener, address: str) -> None:
@@ -397,6 +434,13 @@ async def relayed(keys: Keys, change: Callable[[bytes], bytes]) -> AsyncGenerato
         address = f"127.0.0.1:{front.socket.getsockname()[1]}"
         async with await keys.joining(keys.ann).connect(address) as near, await listener.accept() as far:
             yield near, far
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 7])
+async def test_who_comes_in_small_pieces_is_heard(keys: Keys, at_once: int) -> None:
+    async with relayed(keys, bytes, at_once=at_once) as (near, far):
+        await near.send([b"hello"])
+        assert await far.receive() == [b"hello"]
 
 
 async def test_bytes_on_the_way_are_not_the_payloads(keys: Keys) -> None:
