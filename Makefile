@@ -6,7 +6,7 @@ ROOMS := protocol transports agents scenarios
 # The installation links to every file, so a new or a removed one makes it stale; a changed one does not.
 FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name 'py.typed' | sort)
 
-.PHONY: demo test quick verify check style types bench bench-survey docs mutate clean FORCE
+.PHONY: demo test quick verify check style types bench bench-survey docs mutate simulate clean FORCE
 
 demo: .venv/installed
 	@$(BIN)/psephos run eu-council --transport tcp
@@ -63,6 +63,12 @@ docs: .venv/installed
 mutate: .venv/installed
 	$(BIN)/pip install --quiet --group mutate
 	$(BIN)/python tests/mutate.py
+
+# The hostile world, from one seed after another; a failure says how to repeat it.
+simulate: SECONDS = 60
+simulate: FIRST = 0
+simulate: .venv/installed
+	$(BIN)/python tests/simulate.py --seconds $(SECONDS) --first $(FIRST)
 
 clean:
 	rm -rf .venv .rivals build *.egg-info

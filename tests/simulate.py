@@ -7,10 +7,13 @@ A seed is a plan (`simulation/plans.py`), and the same plan is the same run. On 
 the same invariant is printed, to be kept by name in `simulation/test_world.py`.
 """
 
+# ruff: noqa: T201  a program
+
 import argparse
 import random
 import sys
 import time
+from typing import cast
 
 from simulation.invariants import Broke
 from simulation.plans import Plan, draw_plan, smaller
@@ -21,7 +24,7 @@ __all__ = ["broken_by", "main", "plan_of", "shrink"]
 
 def plan_of(seed: int) -> Plan:
     """Return a seed's plan."""
-    return draw_plan(random.Random(seed))  # noqa: S311  a simulation's
+    return draw_plan(random.Random(seed))
 
 
 def broken_by(plan: Plan) -> Broke | None:
@@ -72,7 +75,10 @@ def main() -> int:
 def _tell(seed: int, broke: Broke) -> None:
     print(f"seed {seed}: {broke.invariant}: {broke.detail}")
     plan, smallest = shrink(plan_of(seed), broke)
-    print(f"  smallest: {smallest.detail}\n  {plan!r}\n  again: .venv/bin/python tests/simulate.py --seed {seed}", flush=True)
+    print(
+        f"  smallest: {smallest.detail}\n  {plan!r}\n  again: .venv/bin/python tests/simulate.py --seed {seed}",
+        flush=True,
+    )
 
 
 def _show(seed: int) -> int:
@@ -88,7 +94,7 @@ def _show(seed: int) -> int:
 
 def _cause_of(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return f"{type(error).__name__}: {error}"
 
 

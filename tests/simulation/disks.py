@@ -107,11 +107,15 @@ def _opening(disk: Disk, commit: Commit) -> Generator[None]:
 
     class File(_File):
         @classmethod
-        def open(cls, path: Path, about: About, **_: bool) -> tuple[_File, Sequence[Row]]:  # type: ignore[override]
+        def open(cls, path: Path, about: About, **_: bool) -> tuple[_File, Sequence[Row]]:
+            del path
             kept, rows, is_new = disk.open(about)
             return _File(disk, kept, commit, is_new=is_new), rows
 
-    with mock.patch.object(person_journal, "JournalFile", File), mock.patch.object(session_journal, "JournalFile", File):
+    with (
+        mock.patch.object(person_journal, "JournalFile", File),
+        mock.patch.object(session_journal, "JournalFile", File),
+    ):
         yield
 
 

