@@ -69,6 +69,8 @@ ITEMS: Final = (
     "a quorum where who takes part is private",
     # Journals.
     "a journal that is missing, damaged, not a person's, in use, moved, or a backup",
+    # Networks.
+    "a network with an unknown fault, a number out of range, or that is real or none",
     # Adversaries and audits.
     "a coalition that contains its target; unknown parties",
     "a role that nobody registered, or that a protocol does not have",

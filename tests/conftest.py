@@ -20,6 +20,8 @@ LONGEST: Final = (
     "conformance/test_mechanisms.py",
     "conformance/test_protocols.py",
     "scenarios/deployment/test_processes.py",
+    "simulation/test_planted.py",
+    "simulation/test_world.py",
     "scenarios/deployment/test_hostile_peers.py",
     "scenarios/deployment/test_status.py",
     "scenarios/deployment/test_rehearsal.py",

@@ -6,6 +6,7 @@ with the field, the value and what is allowed.
 """
 
 import contextlib
+import dataclasses
 import re
 import tomllib
 from collections.abc import Callable, Collection, Sequence
@@ -18,6 +19,7 @@ import msgspec
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget
+from ...transports.faults import Faults
 from ..plugins import ARRAY
 from ..reading.conversion import convert
 from ..reading.settings import Tables, did_you_mean, read_setting, set_value
@@ -57,6 +59,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         quorum: for every phase: a number of parties, or a share of them; everybody by default. Left out where who takes
             part is private: there is none.
         phases: rules for single phases by name ("join" is the time before the first).
+        network: how bad the network between agents is (`transports.faults.Faults`), from the seed; simulations only.
         adversary: who deviates, watches or infers, a table each (`adversaries.Role`); simulations only.
     """
 
@@ -79,6 +82,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     deadline_seconds: float = 300.0
     quorum: int | float | None = None
     phases: dict[str, Any] = {}
+    network: dict[str, float] = {}
     adversary: list[dict[str, Any]] = []
 
     def __post_init__(self) -> None:
@@ -97,11 +101,35 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             if value is not None and value < 0:
                 # A seed is a secret, so it is not shown.
                 raise ConfigurationError(field=field, value="a negative number", allowed="at least 0")
+        if self.network:
+            self._check_network()
         if self.noise == "secure" and self.adversary:
             allowed = "left out, since noise is secure: only simulations record an adversary's view"
             raise ConfigurationError(field="adversary", value=f"{len(self.adversary)} given", allowed=allowed)
         if self.noise == "secure" and self.seed is not None:
             raise ConfigurationError(field="seed", value="given", allowed="left out where noise is secure")
+
+    def _check_network(self) -> None:
+        known = [field.name for field in dataclasses.fields(Faults)]
+        for key in self.network:
+            if key not in known:
+                allowed = f"one of {', '.join(known)}{did_you_mean(key, known)}"
+                raise ConfigurationError(field="network", value=key, allowed=allowed)
+        if self.transport == ARRAY:
+            raise ConfigurationError(
+                field="network", value=self.network, allowed="left out for arrays, which have none"
+            )
+        _ = self.faults  # which says what is wrong with a number
+
+    @property
+    def faults(self) -> Faults | None:
+        """How bad the network is; None where it is as it is."""
+        if not self.network:
+            return None
+        try:
+            return Faults(**self.network)
+        except ConfigurationError as error:
+            raise ConfigurationError(field=f"network.{error.field}", value=error.value, allowed=error.allowed) from None
 
     @property
     def budget_of_parties(self) -> Budget | None:

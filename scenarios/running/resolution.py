@@ -137,7 +137,7 @@ def resolve(
     Raises:
         ConfigurationError: something is not allowed.
     """
-    kind = find_protocol(scenario.protocol)
+    kind = _find_protocol(scenario, is_served=is_served)
     stream = None
     if not is_served and isinstance(scenario.parties, Mapping) and is_streamed(kind, scenario.parties):
         _check_streamed(scenario, kind)
@@ -204,6 +204,12 @@ def resolve(
         public_table=public_table,
         fingerprints=fingerprints_in(parties) if is_served else None,
     )
+
+
+def _find_protocol(scenario: Scenario, *, is_served: bool) -> type[PhasedProtocol[Any, Any]]:
+    if is_served and scenario.network:
+        raise ConfigurationError(field="network", value=scenario.network, allowed="left out where the network is real")
+    return find_protocol(scenario.protocol)
 
 
 def dearest_losses(protocol: PhasedProtocol[Any, Any], public: IntArray) -> list[PrivacyLoss]:

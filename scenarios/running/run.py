@@ -21,8 +21,9 @@ from ...protocol.errors import PsephosError
 from ...protocol.messages import Charter
 from ...protocol.phases import Truth
 from ...protocol.privacy import LedgerEntry
-from ...protocol.randomness import SimulatedNoise
+from ...protocol.randomness import SimulatedNoise, stream_key
 from ...protocol.views import View
+from ...transports.faults import Weather, seeded_weather
 from ...transports.tap import TappedTransport, Traffic
 from ..adversaries.checked import checked_deviations, checked_lesson, checked_strangers
 from ..adversaries.role import Happened, Lesson, Scene
@@ -138,6 +139,11 @@ def run_session(
     transport = make_transport(scenario.transport)
     if watched is not None and any(role.watches_traffic for role in resolved.adversaries):
         transport = TappedTransport(transport, watched.traffic.append)
+    weather: Weather | None = None
+    if (faults := scenario.faults) is not None:
+        of_network = {"protocol": "", "phase": "", "purpose": "network"}
+        key = stream_key(seed=seed, session=scenario.name, round_number=scenario.round, **of_network)
+        weather = seeded_weather(faults, key)
     scene = resolved.scene(seed=seed)
     deviations: dict[str, Deviation] = {}
     plugins: list[Plugin] = []
@@ -165,6 +171,7 @@ def run_session(
         views=None if watched is None else watched.views,
         strangers=strangers,
         plugins=plugins,
+        weather=weather,
     )
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 

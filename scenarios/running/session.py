@@ -12,13 +12,13 @@ import trio
 
 from ...agents.adversaries import SERVER, Attempt, DeviatingChannel, DeviatingListener, Deviation, try_to_join
 from ...agents.client import Client
-from ...agents.driver import EffectListener
+from ...agents.driver import LINGER_SECONDS, EffectListener
 from ...agents.events import Log, log_effect
 from ...agents.modes import Mode, Simulation
 from ...agents.server import Server
 from ...protocol.checked import check_declared, check_own_columns, checked_inputs
 from ...protocol.effects import Closed, Effect, Opened
-from ...protocol.errors import ConfigurationError, PsephosError, UnheardError
+from ...protocol.errors import ConfigurationError, ConnectionLostError, PsephosError, UnheardError
 from ...protocol.messages import Hello
 from ...protocol.phases import Inputs, Phase, PhasedProtocol
 from ...protocol.population import run_batches, run_population
@@ -30,6 +30,7 @@ from ...protocol.server_machine import SessionResult
 from ...protocol.tally import Tally
 from ...protocol.views import View
 from ...transports.abc import Channel, Transport
+from ...transports.faults import FaultyTransport, Weather
 from ..plugins import ARRAY, check_transport, find_client_role, find_server_role, make_transport
 from .blaming import Plugin, blaming, blaming_plugins, parts_of
 from .limits import calm_collector, reserve_descriptors
@@ -125,6 +126,7 @@ async def run_agents(
     views: list[View] | None = None,
     strangers: Strangers | None = None,
     plugins: Sequence[Plugin] = (),
+    weather: Weather | None = None,
 ) -> SessionRecord:
     """Run a session with one agent a party, all in this process, over `transport`.
 
@@ -150,6 +152,7 @@ async def run_agents(
         views: the caller's list, which gets every view however the session ends, where the mode records them.
         strangers: who else tries to take part.
         plugins: whose code runs besides, to be blamed for what it raises.
+        weather: what the network does to payloads besides; a party whose connection is lost does not come back.
 
     Raises:
         QuorumError: a phase closed without its quorum.
@@ -196,6 +199,8 @@ async def run_agents(
             )
             for place, name in enumerate(names)
         }
+        if weather is not None:
+            transport = FaultyTransport(transport, weather)
         try:
             result, endings = await _meet(server, clients, transport, on_progress, deviations or {}, strangers)
         finally:
@@ -234,14 +239,8 @@ async def _meet(
     """
     result: SessionResult | None = None
     failure: PsephosError | OSError | None = None  # kept until the nursery has closed, which would wrap it
-    endings: dict[str, PsephosError] = {}
+    parties = _Parties(clients)
     watching = trio.CancelScope()
-
-    async def take_part(name: str, client: Client, channel: Channel) -> None:
-        try:
-            await client.take_part(channel)
-        except PsephosError as error:
-            endings[name] = error
 
     async def watch(report: Callable[[str, int, int], None]) -> None:
         with watching:
@@ -274,7 +273,7 @@ async def _meet(
                     return
                 if (deviation := deviations.get(name)) is not None:
                     channel = DeviatingChannel(channel, deviation)
-                nursery.start_soon(take_part, name, client, channel)
+                nursery.start_soon(parties.take_part, name, client, channel)
 
         if on_progress is not None:
             nursery.start_soon(watch, on_progress)
@@ -285,10 +284,43 @@ async def _meet(
         except PsephosError as error:
             failure = error
         watching.cancel()
+        if isinstance(transport, FaultyTransport):  # some may wait on connections that are half open, for ever
+            await parties.wait_for_a_while()
+            nursery.cancel_scope.cancel()
     if failure is not None:
         raise failure
     assert result is not None  # noqa: S101  one of the two was set
-    return result, endings
+    return result, parties.endings
+
+
+class _Parties:
+    """Who takes part, and how those end who do not hear the outcome.
+
+    Attributes:
+        endings: for each client that did not end with the outcome, why.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.endings: dict[str, PsephosError] = {}
+        self._at_work = dict.fromkeys(names)
+        self._all_done = trio.Event()
+
+    async def take_part(self, name: str, client: Client, channel: Channel) -> None:
+        """Take part in one party's name."""
+        try:
+            await client.take_part(channel)
+        except PsephosError as error:
+            self.endings[name] = error
+        del self._at_work[name]
+        if not self._at_work:
+            self._all_done.set()
+
+    async def wait_for_a_while(self) -> None:
+        """Wait for those who are at work, and take the others' connections for lost; they can then be cancelled."""
+        with trio.move_on_after(LINGER_SECONDS):
+            await self._all_done.wait()
+        lost = ConnectionLostError(reason="the connection was lost before the release", by=SERVER)
+        self.endings |= dict.fromkeys(self._at_work, lost)
 
 
 def _report_progress(server: Server, report: Callable[[str, int, int], None]) -> None:

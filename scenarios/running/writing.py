@@ -130,6 +130,8 @@ def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
         name: value for name, value in parameters.items() if name not in resolved.parameters_of_parties
     }
     written.pop("seed")
+    if not own.network:
+        written.pop("network")
     if resolved.is_served:
         return {name: value for name, value in written.items() if name not in {"parties", "data"}}
 

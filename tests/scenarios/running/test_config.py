@@ -86,6 +86,7 @@ SCENARIO_KEYS: dict[str, tuple[str, object]] = {
     "deadline_seconds": ("7", 7.0),
     "quorum": ("3", 3),
     "phases": ("{join = {quorum = 2}}", {"join": {"quorum": 2}}),
+    "network": ("{loss = 0.25}", {"loss": 0.25}),
     "adversary": ('[{role = "coalition"}]', [{"role": "coalition"}]),
 }
 PARAMETER_KEYS: dict[str, tuple[str, object]] = {
