@@ -78,6 +78,7 @@ __all__ = [
     "invitations_to",
     "join_all",
     "joining",
+    "journals_in",
     "read_json",
     "refusal",
     "report",
@@ -493,6 +494,13 @@ class Terminal:
         return self._seen.decode()
 
 
+def journals_in(folder: Path) -> Path:
+    """Return a folder of journals, one for each name: a test is many persons, and none of them is its user."""
+    journals = folder / "journals"
+    journals.mkdir(exist_ok=True)
+    return journals
+
+
 class Process:
     """The command line as a process of its own; ended at the latest when the block is left.
 
@@ -517,9 +525,7 @@ class Process:
             command = ["sh", "-c", f'ulimit {ulimit} && exec "$@"', "sh", *command]
         pipe = subprocess.PIPE
         environment = {name: value for name, value in os.environ.items() if is_measured or name != _MEASURES}
-        journals = folder / "journals"  # for each name one: a test is many persons, and none of them is its user
-        journals.mkdir(exist_ok=True)
-        environment |= {"PSEPHOS_JOURNAL": str(journals)}
+        environment |= {"PSEPHOS_JOURNAL": str(journals_in(folder))}
         if terminal is not None:
             environment |= {"TERM": "xterm"}
         errors = pipe if terminal is None else terminal.theirs
