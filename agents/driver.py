@@ -12,7 +12,7 @@ that wait at a time at once; meanwhile it reads on, and what follows from that w
 import collections
 import math
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import trio
 
@@ -25,7 +25,10 @@ from .events import Log, log_effect
 from .journals import Journal
 from .outbox import Outbox, OutboxFullError
 
-__all__ = ["LINGER_SECONDS", "Driver", "EffectListener", "Machine", "Timed"]
+__all__ = ["LINGER_SECONDS", "Driver", "EffectListener", "Machine", "RunInThread", "Timed"]
+
+RunInThread: TypeAlias = Callable[..., Awaitable[Any]]
+"""Runs a function that blocks, with its arguments, while other tasks go on."""
 
 LINGER_SECONDS: Final = 10.0
 """So long a peer may take to read what is left for it when its conversation ends; after that it is cut off."""
@@ -87,6 +90,7 @@ class Driver:
             parties and would otherwise wait for nothing.
         hides_peers: log no fault of a peer, since who takes part is private.
         journal: where records are kept; None for a machine that asks for none.
+        run_in_thread: runs a call that blocks while others go on, as `trio.to_thread.run_sync` does.
         log: where events go; None for nowhere.
         listener: told of every effect.
     """
@@ -104,6 +108,7 @@ class Driver:
         "_nursery",
         "_party",
         "_pending",
+        "_run_in_thread",
         "_session",
         "_skips_waiting",
         "_timed",
@@ -122,9 +127,11 @@ class Driver:
         skips_waiting: bool = False,
         hides_peers: bool = False,
         journal: Journal | None = None,
+        run_in_thread: RunInThread = trio.to_thread.run_sync,
         log: Log | None = None,
         listener: EffectListener | None = None,
     ) -> None:
+        self._run_in_thread = run_in_thread
         self._machine = machine
         self._nursery = nursery
         self._party = party
@@ -154,7 +161,14 @@ class Driver:
         return self._is_keeping and self.has_ended
 
     def open_outbox(self, peer: str, channel: Channel) -> Outbox:
-        """From now on, what is sent to `peer` goes through `channel`."""
+        """From now on, what is sent to `peer` goes through `channel`.
+
+        What waits for a record to be kept, and was meant for an earlier connection, is not sent by the new one.
+        """
+        if peer in self.outboxes and self._pending:
+            pending = [_without(peer, effect) for effect in self._pending]
+            self._pending.clear()
+            self._pending.extend(pending)
         outbox = self.outboxes[peer] = Outbox(channel, self._nursery)
         return outbox
 
@@ -194,14 +208,14 @@ class Driver:
         Args:
             peer: who is at the other end.
             channel: to it.
-            patience_seconds: how long it may say nothing; then it is the peer's fault.
+            patience_seconds: how long it may say nothing; then it is the peer's fault, or, with a journal, a loss.
             answer_seconds: the same before it has said anything.
 
         Returns:
             Whether the channel may still be of use. If another one is opened to the peer, reading this one ends, and
             nobody is lost.
 
-        Cancelled, it has handed over every message that it had taken from the channel.
+        Cancelled, it has handed over every message that it had taken from the channel, unless that was replaced.
         """
         outbox = self.outboxes.get(peer)
         while self._ending is None and self.outboxes.get(peer) is outbox:
@@ -212,6 +226,9 @@ class Driver:
                     with trio.fail_after(answer_seconds):
                         payloads = await channel.receive()
             except trio.TooSlowError:
+                if self._journal is not None:  # the network may be at fault: coming back costs nothing
+                    self.act(self._machine.receive_loss(peer))
+                    return False
                 error = RemoteProtocolError(f"{peer} has said nothing for {answer_seconds:g} seconds", sender=peer)
                 self.act(self._machine.receive_fault(peer, error))
                 return False
@@ -223,6 +240,8 @@ class Driver:
                 if self.outboxes.get(peer) is outbox:  # else the peer has come back by another one
                     self.act(self._machine.receive_loss(peer))  # if we closed it, the machine knows already
                 return False
+            if self.outboxes.get(peer) is not outbox:
+                break  # replaced in the meantime: whoever comes back says again what it has to say
             answer_seconds = patience_seconds
             is_sound = self.take(peer, payloads)
             if self._nursery is None and not self.has_ended:
@@ -299,7 +318,7 @@ class Driver:
 
     async def _keep_in_thread(self, journal: Journal, records: list[Record]) -> None:
         try:
-            await trio.to_thread.run_sync(journal.keep, records)
+            await self._run_in_thread(journal.keep, records)
         except PsephosError as error:
             self._pending.clear()  # none of it may show outside, nor anything that follows: it is keeping for ever
             ending = Fail(error)
@@ -349,6 +368,13 @@ class Driver:
             while before < self._num_taken or self._hides_peers:
                 before = self._num_taken
                 await trio.sleep(_QUIET_SECONDS)
+
+
+def _without(peer: str, effect: Effect) -> Effect:
+    """Return an effect that sends nothing to a peer."""
+    if not isinstance(effect, Send) or peer not in effect.recipients:
+        return effect
+    return Send(tuple(other for other in effect.recipients if other != peer), effect.message)
 
 
 async def _hang_up(outbox: Outbox) -> None:

@@ -17,7 +17,7 @@ from ..protocol.server_machine import ServerMachine, SessionResult
 from ..protocol.states import SESSION
 from ..protocol.views import View
 from ..transports.abc import Channel, Listener
-from .driver import LINGER_SECONDS, Driver, EffectListener
+from .driver import LINGER_SECONDS, Driver, EffectListener, RunInThread
 from .events import Log, log_unless_it_fails
 from .journals import SittingOfServer
 from .lobby import Lobby, Places
@@ -50,6 +50,7 @@ class Server:
             limit with `skips_waiting`, where nobody else can connect.
         sitting: the server's journal of this session; with it the session goes on after a restart where it stood, and
             parties that were lost may come back.
+        run_in_thread: runs what blocks, which is keeping records; another one is for tests under a virtual clock.
         log: where its events go; None for nowhere.
         listener: told of every effect of its machine.
 
@@ -77,10 +78,12 @@ class Server:
         skips_waiting: bool = False,
         places: Places | None = None,
         sitting: SittingOfServer | None = None,
+        run_in_thread: RunInThread = trio.to_thread.run_sync,
         log: Log | None = None,
         listener: EffectListener | None = None,
     ) -> None:
         self._sitting = sitting
+        self._run_in_thread = run_in_thread
         self._is_resumed = sitting is not None and bool(sitting.records)
         self._channels: dict[str, Channel] = {}
         self.view: View | None = None
@@ -161,6 +164,7 @@ class Server:
                     skips_waiting=self._skips_waiting,
                     hides_peers=self._hides_participation,
                     journal=self._sitting,
+                    run_in_thread=self._run_in_thread,
                     log=self._log,
                     listener=self._listener,
                 )

@@ -1,0 +1,66 @@
+"""Small sessions of all systems, in which a report that is counted twice, or is another's, shows."""
+
+import functools
+from typing import Any
+
+from helpers import make_fair_inputs, make_fair_vote, make_preference_inputs, make_preferences
+from psephos.protocol import Inputs, PhasedProtocol
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.moral_preferences import Paradigm
+from psephos.protocol.privacy import NeighboringRelation
+from psephos.protocol.truth_discovery import Parameters as TruthDiscoveryParameters
+from psephos.protocol.truth_discovery import TruthDiscovery
+from quiz import Parameters as QuizParameters
+from quiz import Quiz, make_quiz_inputs
+
+__all__ = ["make_case"]
+
+_EPSILON = 1.0
+"""Small, so that a report that is drawn again is another one."""
+
+
+@functools.cache
+def make_case(case: str, num_parties: int) -> tuple[PhasedProtocol[Any, Any], Inputs]:
+    """Return a protocol of `plans.CASES`, with the rows of all parties."""
+    match case:
+        case "dpwevote" | "dpwevote-laplace":
+            variant: Any = "joint" if case == "dpwevote" else "laplace"
+            weights = (1.0, 2.0, 4.0, 8.0)
+            vote = DPWeVote(
+                Parameters(candidates=("ada", "bob"), weights=weights, variant=variant, epsilon=_EPSILON, quota=7.0)
+            )
+            table = {"weight": list(weights[:num_parties]), "ada": [1] * num_parties, "bob": [1, 0, 1, 0][:num_parties]}
+            return vote, vote.encode(table)
+        case "truth-discovery":
+            discovery = TruthDiscovery(
+                TruthDiscoveryParameters(
+                    tasks=("t0", "t1"),
+                    answer_sets=(("a", "b"),),
+                    answer_set_of_task=(0, 0),
+                    max_answers=2,
+                    epsilon_answer=_EPSILON / 2,
+                )
+            )
+            tasks = [["t0", "t1"], ["t0"], ["t1", "t0"], ["t1"]][:num_parties]
+            answers = [["a", "b"], ["a"], ["b", "a"], ["a"]][:num_parties]
+            return discovery, discovery.encode({"tasks": tasks, "answers": answers})
+        case "moral-preferences" | "moral-preferences-central":
+            paradigm = Paradigm.VLDP if case == "moral-preferences" else Paradigm.VLCP
+            preferences = make_preferences(2, paradigm=paradigm, epsilon=2.0)
+            return preferences, make_preference_inputs(preferences, num_parties)
+        case "quiz":
+            quiz = Quiz(QuizParameters(num_tasks=2, epsilon=_EPSILON))
+            return quiz, make_quiz_inputs(quiz, num_parties)
+        case _:
+            sizes = (1, num_parties - 1)
+            given: dict[str, Any] = {"epsilon": _EPSILON}
+            match case:
+                case "fair-voting":
+                    given["mechanism"] = "whole_ranking"
+                case "fair-voting-central":
+                    given["mechanism"] = "laplace"
+                case _:
+                    given |= {"mechanism": "laplace", "relation": NeighboringRelation.ADD_OR_REMOVE_ONE}
+            fair = make_fair_vote(*sizes, **given)
+            return fair, make_fair_inputs(fair)
+

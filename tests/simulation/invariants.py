@@ -1,0 +1,280 @@
+"""What must hold in a hostile world, whatever happens; found out from messages and disks, without asking a machine.
+
+- Nothing leaves that is not durable: when a report leaves a party, the party's journal holds those bytes and all their
+  losses; when a server acknowledges, asks for the next phase or releases, its journal holds what that rests on.
+- No phase is drawn twice: every report that ever left a party for one phase of one session has the same bytes, and
+  everybody is always told the same.
+- No accepted report is lost, and none counted twice: a phase closes with exactly the reports that are durable on the
+  server's side by then, each party's once, and outcome and tallies are those of the array path over these. The noise of
+  a central phase is that of one run of the server.
+- No budget is exceeded, over all sessions of a journal, and a session that has begun is never refused for its budget.
+- Everybody ends, with the outcome that was released or with a reason.
+- Where every fault passes (`Plan.is_gentle`), nobody is missing: each session is released with all reports of all.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from psephos.agents.journal_format import Row
+from psephos.protocol.errors import BudgetExceededError
+from psephos.protocol.messages import Acknowledgement, Message, Release, Report, Request, encode
+from psephos.protocol.population import draw_for_release, released_tally, tally_batch
+from psephos.protocol.records import Accepted, Broken, ClientRecord, Drawn, Left, PhaseClosed, PhaseOpened, Reserved, ServerRecord
+from psephos.protocol.tally import Tally
+
+if TYPE_CHECKING:
+    from simulation.plans import Plan
+    from simulation.world import Held
+
+__all__ = ["Broke", "Observer"]
+
+_of_person: msgspec.msgpack.Decoder[ClientRecord] = msgspec.msgpack.Decoder(ClientRecord)
+_of_server: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
+_ROUNDING = 1e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class Broke:
+    """An invariant that was broken, and how."""
+
+    invariant: str
+    detail: str
+
+
+class Observer:
+    """Sees all messages and all commits.
+
+    Attributes:
+        broken: the invariants that were broken, in order.
+        gone: processes that died for good, of whom nothing is expected.
+    """
+
+    def __init__(self, plan: "Plan", held: "Sequence[Held]") -> None:
+        self._plan = plan
+        self._held = held
+        self._number_of = {each.charter.id: each.number for each in held}
+        self.broken: list[Broke] = []
+        self.gone: set[str] = set()
+        self._left: dict[tuple[int, str, int], bytes] = {}
+        self._told: dict[tuple[object, ...], bytes] = {}
+        self._acknowledged: set[tuple[int, int, int]] = set()
+        self._drawn: dict[tuple[int, str, int], Drawn] = {}
+        self._reserved: set[tuple[int, str]] = set()
+        self._spent = dict.fromkeys(plan.parties, 0.0)
+        self._accepted: dict[tuple[int, int, int], bytes] = {}
+        self._closed: dict[tuple[int, int], PhaseClosed] = {}
+        self._opened: set[tuple[int, int]] = set()
+        self._ended: set[int] = set()
+        self._heard: dict[tuple[int, str], tuple[msgspec.Struct, msgspec.Struct | None]] = {}
+        self._began_before: set[tuple[int, str]] = set()
+
+    def broke(self, invariant: str, detail: str) -> None:
+        """Take note that an invariant was broken."""
+        self.broken.append(Broke(invariant, detail))
+
+    def cost_of(self, held: "Held", party: str) -> float:
+        """Return what a session costs a person in all."""
+        return sum(self._cost_of_phase(held, party, phase) for phase in range(len(held.protocol.phases)))
+
+    def _cost_of_phase(self, held: "Held", party: str, phase: int) -> float:
+        public: list[int] = held.inputs.public[held.roster.places[party]].tolist()
+        return sum(loss.proven for loss in held.protocol.phases[phase].losses_of(public))
+
+    # What is seen
+
+    def note_durable(self, name: str, rows: Sequence[Row]) -> None:
+        """Take note of what is on a disk from now on."""
+        if name.startswith("server"):
+            for row in rows:
+                self._note_of_server(int(name.removeprefix("server")), _of_server.decode(row.body))
+            return
+        for row in rows:
+            number = self._number_of[row.session]
+            match record := _of_person.decode(row.body):
+                case Drawn(phase=phase):
+                    self._drawn[number, name, phase] = record
+                    paid = sum(entry.proven for entry in record.entries)
+                    if paid < self._cost_of_phase(self._held[number], name, phase) - _ROUNDING:
+                        self.broke("the ledger covers what was sent", f"{name} records {paid:g} for phase {phase}")
+                    self._spent[name] += paid
+                    self._check_budget(name)
+                case Reserved():
+                    self._reserved.add((number, name))
+                case Left():
+                    self._reserved.discard((number, name))
+                case _:
+                    pass
+
+    def _note_of_server(self, number: int, record: ServerRecord) -> None:
+        match record:
+            case Accepted(phase, place, report):
+                if (number, phase, place) in self._accepted:
+                    self.broke("no report is counted twice", f"place {place} in phase {phase} of session {number}")
+                if (number, phase) in self._closed:
+                    self.broke("no late report counts", f"place {place} in phase {phase} of session {number}")
+                self._accepted[number, phase, place] = report
+            case PhaseOpened(phase):
+                self._opened.add((number, phase))
+            case PhaseClosed(phase):
+                self._closed[number, phase] = record
+            case Broken():
+                self._ended.add(number)
+
+    def note_left(self, held: "Held", party: str, message: Message, payload: bytes) -> None:
+        """Take note of what leaves a party."""
+        if not isinstance(message, Report):
+            return
+        address = (held.number, party, message.phase)
+        before = self._left.setdefault(address, payload)
+        if before != payload:
+            self.broke("no phase is drawn twice", f"{party} sent two reports of phase {message.phase}")
+        drawn = self._drawn.get(address)
+        if drawn is None or drawn.report != payload:
+            self.broke("the ledger covers what was sent", f"{party}'s report of phase {message.phase} is not durable")
+
+    def note_told(self, held: "Held", party: str, message: Message) -> None:
+        """Take note of what leaves a server."""
+        number = held.number
+        match message:
+            case Acknowledgement(phase):
+                place = held.roster.places[party]
+                self._acknowledged.add((number, phase, place))
+                if (number, phase, place) not in self._accepted:
+                    self.broke("what is acknowledged is durable", f"{party}'s report of phase {phase} is not")
+            case Request(phase):
+                self._check_same((number, "request", phase), encode(message))
+                if (number, phase) not in self._opened or (phase and (number, phase - 1) not in self._closed):
+                    self.broke("what is told is durable", f"phase {phase} is asked for before its opening is")
+            case Release():
+                self._check_same((number, "release"), bytes(message.payload))
+                self._check_same((number, "own", party), bytes(message.own))
+                if (number, len(held.protocol.phases) - 1) not in self._closed:
+                    self.broke("what is told is durable", "the release is told before the closing is")
+            case _:
+                pass
+
+    def _check_same(self, address: tuple[object, ...], payload: bytes) -> None:
+        if self._told.setdefault(address, payload) != payload:
+            self.broke("everybody is told the same", f"{address} is told in two ways")
+
+    def note_try(self, held: "Held", party: str) -> None:
+        """Take note that a person takes part, or goes on."""
+        if (held.number, party) in self._reserved:
+            self._began_before.add((held.number, party))
+        else:
+            self._began_before.discard((held.number, party))
+
+    def note_ending(self, held: "Held", party: str, ending: msgspec.Struct | Exception) -> None:
+        """Take note of how a try ended."""
+        if isinstance(ending, BudgetExceededError) and (held.number, party) in self._began_before:
+            self.broke("a session that has begun is not refused for its budget", f"{party} in {held.name}: {ending}")
+
+    def note_heard(self, held: "Held", party: str, outcome: msgspec.Struct, own: msgspec.Struct | None) -> None:
+        """Take note of an outcome that a person has."""
+        self._heard[held.number, party] = (outcome, own)
+
+    def _check_budget(self, party: str) -> None:
+        if self._plan.affordable is None:
+            return
+        costs = [self.cost_of(held, party) for held in self._held]
+        budget = sum(costs[: self._plan.affordable])
+        if self._spent[party] > budget + _ROUNDING:
+            self.broke("no budget is exceeded", f"{party} spent {self._spent[party]:g} of {budget:g}")
+
+    # What is checked in the end
+
+    def check_end(self, endings: dict[tuple[str, int], msgspec.Struct | Exception]) -> None:
+        """Check what must hold when all is over."""
+        for held in self._held:
+            for party in self._plan.parties:
+                if party not in self.gone and (party, held.number) not in endings:
+                    self.broke("everybody ends with a result or a reason", f"{party} has none in {held.name}")
+            if f"server{held.number}" not in self.gone and not held.is_over:
+                self.broke("everybody ends with a result or a reason", f"{held.name}'s server has none")
+            self._check_counts(held)
+            if self._plan.is_gentle:
+                self._check_gentle(held)
+
+    def _check_counts(self, held: "Held") -> None:
+        number = held.number
+        places_by_phase: list[list[int]] = []
+        for phase in range(len(held.protocol.phases)):
+            closing = self._closed.get((number, phase))
+            if closing is None:
+                break
+            durable = sorted(place for of, at, place in self._accepted if (of, at) == (number, phase))
+            if list(closing.places) != durable:
+                self.broke(
+                    "no accepted report is lost", f"phase {phase} has {durable}, and closed with {closing.places}"
+                )
+                return
+            for place in durable:
+                party = held.roster.names[place]
+                left = self._left.get((number, party, phase))
+                if left is None or bytes(_payload_of(left)) != self._accepted[number, phase, place]:
+                    self.broke("what counts is what was sent", f"{party}'s report of phase {phase}")
+                    return
+            places_by_phase.append(durable)
+        result = held.result
+        if result is None:
+            if any(of == number for of, _ in self._heard):
+                self.broke("nobody hears what was not released", held.name) if self._closed.get(
+                    (number, len(held.protocol.phases) - 1)
+                ) is None else None
+            return
+        self._check_result(held, places_by_phase)
+
+    def _check_result(self, held: "Held", places_by_phase: list[list[int]]) -> None:
+        result = held.result
+        assert result is not None
+        if len(places_by_phase) < len(held.protocol.phases):
+            self.broke("what is told is durable", f"{held.name} was released after {len(places_by_phase)} phases")
+            return
+        tallies = self._array_tallies(held, places_by_phase)
+        for phase, (tally, ours) in enumerate(zip(result.tallies, tallies, strict=True)):
+            if tally not in ours:
+                self.broke("the outcome is that of the array path", f"{held.name}: the tally of phase {phase}")
+        if result.outcome != held.protocol.outcome(list(result.tallies)):
+            self.broke("the outcome is that of the array path", f"{held.name}: {result.outcome}")
+        own = held.protocol.own_outcomes(list(result.tallies))
+        for (number, party), (outcome, mine) in self._heard.items():
+            if number == held.number and (outcome, mine) != (result.outcome, own.get(held.roster.places[party])):
+                self.broke("everybody hears what was released", f"{party} in {held.name}")
+
+    def _array_tallies(self, held: "Held", places_by_phase: list[list[int]]) -> list[list[Tally]]:
+        """Return each phase's tally by arrays, for each noise that the server may have drawn."""
+        protocol: Any = held.protocol
+        earlier: list[Any] = []
+        found: list[list[Tally]] = []
+        for phase, (step, places) in enumerate(zip(protocol.phases, places_by_phase, strict=True)):
+            reports = np.zeros((len(held.roster), step.num_reported), dtype=np.int64)
+            for place in places:
+                left = self._left[held.number, held.roster.names[place], phase]
+                reports[place] = msgspec.msgpack.decode(_payload_of(left), type=list[int])
+            tally = tally_batch(step, reports, earlier, held.inputs.public, np.array(places, dtype=np.int64))
+            found.append(
+                [
+                    released_tally(step, tally, draw_for_release(noise, protocol=protocol.name, phase=step))
+                    for noise in held.noises
+                ]
+            )
+            earlier.append(reports)
+        return found
+
+    def _check_gentle(self, held: "Held") -> None:
+        everybody = list(range(self._plan.num_parties))
+        if held.result is None:
+            self.broke("where every fault passes, nobody is missing", f"{held.name} ended with {held.failure!r}")
+            return
+        for phase in range(len(held.protocol.phases)):
+            closing = self._closed.get((held.number, phase))
+            if closing is None or list(closing.places) != everybody:
+                self.broke("where every fault passes, nobody is missing", f"{held.name}, phase {phase}: {closing}")
+
+
+def _payload_of(report: bytes) -> msgspec.Raw:
+    message = msgspec.msgpack.decode(report, type=Report)
+    return message.payload

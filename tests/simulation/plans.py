@@ -1,0 +1,227 @@
+"""What is to happen in a hostile world, as data: drawn from one seed, and made smaller where it fails.
+
+A plan is all that a run depends on: the same plan is the same run, message by message. Which run of a plan's processes
+dies, and at which of its steps, is written down; what the network does follows from the plan's seed. So an event can
+be left out and the others stay what they are, which is how a failure is made smaller (`smaller`).
+"""
+
+import dataclasses
+import math
+import random
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+from psephos.transports.faults import Faults
+
+__all__ = [
+    "CASES",
+    "Clock",
+    "Crash",
+    "Event",
+    "FullDisk",
+    "Misconfigured",
+    "Partition",
+    "Plan",
+    "WriteFault",
+    "draw_plan",
+    "server_name",
+    "smaller",
+]
+
+CASES: Final = (
+    "dpwevote",
+    "dpwevote-laplace",
+    "truth-discovery",
+    "moral-preferences",
+    "moral-preferences-central",
+    "fair-voting",
+    "fair-voting-central",
+    "fair-voting-hidden",
+    "quiz",
+)
+"""Sessions of all four systems, local and central, with and without private participation; `world.make_case`."""
+_CALM: Final = Faults()
+
+
+def server_name(session: int) -> str:
+    """Return what a session's server is called."""
+    return f"server{session}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Crash:
+    """A process dies at a step: a message sent or received, a commit begun or ended. Its disk keeps what is on it.
+
+    Args:
+        process: a party's or a server's.
+        run: which of its runs, from 0.
+        step: of that run, from 0.
+        seconds: until it is started again; infinite for never.
+        is_silent: its machine is cut off at once, and whoever was connected to it is not told for a while.
+    """
+
+    process: str
+    run: int
+    step: int
+    seconds: float
+    is_silent: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class WriteFault:
+    """A commit fails with an error that the process survives.
+
+    Args:
+        process: whose disk.
+        commit: which of all commits to it, from 0.
+        is_durable: what it wrote is there all the same, as after a synchronization that failed.
+    """
+
+    process: str
+    commit: int
+    is_durable: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class FullDisk:
+    """No commit to a disk succeeds for a while."""
+
+    process: str
+    begin: float
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Partition:
+    """Nothing passes between a party and any server for a while; connections last, and new ones fail."""
+
+    process: str
+    begin: float
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Clock:
+    """The clock jumps, as that of a machine does which was asleep."""
+
+    begin: float
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Misconfigured:
+    """A server is started with another configuration first."""
+
+    process: str
+    run: int
+
+
+Event: TypeAlias = Crash | WriteFault | FullDisk | Partition | Clock | Misconfigured
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """All that a run depends on.
+
+    Args:
+        seed: of the network, the tasks' order, the noise and the values.
+        sessions: the case of each (`CASES`); all persons take part in all of them, over one journal each.
+        num_parties: how many persons there are.
+        quorum: of every phase, where who takes part is not private.
+        deadline: of every phase, in seconds.
+        has_certificates: whether parties prove who they are, so that one may replace a predecessor that seems there.
+        affordable: for how many of the sessions each person's budget is enough; None for no budget.
+        faults: what the network does to payloads.
+        is_gentle: every fault passes and every process comes back long before a deadline, so that nothing may be lost.
+        events: what else happens.
+    """
+
+    seed: int
+    sessions: tuple[str, ...] = ("dpwevote",)
+    num_parties: int = 2
+    quorum: float = 1
+    deadline: float = 100.0
+    has_certificates: bool = True
+    affordable: int | None = None
+    faults: Faults = _CALM
+    is_gentle: bool = False
+    events: tuple[Event, ...] = ()
+
+    @property
+    def processes(self) -> list[str]:
+        """All processes by name."""
+        return [*self.parties, *(server_name(session) for session in range(len(self.sessions)))]
+
+    @property
+    def parties(self) -> list[str]:
+        """All persons by name."""
+        return [f"p{place}" for place in range(self.num_parties)]
+
+
+def draw_plan(draw: random.Random) -> Plan:
+    """Return a plan; most of what is drawn is small, so that runs are short and failures are readable."""
+    is_gentle = draw.random() < 0.5  # noqa: PLR2004  half of them
+    num_parties = draw.choice((2, 2, 2, 3, 3, 4))
+    sessions = tuple(draw.choice(CASES) for _ in range(draw.choice((1, 1, 1, 2, 3))))
+    plan = Plan(
+        seed=draw.randrange(1 << 32),
+        sessions=sessions,
+        num_parties=num_parties,
+        quorum=draw.choice((1, 1, 0.5, 1.0)) if not is_gentle else 1.0,
+        deadline=1e6 if is_gentle else draw.choice((5.0, 60.0, 300.0)),
+        has_certificates=is_gentle or draw.random() < 0.7,  # noqa: PLR2004  most
+        affordable=None if is_gentle or draw.random() < 0.5 else draw.randint(0, len(sessions)),  # noqa: PLR2004  half
+        faults=_draw_faults(draw, is_gentle=is_gentle),
+        is_gentle=is_gentle,
+    )
+    number = draw.choice((0, 1, 1, 2, 2, 3, 4, 6))
+    return dataclasses.replace(plan, events=tuple(_draw_event(draw, plan) for _ in range(number)))
+
+
+def _draw_faults(draw: random.Random, *, is_gentle: bool) -> Faults:
+    return Faults(
+        loss=draw.choice((0.0, 0.0, 0.02, 0.1)),
+        delay=draw.choice((0.0, 0.01, 1.0, 7.0)),
+        duplication=draw.choice((0.0, 0.0, 0.1)),
+        partition=0.0 if is_gentle else draw.choice((0.0, 0.0, 0.0, 0.02)),
+    )
+
+
+def _draw_event(draw: random.Random, plan: Plan) -> Event:
+    process = draw.choice(plan.processes)
+    begin = draw.choice((0.0, 0.05, 0.5, 2.0, 10.0, 60.0)) * draw.random()
+    seconds = draw.choice((0.0, 0.3, 3.0, 20.0, 100.0))
+    kind = draw.choice((Crash, Crash, Crash, Crash, Crash, WriteFault, FullDisk, Partition, Clock, Misconfigured))
+    if kind is Crash:
+        never = not plan.is_gentle and draw.random() < 0.1  # noqa: PLR2004  few
+        down = math.inf if never else seconds
+        return Crash(process, draw.choice((0, 0, 0, 1, 1, 2)), draw.randrange(24), down, draw.random() < 0.3)  # noqa: PLR2004  some
+    if kind is WriteFault:
+        return WriteFault(process, draw.randrange(8), draw.random() < 0.5)  # noqa: PLR2004  half
+    if kind is FullDisk:
+        return FullDisk(process, begin, seconds)
+    if kind is Partition:
+        return Partition(draw.choice(plan.parties), begin, seconds)
+    if kind is Clock:
+        return Clock(begin, seconds)
+    return Misconfigured(server_name(draw.randrange(len(plan.sessions))), draw.choice((1, 1, 2)))
+
+
+def smaller(plan: Plan) -> Iterator[Plan]:
+    """Yield plans with one thing less, the greatest steps first."""
+    for number in range(len(plan.events)):
+        yield dataclasses.replace(plan, events=plan.events[:number] + plan.events[number + 1 :])
+    for number in range(len(plan.sessions)):
+        if len(plan.sessions) > 1:
+            yield dataclasses.replace(plan, sessions=plan.sessions[:number] + plan.sessions[number + 1 :])
+    if plan.num_parties > 2:  # noqa: PLR2004  a fair vote has two groups
+        yield dataclasses.replace(plan, num_parties=plan.num_parties - 1)
+    if plan.affordable is not None:
+        yield dataclasses.replace(plan, affordable=None)
+    for field in ("loss", "delay", "duplication", "partition"):
+        if getattr(plan.faults, field):
+            yield dataclasses.replace(plan, faults=dataclasses.replace(plan.faults, **{field: 0.0}))
+    for number, event in enumerate(plan.events):
+        if isinstance(event, Crash) and event.is_silent:
+            told = dataclasses.replace(event, is_silent=False)
+            yield dataclasses.replace(plan, events=(*plan.events[:number], told, *plan.events[number + 1 :]))

@@ -1,0 +1,560 @@
+"""The hostile world: real agents, machines and journals, and around them a network, disks and a clock that fail.
+
+One plan is one run (`plans.Plan`). Persons' processes take part in one session after another, servers serve them, and
+each is started again when it has died or its journal could not be written. Time is virtual, and the order of tasks
+follows from the plan's seed, so that a run is the same each time. What must hold is in `invariants`.
+
+What the network does to payloads is `psephos.transports.faults`; what it does besides, to machines that vanish and to
+parties that are cut off for a while, is here. Below TLS a stream has no reordering and no repetition inside a
+connection: messages of different connections overtake each other, and a peer that repeats a message stands for the
+rest.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import math
+import random
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
+from typing import Any, Final
+
+import hypothesis  # noqa: F401  with it, trio's order of tasks follows from its random source
+import msgspec
+import trio
+import trio.testing
+from psephos.agents.client import Client
+from psephos.agents.modes import Simulation
+from psephos.agents.person_journal import PersonJournal
+from psephos.agents.returning import take_part_durably
+from psephos.agents.server import Server
+from psephos.protocol import PhaseRules, PsephosError, Roster, SimulatedNoise
+from psephos.protocol.errors import (
+    BudgetExceededError,
+    ConfigurationError,
+    JournalError,
+    QuorumError,
+)
+from psephos.protocol.messages import Charter, decode
+from psephos.protocol.privacy import Budget
+from psephos.protocol.server_machine import SessionResult
+from psephos.transports import Channel, Listener, MemoryTransport
+from psephos.transports.faults import Fate, FaultyChannel, seeded_weather
+from simulation.cases import make_case
+from simulation.disks import Disk, MemoryDisk, open_person_journal, open_session_journal
+from simulation.invariants import Observer
+from simulation.plans import Clock, Crash, FullDisk, Misconfigured, Partition, Plan, WriteFault, server_name
+
+__all__ = ["Held", "World", "run_plan"]
+
+_HORIZON: Final = 1e7
+"""Seconds in which everything has to end."""
+_NUM_TRIES: Final = 60
+"""So often a process is started again, or a person tries a session."""
+_PAUSE_SECONDS: Final = 5.0
+_COMMIT_SECONDS: Final = 0.02
+_DEAD_SECONDS: Final = 150.0
+"""After which an end of a connection is told that the other one's machine has vanished."""
+_UNREACHABLE_SECONDS: Final = 3.0
+_PATIENCE_SECONDS: Final = 100.0
+_LONG_PATIENCE_SECONDS: Final = 800.0
+"""More than any server is away whose faults pass."""
+_HIDDEN_SECONDS: Final = 3000.0
+"""Of a phase that waits for its deadline, whose faults pass long before."""
+
+
+class Death(BaseException):
+    """A process dies here; no handler of its own sees it."""
+
+
+@dataclasses.dataclass
+class Process:
+    """One run of a process.
+
+    Attributes:
+        step: how many of its steps it has done.
+        is_alive: whether it does any more.
+    """
+
+    world: "World"
+    name: str
+    run: int
+    step: int = 0
+    is_alive: bool = True
+    dies_at: dict[int, Crash] = dataclasses.field(default_factory=dict[int, Crash])
+    scope: trio.CancelScope = dataclasses.field(default_factory=trio.CancelScope)
+
+    def do_step(self) -> None:
+        """Die here if that is planned."""
+        if not self.is_alive:
+            raise Death
+        crash = self.dies_at.get(self.step)
+        self.step += 1
+        if crash is not None:
+            self.is_alive = False
+            self.world.crashes[self.name] = crash
+            if crash.is_silent:
+                self.world.vanish(self)
+            raise Death
+
+
+@dataclasses.dataclass
+class Held:
+    """A session of the world, as all sides agreed to it."""
+
+    number: int
+    case: str
+    name: str
+    charter: Charter
+    roster: Roster
+    protocol: Any
+    inputs: Any
+    rules: PhaseRules
+    noises: list[SimulatedNoise] = dataclasses.field(default_factory=list[SimulatedNoise])
+    """Of each run of the server."""
+    result: SessionResult | None = None
+    failure: PsephosError | None = None
+    is_over: bool = False
+    has_ended: trio.Event = dataclasses.field(default_factory=trio.Event)
+
+
+class _Channel(FaultyChannel):
+    """An end of a connection: tells the observer what leaves, and its process of its steps."""
+
+    def __init__(self, inner: Channel, link: "_Link", process: Process, *, is_upstream: bool) -> None:
+        super().__init__(inner, link.weather, connection=link.number, is_upstream=is_upstream)
+        self._link = link
+        self._process = process
+        self._is_server = is_upstream
+
+    @property
+    def peer(self) -> str:
+        return f"10.0.0.{self._link.place}:{self._link.number}"
+
+    @property
+    def peer_fingerprint(self) -> str:
+        return self._link.fingerprint if self._is_server else ""
+
+    async def send(self, payloads: Sequence[bytes]) -> None:
+        self._note(payloads)
+        await super().send(payloads)
+        self._process.do_step()
+
+    def send_nowait(self, payload: bytes) -> None:
+        self._note([payload])
+        super().send_nowait(payload)
+        self._process.do_step()
+
+    async def receive(self) -> list[bytes]:
+        payloads = await super().receive()
+        self._process.do_step()
+        return payloads
+
+    def _note(self, payloads: Iterable[bytes]) -> None:
+        self._process.do_step()
+        for payload in payloads:
+            self._link.world.note_sent(self._link, payload, by_server=self._is_server)
+
+
+@dataclasses.dataclass
+class _Link:
+    """A connection between a person and a server's run."""
+
+    world: "World"
+    number: int
+    held: Held
+    person: Process
+    server: Process
+    place: int
+    fingerprint: str
+
+    def weather(self, connection: int, is_upstream: bool, number: int) -> Fate:  # noqa: FBT001  as `Weather`
+        return self.world.weather_of(self, connection, is_upstream, number)
+
+
+class _Listener(Listener):
+    def __init__(self, inner: Listener, network: "_Network", process: Process) -> None:
+        self._inner = inner
+        self._network = network
+        self._process = process
+        self._num_accepted = 0
+
+    @property
+    def address(self) -> str:
+        return self._inner.address
+
+    async def accept(self) -> Channel:
+        channel = await self._inner.accept()
+        link = self._network.links[self._num_accepted]
+        self._num_accepted += 1
+        return _Channel(channel, link, self._process, is_upstream=True)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Network:
+    """Where one run of a server can be reached."""
+
+    def __init__(self, held: Held, server: Process) -> None:
+        self.held = held
+        self.server = server
+        self.links: list[_Link] = []
+        self._memory = MemoryTransport()
+
+    async def listen(self) -> Listener:
+        return _Listener(await self._memory.open_listener(self.held.name), self, self.server)
+
+    async def connect(self, person: Process) -> Channel:
+        world = person.world
+        channel = await self._memory.connect(self.held.name)
+        place = self.held.roster.places[person.name]
+        fingerprint = self.held.roster.fingerprint_of(person.name)
+        link = _Link(world, next(world.numbers), self.held, person, self.server, place, fingerprint)
+        self.links.append(link)
+        return _Channel(channel, link, person, is_upstream=False)
+
+
+class World:
+    """One run of a plan.
+
+    Args:
+        plan: what happens.
+        make_disk: makes the disk of a process.
+
+    Attributes:
+        observer: what was seen, and which invariants were broken.
+        endings: for each person and session, how it ended.
+    """
+
+    def __init__(self, plan: Plan, *, make_disk: Callable[[str], Disk] = lambda _: MemoryDisk()) -> None:
+        self.plan = plan
+        self.numbers = iter(range(1 << 40))
+        self.crashes: dict[str, Crash] = {}
+        self.held = [self._hold(number, case) for number, case in enumerate(plan.sessions)]
+        self.observer = Observer(plan, self.held)
+        self.disks = {name: make_disk(name) for name in plan.processes}
+        self.endings: dict[tuple[str, int], msgspec.Struct | Exception] = {}
+        self.trace = hashlib.sha256()
+        self._commits = dict.fromkeys(plan.processes, 0)
+        self._runs = dict.fromkeys(plan.processes, 0)
+        self._networks: dict[int, _Network] = {}
+        self._vanished: set[int] = set()
+        self._weather = seeded_weather(plan.faults, plan.seed)
+        self._random = random.Random(plan.seed)  # noqa: S311  a simulation's
+        self._partitions = [event for event in plan.events if isinstance(event, Partition)]
+        self._write_faults = {(e.process, e.commit): e for e in plan.events if isinstance(e, WriteFault)}
+        self._full = [event for event in plan.events if isinstance(event, FullDisk)]
+        self._misconfigured = {(e.process, e.run) for e in plan.events if isinstance(e, Misconfigured)}
+        self._num_noises = 0
+        self._begun = 0.0
+
+    # What goes wrong
+
+    def vanish(self, process: Process) -> None:
+        """Let nobody hear that a process has ended."""
+        self._vanished.add(id(process))
+
+    def weather_of(self, link: _Link, connection: int, is_upstream: bool, number: int) -> Fate:  # noqa: FBT001  as `Weather`
+        """Return the fate of a payload, or of a connection's end."""
+        sender = link.person if is_upstream else link.server
+        if id(sender) in self._vanished:
+            return Fate(_DEAD_SECONDS, is_lost=True)
+        fate = self._weather(connection, is_upstream, number)
+        begun = self._cut_until(link.person.name) - trio.current_time()
+        return fate if begun <= 0 else fate._replace(delay_seconds=fate.delay_seconds + begun)
+
+    def commit(self, process: Process, write: Callable[[], None], rows: Sequence[Any]) -> None:
+        """Let a commit happen, or not."""
+        process.do_step()
+        name = process.name
+        number = self._commits[name]
+        self._commits[name] += 1
+        now = self.now
+        if any(full.process == name and full.begin <= now < full.begin + full.seconds for full in self._full):
+            raise JournalError("cannot be written: the disk is full")
+        fault = self._write_faults.get((name, number))
+        if fault is not None and not fault.is_durable:
+            raise JournalError("cannot be written")
+        write()
+        self.observer.note_durable(name, rows)
+        process.do_step()
+        if fault is not None:
+            raise JournalError("may be written, or not")
+
+    @property
+    def now(self) -> float:
+        """Seconds since the world began."""
+        return trio.current_time() - self._begun
+
+    def _cut_until(self, party: str) -> float:
+        """Return when a partition that holds now ends, on trio's clock; the past where there is none."""
+        now = self.now
+        ends = (cut.begin + cut.seconds for cut in self._partitions if cut.process == party and cut.begin <= now)
+        return self._begun + max(ends, default=-1.0)
+
+    def note_sent(self, link: _Link, payload: bytes, *, by_server: bool) -> None:
+        """Take note of what leaves."""
+        message = decode(payload)
+        self.trace.update(f"{self.now:.6f} {link.number} {by_server:d} ".encode() + payload)
+        if by_server:
+            self.observer.note_told(link.held, link.person.name, message)
+        else:
+            self.observer.note_left(link.held, link.person.name, message, payload)
+
+    # Who there is
+
+    def _hold(self, number: int, case: str) -> Held:
+        plan = self.plan
+        protocol, inputs = make_case(case, plan.num_parties)
+        fingerprints = [f"certificate of {name}" for name in plan.parties] if plan.has_certificates else None
+        roster = Roster(plan.parties, inputs.public, fingerprints=fingerprints)
+        quorum = None if protocol.hides_participation else plan.quorum
+        rules = PhaseRules(deadline_seconds=plan.deadline, quorum=quorum)
+        if protocol.hides_participation and plan.is_gentle:
+            rules = PhaseRules(deadline_seconds=_HIDDEN_SECONDS)
+        name = f"session{number}"
+        charter = Charter(hashlib.sha256(f"{plan.seed} {name}".encode()).hexdigest()[:32], roster.digest)
+        return Held(number, case, name, charter, roster, protocol, inputs, rules)
+
+    def _fresh_mode(self, held: Held) -> Simulation:
+        """Return noise that nobody has drawn before: as of a deployment, a second draw is another one."""
+        self._num_noises += 1
+        noise = SimulatedNoise(self.plan.seed + (self._num_noises << 40), session=held.name)
+        return Simulation(held.name, noise)
+
+    def budget_of(self, party: str) -> Budget | None:
+        """Return what a person allows for all sessions together."""
+        if self.plan.affordable is None:
+            return None
+        costs = [self.observer.cost_of(held, party) for held in self.held]
+        return Budget(epsilon=sum(costs[: self.plan.affordable]))
+
+    def _begin_run(self, name: str) -> Process:
+        run = self._runs[name]
+        self._runs[name] += 1
+        crashes = [event for event in self.plan.events if isinstance(event, Crash)]
+        steps = {event.step: event for event in crashes if (event.process, event.run) == (name, run)}
+        return Process(self, name, run, dies_at=steps)
+
+    async def _live(self, name: str, run_once: Callable[[Process], Any]) -> None:
+        """Start a process, and again when it has died, until it is done."""
+        for _ in range(_NUM_TRIES):
+            process = self._begin_run(name)
+            is_done = False
+            try:
+                with _until_death():
+                    is_done = await run_once(process)
+            finally:
+                died = not process.is_alive
+                process.is_alive = False
+                self.disks[name].close()
+            if died:
+                crash = self.crashes[name]
+                if crash.seconds == math.inf:
+                    self.observer.gone.add(name)
+                    return
+                await trio.sleep(crash.seconds)
+            elif is_done:
+                return
+            else:
+                await trio.sleep(_PAUSE_SECONDS)
+
+    # A person
+
+    async def _person(self, process: Process) -> bool:
+        """Take part in all sessions that have no ending yet; return whether they have one."""
+        journal = open_person_journal(self.disks[process.name], _committing(process))
+        is_done = True
+        for held in self.held:
+            if self._is_over(process.name, held):
+                continue
+            try:
+                ending: msgspec.Struct | Exception = await self._sit(process, journal, held)
+            except (PsephosError, OSError) as error:
+                ending = error
+            if not process.is_alive:
+                raise Death
+            self.observer.note_ending(held, process.name, ending)
+            self.endings[process.name, held.number] = ending
+            if isinstance(ending, JournalError):
+                return False  # its process ends, and is started again
+            is_done &= self._is_over(process.name, held)
+        return is_done
+
+    def _is_over(self, name: str, held: Held) -> bool:
+        """Return whether a person does not try again: it has heard the outcome, or why there is none for it."""
+        ending = self.endings.get((name, held.number))
+        if isinstance(ending, (BudgetExceededError, QuorumError, ConfigurationError)):
+            return True
+        return ending is not None and (held.is_over or not isinstance(ending, Exception))
+
+    async def _sit(self, process: Process, journal: PersonJournal, held: Held) -> msgspec.Struct:
+        place = held.roster.places[process.name]
+        row: list[int] = held.inputs.private[place].tolist()
+        public: list[int] = held.inputs.public[place].tolist()
+        budget = self.budget_of(process.name)
+        self.observer.note_try(held, process.name)
+
+        def make_client() -> Client:
+            process.do_step()
+            return Client(
+                held.protocol,
+                party=process.name,
+                place=place,
+                row=row,
+                public=public,
+                mode=self._fresh_mode(held),
+                ledger=journal.ledger(process.name, budget, session_id=held.charter.id),
+                charter=held.charter,
+                patience_seconds=self.plan.deadline if self.plan.is_gentle else _PATIENCE_SECONDS,
+                sitting=journal.sitting(held.charter.id),
+            )
+
+        patience = _LONG_PATIENCE_SECONDS if self.plan.is_gentle else _PATIENCE_SECONDS
+        client, outcome = await take_part_durably(
+            make_client,
+            lambda: self._connect(process, held),
+            patience_seconds=patience,
+            draw=self._random.random,
+        )
+        self.observer.note_heard(held, process.name, outcome, client.own_outcome)
+        return outcome
+
+    async def _connect(self, process: Process, held: Held) -> Channel:
+        if self._cut_until(process.name) > trio.current_time():
+            await trio.sleep(_UNREACHABLE_SECONDS)
+            raise OSError("timed out")
+        network = self._networks.get(held.number)
+        if network is None:
+            await trio.sleep(0.001)
+            raise ConnectionRefusedError("nobody listens")
+        return await network.connect(process)
+
+    # A server
+
+    async def _server(self, process: Process, held: Held) -> bool:
+        """Serve the session; return whether it is over."""
+        self._try_misconfigured(process, held)
+        journal = open_session_journal(
+            self.disks[process.name], _committing(process), configuration=_configuration_of(held)
+        )
+        mode = self._fresh_mode(held)
+        held.noises.append(mode.noise)
+        try:
+            server = Server(
+                held.protocol,
+                roster=held.roster,
+                mode=mode,
+                charter=held.charter,
+                default_rules=held.rules,
+                sitting=journal,
+                run_in_thread=self._run_in_thread,
+            )
+            network = _Network(held, process)
+            listener = await network.listen()
+            self._networks[held.number] = network
+            try:
+                held.result = await server.serve(listener)
+            finally:
+                del self._networks[held.number]
+        except JournalError:
+            return False
+        except PsephosError as error:
+            if not process.is_alive:
+                raise Death from None
+            held.failure = error
+        held.is_over = True
+        held.has_ended.set()
+        return True
+
+    def _try_misconfigured(self, process: Process, held: Held) -> None:
+        """Start with another configuration, which has to be refused once there is a journal."""
+        if (process.name, process.run) not in self._misconfigured:
+            return
+        other = _configuration_of(held) | {"quorum": "another"}
+        try:
+            open_session_journal(self.disks[process.name], _committing(process), configuration=other)
+        except ConfigurationError:
+            self.disks[process.name].close()
+        else:
+            self.observer.broke("another configuration is refused", f"{process.name} took one up")
+
+    async def _run_in_thread(self, function: Callable[..., None], *arguments: object) -> None:
+        """Commit as a thread does, while others go on."""
+        await trio.sleep(_COMMIT_SECONDS * self._random.random())
+        function(*arguments)
+        await trio.sleep(_COMMIT_SECONDS * self._random.random())
+
+    # All together
+
+    async def run(self) -> None:
+        """Let everything happen."""
+        self._begun = trio.current_time()
+        with trio.move_on_after(_HORIZON) as scope:
+            async with trio.open_nursery() as nursery, _jumping(self.plan):
+                for held in self.held:
+                    nursery.start_soon(self._live, server_name(held.number), self._serving(held))
+                for name in self.plan.parties:
+                    nursery.start_soon(self._live, name, self._person)
+        if scope.cancelled_caught:
+            self.observer.broke("everything ends", "after the horizon somebody still waits")
+        self.observer.check_end(self.endings)
+
+    def _serving(self, held: Held) -> Callable[[Process], Any]:
+        async def serve(process: Process) -> bool:
+            if self.plan.is_gentle and held.number:  # nobody joins two sessions at once, and this one is not to wait
+                await self.held[held.number - 1].has_ended.wait()
+            return await self._server(process, held)
+
+        return serve
+
+
+def _committing(process: Process) -> Callable[[Callable[[], None], Sequence[Any]], None]:
+    return lambda write, rows: process.world.commit(process, write, rows)
+
+
+def _configuration_of(held: Held) -> dict[str, str]:
+    return {"session id": held.charter.id, "quorum": str(held.rules.quorum)}
+
+
+@contextlib.contextmanager
+def _until_death() -> Generator[None]:
+    """End quietly where a process died inside."""
+    try:
+        yield
+    except Death:
+        pass
+    except BaseExceptionGroup as group:
+        _, rest = group.split(Death)
+        if rest is not None:
+            raise
+
+
+@contextlib.asynccontextmanager
+async def _jumping(plan: Plan) -> AsyncGenerator[None]:
+    """Let the clock jump as planned."""
+
+    async def jump(event: Clock) -> None:
+        await trio.sleep(event.begin)
+        clock = trio.lowlevel.current_clock()
+        assert isinstance(clock, trio.testing.MockClock)
+        clock.jump(event.seconds)
+
+    async with trio.open_nursery() as nursery:
+        for event in plan.events:
+            if isinstance(event, Clock):
+                nursery.start_soon(jump, event)
+        yield
+
+
+def run_plan(plan: Plan, *, make_disk: Callable[[str], Disk] = lambda _: MemoryDisk()) -> World:
+    """Run a plan, and return the world after it, with the invariants that it broke."""
+    source = getattr(trio._core._run, "_r")  # noqa: B009, SLF001  there is no public way to seed trio's scheduler
+    state = source.getstate()
+    source.seed(plan.seed)
+    world = World(plan, make_disk=make_disk)
+    try:
+        trio.run(world.run, clock=trio.testing.MockClock(autojump_threshold=0))
+    finally:
+        source.setstate(state)
+    return world

@@ -1,0 +1,290 @@
+"""A bad network: another transport, whose payloads come late, twice, or not at all, as a seed says.
+
+What happens is decided payload by payload, by connection, direction and number alone, and so does not depend on time
+or on the order of tasks. It happens where a payload is received: one that is late holds up what is behind it, and one
+that is lost takes the connection along, as a reset does. Without faults the contract of `transports.abc` holds, and
+with delays alone. A payload that comes twice breaks it, which nothing below TLS can do: it stands for a peer that
+repeats itself. What a connection begins with, the first payload of either direction, is not repeated.
+"""
+
+import dataclasses
+import hashlib
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import trio
+
+from ..protocol.errors import ConfigurationError
+from .abc import Channel, Listener, Transport
+
+__all__ = ["CALM", "Fate", "Faults", "FaultyChannel", "FaultyTransport", "Weather", "seeded_weather"]
+
+_UNIFORM_BYTES: Final = 8
+
+
+class Fate(NamedTuple):
+    """What becomes of one payload, or of the end of a channel.
+
+    Args:
+        delay_seconds: between its arrival and its receipt; infinite for a connection that is half open from here on.
+        num_copies: how often it is received.
+        is_lost: the connection is lost instead.
+    """
+
+    delay_seconds: float = 0.0
+    num_copies: int = 1
+    is_lost: bool = False
+
+
+CALM: Final = Fate()
+"""Of a payload that arrives as it was sent."""
+
+Weather: TypeAlias = Callable[[int, bool, int], Fate]
+"""Decides by the connection's number, in the order in which they were made, whether the payload goes to the listener's
+side, and its number in that direction; all from 0. A channel's end has the number after its last payload."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Faults:
+    """How bad a network is.
+
+    Args:
+        loss: the probability that a payload, or the end of a channel, is lost, and the connection with it.
+        delay: the most seconds that a payload takes; uniform from 0.
+        duplication: the probability that a payload is received twice.
+        partition: the probability that a connection is cut at a payload: neither this one nor a later one arrives in
+            that direction, and nobody is told.
+
+    Raises:
+        ConfigurationError: a probability is out of [0, 1], or the delay is negative or without end.
+    """
+
+    loss: float = 0.0
+    delay: float = 0.0
+    duplication: float = 0.0
+    partition: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field in ("loss", "duplication", "partition"):
+            probability = getattr(self, field)
+            if not 0 <= probability <= 1:
+                raise ConfigurationError(field=field, value=probability, allowed="a probability, in [0, 1]")
+        if not 0 <= self.delay < math.inf:
+            raise ConfigurationError(field="delay", value=self.delay, allowed="seconds, at least 0 and finite")
+
+
+def seeded_weather(faults: Faults, seed: int) -> Weather:
+    """Return what draws each payload's fate, the same for the same seed.
+
+    Args:
+        faults: how bad it is.
+        seed: any integer.
+    """
+
+    def decide(connection: int, is_upstream: bool, number: int) -> Fate:  # noqa: FBT001  one of three coordinates
+        late, cut, lost, twice = _uniforms(f"{seed}/{connection}/{is_upstream:d}/{number}")
+        if lost < faults.loss:
+            return Fate(is_lost=True)
+        delay_seconds = math.inf if cut < faults.partition else late * faults.delay
+        return Fate(delay_seconds, 2 if number and twice < faults.duplication else 1)
+
+    return decide
+
+
+class FaultyTransport(Transport):
+    """Another transport in bad weather.
+
+    For one listener, whose connections are made one after another: they are numbered on both sides in that order.
+
+    Args:
+        inner: the transport.
+        weather: decides each payload's fate.
+    """
+
+    def __init__(self, inner: Transport, weather: Weather) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._weather = weather
+        self._numbers = itertools.count()
+
+    async def open_listener(self, address: str | None = None) -> Listener:
+        """Listen over the inner transport. See `Transport.open_listener`."""
+        return _FaultyListener(await self._inner.open_listener(address), self._weather)
+
+    async def connect(self, address: str) -> Channel:
+        """Connect over the inner transport. See `Transport.connect`."""
+        channel = await self._inner.connect(address)
+        return FaultyChannel(channel, self._weather, connection=next(self._numbers), is_upstream=False)
+
+    def stays_on_this_machine(self, address: str) -> bool:
+        """Ask the inner transport."""
+        return self._inner.stays_on_this_machine(address)
+
+
+class _FaultyListener(Listener):
+    def __init__(self, inner: Listener, weather: Weather) -> None:
+        self._inner = inner
+        self._weather = weather
+        self._numbers = itertools.count()
+
+    @property
+    def address(self) -> str:
+        return self._inner.address
+
+    async def accept(self) -> Channel:
+        channel = await self._inner.accept()
+        return FaultyChannel(channel, self._weather, connection=next(self._numbers), is_upstream=True)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Arriving(NamedTuple):
+    """What is on its way: a payload, or the exception that a receiver gets."""
+
+    due: float
+    what: bytes | Exception
+
+
+class FaultyChannel(Channel):
+    """One end of a channel in bad weather.
+
+    Args:
+        inner: the end.
+        weather: decides the fate of what arrives here.
+        connection: the connection's number.
+        is_upstream: whether this is the listener's side, so that what arrives goes to it.
+
+    Attributes:
+        connection: the connection's number.
+    """
+
+    def __init__(self, inner: Channel, weather: Weather, *, connection: int, is_upstream: bool) -> None:
+        self.connection = connection
+        self._inner = inner
+        self._weather = weather
+        self._is_upstream = is_upstream
+        self._arriving: list[_Arriving] = []
+        self._num_heard = 0
+        self._waiting: trio.CancelScope | None = None
+        self._is_receiving = False
+        self._is_closed = False
+        self._is_broken = False
+
+    @property
+    def peer(self) -> str:
+        """The other end's address."""
+        return self._inner.peer
+
+    @property
+    def peer_fingerprint(self) -> str:
+        """What the inner transport has proven."""
+        return self._inner.peer_fingerprint
+
+    def limit_payloads(self, max_payload_bytes: int) -> None:
+        """Limit what the inner end receives."""
+        self._inner.limit_payloads(max_payload_bytes)
+
+    def close(self) -> None:
+        """Close at once; whoever waits for what is late is told."""
+        self._is_closed = True
+        self._inner.close()
+        self._wake()
+
+    async def aclose(self) -> None:
+        """Close as the inner end does."""
+        self._is_closed = True
+        self._wake()
+        await self._inner.aclose()
+
+    async def send(self, payloads: Sequence[bytes]) -> None:
+        """Send; what becomes of it is decided at the other end."""
+        if self._is_broken and not self._is_closed:
+            await trio.lowlevel.checkpoint()
+            raise trio.BrokenResourceError("the connection was lost")
+        await self._inner.send(payloads)
+
+    def send_nowait(self, payload: bytes) -> None:
+        """Send if that needs no waiting."""
+        if self._is_broken and not self._is_closed:
+            raise trio.BrokenResourceError("the connection was lost")
+        self._inner.send_nowait(payload)
+
+    async def receive(self) -> list[bytes]:
+        """Return what has arrived and is due; wait for the first if there is none."""
+        if self._is_receiving:
+            raise trio.BusyResourceError("another task is receiving on this channel")
+        self._is_receiving = True
+        try:
+            if not self._arriving:
+                await self._hear()
+                if self._arriving[0].due > trio.current_time():
+                    await self._wait_until(self._arriving[0].due)
+            else:
+                await self._wait_until(self._arriving[0].due)
+            return self._take_due()
+        finally:
+            self._is_receiving = False
+
+    async def _hear(self) -> None:
+        """Wait for the inner end, and decide what becomes of what it has."""
+        arrived: list[bytes | Exception]
+        try:
+            arrived = list(await self._inner.receive())
+        except trio.EndOfChannel as error:
+            arrived = [error]
+        now = trio.current_time()
+        due = now
+        for what in arrived:
+            fate = self._weather(self.connection, self._is_upstream, self._num_heard)
+            self._num_heard += 1
+            due = max(due, now + fate.delay_seconds)
+            if fate.is_lost:
+                self._arriving.append(_Arriving(due, trio.BrokenResourceError("the connection was lost")))
+                return
+            copies = 1 if isinstance(what, Exception) else fate.num_copies
+            self._arriving += [_Arriving(due, what)] * copies
+
+    async def _wait_until(self, due: float) -> None:
+        if not self._is_closed:
+            with trio.CancelScope() as self._waiting:
+                await trio.sleep_until(due)
+            self._waiting = None
+        else:
+            await trio.lowlevel.checkpoint()
+        if self._is_closed:
+            raise trio.ClosedResourceError("this end of the channel is closed")
+
+    def _take_due(self) -> list[bytes]:
+        """Return the payloads that are due, or raise what is in their place; an end stays for whoever asks again."""
+        now = trio.current_time()
+        payloads: list[bytes] = []
+        for arriving in self._arriving:
+            if arriving.due > now or isinstance(arriving.what, Exception):
+                break
+            payloads.append(arriving.what)
+        if payloads:
+            del self._arriving[: len(payloads)]
+            return payloads
+        ending = self._arriving[0].what
+        assert isinstance(ending, Exception)  # noqa: S101  the first is due, and is no payload
+        if isinstance(ending, trio.BrokenResourceError):
+            self._is_broken = True
+            self._inner.close()
+        raise ending
+
+    def _wake(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+
+def _uniforms(address: str) -> tuple[float, float, float, float]:
+    """Return four numbers in [0, 1) that follow from an address."""
+    digest = hashlib.blake2b(address.encode(), digest_size=4 * _UNIFORM_BYTES, person=b"psephos-faults-1").digest()
+    late, cut, lost, twice = (
+        (int.from_bytes(digest[at : at + _UNIFORM_BYTES], "big") >> 11) / (1 << 53)
+        for at in range(0, len(digest), _UNIFORM_BYTES)
+    )
+    return late, cut, lost, twice
