@@ -91,7 +91,6 @@ _MEASURES: Final = "COVERAGE_PROCESS_CONFIG"
 """By this variable coverage tells a new process that it is to be measured."""
 SEED: Final = 7
 NOBODY_LISTENS: Final = "127.0.0.1:1"
-TABLE: Final = "partner,weight,merger\nann,1,1\nbob,3,0\ncid,2,1\n"
 ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
     "ann": {"weight": "1", "merger": "1"},
     "bob": {"weight": "3", "merger": "0"},
@@ -99,17 +98,20 @@ ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def write_vote(folder: Path, *, lines: str = "") -> str:
-    """Write a vote of three partners, `vote.toml` with `three.csv`, and return the scenario's path.
+def write_vote(folder: Path, *, lines: str = "", entries: Mapping[str, Mapping[str, str]] = ENTRIES) -> str:
+    """Write a vote, of three partners by default, `vote.toml` with `three.csv`, and return the scenario's path.
 
     Args:
         folder: where.
         lines: more of the scenario, before its tables.
+        entries: each partner's own, by column.
     """
-    (folder / "three.csv").write_text(TABLE, encoding="utf-8")
-    for name, entries in ENTRIES.items():
-        own = f"partner,{','.join(entries)}\n{name},{','.join(entries.values())}\n"
-        (folder / f"{name}.csv").write_text(own, encoding="utf-8")
+    table = "partner,weight,merger\n"
+    for name, own in entries.items():
+        line = f"{name},{','.join(own.values())}\n"
+        table += line
+        (folder / f"{name}.csv").write_text(f"partner,{','.join(own)}\n{line}", encoding="utf-8")
+    (folder / "three.csv").write_text(table, encoding="utf-8")
     path = folder / "vote.toml"
     parameters = '[parameters]\ncandidates = ["merger"]\nepsilon = 1.0\n'
     path.write_text(f'protocol = "dpwevote"\npartners = "three.csv"\n{lines}\n{parameters}', encoding="utf-8")
@@ -510,6 +512,8 @@ class Process:
         is_measured: whether coverage follows it: a second for each, which one more of the same kind is not worth.
         ulimit: what the shell that starts it limits, such as "-n 1024".
         terminal: where its standard error goes; None for a pipe.
+        program: another program with the command line in it.
+        prefix: the words of a command that runs the command line somewhere else.
     """
 
     def __init__(
@@ -519,8 +523,10 @@ class Process:
         is_measured: bool = True,
         ulimit: str = "",
         terminal: Terminal | None = None,
+        program: Sequence[object] = ("-m", "psephos.scenarios.cli"),
+        prefix: Sequence[str] = (),
     ) -> None:
-        command = [sys.executable, "-m", "psephos.scenarios.cli", *map(str, words)]
+        command = [*prefix, sys.executable, *map(str, program), *map(str, words)]
         if ulimit:
             command = ["sh", "-c", f'ulimit {ulimit} && exec "$@"', "sh", *command]
         pipe = subprocess.PIPE
