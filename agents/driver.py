@@ -177,7 +177,7 @@ class Driver:
 
         What waits for a record to be kept, and was meant for an earlier connection, is not sent by the new one.
         """
-        if peer in self.outboxes and self._pending:
+        if self._pending:
             pending = [_without(peer, effect) for effect in self._pending]
             self._pending.clear()
             self._pending.extend(pending)

@@ -434,6 +434,7 @@ class ServerMachine:
 
     def _on_hello(self, sender: str, row: _Row) -> list[Effect]:
         row.state = _TABLE[_TABLE[row.state][Move.HELLO]][Move.WELCOME]
+        row.is_lost = False
         effects: list[Effect] = [self._send((sender,), self._admission.welcome_of(row.place))]
         if self._phase >= 0:  # it comes back while the first phase is open, where nobody waited for it any longer
             row.state = _TABLE[row.state][Move.REQUEST]
@@ -649,8 +650,9 @@ class ServerMachine:
         if record.phase != self._phase + 1:
             raise ValueError(f"phase {record.phase} opens after phase {self._phase}")
         rows = [self._rows[self._roster.names[place]] for place in record.places]
+        for row in self._rows.values():
+            row.is_lost = True  # also who is not asked: it may have been let in later, while the first phase was open
         for row in rows:
-            row.is_lost = True
             if not record.phase:
                 row.state = State.JOINED
         payload = NIL if outcome is None else msgspec.Raw(msgspec.msgpack.encode(outcome))
@@ -659,6 +661,9 @@ class ServerMachine:
     def _recount(self, record: Accepted) -> None:
         party = self._roster.names[record.place]
         row = self._rows[party]
+        if not self._phase and row.state is State.NEW:  # let in while the first phase was open
+            row.state = State.ASKED
+            self._outstanding += 1
         if record.phase != self._phase or row.state is not State.ASKED:
             raise ValueError(f"{party} reports in phase {record.phase}, in state {row.state.value!r}")
         self._count(row, record.report, self._values_of(party, row, msgspec.Raw(record.report)))
