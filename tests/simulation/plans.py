@@ -198,7 +198,13 @@ def _draw_event(draw: random.Random, plan: Plan) -> Event:
     if kind is Crash:
         never = not plan.is_gentle and draw.random() < 0.1  # noqa: PLR2004  few
         down = math.inf if never else seconds
-        return Crash(process, draw.choice((0, 0, 0, 1, 1, 2)), draw.randrange(draw.choice((12, 24, 48))), down, draw.random() < 0.3)  # noqa: PLR2004  some
+        return Crash(
+            process,
+            draw.choice((0, 0, 0, 1, 1, 2)),
+            draw.randrange(draw.choice((12, 24, 48))),
+            down,
+            draw.random() < 0.3,
+        )  # noqa: PLR2004  some
     if kind is WriteFault:
         return WriteFault(process, draw.randrange(8), draw.random() < 0.5)  # noqa: PLR2004  half
     if kind is FullDisk:
